@@ -17,8 +17,7 @@ from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.deliveries import DELIVERED_STATE, PENDING_STATE, DeliveryTable
-from storage.engine.connection import Connection
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query
 from storage.engine.store import Store, open_store
 from storage.engine.table import table_of
 from storage.events import NewEvent, emit_event

@@ -1,6 +1,6 @@
 """What people let programs do: the grant behind every session token of the built-in identity provider."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -8,52 +8,40 @@ from sqlmodel import Field
 from registry.errors import NotFound
 from storage.api_keys import end_keys_made_with, hold_key
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, all_rows, writes
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query, all_rows, writes
+from storage.engine.table import Key, TableDescription, table_of
 from storage.memberships import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member
 
 
-class AccessGrantTable(TableDescription, table=True):
+class AccessGrant(NamedTuple):
+    """A grant; `scopes` are words separated by spaces, `organisation_id` None for a person without one."""
+
+    id: Key
+    person_id: Annotated[str, Field(foreign_key="person.id", index=True)]
+    organisation_id: Annotated[str, Field(index=True)] | None
+    client_id: str
+    client_name: str
+    scopes: str
+    resource: str
+    created: float
+    expires_at: Annotated[float, Field(index=True)]
+
+
+class AccessGrantTable(TableDescription, row=AccessGrant, table=True):
     """What a person let a program do: the tokens of a login name it, and nothing in them counts but that."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    person_id: str = Field(foreign_key="person.id", index=True, sa_type=sa.Text)
-    organisation_id: str | None = Field(default=None, index=True, sa_type=sa.Text)
-    client_id: str = Field(sa_type=sa.Text)
-    client_name: str = Field(sa_type=sa.Text)
-    scopes: str = Field(sa_type=sa.Text)
-    resource: str = Field(sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
-    revoked_at: float | None = Field(default=None, sa_type=sa.Double)
+    revoked_at: float | None
 
 
 ACCESS_GRANT = table_of(AccessGrantTable)
 
 GRANT_PREFIX = "gnt_"
 
-
-class AccessGrant(NamedTuple):
-    """A grant; `scopes` are words separated by spaces, `organisation_id` None for a person without one."""
-
-    id: str
-    person_id: str
-    organisation_id: str | None
-    client_id: str
-    client_name: str
-    scopes: str
-    resource: str
-    created: float
-    expires_at: float
-
-
 GRANT_COLUMNS = [ACCESS_GRANT.c[name] for name in AccessGrant._fields]
 
 GRANT_IS_LIVE = (ACCESS_GRANT.c.revoked_at.is_(None), ACCESS_GRANT.c.expires_at > sa.bindparam("now"))
 
 FIND_GRANT = Query(AccessGrant, sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE))
-
 
 # Rechecked in the transaction of a write that moves a SIM or money.
 MEMBER_BY_GRANT = Query(
@@ -67,13 +55,11 @@ MEMBER_BY_GRANT = Query(
 
 INSERT_GRANT = Command(sa.insert(ACCESS_GRANT).values({name: sa.bindparam(name) for name in AccessGrant._fields}))
 
-
 REVOKE_GRANT = Command(
     sa.update(ACCESS_GRANT)
     .where(ACCESS_GRANT.c.id == sa.bindparam("grant"), ACCESS_GRANT.c.revoked_at.is_(None))
     .values(revoked_at=sa.bindparam("now"))
 )
-
 
 HOLD_GRANT = Query(
     str, sa.select(ACCESS_GRANT.c.id).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE).with_for_update(read=True)
@@ -81,7 +67,7 @@ HOLD_GRANT = Query(
 
 
 def insert_grant(connection: Connection, grant: AccessGrant) -> None:
-    """Keep what a person has just consented to."""
+    """Insert the grant that a person has just consented to."""
     connection.run(INSERT_GRANT, **grant._asdict())
 
 
@@ -99,12 +85,12 @@ def grant_to_member(connection: Connection, grant: AccessGrant) -> None:
 
 @writes
 def prolong_grant(*, grant: str, until: float, now: float) -> sa.Executable:
-    """The program has fetched what the person consented to: the grant, if it is live, lasts until then."""
+    """A program has fetched its code: the grant, if it is live at `now`, ends at `until`. Both: Unix seconds."""
     return sa.update(ACCESS_GRANT).where(ACCESS_GRANT.c.id == grant, *GRANT_IS_LIVE).values(expires_at=until)
 
 
 def find_grant(connection: Connection, *, grant: str, now: float) -> tuple[AccessGrant, Membership | None] | None:
-    """A grant that has not ended, and the membership it acts in."""
+    """The grant with this id and the membership that it acts in, if any; None where it has ended at `now` (Unix seconds)."""
     found = connection.first(FIND_GRANT, grant=grant, now=now)
     if found is None:
         return None
@@ -114,12 +100,12 @@ def find_grant(connection: Connection, *, grant: str, now: float) -> tuple[Acces
 
 @all_rows(AccessGrant)
 def grants_of(*, person: str, now: float) -> sa.Executable:
-    """What a person lets programs do at the moment, newest first."""
+    """The grants of `person` that have not ended at `now` (Unix seconds), newest first."""
     return sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.person_id == person, *GRANT_IS_LIVE).order_by(ACCESS_GRANT.c.id.desc())
 
 
 def revoke_grant(connection: Connection, *, grant: str, now: float) -> bool:
-    """End a grant, and the API keys made with it or with those: a program that lost its grant keeps nothing. Whether it was live."""
+    """End a grant and all API keys made with it, or with one of these; whether it was live. `now`: Unix seconds."""
     revoked = connection.run(REVOKE_GRANT, grant=grant, now=now) == 1
     if revoked:
         end_keys_made_with(connection, credential=grant, now=now)
@@ -129,7 +115,7 @@ def revoke_grant(connection: Connection, *, grant: str, now: float) -> bool:
 
 @writes
 def revoke_grants_to(*, person: str, client: str, now: float) -> sa.Executable:
-    """End what a person granted to one program. API keys that were made with it stay."""
+    """End what `person` granted to the program `client`; API keys that were made with it stay. `now`: Unix seconds."""
     return (
         sa.update(ACCESS_GRANT)
         .where(
@@ -142,7 +128,7 @@ def revoke_grants_to(*, person: str, client: str, now: float) -> sa.Executable:
 
 
 def hold_credential(connection: Connection, *, credential: str, now: float) -> bool:
-    """Whether a key or a grant is live; it does not end before this transaction does."""
+    """Whether a key or a grant is live; it does not end before this transaction does. `now`: Unix seconds."""
     if credential.startswith(GRANT_PREFIX):
         return connection.first(HOLD_GRANT, grant=credential, now=now) is not None
     return hold_key(connection, key=credential)

@@ -1,48 +1,57 @@
 """The parts that an account with many lines is read by, for each organisation that reads it: hints, which live answers correct."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, row_exists
-from storage.engine.statement import Command, Query, StatementBuild
-from storage.engine.table import TableDescription, table_lookup, table_of
+from storage.engine.connection import Command, Connection, Query, upsert
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class AccountListingTable(TableDescription, table=True):
+class ListingRow(NamedTuple):
+    """An account: how many lines it has, and since when that is known. Times are Unix seconds."""
+
+    lines: int
+    complete: int
+    read: float
+    checked: Annotated[float, Field(index=True)]
+
+
+class AccountListingTable(TableDescription, row=ListingRow, table=True):
     """What is known of an account with more lines than one answer of the charging system lists. Only hints: rows are always read live.
 
     `lines` is how many there were, `complete` 0 or 1 whether the parts hold all of them; `read`: when they were all read; `checked`:
     when the charging system last counted as many; 0: lines were moved since. `credential` is a digest of the token that reads it.
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    credential: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
+    credential: str = Field(primary_key=True)
     account_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
+
+
+class PartMembers(NamedTuple):
+    """A part with its members, as JSON."""
+
+    prefix: Key
+    lowest: BigInt
+    highest: BigInt
     lines: int
-    complete: int
-    read: float = Field(sa_type=sa.Double)
-    checked: float = Field(sa_type=sa.Double, index=True)
+    read: float
+    changed: float
+    members: str
 
 
-class AccountPartTable(TableDescription, table=True):
+class AccountPartTable(TableDescription, row=PartMembers, table=True):
     """The lines of such an account whose ICCIDs begin alike: from the lowest to the highest subscriber id, and `members` as JSON.
 
     `read`: when the whole part was read last; `changed`: when the row was written, so that a process knows whether it has these members.
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    credential: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
+    credential: str = Field(primary_key=True)
     account_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
-    prefix: str = Field(primary_key=True, sa_type=sa.Text)
-    lowest: int = Field(sa_type=sa.BigInteger)
-    highest: int = Field(sa_type=sa.BigInteger)
-    lines: int
-    read: float = Field(sa_type=sa.Double)
-    changed: float = Field(sa_type=sa.Double)
-    members: str = Field(sa_type=sa.Text)
 
 
 ACCOUNT_LISTING = table_of(AccountListingTable)
@@ -58,15 +67,6 @@ class AccountPlace(NamedTuple):
     account_id: int
 
 
-class ListingRow(NamedTuple):
-    """An account: how many lines it has, and since when that is known. Times are Unix seconds."""
-
-    lines: int
-    complete: int
-    read: float
-    checked: float
-
-
 class PartRow(NamedTuple):
     """A part without its members."""
 
@@ -78,20 +78,7 @@ class PartRow(NamedTuple):
     changed: float
 
 
-class PartMembers(NamedTuple):
-    """A part with its members, as JSON."""
-
-    prefix: str
-    lowest: int
-    highest: int
-    lines: int
-    read: float
-    changed: float
-    members: str
-
-
 ACCOUNT_PLACE_FIELDS = AccountPlace._fields
-
 
 OF_LISTING = tuple(ACCOUNT_LISTING.c[name] == sa.bindparam(name) for name in ACCOUNT_PLACE_FIELDS)
 
@@ -109,24 +96,9 @@ FIND_MEMBERS = Query(
     sa.select(*(ACCOUNT_PART.c[name] for name in PartMembers._fields)).where(*OF_PART, ACCOUNT_PART.c.prefix == sa.bindparam("prefix")),
 )
 
-PUT_LISTING = Command(
-    lambda dialect: (
-        dialect.insert(ACCOUNT_LISTING)
-        .values({name: sa.bindparam(name) for name in (*ACCOUNT_PLACE_FIELDS, *ListingRow._fields)})
-        .on_conflict_do_update(index_elements=list(ACCOUNT_PLACE_FIELDS), set_={name: sa.bindparam(name) for name in ListingRow._fields})
-    )
-)
+PUT_LISTING = Command(upsert(ACCOUNT_LISTING, (*ACCOUNT_PLACE_FIELDS, *ListingRow._fields), key=ACCOUNT_PLACE_FIELDS))
 
-PUT_PART = Command(
-    lambda dialect: (
-        dialect.insert(ACCOUNT_PART)
-        .values({name: sa.bindparam(name) for name in (*ACCOUNT_PLACE_FIELDS, *PartMembers._fields)})
-        .on_conflict_do_update(
-            index_elements=[*ACCOUNT_PLACE_FIELDS, "prefix"],
-            set_={name: sa.bindparam(name) for name in PartMembers._fields if name != "prefix"},
-        )
-    )
-)
+PUT_PART = Command(upsert(ACCOUNT_PART, (*ACCOUNT_PLACE_FIELDS, *PartMembers._fields), key=(*ACCOUNT_PLACE_FIELDS, "prefix")))
 
 COUNT_PARTS = Command(sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(lines=sa.bindparam("lines")))
 
@@ -156,42 +128,26 @@ SWEEP_LISTINGS = Command(
 
 
 class StoredParts(NamedTuple):
-    """What is known of an account, its parts by their lowest subscriber id; no `listing`: nothing.
+    """What is known of an account, its parts by their lowest subscriber id; no `listing`: nothing."""
 
-    `kept`: whether this database keeps such things at all. The schema before the one that brought the tables does not.
-    """
-
-    kept: bool
     listing: ListingRow | None = None
     parts: Sequence[PartRow] = ()
 
 
-@row_exists
-def has_part_tables() -> StatementBuild:
-    """Whether there are the tables: while servers are upgraded side by side there are none at first."""
-    return table_lookup(ACCOUNT_LISTING.name)
-
-
 def find_parts(connection: Connection, *, place: AccountPlace) -> StoredParts:
-    """What is known of an account."""
-    if not has_part_tables(connection):
-        return StoredParts(False)
+    """The listing and the parts that are stored of the account `place`, parts without their members."""
     row = connection.first(FIND_LISTING, **place._asdict())
-    return StoredParts(True) if row is None else StoredParts(True, row, connection.all(FIND_PARTS, **place._asdict()))
+    return StoredParts() if row is None else StoredParts(row, connection.all(FIND_PARTS, **place._asdict()))
 
 
 def members_of_parts(connection: Connection, *, place: AccountPlace, prefixes: Sequence[str]) -> list[PartMembers]:
-    """These parts with their members; one that is gone is left out."""
-    if not has_part_tables(connection):
-        return []
+    """The parts of `place` with these `prefixes`, with their members; one that is gone is left out."""
     found = (connection.first(FIND_MEMBERS, **place._asdict(), prefix=prefix) for prefix in prefixes)
     return [part for part in found if part is not None]
 
 
 def store_all_parts(connection: Connection, *, place: AccountPlace, listing: ListingRow, parts: Sequence[PartMembers]) -> None:
-    """The account as it was just read, in the place of what was known."""
-    if not has_part_tables(connection):
-        return
+    """Store the account as it was just read, in the place of what was stored."""
     connection.run(PUT_LISTING, **place._asdict(), **listing._asdict())
     connection.run(DROP_PARTS, **place._asdict())
     connection.run_many(PUT_PART, [{**place._asdict(), **part._asdict()} for part in parts])
@@ -199,7 +155,7 @@ def store_all_parts(connection: Connection, *, place: AccountPlace, listing: Lis
 
 def store_parts(connection: Connection, *, place: AccountPlace, lines: int, gone: Sequence[str], parts: Sequence[PartMembers]) -> None:
     """Some parts as they were just read, in the place of those that are `gone`; `lines` is how many the account has with them."""
-    if not has_part_tables(connection) or connection.run(COUNT_PARTS, **place._asdict(), lines=lines) == 0:
+    if connection.run(COUNT_PARTS, **place._asdict(), lines=lines) == 0:
         return
     connection.run_many(DROP_PART, [{**place._asdict(), "prefix": prefix} for prefix in gone])
     connection.run_many(PUT_PART, [{**place._asdict(), **part._asdict()} for part in parts])
@@ -207,22 +163,16 @@ def store_parts(connection: Connection, *, place: AccountPlace, lines: int, gone
 
 def check_parts(connection: Connection, *, place: AccountPlace, checked: float) -> None:
     """The charging system counted as many lines at this time (Unix seconds). 0: lines were moved, so that the count has to be asked for."""
-    if not has_part_tables(connection):
-        return
     connection.run(CHECK_PARTS, **place._asdict(), checked=checked)
 
 
 def drop_parts(connection: Connection, *, place: AccountPlace) -> None:
-    """Forget an account: one answer lists all of it now."""
-    if not has_part_tables(connection):
-        return
+    """Delete what is stored of an account, because one answer lists all of it now."""
     connection.run(DROP_LISTING, **place._asdict())
     connection.run(DROP_PARTS, **place._asdict())
 
 
 def sweep_parts(connection: Connection, *, before: float) -> int:
-    """Forget accounts that nobody has read since then; returns how many."""
-    if not has_part_tables(connection):
-        return 0
+    """Delete accounts that nobody has read since `before` (Unix seconds); returns how many."""
     connection.run(SWEEP_PARTS, before=before)
     return connection.run(SWEEP_LISTINGS, before=before)

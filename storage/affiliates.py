@@ -1,44 +1,39 @@
 """Organisations in the affiliate programme, and whom they brought."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import changes_one, first_row, row_exists, value_or
-from storage.engine.statement import StatementBuild
+from storage.engine.connection import StatementBuild, changes_one, first_row, insert_once, row_exists, value_or
 from storage.engine.table import TableDescription, table_of
 from storage.memberships import MEMBERSHIP
 from storage.organisations import ORGANISATION
 
 
-class AffiliateTable(TableDescription, table=True):
-    """An organisation in the affiliate programme."""
+class Affiliate(NamedTuple):
+    """An organisation that joined, and the code it brings others with."""
 
-    organisation: str = Field(primary_key=True, foreign_key="organisation.id", sa_type=sa.Text)
-    code: str = Field(unique=True, sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
+    organisation: Annotated[str, Field(primary_key=True, foreign_key="organisation.id")]
+    code: Annotated[str, Field(unique=True)]
+    created: float
+
+
+class AffiliateTable(TableDescription, row=Affiliate, table=True):
+    """An organisation in the affiliate programme."""
 
 
 class ReferralTable(TableDescription, table=True):
     """Who brought an organisation: one affiliate, for ever."""
 
-    organisation: str = Field(primary_key=True, foreign_key="organisation.id", sa_type=sa.Text)
-    affiliate: str = Field(foreign_key="organisation.id", index=True, sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
+    organisation: str = Field(primary_key=True, foreign_key="organisation.id")
+    affiliate: str = Field(foreign_key="organisation.id", index=True)
+    created: float
 
 
 AFFILIATE = table_of(AffiliateTable)
 
 REFERRAL = table_of(ReferralTable)
-
-
-class Affiliate(NamedTuple):
-    """An organisation that joined, and the code it brings others with."""
-
-    organisation: str
-    code: str
-    created: float
 
 
 class Referral(NamedTuple):
@@ -51,42 +46,37 @@ class Referral(NamedTuple):
 
 AFFILIATE_COLUMNS = [AFFILIATE.c[name] for name in Affiliate._fields]
 
-
 COLLEAGUES = sa.select(MEMBERSHIP.c.person_id).where(MEMBERSHIP.c.organisation_id == sa.bindparam("organisation"))
 
 
 @changes_one
 def insert_affiliate(*, organisation: str, code: str, now: float) -> StatementBuild:
-    """Take the organisation in with this code. False: it is in already, or the code is somebody else's."""
+    """Take `organisation` into the programme with this `code`. False: it is in already, or the code is taken. `now`: Unix seconds."""
     # No conflict is named: the organisation may have joined already, and the code may be somebody else's.
-    return lambda dialect: dialect.insert(AFFILIATE).values(organisation=organisation, code=code, created=now).on_conflict_do_nothing()
+    return insert_once(AFFILIATE, organisation=organisation, code=code, created=now)
 
 
 @first_row(Affiliate)
 def affiliate_of(*, organisation: str) -> sa.Executable:
-    """The organisation as an affiliate, if it joined."""
+    """The row of `organisation`, or None where it has not joined."""
     return sa.select(*AFFILIATE_COLUMNS).where(AFFILIATE.c.organisation == organisation)
 
 
 @first_row(Affiliate)
 def affiliate_with(*, code: str) -> sa.Executable:
-    """Whose code this is; codes are upper case."""
+    """The affiliate whose code this is, or None; codes are upper case."""
     return sa.select(*AFFILIATE_COLUMNS).where(AFFILIATE.c.code == code)
 
 
 @changes_one
 def insert_referral(*, organisation: str, affiliate: str, now: float) -> StatementBuild:
-    """Keep who brought the organisation. False: somebody did before."""
-    return lambda dialect: (
-        dialect.insert(REFERRAL)
-        .values(organisation=organisation, affiliate=affiliate, created=now)
-        .on_conflict_do_nothing(index_elements=["organisation"])
-    )
+    """Record that `affiliate` brought `organisation`. False: somebody is recorded already. `now`: Unix seconds."""
+    return insert_once(REFERRAL, key=["organisation"], organisation=organisation, affiliate=affiliate, created=now)
 
 
 @first_row(Referral)
 def referral_of(*, organisation: str) -> sa.Executable:
-    """Who brought the organisation, if anybody did."""
+    """The affiliate that brought `organisation`, with its code; None where nobody did."""
     return (
         sa.select(REFERRAL.c.affiliate, AFFILIATE.c.code, REFERRAL.c.created)
         .join_from(REFERRAL, AFFILIATE, AFFILIATE.c.organisation == REFERRAL.c.affiliate)
@@ -96,19 +86,19 @@ def referral_of(*, organisation: str) -> sa.Executable:
 
 @value_or(0)
 def count_referrals(*, affiliate: str) -> sa.Executable:
-    """How many organisations it brought."""
+    """How many organisations `affiliate` brought."""
     return sa.select(sa.func.count().label("many")).select_from(REFERRAL).where(REFERRAL.c.affiliate == affiliate)
 
 
 @first_row(int)
 def organisation_created(*, organisation: str) -> sa.Executable:
-    """When the organisation was made."""
+    """When `organisation` was created, Unix seconds; None where there is none such."""
     return sa.select(ORGANISATION.c.created).where(ORGANISATION.c.id == organisation)
 
 
 @row_exists
 def shares_people(*, affiliate: str, organisation: str, person: str) -> sa.Executable:
-    """Whether this person, or any member of the organisation, is a member of the affiliate."""
+    """Whether `person`, or any member of `organisation`, is a member of `affiliate`."""
     return (
         sa.select(MEMBERSHIP.c.organisation_id)
         .where(

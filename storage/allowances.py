@@ -8,8 +8,7 @@ from typing import NamedTuple, cast
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_rows
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, changes_rows
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
 
@@ -17,9 +16,9 @@ from storage.engine.table import TableDescription, table_of
 class AllowanceTable(TableDescription, table=True):
     """When something that is limited per hour was done last: a JSON list of Unix seconds per name. The name holds a digest, no address."""
 
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    times: str = Field(sa_type=sa.Text)
-    updated: float = Field(sa_type=sa.Double, index=True)
+    name: str = Field(primary_key=True)
+    times: str
+    updated: float = Field(index=True)
 
 
 ALLOWANCE = table_of(AllowanceTable)
@@ -58,12 +57,12 @@ NOTE_ALLOWANCE = Command(
 
 
 def allowance_for(what: str, whom: str, limit: int) -> Allowance:
-    """An allowance for somebody, whose name or address is not kept: a digest of it is."""
+    """The allowance of `limit` times an hour for doing `what` to `whom`, whose name or address is kept as a digest."""
     return Allowance(f"{what}|{hashlib.sha256(whom.encode()).hexdigest()}", limit)
 
 
 def take_allowances(connection: Connection, *, wanted: Sequence[Allowance], now: float) -> AllowanceExceeded | None:
-    """Once of each, or of none: then nothing is counted, and the answer is the one with the longest wait."""
+    """Count one use of each of `wanted`; where a limit is reached count none, and return the longest wait. `now`: Unix seconds."""
     done = {each.name: recent_uses(connection, each.name, now) for each in sorted(wanted)}  # in one order for all: no deadlock
     exceeded = [
         AllowanceExceeded(each.limit, wait)
@@ -78,18 +77,18 @@ def take_allowances(connection: Connection, *, wanted: Sequence[Allowance], now:
 
 
 def recent_uses(connection: Connection, name: str, now: float) -> list[float]:
-    """When it was done in the last hour; the row stays locked until the transaction ends."""
+    """When it was done in the hour before `now`, Unix seconds; the row stays locked until the transaction ends."""
     row = connection.first(LOCK_ALLOWANCE, name=name, now=now)
     times = cast(list[float], json.loads(row)) if row is not None else []
     return sorted(at for at in times if at > now - WINDOW_SECONDS)
 
 
 def seconds_until_allowed(times: Sequence[float], limit: int, now: float) -> float | None:
-    """Until the window holds fewer than the limit."""
+    """Seconds until fewer than `limit` of `times` are in the window; None where that is so at `now` (Unix seconds)."""
     return None if len(times) < limit else times[-limit] + WINDOW_SECONDS - now
 
 
 @changes_rows
 def sweep_allowances(*, before: float, most: int) -> sa.Executable:
-    """Forget the oldest of what was last done before then."""
+    """Delete the oldest rows whose last use was before `before` (Unix seconds), at most `most`; returns how many."""
     return delete_oldest(ALLOWANCE, ALLOWANCE.c.updated < before, ALLOWANCE.c.updated, most)

@@ -1,57 +1,44 @@
 """API keys: minted once, kept as a digest, with their restrictions."""
 
 import json
-from typing import Annotated, NamedTuple, TypedDict, cast
+from collections.abc import Callable
+from typing import Annotated, NamedTuple, cast
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.caller import UNRESTRICTED, Restrictions
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, all_rows, first_row, or_last, row_exists, writes
-from storage.engine.statement import Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Connection, Query, all_rows, first_row, or_last, row_exists, writes
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.people import PERSON
-
-
-class ApiKeyTable(TableDescription, table=True):
-    """An API key: only its SHA-256 is kept, and its first characters for people. `made_with`: the key or grant its maker presented."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    digest: bytes = Field(sa_type=sa.LargeBinary, unique=True)
-    prefix: str = Field(sa_type=sa.Text)
-    organisation_id: str | None = Field(default=None, foreign_key="organisation.id", index=True, sa_type=sa.Text)
-    person_id: str = Field(foreign_key="person.id", sa_type=sa.Text)
-    name: str = Field(sa_type=sa.Text)
-    description: str | None = Field(default=None, sa_type=sa.Text)
-    restrictions: str | None = Field(default=None, sa_type=sa.Text)
-    made_with: str | None = Field(default=None, index=True, sa_type=sa.Text)
-    expires_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    revoked_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    last_used_day: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-
-
-API_KEY = table_of(ApiKeyTable)
 
 
 class ApiKeyRow(NamedTuple):
     """A key without its secret."""
 
-    id: str
+    id: Key
     prefix: str
     name: str
     description: str | None
-    organisation_id: str | None
-    person_id: str
+    organisation_id: Annotated[str, Field(foreign_key="organisation.id", index=True)] | None
+    person_id: Annotated[str, Field(foreign_key="person.id")]
     maker: str | None
     restrictions: str | None
-    made_with: str | None
-    expires_at: int | None
-    revoked_at: int | None
+    made_with: Annotated[str, Field(index=True)] | None
+    expires_at: BigInt | None
+    revoked_at: BigInt | None
     last_used_day: str | None
-    created: int
+    created: BigInt
 
+
+class ApiKeyTable(TableDescription, row=ApiKeyRow, without=("maker",), table=True):
+    """An API key: only its SHA-256 is kept, and its first characters for people. `made_with`: the key or grant its maker presented."""
+
+    digest: bytes = Field(unique=True)
+
+
+API_KEY = table_of(ApiKeyTable)
 
 API_KEY_COLUMNS = [PERSON.c.name.label("maker") if name == "maker" else API_KEY.c[name] for name in ApiKeyRow._fields]
 
@@ -63,9 +50,7 @@ KEY_OF_PERSON_ALONE = API_KEY.c.organisation_id.is_(None) & (API_KEY.c.person_id
 
 API_KEY_PAGE = API_KEY_ROWS.where(API_KEY.c.id < sa.bindparam("after")).order_by(API_KEY.c.id.desc()).limit(sa.bindparam("most"))
 
-
 API_KEY_IS_LIVE = (API_KEY.c.id == sa.bindparam("key"), API_KEY.c.revoked_at.is_(None))
-
 
 REVOKE_API_KEY = Query(str, sa.update(API_KEY).where(*API_KEY_IS_LIVE).values(revoked_at=sa.bindparam("now")).returning(API_KEY.c.id))
 
@@ -98,7 +83,7 @@ def insert_key(
     restrictions: str | None = None,
     made_with: str | None = None,
 ) -> sa.Executable:
-    """Keep a new key's digest. `made_with`: the credential it was made with; a grant takes it along when it ends."""
+    """Insert a key by its digest. `made_with`: the key or grant that made it, whose end ends it, too. `now`, `expires_at`: Unix seconds."""
     return sa.insert(API_KEY).values(
         id=id,
         digest=digest,
@@ -115,13 +100,13 @@ def insert_key(
 
 
 def revoke_key(connection: Connection, *, key: str, organisation: str, now: float) -> bool:
-    """End a key of an organisation and those made with it; takes effect with the next call."""
+    """End a key of an organisation and those made with it; takes effect with the next call. `now`: Unix seconds."""
     row = find_key_row(connection, key=key)
     return row is not None and row.organisation_id == organisation and end_key(connection, key=key, now=now)
 
 
 def end_key(connection: Connection, *, key: str, now: float) -> bool:
-    """End a key, and every key that was made with it: whoever had it may have made them. Whether it was live."""
+    """End a key, and every key that was made with it: whoever had it may have made them. Whether it was live. `now`: Unix seconds."""
     count_change(connection, name=CALLERS)  # first, as everywhere: it is a lock
     if connection.first(REVOKE_API_KEY, key=key, now=int(now)) is None:
         return False
@@ -130,7 +115,7 @@ def end_key(connection: Connection, *, key: str, now: float) -> bool:
 
 
 def end_keys_made_with(connection: Connection, *, credential: str, now: float) -> int:
-    """End the keys that a key or a grant made, and those that were made with them; how many."""
+    """End the keys that a key or a grant made, and those that were made with them; how many. `now`: Unix seconds."""
     ended = 0
     while more := connection.all(REVOKE_KEYS_MADE, credential=credential, now=int(now)):
         ended += len(more)  # again: the statement may have waited for somebody who made one more
@@ -146,48 +131,29 @@ def hold_key(*, key: str) -> sa.Executable:
 
 @first_row(ApiKeyRow)
 def find_key_row(*, key: str) -> sa.Executable:
-    """A key, whoever's it is."""
+    """The key with this id, of any organisation, or None."""
     return API_KEY_ROWS.where(API_KEY.c.id == key)
 
 
 @all_rows(ApiKeyRow)
 def list_keys(*, organisation: str, after: Annotated[str | None, or_last("key_")] = None, most: int = 1000) -> sa.Executable:
-    """An organisation's keys, newest first."""
+    """At most `most` keys of `organisation` behind the id `after`, newest first."""
     return API_KEY_PAGE.where(KEY_OF_ORGANISATION)
 
 
 @all_rows(ApiKeyRow)
 def list_own_keys(*, person: str, after: Annotated[str | None, or_last("key_")], most: int) -> sa.Executable:
-    """The keys of a person that act for no organisation, newest first."""
+    """At most `most` keys of `person` that act for no organisation, behind the id `after`, newest first."""
     return API_KEY_PAGE.where(KEY_OF_PERSON_ALONE)
 
 
-class RestrictionsJson(TypedDict):
-    """The members of the row's JSON."""
-
-    read_only: bool
-    no_admin: bool
-    toolsets: list[str] | None
-    iccids: list[str] | None
-    account_ids: list[int] | None
-    calls_per_day: int | None
-    counted_as: str | None
-
-
 def read_restrictions(text: str | None) -> Restrictions:
-    """The restrictions of a row; the shared object for none, which the pipeline knows by identity."""
+    """The restrictions whose text `write_restrictions` made; the shared object for none, which the pipeline knows by identity."""
     if text is None:
         return UNRESTRICTED
-    row = cast(RestrictionsJson, json.loads(text))
-    return Restrictions(
-        read_only=row["read_only"],
-        no_admin=row["no_admin"],
-        toolsets=None if row["toolsets"] is None else tuple(row["toolsets"]),
-        iccids=None if row["iccids"] is None else tuple(row["iccids"]),
-        account_ids=None if row["account_ids"] is None else tuple(row["account_ids"]),
-        calls_per_day=row["calls_per_day"],
-        counted_as=row["counted_as"],
-    )
+    members = cast("dict[str, list[object] | object]", json.loads(text))
+    values = {name: tuple(cast("list[object]", value)) if isinstance(value, list) else value for name, value in members.items()}
+    return cast("Callable[..., Restrictions]", Restrictions)(**values)
 
 
 def write_restrictions(restrictions: Restrictions) -> str | None:

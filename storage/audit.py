@@ -5,37 +5,43 @@ Writes are rows of one table, each in the transaction of its call; reads and ref
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import BASE32_ALPHABET, base32
 from registry.ports import AuditRecord
-from storage.engine.connection import Connection, changes_rows, first_row
-from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Dialect,
+    Query,
+    Value,
+    bound_list,
+    changes_rows,
+    first_row,
+    insert_once,
+    pack_rows,
+    selective,
+)
 from storage.engine.partitions import History, PartitionBound
-from storage.engine.statement import Command, Dialect, Query, Value, selective
-from storage.engine.table import CLUSTERED, TableDescription, table_of
+from storage.engine.table import CLUSTERED, BigInt, TableDescription, table_of
 from storage.people import PERSON
 
 
 class AuditNameTable(TableDescription, table=True):
     """A text that repeats in the audit log of reads: an organisation's id, a person's, a key's, an operation, an outcome or a surface."""
 
-    id: int | None = Field(default=None, primary_key=True)
-    text: str = Field(sa_type=sa.Text)
+    id: int | None = Field(primary_key=True)
+    text: str
     __table_args__ = (sa.Index("audit_name_text", "text", unique=True),)
 
 
-class AuditReadTable(TableDescription, table=True):
-    """A read, or a refusal, in short: the numbers of its texts. `id` begins with the milliseconds.
+class AuditReadRow(NamedTuple):
+    """A read as it is kept: numbers of texts."""
 
-    Choice: one index beside the key and no more, since each is as large as a third of a row. So an operation's reads are looked up, and
-    those of a person, an outcome or a surface are looked for among the organisation's.
-    """
-
-    id: int = Field(sa_type=sa.BigInteger)
+    id: BigInt
     organisation: int
     operation: int
     principal: int
@@ -43,8 +49,17 @@ class AuditReadTable(TableDescription, table=True):
     outcome: int
     surface: int
     microseconds: int
-    status: int = Field(sa_type=sa.SmallInteger)
-    request: bytes = Field(sa_type=sa.LargeBinary)
+    status: Annotated[int, Field(sa_type=sa.SmallInteger)]
+    request: bytes
+
+
+class AuditReadTable(TableDescription, row=AuditReadRow, table=True):
+    """A read, or a refusal, in short: the numbers of its texts. `id` begins with the milliseconds.
+
+    Choice: one index beside the key and no more, since each is as large as a third of a row. So an operation's reads are looked up, and
+    those of a person, an outcome or a surface are looked for among the organisation's.
+    """
+
     __table_args__ = (
         sa.PrimaryKeyConstraint("organisation", "id"),
         sa.Index("audit_read_operation", "organisation", "operation", "id"),
@@ -52,21 +67,28 @@ class AuditReadTable(TableDescription, table=True):
     )
 
 
-class AuditTable(TableDescription, table=True):
+class AuditRow(NamedTuple):
+    """A row as an organisation's admin sees it; `name` is that of the principal, where it is a person who has one."""
+
+    id: int
+    at: Annotated[float, Field(index=True)]
+    surface: str
+    operation: str
+    principal: str
+    name: str | None
+    key_id: str
+    outcome: str
+    status: int
+    milliseconds: float
+    request_id: str
+    change: str | None
+
+
+class AuditTable(TableDescription, row=AuditRow, without=("id", "name"), table=True):
     """Who did what, and how it ended. Never arguments; `change` says what a call changed of who gets money and SIMs."""
 
     id: int | None = Field(default=None, sa_column=sa.Column(sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True))
-    at: float = Field(sa_type=sa.Double, index=True)
-    organisation: str = Field(sa_type=sa.Text)
-    surface: str = Field(sa_type=sa.Text)
-    operation: str = Field(sa_type=sa.Text)
-    principal: str = Field(sa_type=sa.Text)
-    key_id: str = Field(sa_type=sa.Text)
-    outcome: str = Field(sa_type=sa.Text)
-    status: int
-    milliseconds: float = Field(sa_type=sa.Double)
-    request_id: str = Field(sa_type=sa.Text)
-    change: str | None = Field(default=None, sa_type=sa.Text)
+    organisation: str
     __table_args__ = (
         sa.Index("audit_organisation", "organisation", "at", "id"),
         sa.Index("audit_operation", "organisation", "operation", "at", "id"),
@@ -112,21 +134,6 @@ class AuditText(NamedTuple):
     name: str | None
 
 
-class AuditReadRow(NamedTuple):
-    """A read as it is kept: numbers of texts."""
-
-    id: int
-    organisation: int
-    operation: int
-    principal: int
-    key: int
-    outcome: int
-    surface: int
-    microseconds: int
-    status: int
-    request: bytes
-
-
 class NumberedAuditRecord(NamedTuple):
     """A line that waits to be written. `number` keeps lines of one millisecond apart, and in their order."""
 
@@ -136,29 +143,21 @@ class NumberedAuditRecord(NamedTuple):
 
 def known_names_query(dialect: Dialect) -> sa.Executable:
     """The numbers of the texts that have one."""
-    return sa.select(AUDIT_NAME.c.id, AUDIT_NAME.c.text).where(
-        AUDIT_NAME.c.text.in_(sa.select(json_rows(dialect, "texts", "given", text=sa.Text).c.text))
-    )
+    return sa.select(AUDIT_NAME.c.id, AUDIT_NAME.c.text).where(AUDIT_NAME.c.text.in_(bound_list(dialect, "texts")))
 
 
 KNOWN_AUDIT_NAMES = Query(AuditNameRow, known_names_query)
 
-ADD_NAME = Command(
-    lambda dialect: dialect.insert(AUDIT_NAME).values(text=sa.bindparam("text")).on_conflict_do_nothing(index_elements=["text"])
-)
+ADD_NAME = Command(insert_once(AUDIT_NAME, ["text"], key=["text"]))
 
 # Of two processes whose reads of one organisation have the same millisecond and number the first stays. Choice: it is one in a million
 # where a thousand reads come in a second, and a second try would need a lock.
-INSERT_AUDIT_READ = Command(
-    lambda dialect: (
-        dialect.insert(AUDIT_READ).values({column.name: sa.bindparam(column.name) for column in AUDIT_READ.c}).on_conflict_do_nothing()
-    )
-)
+INSERT_AUDIT_READ = Command(insert_once(AUDIT_READ, AuditReadRow._fields))
 
 
 def audit_texts_query(dialect: Dialect) -> sa.Executable:
     """The texts of these numbers, each with the name of the person it is, if it is one."""
-    numbers = sa.select(json_rows(dialect, "numbers", "given", id=sa.Integer).c.id)
+    numbers = bound_list(dialect, "numbers", sa.Integer)
     return (
         sa.select(AUDIT_NAME.c.id, AUDIT_NAME.c.text, PERSON.c.name)
         .join_from(AUDIT_NAME, PERSON, PERSON.c.id == AUDIT_NAME.c.text, isouter=True)
@@ -195,19 +194,7 @@ FIND_AUDIT_READ = Query(
     ),
 )
 
-AUDIT_READ_IS_OLD = AUDIT_READ.c.id < sa.bindparam("last", type_=sa.BigInteger)
-
-
-OLDEST_AUDIT_READS = (
-    sa.select(AUDIT_READ.c.id)
-    .where(AUDIT_READ.c.organisation == sa.bindparam("of", type_=sa.Integer), AUDIT_READ_IS_OLD)
-    .order_by(AUDIT_READ.c.id)
-    .limit(sa.bindparam("most"))
-)
-
-SWEEP_AUDIT_READS = Command(
-    sa.delete(AUDIT_READ).where(AUDIT_READ.c.organisation == sa.bindparam("of", type_=sa.Integer), AUDIT_READ.c.id.in_(OLDEST_AUDIT_READS))
-)
+AUDIT_READ_IS_OLD = AUDIT_READ.c.id < sa.bindparam("before", type_=sa.BigInteger)
 
 
 def first_read_id(at: float) -> int:
@@ -216,7 +203,7 @@ def first_read_id(at: float) -> int:
 
 
 def read_id(at: float, number: int) -> int:
-    """The id of a read."""
+    """The id of a read. `at`: Unix seconds."""
     return int(at * 1000) << NUMBER_BITS | number % READS_A_MILLISECOND
 
 
@@ -319,9 +306,18 @@ def next_reading_organisation(*, after: int) -> sa.Executable:
     )
 
 
-def sweep_audit_reads(connection: Connection, *, organisation: int, before: float, most: int) -> int:
-    """Remove the oldest reads of an organisation, by its number. `before`: Unix seconds."""
-    return connection.run(SWEEP_AUDIT_READS, of=organisation, last=first_read_id(before), most=most)
+@changes_rows
+def sweep_audit_reads(*, organisation: int, before: Annotated[float, first_read_id], most: int) -> sa.Executable:
+    """Remove the oldest reads of an organisation, by its number; how many. `before`: Unix seconds."""
+    return sa.delete(AUDIT_READ).where(
+        AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer),
+        AUDIT_READ.c.id.in_(
+            sa.select(AUDIT_READ.c.id)
+            .where(AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer), AUDIT_READ_IS_OLD)
+            .order_by(AUDIT_READ.c.id)
+            .limit(sa.bindparam("most"))
+        ),
+    )
 
 
 def moment_of_number(id: PartitionBound) -> float:
@@ -343,23 +339,6 @@ AUDIT_AHEAD_SECONDS = 86_400
 INSERT_AUDIT_RECORD = Command(sa.insert(AUDIT).values({name: sa.bindparam(name) for name in AuditRecord._fields}))
 
 OLDEST_AUDIT_RECORDS = sa.select(AUDIT.c.id).where(AUDIT.c.at < sa.bindparam("before")).order_by(AUDIT.c.at).limit(sa.bindparam("most"))
-
-
-class AuditRow(NamedTuple):
-    """A row as an organisation's admin sees it; `name` is that of the principal, where it is a person who has one."""
-
-    id: int
-    at: float
-    surface: str
-    operation: str
-    principal: str
-    name: str | None
-    key_id: str
-    outcome: str
-    status: int
-    milliseconds: float
-    request_id: str
-    change: str | None
 
 
 class AuditFilter(NamedTuple):
@@ -465,7 +444,7 @@ def read_as_audit_row(row: AuditReadRow, texts: Mapping[int, AuditText]) -> Audi
 
 @changes_rows
 def sweep_audit(*, before: float, most: int) -> sa.Executable:
-    """Forget rows older than the retention, the oldest first."""
+    """Forget rows older than the retention, the oldest first. `before`: Unix seconds."""
     return sa.delete(AUDIT).where(AUDIT.c.id.in_(OLDEST_AUDIT_RECORDS), AUDIT.c.at < before)
 
 

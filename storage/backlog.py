@@ -10,9 +10,8 @@ from typing import NamedTuple, cast
 import sqlalchemy as sa
 
 from storage.deliveries import DELIVERY, FAILED_STATE, PENDING_STATE
-from storage.engine.connection import Connection, DriverConnection, runs_in_thread
-from storage.engine.postgres_errors import unreachable
-from storage.engine.statement import Query, postgresql_dialect
+from storage.engine.connection import Connection, DriverConnection, Query, postgresql_dialect, runs_in_thread
+from storage.engine.conninfo import brief_connection
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.mail import MAIL
 from storage.orders import STOREFRONT_ORDER
@@ -59,41 +58,22 @@ class LockWaits(NamedTuple):
     seconds: float
 
 
-class UnresolvedIssuances(NamedTuple):
-    """Issuances in one state, and since when the oldest of them is; None where there is none."""
+class WaitingCount(NamedTuple):
+    """Issuances in one state, or paid orders and top-ups of one status that have not ended; since when the oldest is in it, or paid.
+
+    `since`: Unix seconds; None where there is none.
+    """
 
     state: str
     rows: int
     since: float | None
 
 
-class ObstacleCount(NamedTuple):
-    """Issuances of unknown outcome that one obstacle keeps from being settled; nothing: nobody has looked yet."""
+class StateCount(NamedTuple):
+    """Refunds or reports in one state, or issuances of unknown outcome that one obstacle hinders; None: nobody has looked into these."""
 
-    obstacle: str | None
+    state: str | None
     rows: int
-
-
-class UnfinishedOrders(NamedTuple):
-    """Orders and top-ups that were paid and have not ended, in one status, and since when the oldest is paid; None: there is none."""
-
-    status: str
-    orders: int
-    since: float | None
-
-
-class RefundCount(NamedTuple):
-    """Refunds of orders in one state."""
-
-    refund: str
-    orders: int
-
-
-class ReportCount(NamedTuple):
-    """Reports of schedules in one state."""
-
-    state: str
-    reports: int
 
 
 class Backlog(NamedTuple):
@@ -102,9 +82,9 @@ class Backlog(NamedTuple):
     waiting: WaitingDeliveries
     mails: WaitingMails
     lock_waits: LockWaits | None
-    unresolved: Mapping[str, UnresolvedIssuances]
+    unresolved: Mapping[str, WaitingCount]
     obstacles: Mapping[str, int]
-    unfinished: Mapping[str, UnfinishedOrders]
+    unfinished: Mapping[str, WaitingCount]
     refunds: Mapping[str, int]
     reports: Mapping[str, int]
     next_boundary_ms: int | None
@@ -179,11 +159,13 @@ def unresolved_in(state: str) -> sa.Select[str, int, float]:
     return sa.select(sa.literal(state).label("state"), sa.func.count().label("rows"), sa.func.min(rows.c.since).label("since"))
 
 
-COUNT_UNRESOLVED = Query(UnresolvedIssuances, sa.union_all(*map(unresolved_in, UNRESOLVED_STATES)))
+COUNT_UNRESOLVED = Query(WaitingCount, sa.union_all(*map(unresolved_in, UNRESOLVED_STATES)))
 
 OBSTACLES = sa.select(ISSUANCE.c.obstacle).where(ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES)).limit(COUNT_LIMIT).subquery()
 
-COUNT_OBSTACLES = Query(ObstacleCount, sa.select(OBSTACLES.c.obstacle, sa.func.count().label("rows")).group_by(OBSTACLES.c.obstacle))
+COUNT_OBSTACLES = Query(
+    StateCount, sa.select(OBSTACLES.c.obstacle.label("state"), sa.func.count().label("rows")).group_by(OBSTACLES.c.obstacle)
+)
 
 
 def unfinished_in(status: str) -> sa.Select[str, int, float]:
@@ -192,10 +174,10 @@ def unfinished_in(status: str) -> sa.Select[str, int, float]:
         STOREFRONT_ORDER.c.status == status
     )
     some = rows.limit(COUNT_LIMIT).subquery()
-    return sa.select(sa.literal(status).label("status"), sa.func.count().label("orders"), sa.func.min(some.c.since).label("since"))
+    return sa.select(sa.literal(status).label("state"), sa.func.count().label("rows"), sa.func.min(some.c.since).label("since"))
 
 
-COUNT_UNFINISHED = Query(UnfinishedOrders, sa.union_all(*map(unfinished_in, UNFINISHED_STATUSES)))
+COUNT_UNFINISHED = Query(WaitingCount, sa.union_all(*map(unfinished_in, UNFINISHED_STATUSES)))
 
 # Choice: of the orders that failed the last ones that anything happened to, since no index knows the state of a refund.
 LAST_FAILED = (
@@ -207,8 +189,8 @@ LAST_FAILED = (
 )
 
 COUNT_REFUNDS = Query(
-    RefundCount,
-    sa.select(LAST_FAILED.c.refund, sa.func.count().label("orders"))
+    StateCount,
+    sa.select(LAST_FAILED.c.refund.label("state"), sa.func.count().label("rows"))
     .where(LAST_FAILED.c.refund.in_(REFUND_STATES))
     .group_by(LAST_FAILED.c.refund),
 )
@@ -218,12 +200,12 @@ REPORTS_TO_MAKE = (
     sa.select(INTELLIGENCE_REPORT.c.state).where(INTELLIGENCE_REPORT.c.due_ms >= sa.literal_column("0")).limit(COUNT_LIMIT).subquery()
 )
 
-COUNT_REPORTS = Query(ReportCount, sa.select(REPORTS_TO_MAKE.c.state, sa.func.count().label("reports")).group_by(REPORTS_TO_MAKE.c.state))
+COUNT_REPORTS = Query(StateCount, sa.select(REPORTS_TO_MAKE.c.state, sa.func.count().label("rows")).group_by(REPORTS_TO_MAKE.c.state))
 
 
 @runs_in_thread  # ten thousand rows of everything are some milliseconds, which the loop does not have
 def measure_backlog(connection: Connection, *, now_ms: int) -> Backlog:
-    """What waits, as one snapshot."""
+    """What waits, as one snapshot. `now_ms`: Unix milliseconds."""
     waiting, mails = connection.first(COUNT_DELIVERIES, now_ms=now_ms), connection.first(COUNT_MAILS)
     assert waiting is not None and mails is not None  # without a FROM there is always a row
     return Backlog(
@@ -231,10 +213,10 @@ def measure_backlog(connection: Connection, *, now_ms: int) -> Backlog:
         mails,
         lock_waits=connection.first(LOCK_WAITS) if connection.dialect_name == "postgresql" else None,
         unresolved={row.state: row for row in connection.all(COUNT_UNRESOLVED)},
-        obstacles={row.obstacle or "not_looked_into": row.rows for row in connection.all(COUNT_OBSTACLES)},
-        unfinished={row.status: row for row in connection.all(COUNT_UNFINISHED)},
-        refunds={row.refund: row.orders for row in connection.all(COUNT_REFUNDS)},
-        reports={row.state: row.reports for row in connection.all(COUNT_REPORTS)},
+        obstacles={row.state or "not_looked_into": row.rows for row in connection.all(COUNT_OBSTACLES)},
+        unfinished={row.state: row for row in connection.all(COUNT_UNFINISHED)},
+        refunds={str(row.state): row.rows for row in connection.all(COUNT_REFUNDS)},
+        reports={str(row.state): row.rows for row in connection.all(COUNT_REPORTS)},
         next_boundary_ms=next_boundary(connection),
     )
 
@@ -247,24 +229,13 @@ class LateWork(NamedTuple):
 
 
 def late_work(url: str, *, now: float) -> LateWork:
-    """Ask the server. `now`: Unix seconds. Raises StoreUnavailable."""
-    import psycopg  # only where PostgreSQL is used
-
-    from storage.engine.conninfo import brief_connection
-
-    try:
-        with brief_connection(url) as raw:
-            connection = Connection(cast("DriverConnection", raw), postgresql_dialect())
-            found = measure_backlog(connection, now_ms=int(now * 1000))
-            due = {
-                "deliveries": found.waiting.oldest_due_ms,
-                "mails": found.mails.next_due_ms,
-                "reports": found.next_boundary_ms,
-            }
-            late = {kind: now - at / 1000 for kind, at in due.items() if at is not None}
-            paid = [row.since for row in found.unfinished.values() if row.status != "needs_review" and row.since is not None]
-            if paid:
-                late["orders"] = now - min(paid)
-            return LateWork(len(running_keys(connection, now=now)), {kind: seconds for kind, seconds in late.items() if seconds > 0})
-    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
-        raise unreachable(error) from error
+    """What is late on the server at `url`. `now`: Unix seconds. Raises StoreUnavailable; waits for the network."""
+    with brief_connection(url) as raw:
+        connection = Connection(cast("DriverConnection", raw), postgresql_dialect())
+        found, processes = measure_backlog(connection, now_ms=int(now * 1000)), len(running_keys(connection, now=now))
+    due = {"deliveries": found.waiting.oldest_due_ms, "mails": found.mails.next_due_ms, "reports": found.next_boundary_ms}
+    late = {kind: now - at / 1000 for kind, at in due.items() if at is not None}
+    paid = [row.since for row in found.unfinished.values() if row.state != "needs_review" and row.since is not None]
+    if paid:
+        late["orders"] = now - min(paid)
+    return LateWork(processes, {kind: seconds for kind, seconds in late.items() if seconds > 0})

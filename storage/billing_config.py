@@ -1,16 +1,31 @@
 """How an organisation bills: one row each, made with defaults when it is first asked for."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, first_row
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query, first_row, insert_once
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class BillingConfigTable(TableDescription, table=True):
+class BillingConfig(NamedTuple):
+    """An organisation's row, whole."""
+
+    organisation: Key
+    currency: str
+    billing_cycle_day: int
+    price_per_gb_cents: BigInt
+    invoice_prefix: str
+    connect_account: Annotated[str, Field(unique=True)] | None
+    connect_kind: str | None
+    connect_status: str
+    connect_as_of: float
+    connect_was_active: int
+    updated: BigInt
+
+
+class BillingConfigTable(TableDescription, row=BillingConfig, table=True):
     """How an organisation bills, and its account at the payment processor.
 
     `connect_status`: not_connected, pending or active; `connect_kind`: express or standard. An account belongs to one organisation.
@@ -18,42 +33,10 @@ class BillingConfigTable(TableDescription, table=True):
     `connect_was_active` is 1 once the account was active, whatever its status is now.
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    currency: str = Field(sa_type=sa.Text)
-    billing_cycle_day: int
-    price_per_gb_cents: int = Field(sa_type=sa.BigInteger)
-    invoice_prefix: str = Field(sa_type=sa.Text)
-    connect_account: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    connect_kind: str | None = Field(default=None, sa_type=sa.Text)
-    connect_status: str = Field(sa_type=sa.Text)
-    connect_as_of: float = Field(sa_type=sa.Double)
-    connect_was_active: int = 0
-    updated: int = Field(sa_type=sa.BigInteger)
-
 
 BILLING_CONFIG = table_of(BillingConfigTable)
 
-
-class BillingConfig(NamedTuple):
-    """An organisation's row, whole."""
-
-    organisation: str
-    currency: str
-    billing_cycle_day: int
-    price_per_gb_cents: int
-    invoice_prefix: str
-    connect_account: str | None
-    connect_kind: str | None
-    connect_status: str
-    connect_as_of: float
-    connect_was_active: int
-    updated: int
-
-
 CONFIG_COLUMNS = tuple(BILLING_CONFIG.c[name] for name in BillingConfig._fields)
-
-CONFIG_IS_MINE = BILLING_CONFIG.c.organisation == sa.bindparam("of")
-
 
 CONFIG_DEFAULTS = {
     "currency": "USD",
@@ -67,13 +50,7 @@ CONFIG_DEFAULTS = {
     "connect_was_active": 0,
 }
 
-INSERT_CONFIG = Command(
-    lambda dialect: (
-        dialect.insert(BILLING_CONFIG)
-        .values({name: sa.bindparam(name) for name in BillingConfig._fields})
-        .on_conflict_do_nothing(index_elements=["organisation"])
-    )
-)
+INSERT_CONFIG = Command(insert_once(BILLING_CONFIG, BillingConfig._fields, key=["organisation"]))
 
 
 def given_or_stored(name: str, kind: type[sa.types.TypeEngine[str]] | type[sa.types.TypeEngine[int]]) -> sa.ColumnElement[object]:
@@ -84,7 +61,7 @@ def given_or_stored(name: str, kind: type[sa.types.TypeEngine[str]] | type[sa.ty
 CHANGE_CONFIG = Query(
     BillingConfig,
     sa.update(BILLING_CONFIG)
-    .where(CONFIG_IS_MINE)
+    .where(BILLING_CONFIG.c.organisation == sa.bindparam("of"))
     .values(
         currency=given_or_stored("currency", sa.Text),
         price_per_gb_cents=given_or_stored("price_per_gb_cents", sa.BigInteger),
@@ -97,12 +74,12 @@ CHANGE_CONFIG = Query(
 
 @first_row(BillingConfig)
 def find_config(*, organisation: str) -> sa.Executable:
-    """The row, where it was made."""
+    """The row of `organisation`, or None where it was not made yet."""
     return sa.select(*CONFIG_COLUMNS).where(BILLING_CONFIG.c.organisation == organisation)
 
 
 def ensure_config(connection: Connection, *, organisation: str, now: float) -> BillingConfig:
-    """The row, made with the defaults where there was none."""
+    """The row of `organisation`, made with the defaults where there was none. `now`: Unix seconds."""
     found = find_config(connection, organisation=organisation)
     if found is None:
         connection.run(INSERT_CONFIG, **CONFIG_DEFAULTS, organisation=organisation, updated=int(now))
@@ -121,7 +98,7 @@ def change_config(
     invoice_prefix: str | None,
     now: float,
 ) -> BillingConfig:
-    """Set what is given; None keeps what is there."""
+    """Set the values that are not None, and return the row. `price_per_gb_cents`: minor units; `now`: Unix seconds."""
     ensure_config(connection, organisation=organisation, now=now)
     given = {"currency": currency, "price_per_gb_cents": price_per_gb_cents, "invoice_prefix": invoice_prefix}
     changed = connection.first(CHANGE_CONFIG, of=organisation, **given, now=int(now))

@@ -19,76 +19,79 @@ from sqlmodel import Field
 from registry.errors import BadRequest
 from registry.ids import Ids
 from storage.cdr_sums import MOST_OF_MONTH, MOST_OF_SIM, SimAddition, add_to_months, add_to_sums
-from storage.engine.connection import Connection, runs_in_thread, writes
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Dialect, Query, StatementBuild, Value
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Dialect,
+    Query,
+    StatementBuild,
+    Value,
+    bound_list,
+    column_kinds,
+    json_rows,
+    pack_rows,
+    runs_in_thread,
+    upsert,
+    writes,
+)
 from storage.engine.store import Store
 from storage.engine.sweep import SWEEP_STEPS, SWEPT_AT_ONCE
-from storage.engine.table import CLUSTERED, TableDescription, table_of
+from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 from storage.invoices import month_of_moment, month_text, open_periods
 from storage.replicas import is_closed_to_older_programs, older_programs_are_gone
 
 
-class CdrEventTable(TableDescription, table=True):
+class CdrEvent(NamedTuple):
+    """One record; `occurred_at` is Unix seconds."""
+
+    event: Key
+    iccid: str
+    occurred_at: BigInt
+    bytes_up: BigInt
+    bytes_down: BigInt
+    network: str | None
+    country: str | None
+
+
+class CdrEventTable(TableDescription, row=CdrEvent, table=True):
     """A call detail record (CDR) as its sender told it, once per organisation and event id."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    event: str = Field(primary_key=True, sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    occurred_at: int = Field(sa_type=sa.BigInteger)
-    bytes_up: int = Field(sa_type=sa.BigInteger)
-    bytes_down: int = Field(sa_type=sa.BigInteger)
-    network: str | None = Field(default=None, sa_type=sa.Text)
-    country: str | None = Field(default=None, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
     __table_args__ = CLUSTERED
 
 
 class CallRecordDigestTable(TableDescription, table=True):
     """What is left of a call record that is not kept any more: 20 bytes of a digest of organisation and id. Never swept."""
 
-    digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
+    digest: bytes = Field(primary_key=True)
     __table_args__ = CLUSTERED
 
 
-class CallRecordPassTable(TableDescription, table=True):
+class PassState(NamedTuple):
+    """The pass that runs or ran last; `begun`: Unix seconds."""
+
+    begun: BigInt
+    running: int
+    organisation: str
+    event: str
+    block: BigInt
+
+
+class CallRecordPassTable(TableDescription, row=PassState, table=True):
     """How far the search for old call records came, one row. `running`: 0 once it reached the end; `begun`: Unix seconds.
 
     It goes on behind the record with this key on SQLite, and at this block of the table on PostgreSQL.
     """
 
-    id: int = Field(primary_key=True, sa_type=sa.Integer)
-    begun: int = Field(sa_type=sa.BigInteger)
-    running: int = Field(sa_type=sa.Integer)
-    organisation: str = Field(sa_type=sa.Text)
-    event: str = Field(sa_type=sa.Text)
-    block: int = Field(sa_type=sa.BigInteger)
+    id: int = Field(primary_key=True)
 
 
 CDR_EVENT = table_of(CdrEventTable)
 
 
-class CdrEvent(NamedTuple):
-    """One record; `occurred_at` is Unix seconds."""
-
-    event: str
-    iccid: str
-    occurred_at: int
-    bytes_up: int
-    bytes_down: int
-    network: str | None
-    country: str | None
-
-
-CDR_KINDS = {
-    **dict.fromkeys(("event", "iccid"), sa.Text),
-    **dict.fromkeys(("occurred_at", "bytes_up", "bytes_down"), sa.BigInteger),
-    **dict.fromkeys(("network", "country"), sa.Text),
-}
-
-
 def insert_cdr_query(dialect: Dialect) -> sa.Executable:
     """Insert what is new, and say which that was; a parallel batch with the same event is waited for."""
-    given = json_rows(dialect, "events", "given", **CDR_KINDS)
+    given = json_rows(dialect, "events", "given", **column_kinds(CDR_EVENT, CdrEvent._fields))
     organisation = sa.bindparam("organisation", type_=sa.Text)
     rows = sa.select(organisation, *given.c).order_by(given.c.event)
     insert = dialect.insert(CDR_EVENT).from_select(["organisation", *CdrEvent._fields], rows)
@@ -100,7 +103,7 @@ INSERT_CDR = Query(str, insert_cdr_query)
 REMOVE_REPEATED_CDR = Command(
     lambda dialect: sa.delete(CDR_EVENT).where(
         CDR_EVENT.c.organisation == sa.bindparam("organisation"),
-        CDR_EVENT.c.event.in_(sa.select(json_rows(dialect, "events", "given", event=sa.Text).c.event)),
+        CDR_EVENT.c.event.in_(bound_list(dialect, "events")),
     )
 )
 
@@ -109,7 +112,7 @@ REMOVE_REPEATED_CDR = Command(
 def ingest_cdr(connection: Connection, *, organisation: str, events: Sequence[CdrEvent], now: float, ids: Ids) -> int:
     """Keep the events that are new, add them to their months and open the months' periods; returns how many were new.
 
-    Of events with one id the first is kept. A batch that a sum cannot hold is refused whole.
+    Of events with one id the first is kept. A batch that a sum cannot hold is refused whole. `now`: Unix seconds.
     """
     first: dict[str, CdrEvent] = {}
     for event in events:
@@ -289,16 +292,6 @@ class PassPlace(NamedTuple):
     block: int
 
 
-class PassState(NamedTuple):
-    """The pass that runs or ran last; `begun`: Unix seconds."""
-
-    begun: int
-    running: int
-    organisation: str
-    event: str
-    block: int
-
-
 class OldCdrs(NamedTuple):
     """The old records of a step, and where the next step begins; None behind the last one."""
 
@@ -386,7 +379,7 @@ async def sweep_call_records(
 
 
 def begin_pass(connection: Connection, *, now: float, every: int) -> PassState | None:
-    """The pass that runs, or a new one if the last began `every` seconds ago; None while there is none to do."""
+    """The pass that runs, or a new one if the last began `every` seconds ago; None while there is none to do. `now`: Unix seconds."""
     if not older_programs_are_gone(connection, now=now, revision=CDR_DIGESTS_REVISION):
         return None
     state = connection.first(FIND_PASS)
@@ -399,11 +392,7 @@ def begin_pass(connection: Connection, *, now: float, every: int) -> PassState |
 @writes
 def save_pass(*, state: PassState) -> StatementBuild:
     """Store how far a pass came."""
-    return lambda dialect: (
-        dialect.insert(CALL_RECORD_PASS)
-        .values({"id": 1, **state._asdict()})
-        .on_conflict_do_update(index_elements=["id"], set_=state._asdict())
-    )
+    return upsert(CALL_RECORD_PASS, key=["id"], id=1, **state._asdict())
 
 
 def old_cdrs(connection: Connection, *, place: PassPlace, before: int, rows: int, blocks: int) -> OldCdrs:
@@ -413,7 +402,7 @@ def old_cdrs(connection: Connection, *, place: PassPlace, before: int, rows: int
 
 
 def remove_cdrs(connection: Connection, *, records: Sequence[CdrKey], now: float) -> int:
-    """Remove records and remember their ids, in one transaction; how many. 0 while an older program runs beside."""
+    """Remove records and remember their ids, in one transaction; how many. 0 while an older program runs beside. `now`: Unix seconds."""
     if not older_programs_are_gone(connection, now=now, revision=CDR_DIGESTS_REVISION):
         return 0
     removed = connection.all(REMOVE_CDRS, records=pack_rows([tuple(record) for record in records]))

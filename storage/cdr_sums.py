@@ -1,41 +1,44 @@
 """What the records of a month add up to, per SIM and in all: kept exact by the transaction that stores the records."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Dialect, Query
-from storage.engine.table import CLUSTERED, TableDescription, table_of
+from storage.engine.connection import Connection, Dialect, Query, bound_list, column_kinds, json_rows, pack_rows
+from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 
 
-class CdrSumTable(TableDescription, table=True):
+class SimAddition(NamedTuple):
+    """What a batch adds to a SIM's month."""
+
+    month: Annotated[int, Field(primary_key=True)]
+    iccid: Key
+    bytes_up: BigInt
+    bytes_down: BigInt
+    bytes_total: BigInt
+    events: BigInt
+    network: str | None
+    country: str | None
+
+
+class CdrSumTable(TableDescription, row=SimAddition, table=True):
     """All records of one SIM in one month, summed exactly in the transaction that stored them.
 
     `bytes_total` is both directions, at most 2^53-1. `network` and `country` are null unless every record has them and all agree.
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    month: int = Field(primary_key=True)
-    iccid: str = Field(primary_key=True, sa_type=sa.Text)
-    bytes_up: int = Field(sa_type=sa.BigInteger)
-    bytes_down: int = Field(sa_type=sa.BigInteger)
-    bytes_total: int = Field(sa_type=sa.BigInteger)
-    events: int = Field(sa_type=sa.BigInteger)
-    network: str | None = Field(default=None, sa_type=sa.Text)
-    country: str | None = Field(default=None, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
     __table_args__ = (sa.Index("cdr_sum_largest", "organisation", "month", "bytes_total"), CLUSTERED)
 
 
 class CdrMonthTable(TableDescription, table=True):
     """All records of an organisation in one month, both directions, at most 2^63-1 bytes: nobody adds up its SIMs to read it."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
     month: int = Field(primary_key=True)
-    bytes_total: int = Field(sa_type=sa.BigInteger)
+    bytes_total: BigInt
     __table_args__ = CLUSTERED
 
 
@@ -68,32 +71,12 @@ class GrownSim(NamedTuple):
     iccid: str
 
 
-class SimAddition(NamedTuple):
-    """What a batch adds to a SIM's month."""
-
-    month: int
-    iccid: str
-    bytes_up: int
-    bytes_down: int
-    bytes_total: int
-    events: int
-    network: str | None
-    country: str | None
-
-
 class MonthSums(NamedTuple):
     """The largest SIMs of a month, and all of its bytes."""
 
     bytes_total: int
     lines: list[SimMonth]
 
-
-ADDITION_KINDS = {
-    "month": sa.Integer,
-    "iccid": sa.Text,
-    **dict.fromkeys(("bytes_up", "bytes_down", "bytes_total", "events"), sa.BigInteger),
-    **dict.fromkeys(("network", "country"), sa.Text),
-}
 
 BOUND_ORGANISATION = sa.bindparam("organisation", type_=sa.Text)
 
@@ -103,7 +86,7 @@ def add_sums_query(dialect: Dialect) -> sa.Executable:
 
     A sum that would become too large is left as it is, and is missing in what is returned.
     """
-    given = json_rows(dialect, "additions", "given", **ADDITION_KINDS)
+    given = json_rows(dialect, "additions", "given", **column_kinds(CDR_SUM, SimAddition._fields))
     rows = sa.select(BOUND_ORGANISATION, *given.c).order_by(given.c.month, given.c.iccid)
     insert = dialect.insert(CDR_SUM).from_select(["organisation", *SimAddition._fields], rows)
     more = insert.excluded
@@ -118,7 +101,7 @@ def add_sums_query(dialect: Dialect) -> sa.Executable:
 
 def add_months_query(dialect: Dialect) -> sa.Executable:
     """The same for the whole months."""
-    given = json_rows(dialect, "additions", "given", month=sa.Integer, bytes_total=sa.BigInteger)
+    given = json_rows(dialect, "additions", "given", **column_kinds(CDR_MONTH, ("month", "bytes_total")))
     rows = sa.select(BOUND_ORGANISATION, *given.c).order_by(given.c.month)
     insert = dialect.insert(CDR_MONTH).from_select(["organisation", "month", "bytes_total"], rows)
     more = insert.excluded.bytes_total
@@ -142,9 +125,7 @@ LIST_SIM_MONTHS = Query(SimMonth, sa.select(*SIM_MONTH_COLUMNS).where(IN_MONTH).
 LIST_SOME_SIM_MONTHS = Query(
     SimMonth,
     lambda dialect: (
-        sa.select(*SIM_MONTH_COLUMNS)
-        .where(IN_MONTH, CDR_SUM.c.iccid.in_(sa.select(json_rows(dialect, "iccids", "given", iccid=sa.Text).c.iccid)))
-        .order_by(CDR_SUM.c.iccid)
+        sa.select(*SIM_MONTH_COLUMNS).where(IN_MONTH, CDR_SUM.c.iccid.in_(bound_list(dialect, "iccids"))).order_by(CDR_SUM.c.iccid)
     ),
 )
 
@@ -188,12 +169,12 @@ def sim_month_slices(
 
 
 def largest_sims_of_month(connection: Connection, *, organisation: str, month: int, most: int) -> MonthSums:
-    """The SIMs with the most bytes, largest first; the total is that of all."""
+    """The `most` SIMs with the most bytes, largest first; `bytes_total` is of all SIMs. `month`: YYYYMM."""
     total = connection.first(FIND_MONTH_TOTAL, organisation=organisation, month=month)
     return MonthSums(total or 0, connection.all(LIST_LARGEST_SIMS, organisation=organisation, month=month, most=most))
 
 
 def sim_of_month(connection: Connection, *, organisation: str, month: int, iccid: str) -> MonthSums:
-    """One SIM alone, and its own total."""
+    """One SIM of a month alone; `bytes_total` is its own. `month`: YYYYMM."""
     lines = connection.all(FIND_SIM_MONTH, organisation=organisation, month=month, iccid=iccid)
     return MonthSums(sum(line.bytes_up + line.bytes_down for line in lines), lines)

@@ -3,16 +3,15 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import value_or, writes
-from storage.engine.statement import StatementBuild
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import StatementBuild, value_or, writes
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
 class ChangeTable(TableDescription, table=True):
     """Counters that caches compare: `callers` moves with every key, membership, tier and connection."""
 
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    value: int = Field(sa_type=sa.BigInteger)
+    name: str = Field(primary_key=True)
+    value: BigInt
 
 
 CHANGE = table_of(ChangeTable)
@@ -28,7 +27,7 @@ def read_change_count(*, name: str) -> sa.Executable:
 
 @writes
 def count_change(*, name: str) -> StatementBuild:
-    """Say that something a cache may hold has changed; in the transaction of the change."""
+    """Move the counter `name`, in the transaction that changes what caches hold."""
     return lambda dialect: (
         dialect.insert(CHANGE).values(name=name, value=1).on_conflict_do_update(index_elements=["name"], set_={"value": CHANGE.c.value + 1})
     )

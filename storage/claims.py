@@ -13,31 +13,42 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict, OcsError
-from storage.engine.connection import Connection, changes_one, changes_rows, writes
-from storage.engine.statement import Command, Query, unindexed
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query, changes_one, changes_rows, unindexed, writes
+from storage.engine.table import BigInt, TableDescription, table_of
 from storage.expired_keys import EXPIRED_KEY, key_digest, key_has_expired
 from storage.issuance import ISSUANCE
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
 
 
-class ClaimTable(TableDescription, table=True):
+class Claim(NamedTuple):
+    """A key's state and, once it is done, its sealed answer. `lease` is its owner's."""
+
+    fingerprint: bytes
+    state: str
+    owner: str
+    claimed: BigInt
+    expires_at: BigInt | None
+    status: int | None
+    body: str | None
+    lease: float | None
+
+    def is_running(self, now: float) -> bool:
+        """Its owner has not left, and lives, or claimed too lately to be called dead: one that missed its lease may have gone on."""
+        return (
+            self.state in CLAIM_RUNNING_STATES and self.lease is not None and max(self.lease, self.claimed + REPLICA_LEASE_SECONDS) >= now
+        )
+
+
+class ClaimTable(TableDescription, row=Claim, without=("lease",), table=True):
     """An idempotency key; its states are in claims.py. The stored answer is sealed, since it may hold an eSIM.
 
     `owner` is the process, `lease` the call's own name: what it did not claim it neither sends nor frees.
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    operation: str = Field(primary_key=True, sa_type=sa.Text)
-    key: str = Field(primary_key=True, sa_type=sa.Text)
-    fingerprint: bytes = Field(sa_type=sa.LargeBinary)
-    state: str = Field(sa_type=sa.Text)
-    owner: str = Field(sa_type=sa.Text)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
-    claimed: int = Field(sa_type=sa.BigInteger)
-    expires_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    status: int | None = None
-    body: str | None = Field(default=None, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
+    operation: str = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    lease: str | None
     __table_args__ = (
         sa.Index(
             "claim_expires",
@@ -55,25 +66,6 @@ CLAIM = table_of(ClaimTable)
 CLAIM_RUNNING_STATES = ("claimed", "dispatching")
 
 
-class Claim(NamedTuple):
-    """A key's state and, once it is done, its sealed answer. `lease` is its owner's."""
-
-    fingerprint: bytes
-    state: str
-    owner: str
-    claimed: int
-    expires_at: int | None
-    status: int | None
-    body: str | None
-    lease: float | None
-
-    def is_running(self, now: float) -> bool:
-        """Its owner has not left, and lives, or claimed too lately to be called dead: one that missed its lease may have gone on."""
-        return (
-            self.state in CLAIM_RUNNING_STATES and self.lease is not None and max(self.lease, self.claimed + REPLICA_LEASE_SECONDS) >= now
-        )
-
-
 def claim_is(organisation: str, operation: str, key: str) -> sa.ColumnElement[bool]:
     """The row of a key; the three names are the binds that hold it."""
     return (
@@ -84,7 +76,7 @@ def claim_is(organisation: str, operation: str, key: str) -> sa.ColumnElement[bo
 
 
 def owned_by_lease(name: str) -> sa.ColumnElement[bool]:
-    """Its call still has it: a process whose lease had run out for a while may have lost a claim, and another of its calls got it."""
+    """That the claim is still this call's. Another call of the same process may have it, after a lease that had run out for a while."""
     return claim_is("organisation", "operation", "key") & (CLAIM.c.owner == sa.bindparam(name)) & (CLAIM.c.lease == sa.bindparam("lease"))
 
 
@@ -139,23 +131,15 @@ READ_CLAIM = Query(
     ),
 )
 
-FINISH_CLAIM = Command(
-    sa.update(CLAIM)
-    .where(owned_by_lease("owner"), CLAIM.c.state.in_([*CLAIM_RUNNING_STATES, "unknown"]))
-    .values(state=sa.bindparam("state"), status=sa.bindparam("status"), body=sa.bindparam("body"))
-)
-
 DISPATCH_CLAIM = Command(
     sa.update(CLAIM)
     .where(owned_by_lease("owner"), CLAIM.c.state == "claimed")
     .values(state="dispatching", status=sa.bindparam("status"), body=sa.bindparam("body"))
 )
 
-
 IN_THE_LEDGER = sa.exists().where(
     ISSUANCE.c.organisation == CLAIM.c.organisation, ISSUANCE.c.operation == CLAIM.c.operation, ISSUANCE.c.claim_key == CLAIM.c.key
 )
-
 
 CLAIM_IS_ORPHANED = CLAIM.c.owner.not_in(
     sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (CLAIM.c.claimed >= sa.bindparam("before")))
@@ -234,7 +218,7 @@ def take_claim(
 
 
 def find_claim(connection: Connection, *, organisation: str, operation: str, key: str, now: int) -> Claim | None:
-    """The key's row, if its retention has not ended."""
+    """The row of a key, or None where there is none, or its retention has ended at `now` (Unix seconds)."""
     digest = key_digest(organisation, operation, key)
     found = connection.first(READ_CLAIM, organisation=organisation, operation=operation, key=key, digest=digest)
     if found is None or (found.state == "done" and found.expires_at is not None and found.expires_at <= now):
@@ -278,18 +262,19 @@ def call_in_progress() -> Conflict:
     return refusal
 
 
+@changes_one
 def finish_claim(
-    connection: Connection, *, organisation: str, operation: str, key: str, owner: str, lease: str, state: str, status: int, body: str
-) -> bool:
-    """Keep the answer; False when somebody else has decided meanwhile."""
-    named = {"organisation": organisation, "operation": operation, "key": key, "owner": owner, "lease": lease}
-    return connection.run(FINISH_CLAIM, **named, state=state, status=status, body=body) == 1
+    *, organisation: str, operation: str, key: str, owner: str, lease: str, state: str, status: int, body: str
+) -> sa.Executable:
+    """Keep the answer of a call; False when the claim is not this call's any more, or has been answered."""
+    is_open = CLAIM.c.state.in_([*CLAIM_RUNNING_STATES, "unknown"])
+    return sa.update(CLAIM).where(owned_by_lease("owner"), is_open).values(state=state, status=status, body=body)
 
 
 def dispatch_claim(
     connection: Connection, *, organisation: str, operation: str, key: str, owner: str, lease: str, status: int, body: str
 ) -> None:
-    """From now on it may have been sent. Refused when the claim is not this call's any more: then nothing may be sent."""
+    """Mark the call as sent. Raises Conflict when the claim is not this call's any more: then nothing may be sent."""
     named = {"organisation": organisation, "operation": operation, "key": key, "owner": owner, "lease": lease}
     if connection.run(DISPATCH_CLAIM, **named, status=status, body=body) == 0:
         raise call_in_progress()
@@ -307,13 +292,13 @@ def resolve_unknown_claim(*, organisation: str, operation: str, key: str, state:
 
 @writes
 def reopen_claim(*, organisation: str, operation: str, key: str) -> sa.Executable:
-    """Its answer is not certain any more; whoever says so gives it another in the same transaction."""
+    """Make the answer of a key uncertain; the same transaction has to give it another."""
     return sa.update(CLAIM).where(claim_is("organisation", "operation", "key"), CLAIM.c.state == "done").values(state="unknown")
 
 
 @writes
 def mark_claim_unknown(*, organisation: str, operation: str, key: str, seen: str, lease: str) -> sa.Executable:
-    """The owner's lease has run out while it was dispatching: the outcome is unknown from now on."""
+    """Mark a dispatched claim as unknown, because the lease of its owner `seen` has run out."""
     return sa.update(CLAIM).where(owned_by_lease("seen"), CLAIM.c.state == "dispatching").values(state="unknown")
 
 
@@ -327,7 +312,7 @@ def release_claim(*, organisation: str, operation: str, key: str, owner: str, le
 
 
 def release_orphaned_claims(connection: Connection, *, now: float) -> int:
-    """Mark what dead processes left behind, and free what they had not sent."""
+    """Mark what dead processes left behind, and free what they had not sent. `now`: Unix seconds."""
     before = math.ceil(now - REPLICA_LEASE_SECONDS)
     connection.run(DELETE_ORPHANED_CLAIMS, now=now, before=before)
     return connection.run(MARK_ORPHANS_UNKNOWN, now=now, before=before)
@@ -335,11 +320,11 @@ def release_orphaned_claims(connection: Connection, *, now: float) -> int:
 
 @changes_rows
 def sweep_claims(*, before: Annotated[float, int], most: int) -> sa.Executable:
-    """Forget keys whose retention has ended, the oldest first."""
+    """Forget keys whose retention has ended, the oldest first. `before`: Unix seconds."""
     # Said twice: PostgreSQL asks a row that has changed meanwhile for the outer condition only, and a key may have been claimed anew.
     return sa.delete(CLAIM).where(sa.tuple_(*CLAIM_KEY).in_(ENDED_CLAIMS), CLAIM_HAS_ENDED)
 
 
 def forget_claims(connection: Connection, *, operations: Sequence[str]) -> None:
-    """Drop the keys of these operations: what their answers tell of does not exist any more."""
+    """Delete the keys of these `operations`: what their answers tell of does not exist any more."""
     connection.run_many(FORGET_CLAIM, [{"operation_id": operation} for operation in operations])

@@ -1,37 +1,46 @@
 """Platform fees, and the affiliates' shares of them."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, changes_one, first_row
-from storage.engine.statement import Command, Dialect, StatementBuild
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Dialect, StatementBuild, all_rows, changes_one, first_row, insert_once
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class PlatformFeeTable(TableDescription, table=True):
+class PlatformFee(NamedTuple):
+    """A fee that an organisation owes for a month, or has taken back: minor units. `ref` names what it came from."""
+
+    ref: Key
+    organisation: Annotated[str, Field(index=True)]
+    month: str
+    currency: str
+    amount: BigInt
+    created: float
+
+
+class PlatformFeeTable(TableDescription, row=PlatformFee, table=True):
     """A platform fee that an organisation owes: what commissions are made of. `ref` makes a repeated record have no effect."""
 
-    ref: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(index=True, sa_type=sa.Text)
-    month: str = Field(sa_type=sa.Text)
-    currency: str = Field(sa_type=sa.Text)
-    amount: int = Field(sa_type=sa.BigInteger)
-    created: float = Field(sa_type=sa.Double)
+
+class Commission(NamedTuple):
+    """An affiliate's share of one organisation's fees of one month."""
+
+    id: Annotated[str, Field(unique=True)]
+    month: str
+    organisation: str
+    currency: str
+    fees: BigInt
+    amount: BigInt
 
 
-class CommissionTable(TableDescription, table=True):
+class CommissionTable(TableDescription, row=Commission, table=True):
     """An affiliate's share of one referred organisation's fees of one month; amounts in minor units."""
 
-    affiliate: str = Field(primary_key=True, sa_type=sa.Text)
-    month: str = Field(primary_key=True, sa_type=sa.Text)
-    currency: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    id: str = Field(unique=True, sa_type=sa.Text)
-    fees: int = Field(sa_type=sa.BigInteger)
-    amount: int = Field(sa_type=sa.BigInteger)
-    updated: float = Field(sa_type=sa.Double)
+    affiliate: str
+    updated: float
+    __table_args__ = (sa.PrimaryKeyConstraint("affiliate", "month", "currency", "organisation"),)
 
 
 PLATFORM_FEE = table_of(PlatformFeeTable)
@@ -41,28 +50,6 @@ COMMISSION = table_of(CommissionTable)
 RATE_BPS = 1000
 
 WHOLE_BPS = 10_000
-
-
-class PlatformFee(NamedTuple):
-    """A fee that an organisation owes for a month, or has taken back: minor units. `ref` names what it came from."""
-
-    ref: str
-    organisation: str
-    month: str
-    currency: str
-    amount: int
-    created: float
-
-
-class Commission(NamedTuple):
-    """An affiliate's share of one organisation's fees of one month."""
-
-    id: str
-    month: str
-    organisation: str
-    currency: str
-    fees: int
-    amount: int
 
 
 class EarnedTotal(NamedTuple):
@@ -111,8 +98,8 @@ def affiliate_share(fees: int) -> int:
 
 @changes_one
 def insert_fee(*, fee: PlatformFee) -> StatementBuild:
-    """Keep a fee; False when its `ref` was there already."""
-    return lambda dialect: dialect.insert(PLATFORM_FEE).values(fee._asdict()).on_conflict_do_nothing(index_elements=["ref"])
+    """Insert a fee; False when a fee with its `ref` was there already."""
+    return insert_once(PLATFORM_FEE, key=["ref"], **fee._asdict())
 
 
 def add_to_commission(connection: Connection, *, id: str, affiliate: str, fee: PlatformFee) -> None:
@@ -132,13 +119,13 @@ def add_to_commission(connection: Connection, *, id: str, affiliate: str, fee: P
 
 @first_row(CommissionPlace)
 def commission_place(*, affiliate: str, commission: str) -> sa.Executable:
-    """Where one of the affiliate's commissions stands."""
+    """The place of one of the affiliate's commissions in its list; None where it has no such one."""
     return sa.select(COMMISSION.c.month, COMMISSION.c.id).where(COMMISSION_IS_MINE, COMMISSION.c.id == commission)
 
 
 @all_rows(Commission)
 def list_commissions(*, affiliate: str, after: CommissionPlace = LAST_COMMISSION_PLACE, most: int) -> sa.Executable:
-    """Newest month first."""
+    """At most `most` commissions behind the place `after`, the newest month first."""
     return (
         sa.select(*(COMMISSION.c[name] for name in Commission._fields))
         .where(
@@ -152,7 +139,7 @@ def list_commissions(*, affiliate: str, after: CommissionPlace = LAST_COMMISSION
 
 @all_rows(EarnedTotal)
 def earned_totals(*, affiliate: str) -> sa.Executable:
-    """What all the shares come to, by currency."""
+    """The sums of all the affiliate's shares, one for each currency, in minor units."""
     return (
         sa.select(COMMISSION.c.currency, sa.cast(sa.func.sum(COMMISSION.c.amount), sa.BigInteger).label("amount"))
         .where(COMMISSION_IS_MINE)

@@ -4,24 +4,27 @@
 A connect state is an OAuth consent that a person is about to give there: each `state` is good once, for whoever began it.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.billing_config import BILLING_CONFIG, ensure_config
-from storage.engine.connection import Connection, changes_rows, first_row, row_exists, writes
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query, changes_rows, first_row, row_exists, writes
+from storage.engine.table import Key, TableDescription, table_of
 
 
-class ConnectStateTable(TableDescription, table=True):
+class ConnectState(NamedTuple):
+    """A consent under way; `digest` is the SHA-256 of its `state`, in hexadecimal digits."""
+
+    digest: Key
+    organisation: str
+    person: str
+    expires_at: Annotated[float, Field(index=True)]
+
+
+class ConnectStateTable(TableDescription, row=ConnectState, table=True):
     """An OAuth consent under way: the SHA-256 of its `state`, single use."""
-
-    digest: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    person: str = Field(sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
 
 
 class ConnectAccount(NamedTuple):
@@ -49,9 +52,7 @@ CONFIG_OF_ORGANISATION = BILLING_CONFIG.c.organisation == sa.bindparam("organisa
 
 CONFIG_OF_ACCOUNT = BILLING_CONFIG.c.connect_account == sa.bindparam("account")
 
-
 FIND_CONNECT_MOMENT = Query(float, sa.select(BILLING_CONFIG.c.connect_as_of).where(CONFIG_OF_ORGANISATION))
-
 
 OTHER_CONFIG = BILLING_CONFIG.alias("other")
 
@@ -118,7 +119,7 @@ DETACH_CONNECT_ACCOUNT = Command(
 
 @first_row(ConnectAccount)
 def find_connect_account(*, organisation: str) -> sa.Executable:
-    """The organisation's account; nothing where it has none."""
+    """The account of `organisation` at the payment processor, or None."""
     return sa.select(
         BILLING_CONFIG.c.organisation,
         BILLING_CONFIG.c.connect_account.label("account"),
@@ -129,14 +130,14 @@ def find_connect_account(*, organisation: str) -> sa.Executable:
 
 
 def connect_standing(connection: Connection, *, organisation: str) -> ConnectStanding:
-    """The organisation's account or none, and as of when."""
+    """The account of `organisation` or None, and as of when that is known."""
     moment = connection.first(FIND_CONNECT_MOMENT, organisation=organisation)
     return ConnectStanding(find_connect_account(connection, organisation=organisation), moment or 0.0)
 
 
 @first_row(str)
 def organisation_of_account(*, account: str) -> sa.Executable:
-    """Whose the account is; nothing for one that nobody has."""
+    """The organisation whose account this is, or None."""
     return sa.select(BILLING_CONFIG.c.organisation).where(CONFIG_OF_ACCOUNT)
 
 
@@ -166,38 +167,29 @@ def attach_connect_account(
 
 
 def write_connect_status(connection: Connection, *, account: str, status: str, as_of: float, now: float) -> None:
-    """How the account stands, unless something newer is known. An account that nobody has changes nothing."""
+    """Store how the account stood at `as_of`, unless something newer is known. Both moments: Unix seconds."""
     connection.run(WRITE_CONNECT_STATUS, account=account, status=status, as_of=float(int(as_of)), now=int(now))
     if status == "active":
         connection.run(NOTE_ACTIVE, account=account)
 
 
 def detach_connect_account(connection: Connection, *, account: str, as_of: float, now: float) -> None:
-    """The account is nobody's any more, unless it was attached after that."""
+    """Take the account from its organisation, unless it was attached after `as_of`. Both moments: Unix seconds."""
     connection.run(DETACH_CONNECT_ACCOUNT, account=account, as_of=float(int(as_of)), now=int(now))
 
 
 CONNECT_STATE = table_of(ConnectStateTable)
 
 
-class ConnectState(NamedTuple):
-    """A consent under way; `digest` is the SHA-256 of its `state`, in hexadecimal digits."""
-
-    digest: str
-    organisation: str
-    person: str
-    expires_at: float
-
-
 @writes
 def insert_connect_state(*, state: ConnectState) -> sa.Executable:
-    """A consent begins."""
+    """Store a consent that begins."""
     return sa.insert(CONNECT_STATE).values(state._asdict())
 
 
 @row_exists
 def use_connect_state(*, digest: str, organisation: str, person: str, now: float) -> sa.Executable:
-    """Use it up; of any number at once one gets True. Another organisation or person uses nothing up."""
+    """Use up a consent that has not expired; of several calls at once one gets True. Others' consents stay. `now`: Unix seconds."""
     return (
         sa.delete(CONNECT_STATE)
         .where(
@@ -212,5 +204,5 @@ def use_connect_state(*, digest: str, organisation: str, person: str, now: float
 
 @changes_rows
 def sweep_connect_states(*, now: float) -> sa.Executable:
-    """Forget those whose time has passed."""
+    """Delete consents that have expired at `now` (Unix seconds); returns how many."""
     return sa.delete(CONNECT_STATE).where(CONNECT_STATE.c.expires_at <= now)

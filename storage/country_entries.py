@@ -15,22 +15,27 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
-class CountryEntryTable(TableDescription, table=True):
+class CountryEntry(NamedTuple):
+    """A line came into a country."""
+
+    country: str
+    mcc: str
+    mnc: str | None
+    occurred_at: float
+    account_id: BigInt | None = None
+    """Whose line it was; None: nobody could say."""
+
+
+class CountryEntryTable(TableDescription, row=CountryEntry, table=True):
     """A line came into a country: the ring behind country-history, the newest 50 of a line. `account_id` is whose it was then."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    country: str = Field(sa_type=sa.Text)
-    mcc: str = Field(sa_type=sa.Text)
-    mnc: str | None = Field(default=None, sa_type=sa.Text)
-    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    occurred_at: float = Field(sa_type=sa.Double)
-    created: int = Field(sa_type=sa.BigInteger)
+    id: str = Field(primary_key=True)
+    iccid: str
+    created: BigInt
     __table_args__ = (sa.Index("country_entry_line", "iccid", "occurred_at"), sa.Index("country_entry_age", "occurred_at"))
 
 
@@ -43,17 +48,6 @@ MOST_REPEATS = 50
 SIGHTING_KEPT_SECONDS = 400 * 86_400
 
 FORGOTTEN_AT_ONCE = 200
-
-
-class CountryEntry(NamedTuple):
-    """A line came into a country."""
-
-    country: str
-    mcc: str
-    mnc: str | None
-    occurred_at: float
-    account_id: int | None = None
-    """Whose line it was; None: nobody could say."""
 
 
 class NeighbourSighting(NamedTuple):
@@ -174,14 +168,7 @@ FIND_SIGHTING_BEFORE = Query(
     NeighbourSighting,
     sa.select(COUNTRY_ENTRY.c.country, COUNTRY_ENTRY.c.account_id)
     .where(SIGHTING_OF_LINE, COUNTRY_ENTRY.c.occurred_at <= SIGHTED_AT)
-    .order_by(
-        COUNTRY_ENTRY.c.occurred_at.desc(),
-        SAME_COUNTRY.desc(),
-        COUNTRY_ENTRY.c.country.desc(),
-        COUNTRY_ENTRY.c.mcc.desc(),
-        SIGHTING_NETWORK.desc(),
-        COUNTRY_ENTRY.c.id.desc(),
-    )
+    .order_by(COUNTRY_ENTRY.c.occurred_at.desc(), SAME_COUNTRY.desc(), *(column.desc() for column in SIGHTING_ORDER[1:]))
     .limit(1),
 )
 
@@ -195,7 +182,7 @@ FIND_SIGHTING_AFTER = Query(
 
 
 def find_neighbours(connection: Connection, *, iccid: str, country: str, occurred_at: float) -> SightingNeighbours:
-    """What is known of the line just before (or at) a moment, and just after it."""
+    """What is known of the line just before (or at) a moment, and just after it. `occurred_at`: Unix seconds."""
     return SightingNeighbours(
         connection.first(FIND_SIGHTING_BEFORE, iccid=iccid, country=country, occurred_at=occurred_at),
         connection.first(FIND_SIGHTING_AFTER, iccid=iccid, occurred_at=occurred_at),
@@ -214,7 +201,7 @@ def enter_country(
     now: float,
     ids: Ids,
 ) -> bool:
-    """Put a sighting in its place; whether it is an entry there. The same sighting twice is one."""
+    """Put a sighting in its place; whether it is an entry there. The same sighting twice is one. `occurred_at`, `now`: Unix seconds."""
     id = ids.new("cen_")
     seen = CountryEntry(country, mcc, mnc, occurred_at, account_id)
     if connection.run(INSERT_SIGHTING, id=id, iccid=iccid, created=int(now), network=mnc or "", **seen._asdict()) == 0:

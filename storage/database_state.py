@@ -14,12 +14,12 @@ import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
 from storage.claims import ClaimTable
-from storage.engine.connection import Connection, T
+from storage.engine.connection import Connection, Query, T, postgresql_dialect, sqlite_dialect
+from storage.engine.conninfo import START_SECONDS, load_psycopg
 from storage.engine.database_url import is_sqlite_url, sqlite_path
 from storage.engine.postgres_errors import unreachable
 from storage.engine.revision import Schema, schema_in
 from storage.engine.sqlite_file import open_sqlite_file, outage_of
-from storage.engine.statement import Query, sqlite_dialect
 from storage.engine.store import Store
 from storage.engine.table import table_lookup, table_of
 from storage.intents import IntentTable
@@ -73,19 +73,11 @@ def database_state(connection: Connection, *, with_keys: bool) -> DatabaseState:
 
 async def look_at_database(store: Store, *, with_keys: bool) -> DatabaseState:
     """The state; StoreUnavailable when it cannot be read, for whatever reason."""
+    driver_error = sqlite3.Error if store.dialect_name == "sqlite" else load_psycopg().Error
     try:
         return await store.read(database_state, with_keys=with_keys)
-    except driver_error(store) as error:
+    except driver_error as error:
         raise StoreUnavailable("the database refused to be read") from error
-
-
-def driver_error(store: Store) -> type[Exception]:
-    """What its driver raises."""
-    if store.dialect_name == "sqlite":
-        return sqlite3.Error
-    from psycopg import Error  # only where PostgreSQL is used
-
-    return Error
 
 
 READ_CLOSED_BUSY_MS = 5_000
@@ -93,7 +85,6 @@ READ_CLOSED_BUSY_MS = 5_000
 KEY_ID_LENGTH = 32
 
 NEAREST_ROWS = 100  # rows looked at for one that is sealed: an intent that waits for its plan, and a call under way, hold nothing yet
-
 
 SealedTable = ClaimTable | IntentTable | OauthClientTable | SigningKeyTable | WebhookEndpointTable
 
@@ -177,23 +168,20 @@ def read_sqlite(path: Path, read: Callable[[Connection], T], fits: Callable[[Sch
 
 def read_postgres(url: str, read: Callable[[Connection], T]) -> T | None:
     """Of a PostgreSQL database, with one connection."""
-    from psycopg import Error, errors  # only where PostgreSQL is used
+    from storage.engine.session import Session  # brings psycopg
 
-    from storage.engine.conninfo import START_SECONDS  # brings psycopg
-    from storage.engine.session import Session
-    from storage.engine.statement import postgresql_dialect
-
+    psycopg = load_psycopg()
     session = Session(url, postgresql_dialect())
     timer = Timer(START_SECONDS, session.cut)
     timer.start()
     try:
         return session.run(read, read_only=True)
-    except (errors.UndefinedTable, errors.UndefinedColumn):
+    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn):
         return None  # the check of the schema version, which comes next, says what is missing
-    except Error as error:  # an address that cannot be read
+    except psycopg.Error as error:  # an address that cannot be read
         raise unreachable(error) from error
     except StoreUnavailable as refusal:
-        if isinstance(refusal.__cause__, Error):
+        if isinstance(refusal.__cause__, psycopg.Error):
             raise unreachable(refusal.__cause__) from refusal.__cause__
         raise
     finally:

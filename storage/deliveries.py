@@ -2,19 +2,30 @@
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import anyio
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import LAST_ID_LETTERS, Connection, writes
+from storage.engine.connection import (
+    LAST_ID_LETTERS,
+    Command,
+    Connection,
+    Dialect,
+    Query,
+    bound_list,
+    id_range,
+    in_id_range,
+    insert_once,
+    pack_rows,
+    writes,
+)
+from storage.engine.conninfo import conninfo, load_psycopg
 from storage.engine.database_url import is_sqlite_url
-from storage.engine.json_rows import id_range, in_id_range, json_rows, pack_rows
 from storage.engine.partitions import history_by_ids
-from storage.engine.statement import Command, Dialect, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -24,19 +35,24 @@ if TYPE_CHECKING:
 WAITING_DELIVERY = sa.text("state + 0 = 0 AND lease IS NULL")
 
 
-class DeliveryTable(TableDescription, table=True):
+class DeliveryRow(NamedTuple):
+    """A delivery as it is shown."""
+
+    id: Key
+    event_id: str
+    endpoint_id: str
+    state: int
+    created_ms: BigInt
+
+
+class DeliveryTable(TableDescription, row=DeliveryRow, table=True):
     """One event for one endpoint: the single truth of the outbox. state: 0 pending, 1 delivered, 2 failed."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    event_id: str = Field(sa_type=sa.Text)
-    endpoint_id: str = Field(sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    state: int
+    organisation: str
     attempt: int
     attempts: int
-    due_ms: int = Field(sa_type=sa.BigInteger)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
-    created_ms: int = Field(sa_type=sa.BigInteger)
+    due_ms: BigInt
+    lease: str | None
     __table_args__ = (
         sa.UniqueConstraint("event_id", "endpoint_id", name="delivery_once"),
         sa.Index("delivery_due", "state", "due_ms"),
@@ -55,15 +71,20 @@ class DeliveryTable(TableDescription, table=True):
     )
 
 
-class DeliveryAttemptTable(TableDescription, table=True):
+class AttemptRow(NamedTuple):
+    """One POST: when, how it ended as a class, how long it took, when the next one is due."""
+
+    number: Annotated[int, Field(primary_key=True)]
+    at_ms: BigInt
+    outcome: str
+    milliseconds: float
+    next_ms: BigInt | None
+
+
+class DeliveryAttemptTable(TableDescription, row=AttemptRow, table=True):
     """One POST: a class of outcome, never the answer or the address it went to."""
 
-    delivery_id: str = Field(primary_key=True, sa_type=sa.Text)
-    number: int = Field(primary_key=True)
-    at_ms: int = Field(sa_type=sa.BigInteger)
-    outcome: str = Field(sa_type=sa.Text)
-    milliseconds: float = Field(sa_type=sa.Double)
-    next_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
+    delivery_id: str = Field(primary_key=True)
 
 
 DELIVERY = table_of(DeliveryTable)
@@ -85,26 +106,6 @@ REPLAYED_AT_ONCE = 10_000
 ENDED_AT_ONCE = 10_000
 
 LAST_MS = 1 << 62
-
-
-class DeliveryRow(NamedTuple):
-    """A delivery as it is shown."""
-
-    id: str
-    event_id: str
-    endpoint_id: str
-    state: int
-    created_ms: int
-
-
-class AttemptRow(NamedTuple):
-    """One POST: when, how it ended as a class, how long it took, when the next one is due."""
-
-    number: int
-    at_ms: int
-    outcome: str
-    milliseconds: float
-    next_ms: int | None
 
 
 class Requeued(NamedTuple):
@@ -130,14 +131,9 @@ def since_event(dialect: Dialect) -> list[sa.ColumnElement[bool]]:
 
 
 # An event has one delivery for an endpoint: where the table is whole a rule of it says so, else the same rule of the event's partition.
-QUEUE_DELIVERY = Command(
-    lambda dialect: (
-        dialect.insert(DELIVERY)
-        .values({name: sa.bindparam(name) for name in ("id", "event_id", "endpoint_id", "organisation", "due_ms")})
-        .values(state=PENDING_STATE, attempt=0, attempts=0, created_ms=sa.bindparam("due_ms"))
-        .on_conflict_do_nothing()
-    )
-)
+NEW_DELIVERY: dict[str, object] = {"state": PENDING_STATE, "attempt": 0, "attempts": 0, "created_ms": sa.bindparam("due_ms")}
+
+QUEUE_DELIVERY = Command(insert_once(DELIVERY, ("id", "event_id", "endpoint_id", "organisation", "due_ms"), **NEW_DELIVERY))
 
 # What is under way stays as it is: it is the very delivery that is asked for.
 QUEUE_DELIVERY_AGAIN = Command(
@@ -226,7 +222,7 @@ DROP_DELIVERIES = [
 
 REMOVE_ATTEMPTS = Command(
     lambda dialect: sa.delete(DELIVERY_ATTEMPT).where(
-        DELIVERY_ATTEMPT.c.delivery_id.in_(sa.select(json_rows(dialect, "ids", "gone", id=sa.Text).c.id)),
+        DELIVERY_ATTEMPT.c.delivery_id.in_(bound_list(dialect, "ids")),
         *in_id_range(dialect, DELIVERY_ATTEMPT.c.delivery_id),
     )
 )
@@ -261,12 +257,12 @@ NEWEST_ATTEMPTS = Query(
 
 
 def enqueue_event_for(connection: Connection, *, event: str, endpoint: str, organisation: str, now_ms: int, ids: Ids) -> None:
-    """Queue an event for one endpoint, whoever's else it may be for."""
+    """Queue an event for one endpoint alone. `now_ms`: Unix milliseconds."""
     queue_deliveries(connection, event=event, endpoints=[endpoint], organisation=organisation, now_ms=now_ms, ids=ids)
 
 
 def queue_deliveries(connection: Connection, *, event: str, endpoints: Sequence[str], organisation: str, now_ms: int, ids: Ids) -> None:
-    """Queue an event for these endpoints; a delivery that has been made before begins again."""
+    """Queue an event for these endpoints; a delivery that has been made before begins again. `now_ms`: Unix milliseconds."""
     new = {"event_id": event, "organisation": organisation, "due_ms": now_ms}
     queued = connection.run_many(
         QUEUE_DELIVERY, [{"id": new_delivery_id(event, ids), "endpoint_id": endpoint, **new} for endpoint in endpoints]
@@ -315,7 +311,7 @@ def drop_pending(connection: Connection, *, endpoint: str) -> None:
 
 
 def remove_attempts(connection: Connection, deliveries: Sequence[str]) -> None:
-    """The attempts of deliveries that were removed."""
+    """Delete the attempts of deliveries that were removed."""
     if deliveries:
         connection.run(REMOVE_ATTEMPTS, ids=pack_rows([[id] for id in deliveries]), **id_range(deliveries))
 
@@ -355,15 +351,14 @@ class Listener:
 
     async def __call__(self, heard: Callable[[], None]) -> None:
         """Call `heard` for every notification, and once for each new connection: what was said before it went unheard."""
-        import psycopg  # only where the address names PostgreSQL
-
+        broken = (load_psycopg().Error, TimeoutError)
         while True:
             try:
                 async with open_listening(self._url) as connection:
                     self._mended()
                     heard()
                     await hear_notifications(connection, heard)
-            except (psycopg.Error, TimeoutError):
+            except broken:
                 self._break()
             await anyio.sleep(self._pause)
             self._pause = min(self._pause * 2, LONGEST_PAUSE)
@@ -388,11 +383,7 @@ def open_listener(url: str, report: Callable[[str], None]) -> Listener | None:
 @asynccontextmanager
 async def open_listening(url: str) -> "AsyncGenerator[psycopg.AsyncConnection]":
     """A connection that listens."""
-    import psycopg
-
-    from storage.engine.conninfo import conninfo  # brings psycopg
-
-    connection = await psycopg.AsyncConnection.connect(conninfo(url, application_name=LISTENER_NAME), autocommit=True)
+    connection = await load_psycopg().AsyncConnection.connect(conninfo(url, application_name=LISTENER_NAME), autocommit=True)
     try:
         await connection.execute(f"listen {DELIVERY_CHANNEL}".encode())
         yield connection
@@ -420,6 +411,6 @@ NOTIFY_DELIVERY = Query(
 
 
 def notify_deliveries(connection: Connection, *, queued: int) -> None:
-    """Say it, if anything was queued. On SQLite the worker of the same process is woken in memory, and others poll."""
+    """Notify PostgreSQL's listeners if anything was queued. With SQLite the worker of the same process is woken in memory."""
     if queued and connection.dialect_name == "postgresql":
         connection.first(NOTIFY_DELIVERY)

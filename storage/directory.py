@@ -16,8 +16,7 @@ from registry.ports import SessionClaims
 from storage.access_grants import GRANT_PREFIX, AccessGrant, find_grant
 from storage.api_keys import API_KEY, read_restrictions
 from storage.change_counters import CALLERS, read_change_count
-from storage.engine.connection import Connection, changes_one, row_exists
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, changes_one, row_exists
 from storage.engine.store import Store
 from storage.memberships import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member, first_membership, list_connected
 from storage.people import PERSON
@@ -71,7 +70,7 @@ def find_presented_key(connection: Connection, *, digest: bytes) -> tuple[Presen
 
 
 def find_member_again(connection: Connection, *, caller: Caller, now: float) -> Membership | None:
-    """The membership of a caller who was found before; None when it, or the credential, has ended since."""
+    """The membership of a caller who was found before; None when it, or the credential, has ended since. `now`: Unix seconds."""
     if caller.kind == "key":
         return connection.first(MEMBER_BY_KEY, key_id=caller.key_id, now=now)
     if caller.key_id:

@@ -6,35 +6,48 @@ with the time, so that the oldest are found by the primary key. What is still to
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids, first_id
 from storage.deliveries import DELIVERY, remove_attempts
-from storage.engine.connection import Connection, first_row
-from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    bound_list,
+    first_row,
+    insert_once,
+    pack_rows,
+    returning,
+    unindexed,
+)
 from storage.engine.partitions import history_by_ids
-from storage.engine.statement import Command, Query, returning, unindexed
-from storage.engine.table import CLUSTERED, TableDescription, table_of
+from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 from storage.replicas import older_programs_are_gone
 from storage.webhook_endpoints import enqueue_event
 
 
-class EventTable(TableDescription, table=True):
+class NewEvent(NamedTuple):
+    """An event to be emitted. `data` is JSON text; `dedup` names what can happen only once."""
+
+    id: Key
+    organisation: str
+    intent: str
+    type: str
+    livemode: int
+    data: str
+    dedup: Annotated[str, Field(unique=True)]
+    created: BigInt
+
+
+class EventTable(TableDescription, row=NewEvent, table=True):
     """What happened to an intent, once. `dedup` makes an event that may happen once per intent happen once."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    intent: str = Field(sa_type=sa.Text)
-    type: str = Field(sa_type=sa.Text)
-    livemode: int
-    data: str = Field(sa_type=sa.Text)
-    dedup: str = Field(unique=True, sa_type=sa.Text)
-    retry_minute: int = Field(sa_type=sa.BigInteger)
+    retry_minute: BigInt
     retry_count: int
-    created: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (sa.Index("event_organisation", "organisation", "id"), sa.Index("event_intent", "intent", "id"))
 
 
@@ -44,7 +57,7 @@ class EventDigestTable(TableDescription, table=True):
     Events of programs before 0022 have none until they are removed, or partitioned.
     """
 
-    digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
+    digest: bytes = Field(primary_key=True)
     __table_args__ = CLUSTERED
 
 
@@ -62,19 +75,6 @@ EVENT_AHEAD_SECONDS = 86_400
 """An event of a later time than this from now is of a clock that is wrong. A list that names no end looks into every partition."""
 
 
-class NewEvent(NamedTuple):
-    """An event to be emitted. `data` is JSON text; `dedup` names what can happen only once."""
-
-    id: str
-    organisation: str
-    intent: str
-    type: str
-    livemode: int
-    data: str
-    dedup: str
-    created: int
-
-
 class EventRow(NamedTuple):
     """An event as it is shown and delivered."""
 
@@ -88,25 +88,15 @@ class EventRow(NamedTuple):
 EVENT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EVENT.c[name] for name in EventRow._fields)
 
 # What may happen once is decided in a table of its own: a unique rule of a partitioned table must contain the time.
-INSERT_EVENT_DIGEST = Command(
-    lambda dialect: dialect.insert(EVENT_DIGEST).values(digest=sa.bindparam("digest")).on_conflict_do_nothing(index_elements=["digest"])
-)
+INSERT_EVENT_DIGEST = Command(insert_once(EVENT_DIGEST, ["digest"], key=["digest"]))
 
 # Nor one that a program of schema 0021 recorded, which wrote no digest: where the table is whole its own rule still stands.
-INSERT_EVENT = Command(
-    lambda dialect: (
-        dialect.insert(EVENT)
-        .values({name: sa.bindparam(name) for name in NewEvent._fields})
-        .values(retry_minute=0, retry_count=0)
-        .on_conflict_do_nothing()
-    )
-)
+INSERT_EVENT = Command(insert_once(EVENT, NewEvent._fields, retry_minute=0, retry_count=0))
 
 REPORT_EVENT = "intelligence.report"
 """Of a schedule, whose id stands in place of the intent: it goes to the schedule's own endpoint and is in no list of events."""
 
 OWN_EVENT = (EVENT.c.organisation == sa.bindparam("organisation")) & (EVENT.c.type != REPORT_EVENT)
-
 
 NEWEST_EVENTS = sa.select(*EVENT_COLUMNS).where(EVENT.c.id < sa.bindparam("after")).order_by(EVENT.c.id.desc()).limit(sa.bindparam("most"))
 
@@ -142,12 +132,12 @@ def event_digest(dedup: str) -> bytes:
 
 @first_row(EventRow)
 def read_event(*, event: str, organisation: str) -> sa.Executable:
-    """One event of an organisation."""
+    """The event of `organisation` with this id, or None."""
     return sa.select(*EVENT_COLUMNS).where(EVENT.c.id == event, OWN_EVENT)
 
 
 def list_events(connection: Connection, *, organisation: str, intent: str | None, after: str | None, most: int) -> list[EventRow]:
-    """Newest first; those of one intent when it is named."""
+    """At most `most` events behind the id `after`, newest first; those of one intent when `intent` is given."""
     start = after or LAST_EVENT_ID
     if intent is None:
         return connection.all(LIST_EVENTS, organisation=organisation, after=start, most=most)
@@ -218,7 +208,7 @@ REMOVE_DELIVERIES = Query(
     lambda dialect: (
         sa.delete(DELIVERY)
         .where(
-            DELIVERY.c.id.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id)),
+            DELIVERY.c.id.in_(bound_list(dialect, "ids")),
             DELIVERY.c.state + PENDING_LITERAL != PENDING_LITERAL,
         )
         .returning(DELIVERY.c.id)
@@ -227,13 +217,13 @@ REMOVE_DELIVERIES = Query(
 
 LIST_DELIVERIES_OF_EVENTS = Query(
     str,
-    lambda dialect: sa.select(DELIVERY.c.id).where(DELIVERY.c.event_id.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id))),
+    lambda dialect: sa.select(DELIVERY.c.id).where(DELIVERY.c.event_id.in_(bound_list(dialect, "ids"))),
 )
 
 # Not one that a delivery is left of: it was asked for between the two statements.
 REMOVE_EVENTS = Command(
     lambda dialect: sa.delete(EVENT).where(
-        EVENT.c.id.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id)),
+        EVENT.c.id.in_(bound_list(dialect, "ids")),
         sa.not_(sa.exists().where(DELIVERY.c.event_id == EVENT.c.id)),
     )
 )
@@ -246,14 +236,9 @@ DELIVERIES_OF_OLDER_EVENTS = "select 1 from delivery where event_id < {upper}"
 """What keeps a partition of deliveries, one of attempts and one of events."""
 
 
-def pack_ids(rows: list[str]) -> str:
-    """The rows as a value to bind."""
-    return pack_rows([[row] for row in rows])
-
-
 def remove_deliveries(connection: Connection, rows: list[str]) -> int:
     """The deliveries that are not to be sent, with their attempts; how many."""
-    removed = connection.all(REMOVE_DELIVERIES, ids=pack_ids(rows)) if rows else []
+    removed = connection.all(REMOVE_DELIVERIES, ids=pack_rows([[row] for row in rows])) if rows else []
     remove_attempts(connection, removed)
     return len(removed)
 

@@ -11,31 +11,8 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query, Value
-from storage.engine.table import CLUSTERED, TableDescription, table_of
-
-
-class ExpiredKeyTable(TableDescription, table=True):
-    """An idempotency key whose call is never made a second time, and whose stored answer is not kept any more. Never swept.
-
-    `digest`: SHA-256 of organisation, operation and key. `status`: the answer's HTTP status; `iccid`: of the eSIM it drew, if any.
-    """
-
-    digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
-    organisation: str = Field(sa_type=sa.Text)
-    operation: str = Field(sa_type=sa.Text)
-    fingerprint: bytes = Field(sa_type=sa.LargeBinary)
-    status: int
-    iccid: str | None = Field(default=None, sa_type=sa.Text)
-    claimed: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = CLUSTERED
-
-
-EXPIRED_KEY = table_of(ExpiredKeyTable)
-
-LEDGER_OPERATION = "issuance"
-"""Stands for the operation where a row of the ledger was removed, whose key may be an intent's id."""
+from storage.engine.connection import Command, Connection, Query, Value, insert_once
+from storage.engine.table import CLUSTERED, BigInt, TableDescription, table_of
 
 
 class RemovedClaim(NamedTuple):
@@ -49,22 +26,36 @@ class RemovedClaim(NamedTuple):
     claimed: int
 
 
+class ExpiredKeyTable(TableDescription, table=True):
+    """An idempotency key whose call is never made a second time, and whose stored answer is not kept any more. Never swept.
+
+    `digest`: SHA-256 of organisation, operation and key. `status`: the answer's HTTP status; `iccid`: of the eSIM it drew, if any.
+    """
+
+    digest: bytes = Field(primary_key=True)
+    organisation: str
+    operation: str
+    fingerprint: bytes
+    status: int
+    iccid: str | None
+    claimed: BigInt
+    __table_args__ = CLUSTERED
+
+
+EXPIRED_KEY = table_of(ExpiredKeyTable)
+
+LEDGER_OPERATION = "issuance"
+"""Stands for the operation where a row of the ledger was removed, whose key may be an intent's id."""
+
+
 def key_digest(organisation: str, operation: str, key: str) -> bytes:
     """What a key is found by. None of the three holds a line feed."""
     return hashlib.sha256(f"{organisation}\n{operation}\n{key}".encode()).digest()
 
 
-EXPIRED_KEY_IS = EXPIRED_KEY.c.digest == sa.bindparam("digest")
+FIND_EXPIRED_KEY = Query(bytes, sa.select(EXPIRED_KEY.c.digest).where(EXPIRED_KEY.c.digest == sa.bindparam("digest")))
 
-FIND_EXPIRED_KEY = Query(bytes, sa.select(EXPIRED_KEY.c.digest).where(EXPIRED_KEY_IS))
-
-INSERT_EXPIRED_KEY = Command(
-    lambda dialect: (
-        dialect.insert(EXPIRED_KEY)
-        .values({column.name: sa.bindparam(column.name) for column in EXPIRED_KEY.c})
-        .on_conflict_do_nothing(index_elements=["digest"])
-    )
-)
+INSERT_EXPIRED_KEY = Command(insert_once(EXPIRED_KEY, EXPIRED_KEY.c.keys(), key=["digest"]))
 
 
 def key_has_expired() -> Conflict:

@@ -19,9 +19,8 @@ import sqlalchemy as sa
 from registry.ids import first_id
 from storage.deliveries import DELIVERY
 from storage.deliveries import DELIVERY_HISTORY as DELIVERIES
-from storage.engine.connection import Connection
+from storage.engine.connection import Command, Connection, Dialect, Query
 from storage.engine.partitions import Partition, default_partition_name, partitions_of
-from storage.engine.statement import Command, Dialect, Query
 
 IN_FLIGHT = 2
 # Without it one organisation's slow receivers, at two for each of its endpoints, hold the places of all others.
@@ -217,7 +216,6 @@ DIVIDED_QUERIES = QueueQueries(
     Query(QueueHead, partial(heads_query, floor=True)),
 )
 
-
 LOCK_WHOLE = Command(sa.text("lock table only delivery in access share mode"))
 
 
@@ -285,7 +283,7 @@ def find_span(connection: Connection, *, now_ms: int) -> IdSpan:
 
 
 def choose_deliveries(connection: Connection, *, now_ms: int, horizon: int, most: int, after: str = "") -> ChosenDeliveries:
-    """At most so many to take. `after` is where an earlier choice ended among the endpoints."""
+    """At most so many to take. `after` is where an earlier choice ended among the endpoints. `now_ms`: Unix milliseconds."""
     connection.first(TAKE_CLAIM_TURN)
     span = find_span(connection, now_ms=now_ms)
     queue, ends = DIVIDED_QUERIES if span.lowest else WHOLE_QUERIES, span.ends

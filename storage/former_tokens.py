@@ -1,49 +1,34 @@
 """The own token that another one replaced: kept for a day, sealed as it was, so that one undo is possible."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_one, changes_rows, first_row, writes
-from storage.engine.statement import Command
+from storage.engine.connection import StatementBuild, changes_one, changes_rows, first_row, upsert, writes
 from storage.engine.table import TableDescription, table_of
-
-
-class FormerTokenTable(TableDescription, table=True):
-    """The own token that another own token replaced, sealed as it was, until `expires_at` (Unix seconds)."""
-
-    organisation: str = Field(primary_key=True, foreign_key="organisation.id", sa_type=sa.Text)
-    sealed: str = Field(sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
-
-
-FORMER_TOKEN = table_of(FormerTokenTable)
-
-FORMER_TOKEN_SECONDS = 86_400.0
 
 
 class FormerToken(NamedTuple):
     """A replaced token; `expires_at` is in Unix seconds."""
 
     sealed: str
-    expires_at: float
+    expires_at: Annotated[float, Field(index=True)]
 
+
+class FormerTokenTable(TableDescription, row=FormerToken, table=True):
+    """The own token that another own token replaced, sealed as it was, until `expires_at` (Unix seconds)."""
+
+    organisation: str = Field(primary_key=True, foreign_key="organisation.id")
+
+
+FORMER_TOKEN = table_of(FormerTokenTable)
+
+FORMER_TOKEN_SECONDS = 86_400.0
 
 FORMER_TOKEN_OF = FORMER_TOKEN.c.organisation == sa.bindparam("organisation")
 
 FORMER_TOKEN_LIVES = FORMER_TOKEN.c.expires_at > sa.bindparam("now")
-
-
-PUT_FORMER_TOKEN = Command(
-    lambda dialect: (
-        dialect.insert(FORMER_TOKEN)
-        .values({name: sa.bindparam(name) for name in ("organisation", "sealed", "expires_at")})
-        .on_conflict_do_update(
-            index_elements=["organisation"], set_={"sealed": sa.bindparam("sealed"), "expires_at": sa.bindparam("expires_at")}
-        )
-    )
-)
 
 
 @first_row(FormerToken)
@@ -52,14 +37,15 @@ def find_former_token(*, organisation: str, now: float) -> sa.Executable:
     return sa.select(FORMER_TOKEN.c.sealed, FORMER_TOKEN.c.expires_at).where(FORMER_TOKEN_OF, FORMER_TOKEN_LIVES)
 
 
-def keep_former_token(connection: Connection, *, organisation: str, sealed: str, now: float) -> None:
+@writes
+def keep_former_token(*, organisation: str, sealed: str, now: Annotated[float, FORMER_TOKEN_SECONDS.__add__]) -> StatementBuild:
     """Keeps a replaced token for a day from `now`; one that was kept before is erased, since only the last change can be undone."""
-    connection.run(PUT_FORMER_TOKEN, organisation=organisation, sealed=sealed, expires_at=now + FORMER_TOKEN_SECONDS)
+    return upsert(FORMER_TOKEN, key=["organisation"], organisation=organisation, sealed=sealed, expires_at=now)
 
 
 @changes_one
 def take_former_token(*, organisation: str, sealed: str, now: float) -> sa.Executable:
-    """Erases the token that is about to be used again. False: it is not there any more, or another one is."""
+    """Erases the token that is about to be used again. False: it is not there any more, or another one is. `now`: Unix seconds."""
     return sa.delete(FORMER_TOKEN).where(FORMER_TOKEN_OF, FORMER_TOKEN_LIVES, FORMER_TOKEN.c.sealed == sealed)
 
 
@@ -71,5 +57,5 @@ def erase_former_token(*, organisation: str) -> sa.Executable:
 
 @changes_rows
 def sweep_former_tokens(*, now: float) -> sa.Executable:
-    """Erases the tokens whose day is over; how many they were."""
+    """Erases the tokens whose day is over; how many they were. `now`: Unix seconds."""
     return sa.delete(FORMER_TOKEN).where(FORMER_TOKEN.c.expires_at <= now)

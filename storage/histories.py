@@ -13,7 +13,8 @@ from sqlmodel import Field
 
 from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY
 from storage.deliveries import ATTEMPT_HISTORY, DELIVERY_HISTORY
-from storage.engine.connection import Connection, DriverConnection, value_or, writes
+from storage.engine.connection import Connection, DriverConnection, Query, StatementBuild, postgresql_dialect, upsert, value_or, writes
+from storage.engine.conninfo import brief_connection
 from storage.engine.partitions import (
     CatalogueEntry,
     History,
@@ -31,8 +32,6 @@ from storage.engine.partitions import (
     run_sql,
     wait_briefly,
 )
-from storage.engine.postgres_errors import unreachable
-from storage.engine.statement import Query, StatementBuild, postgresql_dialect
 from storage.engine.table import TableDescription, table_of
 from storage.events import EVENT, EVENT_HISTORY
 from storage.replicas import SCHEMA_STEP, all_programs_know, close_to_older_programs
@@ -41,8 +40,8 @@ from storage.replicas import SCHEMA_STEP, all_programs_know, close_to_older_prog
 class CopiedRowsTable(TableDescription, table=True):
     """The rows of a table that are copied: all up to the id `last`."""
 
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    last: str = Field(sa_type=sa.Text)
+    name: str = Field(primary_key=True)
+    last: str
 
 
 MOST_DEFAULT_ROWS = 10_000
@@ -59,24 +58,17 @@ class PartitionState(NamedTuple):
 
 
 def partition_state(url: str) -> PartitionState:
-    """Ask the server. Raises StoreUnavailable."""
-    import psycopg  # only where PostgreSQL is used
-
-    from storage.engine.conninfo import brief_connection
-
+    """The partitions of the server at `url`. Raises StoreUnavailable; waits for the network."""
     found = PartitionState([], {}, {})
-    try:
-        with brief_connection(url) as raw:
-            connection = Connection(cast("DriverConnection", raw), postgresql_dialect())
-            for history in HISTORIES:
-                if not is_partitioned(connection, history=history):
-                    found.whole.append(history.name)
-                    continue
-                if rows := rows_in_default(connection, history=history, most=MOST_DEFAULT_ROWS):
-                    found.without[history.name] = rows
-                found.until[history.name] = history.moment(partitions_of(connection, history=history)[-1].upper)
-    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
-        raise unreachable(error) from error
+    with brief_connection(url) as raw:
+        connection = Connection(cast("DriverConnection", raw), postgresql_dialect())
+        for history in HISTORIES:
+            if not is_partitioned(connection, history=history):
+                found.whole.append(history.name)
+                continue
+            if rows := rows_in_default(connection, history=history, most=MOST_DEFAULT_ROWS):
+                found.without[history.name] = rows
+            found.until[history.name] = history.moment(partitions_of(connection, history=history)[-1].upper)
     return found
 
 
@@ -240,6 +232,4 @@ def last_copied(*, table: str) -> sa.Executable:
 @writes
 def note_copied(*, table: str, last: str) -> StatementBuild:
     """The rows up to this one are copied."""
-    return lambda dialect: (
-        dialect.insert(COPIED_ROWS).values(name=table, last=last).on_conflict_do_update(index_elements=["name"], set_={"last": last})
-    )
+    return upsert(COPIED_ROWS, key=["name"], name=table, last=last)

@@ -5,41 +5,29 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import first_row, row_exists, writes
-from storage.engine.statement import returning
-from storage.engine.table import TableDescription, table_of
-
-
-class IdentitySessionTable(TableDescription, table=True):
-    """A verification of who runs an organisation: requires_input, processing, verified or canceled."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(index=True, sa_type=sa.Text)
-    person: str = Field(sa_type=sa.Text)
-    kind: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    reason: str | None = Field(default=None, sa_type=sa.Text)
-    return_url: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
-
-
-IDENTITY_SESSION = table_of(IdentitySessionTable)
+from storage.engine.connection import first_row, returning, row_exists, writes
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
 class IdentitySession(NamedTuple):
     """A session; `kind` is what is shown as proof."""
 
-    id: str
-    organisation: str
+    id: Key
+    organisation: Annotated[str, Field(index=True)]
     person: str
     kind: str
     status: str
     reason: str | None
     return_url: str | None
-    created: int
-    updated: int
+    created: BigInt
+    updated: BigInt
 
+
+class IdentitySessionTable(TableDescription, row=IdentitySession, table=True):
+    """A verification of who runs an organisation: requires_input, processing, verified or canceled."""
+
+
+IDENTITY_SESSION = table_of(IdentitySessionTable)
 
 IDENTITY_SESSION_COLUMNS = tuple(IDENTITY_SESSION.c[name] for name in IdentitySession._fields)
 
@@ -48,31 +36,31 @@ OWN_IDENTITY_SESSION = IDENTITY_SESSION.c.organisation == sa.bindparam("organisa
 
 @writes
 def insert_identity_session(*, session: IdentitySession) -> sa.Executable:
-    """Keep a new session."""
+    """Insert a new session."""
     return sa.insert(IDENTITY_SESSION).values(session._asdict())
 
 
 @first_row(IdentitySession)
 def find_identity_session(*, session: str) -> sa.Executable:
-    """A session of whatever organisation."""
+    """The session with this id, of any organisation; None where there is none."""
     return sa.select(*IDENTITY_SESSION_COLUMNS).where(IDENTITY_SESSION.c.id == session)
 
 
 @first_row(IdentitySession)
 def latest_identity_session(*, organisation: str) -> sa.Executable:
-    """The organisation's newest."""
+    """The newest session of `organisation`, or None."""
     return sa.select(*IDENTITY_SESSION_COLUMNS).where(OWN_IDENTITY_SESSION).order_by(IDENTITY_SESSION.c.id.desc()).limit(1)
 
 
 @row_exists
 def has_verified_identity(*, organisation: str) -> sa.Executable:
-    """Whether any of its sessions was verified."""
+    """Whether any session of `organisation` was verified."""
     return sa.select(*IDENTITY_SESSION_COLUMNS).where(OWN_IDENTITY_SESSION, IDENTITY_SESSION.c.status == "verified").limit(1)
 
 
 @first_row(IdentitySession)
 def move_identity_session(*, session: str, before: str, status: str, reason: str | None, now: Annotated[float, int]) -> sa.Executable:
-    """From one status to another; nothing when it is not in the first any more."""
+    """The session after it went from the status `before` to `status`; None where it is in another one. `now`: Unix seconds."""
     return returning(
         sa.update(IDENTITY_SESSION)
         .where(IDENTITY_SESSION.c.id == session, IDENTITY_SESSION.c.status == before)

@@ -5,16 +5,15 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, upsert
 from storage.engine.table import TableDescription, table_of
 
 
 class InboundPushTable(TableDescription, table=True):
     """A notification that was taken: its id or the SHA-256 of its body, so that a repeat changes nothing."""
 
-    digest: str = Field(primary_key=True, sa_type=sa.Text)
-    received: float = Field(sa_type=sa.Double, index=True)
+    digest: str = Field(primary_key=True)
+    received: float = Field(index=True)
 
 
 INBOUND_PUSH = table_of(InboundPushTable)
@@ -29,19 +28,8 @@ PUSHES_PRUNED_AT_ONCE = 200
 
 AFTER_HEX = "g"
 
-
 # One that was taken too long ago counts as new: the statement decides, so of two at the same time one is.
-TAKE_PUSH = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(INBOUND_PUSH)
-        .values(digest=sa.bindparam("digest"), received=sa.bindparam("now"))
-        .on_conflict_do_update(
-            index_elements=["digest"], set_={"received": sa.bindparam("now")}, where=INBOUND_PUSH.c.received <= sa.bindparam("before")
-        )
-        .returning(INBOUND_PUSH.c.digest)
-    ),
-)
+TAKE_PUSH = Command(upsert(INBOUND_PUSH, ["digest", "received"], key=["digest"], where=INBOUND_PUSH.c.received <= sa.bindparam("before")))
 
 # All digests are lower-case letters and digits of one length, so every collation orders them alike.
 FORGET_OTHER_PUSHES = Command(
@@ -82,10 +70,10 @@ class InboundPush(NamedTuple):
 
 
 def take_push(connection: Connection, *, push: InboundPush, now: float) -> bool:
-    """Whether it is new; if so it is remembered."""
+    """Whether a notification is new; a new one is remembered for a week, an unsigned one for a minute. `now`: Unix seconds."""
     signed = push.signed_id is not None
     before = now - (PUSH_REMEMBERED_SECONDS if signed else UNSIGNED_PUSH_SECONDS)
-    if connection.first(TAKE_PUSH, digest=push.digest, now=now, before=before) is None:
+    if connection.run(TAKE_PUSH, digest=push.digest, received=now, before=before) == 0:
         return False
     if not signed and push.subject != push.body:
         low = f"b{push.subject}"

@@ -9,33 +9,48 @@ from sqlmodel import Field
 
 from registry.errors import Conflict, StoreUnavailable
 from registry.ids import Ids, first_id
-from storage.engine.connection import Connection, all_rows, first_row, or_last, writes
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query, returning
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    all_rows,
+    bound_list,
+    first_row,
+    insert_once,
+    or_last,
+    pack_rows,
+    returning,
+    writes,
+)
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 
 REMOVABLE_INTENT = sa.text("livemode = 0 OR status = 'failed'")
 
 
-class IntentTable(TableDescription, table=True):
+class IntentRow(NamedTuple):
+    """An intent as it is shown: `plan`, `details` (its metadata) and `error` are JSON text, `esim` is sealed."""
+
+    id: Key
+    organisation: str
+    status: str
+    livemode: int
+    plan_id: str | None
+    plan: str | None
+    details: str
+    iccid: Annotated[str, Field(unique=True)] | None
+    esim: str | None
+    error: str | None
+    created: BigInt
+
+
+class IntentTable(TableDescription, row=IntentRow, table=True):
     """A request for one eSIM. `plan` is the plan as it was when it was attached; `esim` is sealed. Both figures of usage: usage.py."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    livemode: int
-    plan_id: str | None = Field(default=None, sa_type=sa.Text)
-    plan: str | None = Field(default=None, sa_type=sa.Text)
-    details: str = Field(sa_type=sa.Text)
-    iccid: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    esim: str | None = Field(default=None, sa_type=sa.Text)
-    error: str | None = Field(default=None, sa_type=sa.Text)
-    used_bytes: int = Field(sa_type=sa.BigInteger)
+    used_bytes: BigInt
     reported_bytes: int = Field(sa_type=sa.BigInteger, sa_column_kwargs={"server_default": "0"})
     notified_percent: int
-    attached_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    created: int = Field(sa_type=sa.BigInteger)
+    attached_at: BigInt | None
     __table_args__ = (
         sa.Index("intent_organisation", "organisation", "id"),
         # What may be removed by its age: no line of the network is such an intent's.
@@ -46,12 +61,12 @@ class IntentTable(TableDescription, table=True):
 class UsageRecordTable(TableDescription, table=True):
     """Usage a developer reported for a test intent."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    intent: str = Field(foreign_key="intent.id", sa_type=sa.Text)
-    quantity_mb: float = Field(sa_type=sa.Double)
+    id: str = Field(primary_key=True)
+    organisation: str
+    intent: str = Field(foreign_key="intent.id")
+    quantity_mb: float
     livemode: int
-    created: int = Field(sa_type=sa.BigInteger)
+    created: BigInt
     __table_args__ = (sa.Index("usage_record_intent", "intent", "id"),)
 
 
@@ -71,22 +86,6 @@ class IntentNotConfirmable(Conflict):
     """The intent has left requires_plan."""
 
     code = "intent_not_confirmable"
-
-
-class IntentRow(NamedTuple):
-    """An intent as it is shown: `plan`, `details` (its metadata) and `error` are JSON text, `esim` is sealed."""
-
-    id: str
-    organisation: str
-    status: str
-    livemode: int
-    plan_id: str | None
-    plan: str | None
-    details: str
-    iccid: str | None
-    esim: str | None
-    error: str | None
-    created: int
 
 
 class IntentResult(NamedTuple):
@@ -119,19 +118,7 @@ INTENT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INTENT.c[name] for na
 
 OWN_INTENT = INTENT.c.organisation == sa.bindparam("organisation")
 
-INSERT_INTENT = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(INTENT)
-        .values({name: sa.bindparam(name) for name in IntentRow._fields})
-        .values(used_bytes=0, notified_percent=0, attached_at=None)
-        .on_conflict_do_nothing(index_elements=["iccid"])
-        .returning(INTENT.c.id)
-    ),
-)
-
-READ_INTENT = Query(IntentRow, sa.select(*INTENT_COLUMNS).where(INTENT.c.id == sa.bindparam("intent"), OWN_INTENT))
-
+INSERT_INTENT = Command(insert_once(INTENT, IntentRow._fields, key=["iccid"], used_bytes=0, notified_percent=0, attached_at=None))
 
 ATTACH_PLAN = Query(
     IntentRow,
@@ -143,7 +130,6 @@ ATTACH_PLAN = Query(
 
 # A live plan: the intent is processing while its eSIM is drawn, then the ledger's row decides what becomes of it.
 THIS_INTENT = (INTENT.c.id == sa.bindparam("intent")) & (INTENT.c.organisation == sa.bindparam("organisation"))
-
 
 # What no line of the network belongs to: test intents, and live ones that failed (as the index intent_removable spells it).
 INTENT_IS_REMOVABLE = (INTENT.c.livemode == sa.literal_column("0", sa.Integer)) | (
@@ -159,39 +145,34 @@ OLD_INTENTS = Query(
     .with_for_update(),
 )
 
-REMOVE_USAGE_RECORDS = Command(
-    lambda dialect: sa.delete(USAGE_RECORD).where(USAGE_RECORD.c.intent.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id)))
-)
+REMOVE_USAGE_RECORDS = Command(lambda dialect: sa.delete(USAGE_RECORD).where(USAGE_RECORD.c.intent.in_(bound_list(dialect, "ids"))))
 
-REMOVE_INTENTS = Command(
-    lambda dialect: sa.delete(INTENT).where(
-        INTENT.c.id.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id)), INTENT_IS_REMOVABLE
-    )
-)
+REMOVE_INTENTS = Command(lambda dialect: sa.delete(INTENT).where(INTENT.c.id.in_(bound_list(dialect, "ids")), INTENT_IS_REMOVABLE))
 
 
 def insert_intent(connection: Connection, *, row: IntentRow, event: NewEvent | None, ids: Ids) -> None:
-    """A new intent and, when it has its eSIM already, the event that says so."""
-    if connection.first(INSERT_INTENT, **row._asdict()) is None:
+    """A new intent and, when it has its eSIM already, the event that says so. Raises StoreUnavailable when its ICCID is taken."""
+    if connection.run(INSERT_INTENT, **row._asdict()) == 0:
         raise iccid_is_taken()
     if event is not None:
         emit_event(connection, event=event, ids=ids)
 
 
-def find_intent(connection: Connection, *, intent: str, organisation: str) -> IntentRow | None:
-    """One intent of an organisation."""
-    return connection.first(READ_INTENT, intent=intent, organisation=organisation)
+@first_row(IntentRow)
+def find_intent(*, intent: str, organisation: str) -> sa.Executable:
+    """The intent with the id `intent`, or None where `organisation` has none such."""
+    return sa.select(*INTENT_COLUMNS).where(INTENT.c.id == intent, OWN_INTENT)
 
 
 @first_row(IntentHolder)
 def find_holder(*, iccid: str) -> sa.Executable:
-    """The intent that owns an ICCID, whoever's it is."""
+    """The intent that owns `iccid`, of any organisation; None where none does."""
     return sa.select(INTENT.c.id, INTENT.c.organisation, INTENT.c.livemode, INTENT.c.plan_id).where(INTENT.c.iccid == iccid)
 
 
 @all_rows(IntentRow)
 def list_intents(*, organisation: str, after: Annotated[str | None, or_last("cni_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` intents behind the id `after`, newest first."""
     return sa.select(*INTENT_COLUMNS).where(OWN_INTENT, INTENT.c.id < after).order_by(INTENT.c.id.desc()).limit(most)
 
 
@@ -207,7 +188,7 @@ def attach_plan(
     if changed is not None:
         emit_event(connection, event=event, ids=ids)
         return changed, True
-    return connection.first(READ_INTENT, intent=intent, organisation=organisation), False
+    return find_intent(connection, intent=intent, organisation=organisation), False
 
 
 @first_row(IntentRow)
@@ -223,7 +204,7 @@ def await_esim(*, intent: str, organisation: str, awaited: AwaitedPlan) -> sa.Ex
 
 @writes
 def await_plan_again(*, intent: str, organisation: str) -> sa.Executable:
-    """Nothing was sent: the intent waits for a plan as before."""
+    """Nothing was sent for an intent: it waits for a plan as before."""
     return (
         sa.update(INTENT)
         .where(THIS_INTENT, INTENT.c.status == "processing")
@@ -233,13 +214,13 @@ def await_plan_again(*, intent: str, organisation: str) -> sa.Executable:
 
 @writes
 def forget_intent(*, intent: str, organisation: str) -> sa.Executable:
-    """Nothing was sent, and the key is free: the intent never was."""
+    """Delete an intent of which nothing was sent and whose key is free."""
     return sa.delete(INTENT).where(THIS_INTENT, INTENT.c.status == "processing")
 
 
 @first_row(IntentRow)
 def give_esim(*, intent: str, organisation: str, iccid: str, esim: str) -> sa.Executable:
-    """The eSIM was drawn."""
+    """The intent after its eSIM was drawn; `esim` is sealed. None when it is not processing."""
     return returning(
         sa.update(INTENT)
         .where(THIS_INTENT, INTENT.c.status == "processing")
@@ -250,7 +231,7 @@ def give_esim(*, intent: str, organisation: str, iccid: str, esim: str) -> sa.Ex
 
 @first_row(IntentRow)
 def end_intent(*, intent: str, organisation: str, error: str) -> sa.Executable:
-    """No eSIM was drawn, or it was taken back."""
+    """The intent after it failed, since no eSIM was drawn, or it was taken back; None when it had ended otherwise."""
     return returning(
         sa.update(INTENT)
         .where(THIS_INTENT, INTENT.c.status.in_(["processing", "succeeded"]))
@@ -261,13 +242,13 @@ def end_intent(*, intent: str, organisation: str, error: str) -> sa.Executable:
 
 @writes
 def reopen_intent(*, intent: str, organisation: str) -> sa.Executable:
-    """An eSIM may have been drawn for it after all."""
+    """Make a failed live intent processing again: an eSIM may have been drawn for it."""
     return sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "failed", INTENT.c.livemode == 1).values(status="processing")
 
 
 @first_row(IntentRow)
 def note_intent_error(*, intent: str, organisation: str, error: str) -> sa.Executable:
-    """What is not known about an intent that is processing."""
+    """The intent, if it is processing, with the JSON text of what is not known of it."""
     return returning(sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "processing").values(error=error), INTENT_COLUMNS)
 
 

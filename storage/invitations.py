@@ -1,40 +1,35 @@
 """Invitations: one per organisation and address, renewed when somebody is invited again, gone when it is accepted or withdrawn."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, changes_one, changes_rows, first_row
-from storage.engine.statement import Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import StatementBuild, all_rows, changes_one, changes_rows, first_row, one_row
+from storage.engine.table import Key, TableDescription, table_of
 from storage.organisations import ORGANISATION
-
-
-class InvitationTable(TableDescription, table=True):
-    """Somebody was asked to join an organisation. Whoever proves to read the address's mail may accept: the mail holds no secret."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation_id: str = Field(foreign_key="organisation.id", index=True, sa_type=sa.Text)
-    address: str = Field(index=True, sa_type=sa.Text)
-    role: str = Field(sa_type=sa.Text)
-    invited_by: str = Field(sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
-    expires_at: float = Field(sa_type=sa.Double)
-    __table_args__ = (sa.UniqueConstraint("organisation_id", "address", name="invitation_once"),)
-
-
-INVITATION = table_of(InvitationTable)
 
 
 class WaitingInvitation(NamedTuple):
     """An invitation as whoever is invited sees it."""
 
-    id: str
-    organisation_id: str
+    id: Key
+    organisation_id: Annotated[str, Field(foreign_key="organisation.id", index=True)]
     organisation_name: str
     role: str
     expires_at: float
+
+
+class InvitationTable(TableDescription, row=WaitingInvitation, without=("organisation_name",), table=True):
+    """Somebody was asked to join an organisation. Whoever proves to read the address's mail may accept: the mail holds no secret."""
+
+    address: str = Field(index=True)
+    invited_by: str
+    created: float
+    __table_args__ = (sa.UniqueConstraint("organisation_id", "address", name="invitation_once"),)
+
+
+INVITATION = table_of(InvitationTable)
 
 
 class TakenInvitation(NamedTuple):
@@ -61,43 +56,23 @@ INVITATION_IS_OPEN = INVITATION.c.expires_at > sa.bindparam("now")
 INVITATION_OF_ADDRESS = INVITATION.c.address == sa.bindparam("address")
 
 
-INVITATION_FIELDS = ("id", "organisation_id", "address", "role", "invited_by", "created", "expires_at")
-
-PUT_INVITATION = Query(
-    StoredInvitation,
-    lambda dialect: (
-        dialect.insert(INVITATION)
-        .values({name: sa.bindparam(name) for name in INVITATION_FIELDS})
-        .on_conflict_do_update(
-            index_elements=["organisation_id", "address"],
-            set_={name: sa.bindparam(name) for name in ("role", "invited_by", "created", "expires_at")},
-        )
-        .returning(INVITATION.c.id, INVITATION.c.created)
-    ),
-)
-
-
+@one_row(StoredInvitation)
 def put_invitation(
-    connection: Connection, *, id: str, organisation: str, address: str, role: str, invited_by: str, now: float, expires_at: float
-) -> StoredInvitation:
-    """A new invitation, or the one that is there with all but its id anew."""
-    kept = connection.first(
-        PUT_INVITATION,
-        id=id,
-        organisation_id=organisation,
-        address=address,
-        role=role,
-        invited_by=invited_by,
-        created=now,
-        expires_at=expires_at,
+    *, id: str, organisation: str, address: str, role: str, invited_by: str, now: float, expires_at: float
+) -> StatementBuild:
+    """A new invitation, or the one that is there with all but its id anew. `now`, `expires_at`: Unix seconds."""
+    given = {"role": role, "invited_by": invited_by, "created": now, "expires_at": expires_at}
+    return lambda dialect: (
+        dialect.insert(INVITATION)
+        .values(id=id, organisation_id=organisation, address=address, **given)
+        .on_conflict_do_update(index_elements=["organisation_id", "address"], set_=given)
+        .returning(INVITATION.c.id, INVITATION.c.created)
     )
-    assert kept is not None
-    return kept
 
 
 @all_rows(WaitingInvitation)
 def invitations_for(*, address: str, now: float) -> sa.Executable:
-    """What waits for an address, newest first."""
+    """The invitations of `address` that are open at `now` (Unix seconds), newest first."""
     return (
         sa.select(*INVITATION_COLUMNS)
         .join_from(INVITATION, ORGANISATION, INVITATION.c.organisation_id == ORGANISATION.c.id)
@@ -108,7 +83,7 @@ def invitations_for(*, address: str, now: float) -> sa.Executable:
 
 @first_row(TakenInvitation)
 def take_invitation(*, invitation: str, address: str, now: float) -> sa.Executable:
-    """Use an invitation up; of two who accept at once one gets it."""
+    """Use an invitation up; of two who accept at once one gets it, the other None. `now`: Unix seconds."""
     return (
         sa.delete(INVITATION)
         .where(INVITATION.c.id == invitation, INVITATION_OF_ADDRESS, INVITATION_IS_OPEN)
@@ -118,11 +93,11 @@ def take_invitation(*, invitation: str, address: str, now: float) -> sa.Executab
 
 @changes_one
 def withdraw_invitation(*, invitation: str, organisation: str, now: float) -> sa.Executable:
-    """Take an invitation back; False when there is none."""
+    """Take an invitation back; False when there is none. `now`: Unix seconds."""
     return sa.delete(INVITATION).where(INVITATION.c.id == invitation, INVITATION.c.organisation_id == organisation, INVITATION_IS_OPEN)
 
 
 @changes_rows
 def sweep_invitations(*, before: float) -> sa.Executable:
-    """Forget invitations that expired before then."""
+    """Delete invitations that expired before `before` (Unix seconds); returns how many."""
     return sa.delete(INVITATION).where(INVITATION.c.expires_at <= before)

@@ -1,47 +1,35 @@
 """The lines of invoices, copied when an invoice was made; nothing changes them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, first_row
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Dialect, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Dialect, Query, all_rows, column_kinds, first_row, json_rows, pack_rows
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.invoices import INVOICE
-
-
-class InvoiceLineTable(TableDescription, table=True):
-    """One SIM's usage on an invoice, copied when the invoice was made. `position` counts from 1 in the order of the ICCIDs."""
-
-    invoice: str = Field(primary_key=True, sa_type=sa.Text)
-    position: int = Field(primary_key=True)
-    id: str = Field(sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    bytes_up: int = Field(sa_type=sa.BigInteger)
-    bytes_down: int = Field(sa_type=sa.BigInteger)
-    amount_cents: int = Field(sa_type=sa.BigInteger)
-    network: str | None = Field(default=None, sa_type=sa.Text)
-    country: str | None = Field(default=None, sa_type=sa.Text)
-
-
-INVOICE_LINE = table_of(InvoiceLineTable)
 
 
 class InvoiceLineRow(NamedTuple):
     """One SIM's usage on an invoice; `position` counts from 1."""
 
-    invoice: str
-    position: int
+    invoice: Key
+    position: Annotated[int, Field(primary_key=True)]
     id: str
     iccid: str
-    bytes_up: int
-    bytes_down: int
-    amount_cents: int
+    bytes_up: BigInt
+    bytes_down: BigInt
+    amount_cents: BigInt
     network: str | None
     country: str | None
+
+
+class InvoiceLineTable(TableDescription, row=InvoiceLineRow, table=True):
+    """One SIM's usage on an invoice, copied when the invoice was made. `position` counts from 1 in the order of the ICCIDs."""
+
+
+INVOICE_LINE = table_of(InvoiceLineTable)
 
 
 class BilledUsage(NamedTuple):
@@ -52,16 +40,9 @@ class BilledUsage(NamedTuple):
     bytes_down: int
 
 
-INVOICE_LINE_KINDS = {
-    **dict.fromkeys(("invoice", "id", "iccid", "network", "country"), sa.Text),
-    "position": sa.Integer,
-    **dict.fromkeys(("bytes_up", "bytes_down", "amount_cents"), sa.BigInteger),
-}
-
-
 def insert_lines_query(dialect: Dialect) -> sa.Executable:
     """Thousands of rows as one statement."""
-    given = json_rows(dialect, "rows", "given", **{name: INVOICE_LINE_KINDS[name] for name in InvoiceLineRow._fields})
+    given = json_rows(dialect, "rows", "given", **column_kinds(INVOICE_LINE, InvoiceLineRow._fields))
     return dialect.insert(INVOICE_LINE).from_select(list(InvoiceLineRow._fields), sa.select(*given.c))
 
 
@@ -79,7 +60,6 @@ INSERT_INVOICE_LINES = Command(insert_lines_query)
 OF_INVOICE = INVOICE_LINE.c.invoice == sa.bindparam("invoice")
 
 INVOICE_LINE_IS_BEHIND = INVOICE_LINE.c.position > sa.bindparam("after")
-
 
 SUM_INVOICE_LINES = Query(
     LineSums,

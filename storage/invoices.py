@@ -12,12 +12,58 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection, all_rows, first_row, or_last, writes
-from storage.engine.statement import Command, Dialect, Query, StatementBuild, returning
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    StatementBuild,
+    all_rows,
+    changes_one,
+    first_row,
+    insert_once,
+    one_row,
+    or_last,
+    returning,
+    writes,
+)
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class InvoiceTable(TableDescription, table=True):
+class Invoice(NamedTuple):
+    """An invoice, whole. `sending`, `processor_invoice` and `revision`: see the table."""
+
+    id: Key
+    organisation: str
+    period: Annotated[str, Field(index=True)]
+    number: str
+    status: str
+    sending: int
+    revision: int
+    discarded: int
+    currency: str
+    price_per_gb_cents: BigInt
+    platform_fee_bps: int
+    subtotal_cents: BigInt
+    tax_cents: BigInt
+    platform_fee_cents: BigInt
+    total_cents: BigInt
+    lines: int
+    selected: int
+    connect_account: str | None
+    processor_invoice: Annotated[str, Field(unique=True)] | None
+    pay_url: str | None
+    recipient_name: str | None
+    recipient_email: str | None
+    notes: str | None
+    document: int
+    issued_at: BigInt | None
+    due_at: BigInt | None
+    paid_at: BigInt | None
+    created: BigInt
+    updated: BigInt
+
+
+class InvoiceTable(TableDescription, row=Invoice, table=True):
     """An invoice. Its figures never change. `sending`: it is being handed to the processor, or nobody knows whether it was.
 
     `processor_invoice` is the processor's id for it, in `connect_account`: known before it is sent there. `pay_url` is where its
@@ -26,104 +72,45 @@ class InvoiceTable(TableDescription, table=True):
     is on no other one.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    period: str = Field(index=True, sa_type=sa.Text)
-    number: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    sending: int = 0
-    revision: int = 0
-    discarded: int = 0
-    currency: str = Field(sa_type=sa.Text)
-    price_per_gb_cents: int = Field(sa_type=sa.BigInteger)
-    platform_fee_bps: int
-    subtotal_cents: int = Field(sa_type=sa.BigInteger)
-    tax_cents: int = Field(sa_type=sa.BigInteger)
-    platform_fee_cents: int = Field(sa_type=sa.BigInteger)
-    total_cents: int = Field(sa_type=sa.BigInteger)
-    lines: int
-    selected: int = 0
-    connect_account: str | None = Field(default=None, sa_type=sa.Text)
-    processor_invoice: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    pay_url: str | None = Field(default=None, sa_type=sa.Text)
-    recipient_name: str | None = Field(default=None, sa_type=sa.Text)
-    recipient_email: str | None = Field(default=None, sa_type=sa.Text)
-    notes: str | None = Field(default=None, sa_type=sa.Text)
-    document: int = 0
-    issued_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    due_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    paid_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    created: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (sa.Index("invoice_organisation", "organisation", "id", unique=True),)
 
 
 class InvoiceDocumentTable(TableDescription, table=True):
     """The PDF of an invoice, made once when it left draft."""
 
-    invoice: str = Field(primary_key=True, sa_type=sa.Text)
-    content: bytes = Field(sa_type=sa.LargeBinary)
-    sha256: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
+    invoice: str = Field(primary_key=True)
+    content: bytes
+    sha256: str
+    created: BigInt
 
 
 class InvoiceNumberTable(TableDescription, table=True):
     """The last number an organisation gave in a year; taken in the transaction of the invoice, so that none is left out."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
     year: int = Field(primary_key=True)
     last: int
 
 
-class InvoicePeriodTable(TableDescription, table=True):
+class InvoicePeriodRow(NamedTuple):
+    """A month, YYYYMM in UTC. `invoiced` is 1 once an invoice was made for it; open or closed is the clock's to say."""
+
+    id: Key
+    organisation: str
+    month: int
+    invoiced: int
+    created: BigInt
+
+
+class InvoicePeriodTable(TableDescription, row=InvoicePeriodRow, table=True):
     """A month of an organisation that has records. `invoiced`: an invoice was made for it. Open or closed is the clock's to say."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    month: int
-    invoiced: int = 0
-    created: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (sa.Index("invoice_period_month", "organisation", "month", unique=True),)
 
 
 INVOICE = table_of(InvoiceTable)
 
-ColumnValues: TypeAlias = dict[str, sa.ColumnElement[object]]
-
-
-class Invoice(NamedTuple):
-    """An invoice, whole. `sending`, `processor_invoice` and `revision`: see the table."""
-
-    id: str
-    organisation: str
-    period: str
-    number: str
-    status: str
-    sending: int
-    revision: int
-    discarded: int
-    currency: str
-    price_per_gb_cents: int
-    platform_fee_bps: int
-    subtotal_cents: int
-    tax_cents: int
-    platform_fee_cents: int
-    total_cents: int
-    lines: int
-    selected: int
-    connect_account: str | None
-    processor_invoice: str | None
-    pay_url: str | None
-    recipient_name: str | None
-    recipient_email: str | None
-    notes: str | None
-    document: int
-    issued_at: int | None
-    due_at: int | None
-    paid_at: int | None
-    created: int
-    updated: int
-
+ColumnValues: TypeAlias = dict[str, object]
 
 INVOICE_COLUMNS = tuple(INVOICE.c[name] for name in Invoice._fields)
 
@@ -131,74 +118,9 @@ THIS_INVOICE = INVOICE.c.id == sa.bindparam("invoice")
 
 OWN_INVOICE = THIS_INVOICE & (INVOICE.c.organisation == sa.bindparam("organisation"))
 
-# What the recipient reads is given whole: a call that has read an older revision changes nothing.
-INVOICE_IS_UNCHANGED = (INVOICE.c.status == "draft") & (INVOICE.c.sending == 0) & (INVOICE.c.revision == sa.bindparam("seen"))
-
-INVOICE_TEXTS: ColumnValues = {name: sa.bindparam(name) for name in ("recipient_name", "recipient_email", "notes", "due_at")}
-
 INVOICE_CHANGE: ColumnValues = {"revision": INVOICE.c.revision + 1, "updated": sa.bindparam("now")}
 
-INVOICE_IS_SENDING = (INVOICE.c.status == "draft") & (INVOICE.c.sending == 1) & (INVOICE.c.revision == sa.bindparam("seen"))
-
 KNOWN_PROCESSOR_INVOICE = sa.func.coalesce(INVOICE.c.processor_invoice, "")
-
-EDIT_INVOICE = Query(
-    Invoice,
-    sa.update(INVOICE).where(OWN_INVOICE, INVOICE_IS_UNCHANGED).values(**INVOICE_TEXTS, **INVOICE_CHANGE).returning(*INVOICE_COLUMNS),
-)
-
-ISSUE_INVOICE = Query(
-    Invoice,
-    sa.update(INVOICE)
-    .where(OWN_INVOICE, INVOICE_IS_UNCHANGED)
-    .values(**INVOICE_TEXTS, **INVOICE_CHANGE, status="sent", issued_at=sa.bindparam("now"), document=1)
-    .returning(*INVOICE_COLUMNS),
-)
-
-BEGIN_INVOICE_SENDING = Query(
-    Invoice,
-    sa.update(INVOICE)
-    .where(OWN_INVOICE, INVOICE_IS_UNCHANGED)
-    .values(**INVOICE_TEXTS, **INVOICE_CHANGE, sending=1, connect_account=sa.bindparam("account"))
-    .returning(*INVOICE_COLUMNS),
-)
-
-
-FINISH_INVOICE_SENDING = Query(
-    Invoice,
-    sa.update(INVOICE)
-    .where(THIS_INVOICE, INVOICE_IS_SENDING)
-    .values(
-        **INVOICE_CHANGE,
-        status="sent",
-        sending=0,
-        issued_at=sa.bindparam("issued"),
-        document=1,
-        processor_invoice=sa.bindparam("named"),
-        pay_url=sa.bindparam("pay_url"),
-    )
-    .returning(*INVOICE_COLUMNS),
-)
-
-CANCEL_INVOICE_SENDING = Command(
-    sa.update(INVOICE)
-    .where(THIS_INVOICE, INVOICE_IS_SENDING, sa.bindparam("named") == KNOWN_PROCESSOR_INVOICE)
-    .values(
-        **INVOICE_CHANGE,
-        sending=0,
-        connect_account=None,
-        processor_invoice=None,
-        discarded=INVOICE.c.discarded + sa.bindparam("removed", type_=sa.Integer),
-    )
-)
-
-VOID_WITHDRAWN_INVOICE = Query(
-    Invoice,
-    sa.update(INVOICE)
-    .where(OWN_INVOICE, INVOICE.c.status.in_(["draft", "sent"]), KNOWN_PROCESSOR_INVOICE.in_(["", sa.bindparam("named")]))
-    .values(**INVOICE_CHANGE, status="void", sending=0)
-    .returning(*INVOICE_COLUMNS),
-)
 
 FIND_BY_PROCESSOR = Query(
     Invoice,
@@ -217,19 +139,19 @@ FIND_SENDING = Query(
 
 @writes
 def insert_invoice(*, row: Invoice) -> sa.Executable:
-    """Keep a new invoice."""
+    """Insert a new invoice."""
     return sa.insert(INVOICE).values(row._asdict())
 
 
 @first_row(Invoice)
 def find_invoice(*, invoice: str, organisation: str) -> sa.Executable:
-    """One invoice of an organisation."""
+    """The invoice of `organisation` with this id, or None."""
     return sa.select(*INVOICE_COLUMNS).where(THIS_INVOICE, INVOICE.c.organisation == organisation)
 
 
 @all_rows(Invoice)
 def list_invoices(*, organisation: str, after: Annotated[str | None, or_last("inv_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` invoices behind the id `after`, newest first."""
     return (
         sa.select(*INVOICE_COLUMNS)
         .where(INVOICE.c.organisation == organisation, INVOICE.c.id < after)
@@ -238,76 +160,77 @@ def list_invoices(*, organisation: str, after: Annotated[str | None, or_last("in
     )
 
 
-def invoice_texts(row: Invoice) -> dict[str, str | int | None]:
-    """What a draft may still change."""
-    return {"recipient_name": row.recipient_name, "recipient_email": row.recipient_email, "notes": row.notes, "due_at": row.due_at}
+def update_draft(row: Invoice) -> sa.Update:
+    """A change of the draft that was read as `row`, with the texts of `row`: a call that has read an older revision changes nothing."""
+    texts = {"recipient_name": row.recipient_name, "recipient_email": row.recipient_email, "notes": row.notes, "due_at": row.due_at}
+    is_same = (INVOICE.c.id == row.id, INVOICE.c.organisation == row.organisation, INVOICE.c.revision == row.revision)
+    return sa.update(INVOICE).where(*is_same, INVOICE.c.status == "draft", INVOICE.c.sending == 0).values(**texts, **INVOICE_CHANGE)
 
 
-def edit_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
-    """Give a draft the texts of `row`; nothing when it is no draft any more, or not the one that was read."""
-    return connection.first(
-        EDIT_INVOICE, invoice=row.id, organisation=row.organisation, seen=row.revision, **invoice_texts(row), now=int(now)
-    )
+def update_sending(row: Invoice) -> sa.Update:
+    """A change of the invoice whose handing over to the processor `row` shows; of another handing over it changes nothing."""
+    is_same = (INVOICE.c.id == row.id, INVOICE.c.revision == row.revision)
+    return sa.update(INVOICE).where(*is_same, INVOICE.c.status == "draft", INVOICE.c.sending == 1)
 
 
-def issue_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
-    """A draft becomes sent with the texts of `row`, without the processor; nothing when it was not as it was read."""
-    return connection.first(
-        ISSUE_INVOICE, invoice=row.id, organisation=row.organisation, seen=row.revision, **invoice_texts(row), now=int(now)
-    )
+def processor_name(row: Invoice) -> sa.ColumnElement[str]:
+    """The processor's id of an invoice, or an empty text."""
+    return sa.func.coalesce(sa.cast(row.processor_invoice, sa.Text), "")
 
 
-def begin_invoice_sending(connection: Connection, *, row: Invoice, account: str, now: float) -> Invoice | None:
-    """A draft is about to be handed to the processor, with the texts of `row`; nothing when it was not as it was read."""
-    return connection.first(
-        BEGIN_INVOICE_SENDING,
-        invoice=row.id,
-        organisation=row.organisation,
-        seen=row.revision,
-        **invoice_texts(row),
-        account=account,
-        now=int(now),
-    )
+@first_row(Invoice)
+def edit_invoice(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
+    """Give a draft the texts of `row`; None when it is no draft any more, or not the one that was read. `now`: Unix seconds."""
+    return returning(update_draft(row), INVOICE_COLUMNS)
 
 
-RECORD_PROCESSOR_INVOICE = Command(
-    sa.update(INVOICE)
-    .where(THIS_INVOICE, INVOICE_IS_SENDING, KNOWN_PROCESSOR_INVOICE.in_(["", sa.bindparam("named")]))
-    .values(processor_invoice=sa.bindparam("named"), updated=sa.bindparam("now"))
-)
+@first_row(Invoice)
+def issue_invoice(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
+    """A draft becomes sent with the texts of `row`, without the processor; None when it was not as it was read. `now`: Unix seconds."""
+    return returning(update_draft(row).values(status="sent", issued_at=now, document=1), INVOICE_COLUMNS)
 
 
-def record_processor_invoice(connection: Connection, *, row: Invoice, named: str, now: float) -> bool:
-    """Keep the processor's id before anything is sent to anybody; False: this handing over was called off, so nothing may be sent."""
-    return connection.run(RECORD_PROCESSOR_INVOICE, invoice=row.id, seen=row.revision, named=named, now=int(now)) == 1
+@first_row(Invoice)
+def begin_invoice_sending(*, row: Invoice, account: str, now: Annotated[float, int]) -> sa.Executable:
+    """A draft is about to be handed to the processor, with the texts of `row`; None when it was not as it was read. `now`: Unix seconds."""
+    return returning(update_draft(row).values(sending=1, connect_account=account), INVOICE_COLUMNS)
 
 
-def finish_invoice_sending(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
-    """The processor has sent it, at the moment that its document says. Nothing when this handing over was ended: by another call, or
-    the payment.
+@changes_one
+def record_processor_invoice(*, row: Invoice, named: str, now: Annotated[float, int]) -> sa.Executable:
+    """Keep the processor's id `named` before anything is sent to anybody. False: this handing over was called off; nothing may be sent."""
+    return update_sending(row).where(KNOWN_PROCESSOR_INVOICE.in_(["", named])).values(processor_invoice=named, updated=now)
+
+
+@first_row(Invoice)
+def finish_invoice_sending(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
+    """The processor has sent it, at the moment that its document says. None when this handing over was ended: by another call, or
+    the payment. `now`: Unix seconds.
     """
-    came = {"named": row.processor_invoice, "pay_url": row.pay_url, "issued": row.issued_at}
-    return connection.first(FINISH_INVOICE_SENDING, invoice=row.id, seen=row.revision, **came, now=int(now))
+    found = {"processor_invoice": row.processor_invoice, "pay_url": row.pay_url, "issued_at": row.issued_at}
+    return returning(update_sending(row).values(**INVOICE_CHANGE, **found, status="sent", sending=0, document=1), INVOICE_COLUMNS)
 
 
 @first_row(Invoice)
 def mark_invoice_documented(*, invoice: str) -> sa.Executable:
-    """Its document is stored."""
+    """The invoice after its document was stored; None where there is none such."""
     return returning(sa.update(INVOICE).where(THIS_INVOICE).values(document=1), INVOICE_COLUMNS)
 
 
-def cancel_invoice_sending(connection: Connection, *, row: Invoice, now: float, removed: bool = False) -> bool:
+@changes_one
+def cancel_invoice_sending(*, row: Invoice, now: Annotated[float, int], removed: Annotated[bool, int] = False) -> sa.Executable:
     """The processor surely sent nothing: a draft as before. Only for the handing over that `row` shows.
 
-    `removed`: this try is given up for good, so that the next one makes another draft at the processor.
+    `removed`: this try is given up for good, so that the next one makes another draft at the processor. `now`: Unix seconds.
     """
-    named = row.processor_invoice or ""
-    return connection.run(CANCEL_INVOICE_SENDING, invoice=row.id, seen=row.revision, named=named, removed=int(removed), now=int(now)) == 1
+    discarded = INVOICE.c.discarded + sa.bindparam("removed", type_=sa.Integer)
+    draft: ColumnValues = {"sending": 0, "connect_account": None, "processor_invoice": None, "discarded": discarded}
+    return update_sending(row).where(processor_name(row) == KNOWN_PROCESSOR_INVOICE).values(**INVOICE_CHANGE, **draft)
 
 
 @first_row(Invoice)
 def void_invoice(*, invoice: str, organisation: str, now: Annotated[float, int]) -> sa.Executable:
-    """Void one that the processor has nothing of; nothing when it has, or when there is nothing to void."""
+    """Void one that the processor has nothing of; nothing when it has, or when there is nothing to void. `now`: Unix seconds."""
     return returning(
         sa.update(INVOICE)
         .where(OWN_INVOICE, INVOICE.c.status.in_(["draft", "sent"]), INVOICE.c.sending == 0, INVOICE.c.processor_invoice.is_(None))
@@ -316,11 +239,12 @@ def void_invoice(*, invoice: str, organisation: str, now: Annotated[float, int])
     )
 
 
-def void_withdrawn_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
-    """Void one whose invoice at the processor was taken back; nothing when it has another there by now, or is paid."""
-    return connection.first(
-        VOID_WITHDRAWN_INVOICE, invoice=row.id, organisation=row.organisation, named=row.processor_invoice or "", now=int(now)
-    )
+@first_row(Invoice)
+def void_withdrawn_invoice(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
+    """Void one whose invoice at the processor was taken back; None when it has another there by now, or is paid. `now`: Unix seconds."""
+    is_it = (INVOICE.c.id == row.id, INVOICE.c.organisation == row.organisation, INVOICE.c.status.in_(["draft", "sent"]))
+    void = sa.update(INVOICE).where(*is_it, KNOWN_PROCESSOR_INVOICE.in_(["", processor_name(row)]))
+    return returning(void.values(**INVOICE_CHANGE, status="void", sending=0), INVOICE_COLUMNS)
 
 
 def find_invoice_at_processor(connection: Connection, *, account: str, processor_invoice: str, invoice: str) -> Invoice | None:
@@ -332,7 +256,7 @@ def find_invoice_at_processor(connection: Connection, *, account: str, processor
 
 @first_row(Invoice)
 def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, paid_at: int, now: Annotated[float, int]) -> sa.Executable:
-    """Mark it paid; nothing when it is paid or void already. One that nobody heard was sent has been sent as well."""
+    """Mark it paid; nothing when it is paid or void already. One that nobody heard was sent has been sent as well. `now`: Unix seconds."""
     return returning(
         sa.update(INVOICE)
         .where(THIS_INVOICE, (INVOICE.c.status == "sent") | ((INVOICE.c.status == "draft") & (INVOICE.c.sending == 1)))
@@ -361,12 +285,8 @@ class InvoicePdf(NamedTuple):
 
 @writes
 def insert_invoice_document(*, invoice: str, content: bytes, sha256: str, now: Annotated[float, int]) -> StatementBuild:
-    """Keep a document; the first one of an invoice stays."""
-    return lambda dialect: (
-        dialect.insert(INVOICE_DOCUMENT)
-        .values(invoice=invoice, content=content, sha256=sha256, created=now)
-        .on_conflict_do_nothing(index_elements=["invoice"])
-    )
+    """Keep a document; the first one of an invoice stays. `now`: Unix seconds."""
+    return insert_once(INVOICE_DOCUMENT, key=["invoice"], invoice=invoice, content=content, sha256=sha256, created=now)
 
 
 @first_row(InvoicePdf)
@@ -378,23 +298,16 @@ def find_invoice_document(*, invoice: str) -> sa.Executable:
 INVOICE_NUMBER = table_of(InvoiceNumberTable)
 
 
-def next_number_query(dialect: Dialect) -> sa.Executable:
-    """The row stays locked until the transaction ends: a number whose invoice is not kept is given again."""
-    insert = dialect.insert(INVOICE_NUMBER).values(organisation=sa.bindparam("organisation"), year=sa.bindparam("year"), last=1)
-    return insert.on_conflict_do_update(index_elements=["organisation", "year"], set_={"last": INVOICE_NUMBER.c.last + 1}).returning(
-        INVOICE_NUMBER.c.last
-    )
-
-
-NEXT_INVOICE_NUMBER = Query(int, next_number_query)
-
-
-def take_invoice_number(connection: Connection, *, organisation: str, year: int) -> int:
+@one_row(int)
+def take_invoice_number(*, organisation: str, year: int) -> StatementBuild:
     """The organisation's next number of the year, whatever its prefix; to be called in the transaction that keeps the invoice."""
-    taken = connection.first(NEXT_INVOICE_NUMBER, organisation=organisation, year=year)
-    if taken is None:
-        raise RuntimeError("an upsert returned no row")
-    return taken
+    # The row stays locked until the transaction ends: a number whose invoice is not kept is given again.
+    return lambda dialect: (
+        dialect.insert(INVOICE_NUMBER)
+        .values(organisation=organisation, year=year, last=1)
+        .on_conflict_do_update(index_elements=["organisation", "year"], set_={"last": INVOICE_NUMBER.c.last + 1})
+        .returning(INVOICE_NUMBER.c.last)
+    )
 
 
 class SentInvoice(NamedTuple):
@@ -406,7 +319,7 @@ class SentInvoice(NamedTuple):
 
 @all_rows(SentInvoice)
 def sent_invoices(*, organisation: str, account: str, most: int) -> sa.Executable:
-    """The organisation's in this account, newest first."""
+    """The sent invoices of `organisation` in the processor's `account`, newest first."""
     return (
         sa.select(INVOICE.c.id, INVOICE.c.processor_invoice)
         .where(
@@ -427,30 +340,13 @@ DAY_SECONDS = 86_400
 # Comes after every month.
 AFTER_ALL_MONTHS = 999_999
 
-
-class InvoicePeriodRow(NamedTuple):
-    """A month, YYYYMM in UTC. `invoiced` is 1 once an invoice was made for it; open or closed is the clock's to say."""
-
-    id: str
-    organisation: str
-    month: int
-    invoiced: int
-    created: int
-
-
 PERIOD_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INVOICE_PERIOD.c[name] for name in InvoicePeriodRow._fields)
 
 OWN_PERIOD = INVOICE_PERIOD.c.organisation == sa.bindparam("organisation")
 
 THIS_PERIOD = INVOICE_PERIOD.c.id == sa.bindparam("period")
 
-OPEN_PERIOD = Command(
-    lambda dialect: (
-        dialect.insert(INVOICE_PERIOD)
-        .values({name: sa.bindparam(name) for name in InvoicePeriodRow._fields})
-        .on_conflict_do_nothing(index_elements=["organisation", "month"])
-    )
-)
+OPEN_PERIOD = Command(insert_once(INVOICE_PERIOD, InvoicePeriodRow._fields, key=["organisation", "month"]))
 
 
 def month_of_moment(moment: int) -> int:
@@ -465,7 +361,7 @@ def month_text(month: int) -> str:
 
 @lru_cache(maxsize=4096)
 def month_of_day(day: int) -> int:
-    """The same of a day since the epoch; records of one batch share few."""
+    """The month (YYYYMM in UTC) of a day since the epoch; records of one batch share few."""
     date = datetime.fromtimestamp(day * DAY_SECONDS, UTC)
     return date.year * 100 + date.month
 
@@ -478,13 +374,13 @@ def open_periods(connection: Connection, *, organisation: str, months: Iterable[
 
 @first_row(InvoicePeriodRow)
 def find_period(*, period: str, organisation: str) -> sa.Executable:
-    """One period of an organisation."""
+    """The period of `organisation` with this id, or None."""
     return sa.select(*PERIOD_COLUMNS).where(THIS_PERIOD, OWN_PERIOD)
 
 
 @all_rows(InvoicePeriodRow)
 def list_periods(*, organisation: str, most: int, before: int = AFTER_ALL_MONTHS) -> sa.Executable:
-    """Newest first, of the months before one."""
+    """At most `most` periods of the months before the month `before` (YYYYMM), newest first."""
     return sa.select(*PERIOD_COLUMNS).where(OWN_PERIOD, INVOICE_PERIOD.c.month < before).order_by(INVOICE_PERIOD.c.month.desc()).limit(most)
 
 

@@ -8,22 +8,62 @@ until it is known to be back in stock: it is unique, so no two keys have one eSI
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.connection import Connection, changes_one, first_row, row_exists
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Query, returning
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    bound_list,
+    changes_one,
+    first_row,
+    insert_once,
+    pack_rows,
+    returning,
+    row_exists,
+)
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.expired_keys import LEDGER_OPERATION, is_key_expired, key_has_expired
 
 REMOVABLE_ISSUANCE = sa.text("coalesce(held, '') = '' AND substr(\"key\", 1, 4) NOT IN ('ord_', 'onr_')")
 
 
-class IssuanceTable(TableDescription, table=True):
+class IssuanceRow(NamedTuple):
+    """A row of the ledger. `period` and `steps` are JSON text; times are Unix seconds."""
+
+    organisation: Key
+    key: Key
+    operation: str
+    claim_key: str | None
+    principal: str
+    account_id: BigInt
+    template_id: BigInt
+    validity_days: BigInt | None
+    period: str | None
+    intent: str | None
+    state: str
+    owner: str
+    stock: str
+    iccid: str | None
+    held: Annotated[str, Field(unique=True)] | None
+    replied: str | None
+    subscriber_id: BigInt | None
+    sim_id: BigInt | None
+    package_id: BigInt | None
+    steps: str | None
+    note: str | None
+    dispatched: float
+    updated: float
+    clear_since: float | None
+    clear_seconds: float | None = None
+    obstacle: str | None = None
+
+
+class IssuanceTable(TableDescription, row=IssuanceRow, table=True):
     """One eSIM drawn from an account's stock, under one key for ever.
 
     `claim_key` and `operation` name the idempotency claim whose stored answer follows the row. `held` is the ICCID while it is this
@@ -32,34 +72,8 @@ class IssuanceTable(TableDescription, table=True):
     settling it when it was looked into last (operations/ledger/evidence.py).
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    key: str = Field(primary_key=True, sa_type=sa.Text)
-    operation: str = Field(sa_type=sa.Text)
-    claim_key: str | None = Field(default=None, sa_type=sa.Text)
-    principal: str = Field(sa_type=sa.Text)
-    account_id: int = Field(sa_type=sa.BigInteger)
-    template_id: int = Field(sa_type=sa.BigInteger)
-    validity_days: int | None = Field(default=None, sa_type=sa.BigInteger)
-    period: str | None = Field(default=None, sa_type=sa.Text)
-    intent: str | None = Field(default=None, sa_type=sa.Text)
-    state: str = Field(sa_type=sa.Text)
-    owner: str = Field(sa_type=sa.Text)
-    stock: str = Field(sa_type=sa.Text)
-    iccid: str | None = Field(default=None, sa_type=sa.Text)
-    held: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    replied: str | None = Field(default=None, sa_type=sa.Text)
-    subscriber_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    sim_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    package_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    steps: str | None = Field(default=None, sa_type=sa.Text)
-    note: str | None = Field(default=None, sa_type=sa.Text)
-    dispatched: float = Field(sa_type=sa.Double)
-    updated: float = Field(sa_type=sa.Double)
-    clear_since: float | None = Field(default=None, sa_type=sa.Double)
-    clear_seconds: float | None = Field(default=None, sa_type=sa.Double)
-    obstacle: str | None = Field(default=None, sa_type=sa.Text)
-    due_ms: int = Field(sa_type=sa.BigInteger)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
+    due_ms: BigInt
+    lease: str | None
     __table_args__ = (
         sa.Index("issuance_due", "state", "due_ms"),
         sa.Index("issuance_unknown", "organisation", "due_ms", sqlite_where=sa.text("state || '' = 'outcome_unknown'")),
@@ -89,37 +103,6 @@ IssuanceState = Literal[
 UNRESOLVED_ISSUANCE_STATES = ("outcome_unknown", "manual_reconciliation_required")
 
 OPEN_ISSUANCE_STATES = ("dispatching", *UNRESOLVED_ISSUANCE_STATES)
-
-
-class IssuanceRow(NamedTuple):
-    """A row of the ledger. `period` and `steps` are JSON text; times are Unix seconds."""
-
-    organisation: str
-    key: str
-    operation: str
-    claim_key: str | None
-    principal: str
-    account_id: int
-    template_id: int
-    validity_days: int | None
-    period: str | None
-    intent: str | None
-    state: str
-    owner: str
-    stock: str
-    iccid: str | None
-    held: str | None
-    replied: str | None
-    subscriber_id: int | None
-    sim_id: int | None
-    package_id: int | None
-    steps: str | None
-    note: str | None
-    dispatched: float
-    updated: float
-    clear_since: float | None
-    clear_seconds: float | None = None
-    obstacle: str | None = None
 
 
 class NewIssuance(NamedTuple):
@@ -162,58 +145,15 @@ ISSUANCE_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] fo
 
 THIS_ISSUANCE: sa.ColumnElement[bool] = (ISSUANCE.c.organisation == sa.bindparam("organisation")) & (ISSUANCE.c.key == sa.bindparam("key"))
 
-INSERT_ISSUANCE = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(ISSUANCE)
-        .values({name: sa.bindparam(name) for name in NewIssuance._fields})
-        .values(state="dispatching", dispatched=sa.bindparam("now"), updated=sa.bindparam("now"), due_ms=0)
-        .on_conflict_do_nothing(index_elements=["organisation", "key"])
-        .returning(ISSUANCE.c.key)
-    ),
-)
+SENT_NOW: dict[str, object] = {"state": "dispatching", "dispatched": sa.bindparam("now"), "updated": sa.bindparam("now"), "due_ms": 0}
 
+INSERT_ISSUANCE = Command(insert_once(ISSUANCE, NewIssuance._fields, **SENT_NOW, key=["organisation", "key"]))
 
 HOLDER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceHolder._fields)
 
-
 LIST_ISSUANCE_HOLDERS = Query(
     IssuanceHolder,
-    lambda dialect: sa.select(*HOLDER_COLUMNS).where(
-        ISSUANCE.c.held.in_(sa.select(json_rows(dialect, "iccids", "given", iccid=sa.Text).c.iccid))
-    ),
-)
-
-
-MARK_ISSUANCE_UNKNOWN = Query(
-    IssuanceRow,
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(["dispatching", "outcome_unknown"]))
-    .values(
-        state="outcome_unknown",
-        replied=sa.func.coalesce(sa.bindparam("replied", type_=sa.Text), ISSUANCE.c.replied),
-        updated=sa.bindparam("now"),
-        due_ms=sa.bindparam("due_ms"),
-    )
-    .returning(*ISSUANCE_COLUMNS),
-)
-
-
-FIND_UNRESOLVED_LIKE = Query(
-    str,
-    sa.select(ISSUANCE.c.key)
-    .where(
-        ISSUANCE.c.account_id == sa.bindparam("account_id"),
-        ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES),
-        # Not a bare column: SQLite would take the index that begins with it, and read every row of the organisation at each draw.
-        sa.func.coalesce(ISSUANCE.c.organisation, "") == sa.bindparam("organisation", type_=sa.Text),
-        ISSUANCE.c.principal == sa.bindparam("principal"),
-        ISSUANCE.c.template_id == sa.bindparam("template_id"),
-        ISSUANCE.c.dispatched >= sa.bindparam("since"),
-        ISSUANCE.c.key != sa.bindparam("key"),
-    )
-    .order_by(ISSUANCE.c.dispatched.desc())
-    .limit(1),
+    lambda dialect: sa.select(*HOLDER_COLUMNS).where(ISSUANCE.c.held.in_(bound_list(dialect, "iccids"))),
 )
 
 
@@ -225,8 +165,8 @@ def issuance_already_sent() -> Conflict:
 
 
 def begin_issuance(connection: Connection, *, row: NewIssuance, now: float) -> None:
-    """The row, before the call is sent. A second one under the same key is refused, whatever became of the first."""
-    if connection.first(INSERT_ISSUANCE, **row._asdict(), now=now) is None:
+    """The row, before the call is sent. A second one under the same key is refused, whatever became of the first. `now`: Unix seconds."""
+    if connection.run(INSERT_ISSUANCE, **row._asdict(), now=now) == 0:
         raise issuance_already_sent()
     # After the INSERT, which waits for whoever removes a row of this key: what they kept of it is seen now.
     if is_key_expired(connection, organisation=row.organisation, operation=LEDGER_OPERATION, key=row.key):
@@ -235,25 +175,25 @@ def begin_issuance(connection: Connection, *, row: NewIssuance, now: float) -> N
 
 @changes_one
 def unsend_issuance(*, organisation: str, key: str, lease: str) -> sa.Executable:
-    """The call surely never left: the key is as it was. False when this very call has no row."""
+    """Delete the row of a call that surely never left; False when the call `lease` has no such row."""
     return sa.delete(ISSUANCE).where(THIS_ISSUANCE, ISSUANCE.c.lease == lease, ISSUANCE.c.state == "dispatching")
 
 
 @first_row(IssuanceRow)
 def find_issuance(*, organisation: str, key: str) -> sa.Executable:
-    """A row of the ledger."""
+    """The row of `organisation` with this key, or None."""
     return sa.select(*ISSUANCE_COLUMNS).where(THIS_ISSUANCE)
 
 
 def find_issuance_spelled(connection: Connection, *, organisation: str, keys: Sequence[str]) -> IssuanceRow | None:
-    """The row of the first of these spellings of a key that has one."""
+    """The row of the first of the spellings `keys` that has one, or None."""
     rows = (find_issuance(connection, organisation=organisation, key=key) for key in keys)
     return next((row for row in rows if row is not None), None)
 
 
 @first_row(IssuanceRow)
 def issuance_of_claim(*, organisation: str, operation: str, claim_key: str) -> sa.Executable:
-    """The row that a call with this idempotency key began."""
+    """The row that a call with this idempotency key began, or None."""
     return sa.select(*ISSUANCE_COLUMNS).where(
         ISSUANCE.c.organisation == organisation,
         ISSUANCE.c.claim_key == claim_key,
@@ -263,18 +203,18 @@ def issuance_of_claim(*, organisation: str, operation: str, claim_key: str) -> s
 
 @first_row(IssuanceHolder)
 def holder_of_iccid(*, iccid: str) -> sa.Executable:
-    """Who has an ICCID now."""
+    """The row that has `iccid` now, or None."""
     return sa.select(*HOLDER_COLUMNS).where(ISSUANCE.c.held == iccid)
 
 
 def holders_of_iccids(connection: Connection, *, iccids: Sequence[str]) -> list[IssuanceHolder]:
-    """Who has any of these."""
+    """The rows that have any of `iccids` now."""
     return connection.all(LIST_ISSUANCE_HOLDERS, iccids=pack_rows([[iccid] for iccid in iccids])) if iccids else []
 
 
 @row_exists
 def release_holder(*, holder: IssuanceHolder, now: float, note: str) -> sa.Executable:
-    """The ICCID is back in stock: whoever had it has it no more."""
+    """Take an ICCID that is back in stock from the row that had it; whether it had it. `now`: Unix seconds."""
     return (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.held == holder.held)
@@ -290,7 +230,7 @@ def release_holder(*, holder: IssuanceHolder, now: float, note: str) -> sa.Execu
 
 @first_row(IssuanceRow)
 def mark_issued(*, organisation: str, key: str, drawn: DrawnSim, now: float, note: str | None = None) -> sa.Executable:
-    """The eSIM is this key's; None when the row was settled before. `held` decides between two keys."""
+    """The eSIM is this key's; None when the row was settled before. `held` decides between two keys. `now`: Unix seconds."""
     return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
@@ -312,7 +252,7 @@ def mark_issued(*, organisation: str, key: str, drawn: DrawnSim, now: float, not
 
 @first_row(IssuanceRow)
 def mark_issuance_failed(*, organisation: str, key: str, now: float, note: str) -> sa.Executable:
-    """Nothing was drawn; None when the row was settled before."""
+    """Nothing was drawn; None when the row was settled before. `now`: Unix seconds."""
     return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
@@ -321,11 +261,20 @@ def mark_issuance_failed(*, organisation: str, key: str, now: float, note: str) 
     )
 
 
-def mark_issuance_unknown(
-    connection: Connection, *, organisation: str, key: str, now: float, replied: str | None = None
-) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def mark_issuance_unknown(*, organisation: str, key: str, now: Annotated[float, "due_ms"], replied: str | None = None) -> sa.Executable:
     """Nobody knows what came of it; None when the row was settled before. `replied` names an eSIM that was not believed."""
-    return connection.first(MARK_ISSUANCE_UNKNOWN, organisation=organisation, key=key, replied=replied, now=now, due_ms=int(now * 1000))
+    return returning(
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(["dispatching", "outcome_unknown"]))
+        .values(
+            state="outcome_unknown",
+            replied=sa.func.coalesce(sa.bindparam("replied", type_=sa.Text), ISSUANCE.c.replied),
+            updated=now,
+            due_ms=sa.bindparam("due_ms"),
+        ),
+        ISSUANCE_COLUMNS,
+    )
 
 
 @first_row(IssuanceRow)
@@ -345,25 +294,29 @@ def dispute_failure(*, organisation: str, key: str, replied: str, now: float) ->
     )
 
 
-def unresolved_like(
-    connection: Connection, *, organisation: str, principal: str, account_id: int, template_id: int, since: float, key: str
-) -> str | None:
-    """The newest other key of the same caller, account and template whose outcome is unknown (abuse case 4)."""
-    found = connection.first(
-        FIND_UNRESOLVED_LIKE,
-        organisation=organisation,
-        principal=principal,
-        account_id=account_id,
-        template_id=template_id,
-        since=since,
-        key=key,
+@first_row(str)
+def unresolved_like(*, organisation: str, principal: str, account_id: int, template_id: int, since: float, key: str) -> sa.Executable:
+    """The newest other key than `key` of the same caller, account and template whose outcome is unknown, of those sent after `since`."""
+    return (
+        sa.select(ISSUANCE.c.key)
+        .where(
+            ISSUANCE.c.account_id == account_id,
+            ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES),
+            # Not a bare column: SQLite would take the index that begins with it, and read every row of the organisation at each draw.
+            sa.func.coalesce(ISSUANCE.c.organisation, "") == sa.bindparam("organisation", type_=sa.Text),
+            ISSUANCE.c.principal == principal,
+            ISSUANCE.c.template_id == template_id,
+            ISSUANCE.c.dispatched >= since,
+            ISSUANCE.c.key != key,
+        )
+        .order_by(ISSUANCE.c.dispatched.desc())
+        .limit(1)
     )
-    return found
 
 
 @first_row(IssuanceRow)
 def issuance_of_package(*, package_id: int) -> sa.Executable:
-    """The row that put a package on a line."""
+    """The row that put the package on a line and has its eSIM still, or None."""
     return (
         sa.select(*ISSUANCE_COLUMNS)
         .where(ISSUANCE.c.package_id == package_id, ISSUANCE.c.held.is_not(None))

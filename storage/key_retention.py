@@ -8,9 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.claims import CLAIM
-from storage.engine.connection import Connection
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Dialect, Query, unindexed
+from storage.engine.connection import Connection, Dialect, Query, json_rows, pack_rows, unindexed
 from storage.expired_keys import INSERT_EXPIRED_KEY, LEDGER_OPERATION, RemovedClaim, expired_key_values, insert_expired_key
 from storage.issuance import ISSUANCE
 from storage.replicas import older_programs_are_gone
@@ -87,10 +85,6 @@ FOUR_CHARACTERS = sa.literal_column("4", sa.Integer)
 
 ORDER_PREFIXES = [sa.literal_column(f"'{prefix}'", sa.Text) for prefix in ("ord_", "onr_")]
 
-NOT_OF_AN_ORDER = sa.func.substr(ISSUANCE.c.key, FIRST_CHARACTER, FOUR_CHARACTERS).not_in(
-    ORDER_PREFIXES
-)  # as the index issuance_ended spells it
-
 NO_TEXT = sa.literal_column("''", sa.Text)
 
 # As that index spells it: SQLite would take the index of `held` for a bare column.
@@ -100,7 +94,7 @@ ISSUANCE_HAS_ENDED = (
     HOLDS_NOTHING
     & (ISSUANCE.c.updated < sa.bindparam("before", type_=sa.Double))
     & unindexed(ISSUANCE.c.state).in_(["failed", "rolled_back", "released"])
-    & NOT_OF_AN_ORDER
+    & sa.func.substr(ISSUANCE.c.key, FIRST_CHARACTER, FOUR_CHARACTERS).not_in(ORDER_PREFIXES)
     & sa.not_(
         sa.exists().where(
             CLAIM.c.organisation == ISSUANCE.c.organisation, CLAIM.c.operation == ISSUANCE.c.operation, CLAIM.c.key == ISSUANCE.c.claim_key

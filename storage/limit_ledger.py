@@ -24,37 +24,44 @@ from registry.shared_limits import (
     PlaceGrant,
     PlaceUse,
 )
-from storage.engine.connection import Connection, row_exists
-from storage.engine.statement import Command, Dialect, Query, StatementBuild
+from storage.engine.connection import Command, Connection, Query, StatementBuild, row_exists, upsert
 from storage.engine.store import Store
-from storage.engine.table import TableDescription, table_lookup, table_of
+from storage.engine.table import Key, TableDescription, table_lookup, table_of
 
 
-class LimitProcessTable(TableDescription, table=True):
+class CountingProcess(NamedTuple):
+    """A process that counts; `lease_end`: Unix seconds."""
+
+    id: Key
+    lease_end: float
+    alone: int
+
+
+class LimitProcessTable(TableDescription, row=CountingProcess, table=True):
     """A process that counts calls. `alone`: 1 while it counts by itself. The row without a name is locked by every report."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    lease_end: float = Field(sa_type=sa.Double)
-    alone: int = Field(sa_type=sa.Integer)
 
 
 class LimitBucketTable(TableDescription, table=True):
     """A token bucket that is not full: its tokens at the moment `at`; it is full again at `full_at`. The name is a digest."""
 
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    tokens: float = Field(sa_type=sa.Double)
-    at: float = Field(sa_type=sa.Double)
-    full_at: float = Field(sa_type=sa.Double)
+    name: str = Field(primary_key=True)
+    tokens: float
+    at: float
+    full_at: float
 
 
-class LimitPlaceTable(TableDescription, table=True):
+class ProcessPlaces(NamedTuple):
+    """Places of one process: see LimitPlaceTable."""
+
+    name: Key
+    process: Key
+    held: int
+    wanted: int
+    since: float
+
+
+class LimitPlaceTable(TableDescription, row=ProcessPlaces, table=True):
     """Places of a process for calls under way at once; how many more it wants, and since when."""
-
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    process: str = Field(primary_key=True, sa_type=sa.Text)
-    held: int = Field(sa_type=sa.Integer)
-    wanted: int = Field(sa_type=sa.Integer)
-    since: float = Field(sa_type=sa.Double)
 
 
 LIMIT_PROCESS = table_of(LimitProcessTable)
@@ -64,25 +71,6 @@ LIMIT_BUCKET = table_of(LimitBucketTable)
 LIMIT_PLACE = table_of(LimitPlaceTable)
 
 LIMIT_LOCK_ROW = ""
-
-
-class CountingProcess(NamedTuple):
-    """A process that counts; `lease_end`: Unix seconds."""
-
-    id: str
-    lease_end: float
-    alone: int
-
-
-class ProcessPlaces(NamedTuple):
-    """Places of one process: see LimitPlaceTable."""
-
-    name: str
-    process: str
-    held: int
-    wanted: int
-    since: float
-
 
 # The assignment changes nothing: it locks the row until the transaction ends.
 LOCK_PROCESS = Command(
@@ -98,13 +86,7 @@ LIST_PROCESSES = Query(
     sa.select(LIMIT_PROCESS.c.id, LIMIT_PROCESS.c.lease_end, LIMIT_PROCESS.c.alone).where(LIMIT_PROCESS.c.id != LIMIT_LOCK_ROW),
 )
 
-RENEW_PROCESS = Command(
-    lambda dialect: (
-        dialect.insert(LIMIT_PROCESS)
-        .values(id=sa.bindparam("process"), lease_end=sa.bindparam("ends"), alone=sa.bindparam("is_alone"))
-        .on_conflict_do_update(index_elements=["id"], set_={"lease_end": sa.bindparam("ends"), "alone": sa.bindparam("is_alone")})
-    )
-)
+RENEW_PROCESS = Command(upsert(LIMIT_PROCESS, CountingProcess._fields, key=["id"]))
 
 # One that stood still while it was alone has to tell what it counted before it is alone again.
 END_ALONE = Command(sa.update(LIMIT_PROCESS).where(LIMIT_PROCESS.c.id == sa.bindparam("process")).values(alone=0))
@@ -117,15 +99,7 @@ LIST_PLACES = Query(
 
 EMPTY_PLACES = Command(sa.delete(LIMIT_PLACE).where(LIMIT_PLACE.c.process == sa.bindparam("whose")))
 
-INSERT_PLACE = Command(
-    lambda dialect: dialect.insert(LIMIT_PLACE).values(
-        name=sa.bindparam("name"),
-        process=sa.bindparam("process"),
-        held=sa.bindparam("held"),
-        wanted=sa.bindparam("wanted"),
-        since=sa.bindparam("since"),
-    )
-)
+INSERT_PLACE = Command(sa.insert(LIMIT_PLACE).values({name: sa.bindparam(name) for name in ProcessPlaces._fields}))
 
 FIND_LEVEL = Query(
     BucketLevel,
@@ -141,21 +115,10 @@ LIST_LEVELS = Query(
     ),
 )
 
+UPSERT_LEVEL = Command(upsert(LIMIT_BUCKET, BucketLevel._fields, key=["name"]))
 
-def upsert_level_query(dialect: Dialect, where: sa.ColumnElement[bool] | None = None) -> sa.Executable:
-    """A level of a bucket, in place of the one that there is; `where`: of which there is."""
-    values = {name: sa.bindparam(name, type_=sa.Float) for name in ("tokens", "at", "full_at")}
-    return (
-        dialect.insert(LIMIT_BUCKET)
-        .values(name=sa.bindparam("name"), **values)
-        .on_conflict_do_update(index_elements=["name"], set_=values, where=where)
-    )
-
-
-UPSERT_LEVEL = Command(upsert_level_query)
-
-# Of two levels of one bucket that is the lower which is full later.
-LOWER_LEVEL = Command(lambda dialect: upsert_level_query(dialect, LIMIT_BUCKET.c.full_at < sa.bindparam("full_at")))
+# Of two levels of one bucket the lower one is that which is full later.
+LOWER_LEVEL = Command(upsert(LIMIT_BUCKET, BucketLevel._fields, key=["name"], where=LIMIT_BUCKET.c.full_at < sa.bindparam("full_at")))
 
 FORGET_FULL = Command(sa.delete(LIMIT_BUCKET).where(LIMIT_BUCKET.c.full_at <= sa.bindparam("now")))
 
@@ -237,11 +200,11 @@ def renew_process(connection: Connection, report: LimitReport, *, alone: bool) -
     if report.leaving:
         connection.run(LEAVE_PROCESS, process=report.process)
     else:
-        connection.run(RENEW_PROCESS, process=report.process, ends=report.now + LEASE_SECONDS, is_alone=int(alone))
+        connection.run(RENEW_PROCESS, id=report.process, lease_end=report.now + LEASE_SECONDS, alone=int(alone))
 
 
 def corrected_level(level: BucketLevel, now: float) -> BucketLevel:
-    """A level as it counts: one of a later time is of a clock that was ahead, and has been set right since."""
+    """A level as it counts: one of a later time is of a clock that was ahead, and has been set right since. `now`: Unix seconds."""
     return level if level.at <= now + CLOCK_TOLERANCE_SECONDS else level._replace(at=now, full_at=now + level.full_at - level.at)
 
 

@@ -3,8 +3,7 @@
 import sqlalchemy as sa
 
 from storage.country_entries import COUNTRY_ENTRY
-from storage.engine.connection import Connection, row_exists
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, row_exists
 from storage.intents import INTENT, IntentHolder, find_holder
 from storage.issuance import ISSUANCE, issuance_of_package
 
@@ -33,7 +32,6 @@ SEEN_SINCE = sa.exists().where(
     COUNTRY_ENTRY.c.occurred_at <= OWNED_AT,
 )
 
-
 SUBJECT_LOCK_SEED = 0x5253_4C52  # our name among the other users of a shared server
 
 LOCK_SUBJECT = Command(
@@ -46,12 +44,12 @@ LOCK_SUBJECT = Command(
 
 
 def line_subject(iccid: str) -> str:
-    """A line, as reports of it are kept."""
+    """The name under which reports of a line are kept."""
     return f"line|{iccid}"
 
 
 def package_subject(package_id: int) -> str:
-    """A package, as reports of it are kept."""
+    """The name under which reports of a package are kept."""
     return f"package|{package_id}"
 
 
@@ -65,7 +63,7 @@ def owner_at(connection: Connection, *, iccid: str, at: float, account: int | No
 
 @row_exists
 def is_drawn_unseen(*, iccid: str, account: int | None, at: float) -> sa.Executable:
-    """Whether a line was drawn from another account than this one, and has been nowhere between then and a moment."""
+    """Whether a line was drawn from another account than this one, and has been nowhere between then and a moment. `at`: Unix seconds."""
     return sa.select(ISSUANCE.c.key).where(ISSUANCE.c.held == iccid, ISSUANCE.c.account_id != BOUND_ACCOUNT, ~SEEN_SINCE)
 
 

@@ -5,36 +5,30 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, changes_rows, to_milliseconds, writes
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query, all_rows, changes_rows, to_milliseconds, writes
 from storage.engine.sweep import delete_oldest
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import Key, TableDescription, table_of
 
 
-class MailTable(TableDescription, table=True):
+class WaitingMail(NamedTuple):
+    """A mail that waits; `sealed` opens with the field `mail_field(id)`, and it is not sent after `expires_at` (Unix seconds)."""
+
+    id: Key
+    sealed: str
+    attempts: int
+    expires_at: float
+
+
+class MailTable(TableDescription, row=WaitingMail, table=True):
     """A mail that is to be sent, sealed whole: it holds an address and often a code. The row goes when it was sent."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    sealed: str = Field(sa_type=sa.Text)
-    attempts: int
     due_ms: int = Field(sa_type=sa.BigInteger, index=True)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double)
+    lease: str | None
 
 
 MAIL = table_of(MailTable)
 
 MAIL_LEASE_MS = 120_000
-
-
-class WaitingMail(NamedTuple):
-    """A mail that is due."""
-
-    id: str
-    sealed: str
-    attempts: int
-    expires_at: float
-
 
 PICK_MAILS = (
     sa.select(MAIL.c.id)
@@ -56,7 +50,7 @@ TAKE_MAILS = Query(
 
 @writes
 def queue_mail(*, id: str, sealed: str, now: Annotated[float, to_milliseconds], expires_at: float) -> sa.Executable:
-    """A mail is to be sent, before `expires_at`: a code that is not good any more is of no use to anybody."""
+    """Queue a mail that is to be sent before `expires_at`, since its code is of no use afterwards. Both moments: Unix seconds."""
     return sa.insert(MAIL).values(
         id=id,
         sealed=sealed,
@@ -67,7 +61,7 @@ def queue_mail(*, id: str, sealed: str, now: Annotated[float, to_milliseconds], 
 
 
 def take_mails(connection: Connection, *, token: str, now: float, most: int) -> list[WaitingMail]:
-    """The mails that are due, for whoever has the token; after two minutes somebody else may take them."""
+    """The due mails, oldest first, leased to `token` for two minutes. `now`: Unix seconds."""
     now_ms = int(now * 1000)
     return sorted(
         connection.all(TAKE_MAILS, token=token, now_ms=now_ms, until_ms=now_ms + MAIL_LEASE_MS, most=most)
@@ -76,36 +70,29 @@ def take_mails(connection: Connection, *, token: str, now: float, most: int) -> 
 
 @writes
 def drop_mail(*, mail: str, token: str) -> sa.Executable:
-    """It was sent, or never will be."""
+    """Delete a mail that was sent, or is never to be."""
     return sa.delete(MAIL).where(MAIL.c.id == mail, MAIL.c.lease == token)
 
 
 @writes
 def defer_mail(*, mail: str, token: str, at: Annotated[float, to_milliseconds]) -> sa.Executable:
-    """It is tried again later."""
+    """Try a mail again at `at` (Unix seconds)."""
     return sa.update(MAIL).where(MAIL.c.id == mail, MAIL.c.lease == token).values(due_ms=at, lease=None)
 
 
 @changes_rows
 def sweep_mails(*, before: float, most: int) -> sa.Executable:
-    """Forget the oldest mails that nobody has come for: where a postman is at work it has dropped them itself, and said so."""
+    """Delete the oldest mails that no worker came for before they expired. `before`: Unix seconds."""
     return delete_oldest(MAIL, MAIL.c.expires_at <= before, MAIL.c.expires_at, most)
 
 
-class SealedMail(NamedTuple):
-    """A mail that waits."""
-
-    id: str
-    sealed: str
-
-
-@all_rows(SealedMail)
+@all_rows(WaitingMail)
 def sealed_mails() -> sa.Executable:
-    """Every mail that waits, whosever: only what is inside tells to whom it goes."""
-    return sa.select(MAIL.c.id, MAIL.c.sealed)
+    """Every mail that waits, of all organisations: only its sealed text says to whom it goes."""
+    return sa.select(*(MAIL.c[name] for name in WaitingMail._fields))
 
 
 @writes
 def withdraw_mail(*, mail: str) -> sa.Executable:
-    """It is not sent any more."""
+    """Delete a mail that is not to be sent any more."""
     return sa.delete(MAIL).where(MAIL.c.id == mail)

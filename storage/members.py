@@ -8,8 +8,7 @@ from storage.access_grants import ACCESS_GRANT, revoke_grant
 from storage.api_keys import API_KEY, end_keys_made_with
 from storage.browser_sessions import BROWSER_SESSION
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, all_rows, first_row, or_last, row_exists
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, all_rows, first_row, insert_once, or_last, row_exists
 from storage.invitations import INVITATION
 from storage.memberships import MEMBERSHIP
 from storage.people import PERSON
@@ -54,7 +53,6 @@ INVITED_MEMBERS = sa.select(
 
 MEMBERS_AND_INVITED = sa.union_all(ACTIVE_MEMBERS, INVITED_MEMBERS).subquery("people")
 
-
 THIS_MEMBERSHIP = (MEMBERSHIP.c.person_id == sa.bindparam("person")) & (MEMBERSHIP.c.organisation_id == MEMBER_ORGANISATION)
 
 OTHER_MEMBER = MEMBERSHIP.alias("other")
@@ -66,7 +64,6 @@ ANOTHER_ADMIN = sa.exists().where(
 )
 
 REMOVE_MEMBERSHIP = Command(sa.delete(MEMBERSHIP).where(THIS_MEMBERSHIP, (MEMBERSHIP.c.role != "admin") | ANOTHER_ADMIN))
-
 
 KEYS_OF_MEMBER = (
     API_KEY.c.person_id == sa.bindparam("person"),
@@ -97,18 +94,12 @@ WITHDRAW_INVITATIONS_BY = Command(
     sa.delete(INVITATION).where(INVITATION.c.invited_by == sa.bindparam("person"), INVITATION.c.organisation_id == MEMBER_ORGANISATION)
 )
 
-JOIN_ORGANISATION = Command(
-    lambda dialect: (
-        dialect.insert(MEMBERSHIP)
-        .values({name: sa.bindparam(name) for name in ("person_id", "organisation_id", "role", "created")})
-        .on_conflict_do_nothing(index_elements=["person_id", "organisation_id"])
-    )
-)
+JOIN_ORGANISATION = Command(insert_once(MEMBERSHIP, MEMBERSHIP.c.keys(), key=["person_id", "organisation_id"]))
 
 
 @all_rows(MemberRow)
 def list_people(*, organisation: str, now: float, after: Annotated[str | None, or_last("usr_")], most: int) -> sa.Executable:
-    """Members, then those whose invitation waits."""
+    """Members, then those whose invitation waits. `now`: Unix seconds."""
     # Ids of people sort behind those of invitations: members come first, and of each the newest.
     return (
         sa.select(*(MEMBERS_AND_INVITED.c[name] for name in MemberRow._fields))

@@ -1,25 +1,29 @@
 """People in organisations, with what the organisation may do: what every credential leads to."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, all_rows
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, all_rows, first_row
+from storage.engine.table import BigInt, TableDescription, table_of
 from storage.organisations import ORGANISATION
 
 
-class MembershipTable(TableDescription, table=True):
+class MemberRole(NamedTuple):
+    """A person and their role."""
+
+    person_id: Annotated[str, Field(primary_key=True, foreign_key="person.id")]
+    organisation_id: Annotated[str, Field(primary_key=True, foreign_key="organisation.id", index=True)]
+    role: str
+
+
+class MembershipTable(TableDescription, row=MemberRole, table=True):
     """A person's role in an organisation."""
 
-    person_id: str = Field(primary_key=True, foreign_key="person.id", sa_type=sa.Text)
-    organisation_id: str = Field(primary_key=True, foreign_key="organisation.id", index=True, sa_type=sa.Text)
-    role: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
+    created: BigInt
 
 
 MEMBERSHIP = table_of(MembershipTable)
@@ -56,51 +60,38 @@ MEMBERSHIP_COLUMNS: Sequence[sa.ColumnElement[object]] = (
 
 SELECT_MEMBERSHIPS = sa.select(*MEMBERSHIP_COLUMNS).join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
 
-FIND_MEMBERSHIP = Query(
-    Membership,
-    SELECT_MEMBERSHIPS.where(
-        MEMBERSHIP.c.person_id == sa.bindparam("person"), MEMBERSHIP.c.organisation_id == sa.bindparam("organisation")
-    ),
-)
-
-LIST_MEMBERSHIPS = Query(
-    Membership,
-    SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == sa.bindparam("person")).order_by(MEMBERSHIP.c.created, MEMBERSHIP.c.organisation_id),
+MEMBERSHIPS_OF_PERSON = SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == sa.bindparam("person")).order_by(
+    MEMBERSHIP.c.created, MEMBERSHIP.c.organisation_id
 )
 
 
-def find_member(connection: Connection, *, person: str, organisation: str) -> Membership | None:
-    """A membership."""
-    return connection.first(FIND_MEMBERSHIP, person=person, organisation=organisation)
+@first_row(Membership)
+def find_member(*, person: str, organisation: str) -> sa.Executable:
+    """The membership of `person` in `organisation`, or None."""
+    return SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == person, MEMBERSHIP.c.organisation_id == organisation)
 
 
-def first_membership(connection: Connection, *, person: str) -> Membership | None:
-    """The membership that somebody acts in who named none: the oldest."""
-    return connection.first(LIST_MEMBERSHIPS, person=person)
+@first_row(Membership)
+def first_membership(*, person: str) -> sa.Executable:
+    """The membership that `person` acts in where none is named: the oldest; None where there is none."""
+    return MEMBERSHIPS_OF_PERSON
 
 
-def memberships_of(connection: Connection, *, person: str) -> list[Membership]:
-    """Every organisation of a person, the oldest membership first."""
-    return connection.all(LIST_MEMBERSHIPS, person=person)
+@all_rows(Membership)
+def memberships_of(*, person: str) -> sa.Executable:
+    """Every organisation of `person`, the oldest membership first."""
+    return MEMBERSHIPS_OF_PERSON
 
 
 @all_rows(ConnectedOrganisation)
 def list_connected(*, person: str) -> sa.Executable:
-    """The person's organisations that have an upstream account."""
+    """The organisations of `person` that have an upstream account."""
     return (
         sa.select(ORGANISATION.c.id, ORGANISATION.c.name)
         .join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
         .where(MEMBERSHIP.c.person_id == person, ORGANISATION.c.mode.is_not(None))
         .order_by(ORGANISATION.c.id)
     )
-
-
-class MemberRole(NamedTuple):
-    """A person and their role."""
-
-    person_id: str
-    organisation_id: str
-    role: str
 
 
 INSERT_MEMBER = Command(
@@ -113,7 +104,7 @@ INSERT_MEMBER = Command(
 
 
 def add_member(connection: Connection, *, person: str, organisation: str, role: str, now: float) -> None:
-    """Make a person a member, or change the role of one."""
+    """Make `person` a member, or change the role of one. `now`: Unix seconds."""
     connection.run(INSERT_MEMBER, person_id=person, organisation_id=organisation, role=role, created=int(now))
     count_change(connection, name=CALLERS)
 

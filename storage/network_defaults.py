@@ -5,18 +5,17 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import first_row, writes
-from storage.engine.statement import StatementBuild
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import StatementBuild, first_row, upsert, writes
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
 class NetworkDefaultTable(TableDescription, table=True):
     """Which networks an organisation's new assignments use: cheapest_available, all, or custom with a steering list."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    mode: str = Field(sa_type=sa.Text)
-    list_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
+    organisation: str = Field(primary_key=True)
+    mode: str
+    list_id: BigInt | None
+    updated: BigInt
 
 
 NETWORK_DEFAULT = table_of(NetworkDefaultTable)
@@ -31,15 +30,11 @@ class NetworkDefault(NamedTuple):
 
 @writes
 def put_network_default(*, organisation: str, mode: str, list_id: int | None, now: Annotated[float, int]) -> StatementBuild:
-    """Replace the choice."""
-    return lambda dialect: (
-        dialect.insert(NETWORK_DEFAULT)
-        .values(organisation=organisation, mode=mode, list_id=list_id, updated=now)
-        .on_conflict_do_update(index_elements=["organisation"], set_={"mode": mode, "list_id": list_id, "updated": now})
-    )
+    """Replace the organisation's choice. `now`: Unix seconds."""
+    return upsert(NETWORK_DEFAULT, key=["organisation"], organisation=organisation, mode=mode, list_id=list_id, updated=now)
 
 
 @first_row(NetworkDefault)
 def find_network_default(*, organisation: str) -> sa.Executable:
-    """The choice; nothing when none was ever made."""
+    """The organisation's choice, or None when none was ever made."""
     return sa.select(NETWORK_DEFAULT.c.mode, NETWORK_DEFAULT.c.list_id).where(NETWORK_DEFAULT.c.organisation == organisation)

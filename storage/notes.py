@@ -6,30 +6,34 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, writes
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query, upsert, writes
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class SubscriberNoteTable(TableDescription, table=True):
+class NoteRow(NamedTuple):
+    """One entry of the history."""
+
+    id: Key
+    note: str
+    author: str | None
+    created: BigInt
+
+
+class SubscriberNoteTable(TableDescription, row=NoteRow, table=True):
     """One entry of an organisation's support history of a line; append-only."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    note: str = Field(sa_type=sa.Text)
-    author: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
+    organisation: str
+    iccid: str
     __table_args__ = (sa.Index("subscriber_note_line", "organisation", "iccid", "id"),)
 
 
 class SubscriberNotesTable(TableDescription, table=True):
     """An organisation's one text about a line."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    iccid: str = Field(primary_key=True, sa_type=sa.Text)
-    notes: str = Field(sa_type=sa.Text)
-    updated: int = Field(sa_type=sa.BigInteger)
+    organisation: str = Field(primary_key=True)
+    iccid: str = Field(primary_key=True)
+    notes: str
+    updated: BigInt
 
 
 SUBSCRIBER_NOTE = table_of(SubscriberNoteTable)
@@ -37,15 +41,6 @@ SUBSCRIBER_NOTE = table_of(SubscriberNoteTable)
 SUBSCRIBER_NOTES = table_of(SubscriberNotesTable)
 
 MOST_NOTES_SHOWN = 100
-
-
-class NoteRow(NamedTuple):
-    """One entry of the history."""
-
-    id: str
-    note: str
-    author: str | None
-    created: int
 
 
 class LineNotes(NamedTuple):
@@ -57,7 +52,6 @@ class LineNotes(NamedTuple):
 
 NOTE_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(SUBSCRIBER_NOTE.c[name] for name in NoteRow._fields)
 
-
 LIST_NEWEST_NOTES = Query(
     NoteRow,
     sa.select(*NOTE_COLUMNS)
@@ -66,36 +60,23 @@ LIST_NEWEST_NOTES = Query(
     .limit(MOST_NOTES_SHOWN),
 )
 
-PUT_NOTES = Command(
-    lambda dialect: (
-        dialect.insert(SUBSCRIBER_NOTES)
-        .values({name: sa.bindparam(name) for name in ("organisation", "iccid", "notes", "updated")})
-        .on_conflict_do_update(index_elements=["organisation", "iccid"], set_={name: sa.bindparam(name) for name in ("notes", "updated")})
-    )
-)
+PUT_NOTES = Command(upsert(SUBSCRIBER_NOTES, SUBSCRIBER_NOTES.c.keys(), key=["organisation", "iccid"]))
 
-CLEAR_NOTES = Command(
-    sa.delete(SUBSCRIBER_NOTES).where(
-        SUBSCRIBER_NOTES.c.organisation == sa.bindparam("organisation"), SUBSCRIBER_NOTES.c.iccid == sa.bindparam("iccid")
-    )
-)
+NOTES_OF_LINE = (SUBSCRIBER_NOTES.c.organisation == sa.bindparam("organisation")) & (SUBSCRIBER_NOTES.c.iccid == sa.bindparam("iccid"))
 
-FIND_NOTES = Query(
-    str,
-    sa.select(SUBSCRIBER_NOTES.c.notes).where(
-        SUBSCRIBER_NOTES.c.organisation == sa.bindparam("organisation"), SUBSCRIBER_NOTES.c.iccid == sa.bindparam("iccid")
-    ),
-)
+CLEAR_NOTES = Command(sa.delete(SUBSCRIBER_NOTES).where(NOTES_OF_LINE))
+
+FIND_NOTES = Query(str, sa.select(SUBSCRIBER_NOTES.c.notes).where(NOTES_OF_LINE))
 
 
 @writes
 def add_note(*, organisation: str, iccid: str, row: NoteRow) -> sa.Executable:
-    """Append to the history."""
+    """Append `row` to the history of a line."""
     return sa.insert(SUBSCRIBER_NOTE).values(organisation=organisation, iccid=iccid, **row._asdict())
 
 
 def put_notes(connection: Connection, *, organisation: str, iccid: str, notes: str, now: float) -> None:
-    """Replace the one text; an empty one leaves nothing behind."""
+    """Replace the one text of a line; an empty one deletes it. `now`: Unix seconds."""
     if notes:
         connection.run(PUT_NOTES, organisation=organisation, iccid=iccid, notes=notes, updated=int(now))
     else:
@@ -103,7 +84,7 @@ def put_notes(connection: Connection, *, organisation: str, iccid: str, notes: s
 
 
 def read_notes(connection: Connection, *, organisation: str, iccid: str) -> LineNotes:
-    """The text, and the newest of the history. Older entries are kept and not shown."""
+    """The text, and the newest 100 entries of the history; older ones are stored and not shown."""
     blob = connection.first(FIND_NOTES, organisation=organisation, iccid=iccid)
     history = connection.all(LIST_NEWEST_NOTES, organisation=organisation, iccid=iccid)
     return LineNotes(blob or "", history)

@@ -1,52 +1,47 @@
 """Programs that registered themselves (RFC 7591), and their requests that wait for a person's consent."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.access_grants import ACCESS_GRANT
-from storage.engine.connection import Connection, changes_one, changes_rows, first_row, writes
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query, changes_one, changes_rows, first_row, writes
+from storage.engine.table import Key, TableDescription, table_of
 
 
 class AuthorizationRequestTable(TableDescription, table=True):
     """A program's request that waits for the person's consent; `details` are its checked parameters, JSON."""
 
-    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
-    client_id: str = Field(sa_type=sa.Text)
-    details: str = Field(sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
-
-
-class OauthClientTable(TableDescription, table=True):
-    """A program that registered itself (RFC 7591). `secret` is sealed; public clients have none. `used`: when it last got a consent.
-
-    `network` and `address` are digests of where it registered from; None where that was before they were kept.
-    """
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    metadata_json: str = Field(sa_type=sa.Text)
-    secret: str | None = Field(default=None, sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double, index=True)
-    used: float | None = Field(default=None, sa_type=sa.Double)
-    network: str | None = Field(default=None, index=True, sa_type=sa.Text)
-    address: str | None = Field(default=None, sa_type=sa.Text)
-
-
-OAUTH_CLIENT = table_of(OauthClientTable)
-
-AUTHORIZATION_REQUEST = table_of(AuthorizationRequestTable)
+    digest: bytes = Field(primary_key=True)
+    client_id: str
+    details: str
+    expires_at: float = Field(index=True)
 
 
 class OauthClient(NamedTuple):
     """A program as it registered; `secret` is sealed, None for a public one."""
 
-    id: str
+    id: Key
     metadata_json: str
     secret: str | None
-    created: float
+    created: Annotated[float, Field(index=True)]
+
+
+class OauthClientTable(TableDescription, row=OauthClient, table=True):
+    """A program that registered itself (RFC 7591). `secret` is sealed; public clients have none. `used`: when it last got a consent.
+
+    `network` and `address` are digests of where it registered from; None where that was before they were kept.
+    """
+
+    used: float | None
+    network: str | None = Field(index=True)
+    address: str | None
+
+
+OAUTH_CLIENT = table_of(OauthClientTable)
+
+AUTHORIZATION_REQUEST = table_of(AuthorizationRequestTable)
 
 
 class ClientOrigin(NamedTuple):
@@ -99,19 +94,19 @@ def insert_client(connection: Connection, *, client: OauthClient, origin: Client
 
 @first_row(OauthClient)
 def find_client(*, client: str) -> sa.Executable:
-    """A registration."""
+    """The registration with this id, or None."""
     return sa.select(*(OAUTH_CLIENT.c[name] for name in OauthClient._fields)).where(OAUTH_CLIENT.c.id == client)
 
 
 @writes
 def note_client_use(*, client: str, now: float) -> sa.Executable:
-    """A person let it do something: its registration is kept."""
+    """A person consented to what the program asked, so its registration stays. `now`: Unix seconds."""
     return sa.update(OAUTH_CLIENT).where(OAUTH_CLIENT.c.id == client).values(used=now)
 
 
 @changes_rows
 def sweep_unconsented_clients(*, before: float) -> sa.Executable:
-    """Forget registrations that nobody ever consented to."""
+    """Delete registrations from before `before` (Unix seconds) that nobody ever consented to; returns how many."""
     return sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.used.is_(None), OAUTH_CLIENT.c.created < before)
 
 
@@ -127,13 +122,13 @@ SWEEP_REQUESTS = Command(sa.delete(AUTHORIZATION_REQUEST).where(AUTHORIZATION_RE
 
 @writes
 def insert_authorization_request(*, digest: bytes, client: str, details: str, expires_at: float) -> sa.Executable:
-    """A program asks for consent."""
+    """Store a program's request for consent; `details` is JSON text. `expires_at`: Unix seconds."""
     return sa.insert(AUTHORIZATION_REQUEST).values(digest=digest, client_id=client, details=details, expires_at=expires_at)
 
 
 @first_row(AuthorizationRequest)
 def find_authorization_request(*, digest: bytes, now: float) -> sa.Executable:
-    """A request that waits."""
+    """The request with this digest, unless it has expired at `now` (Unix seconds)."""
     return sa.select(AUTHORIZATION_REQUEST.c.client_id, AUTHORIZATION_REQUEST.c.details).where(
         AUTHORIZATION_REQUEST.c.digest == digest, AUTHORIZATION_REQUEST.c.expires_at > now
     )
@@ -141,7 +136,7 @@ def find_authorization_request(*, digest: bytes, now: float) -> sa.Executable:
 
 @changes_one
 def end_authorization_request(*, digest: bytes, now: float) -> sa.Executable:
-    """Answer a request; False when somebody has, or it has expired."""
+    """Answer a request; False when somebody has, or it has expired. `now`: Unix seconds."""
     return sa.delete(AUTHORIZATION_REQUEST).where(AUTHORIZATION_REQUEST.c.digest == digest, AUTHORIZATION_REQUEST.c.expires_at > now)
 
 

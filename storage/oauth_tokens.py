@@ -1,6 +1,6 @@
 """What a login hands its program: the consent as a code, then refresh tokens. Each is used once, and a second use ends the grant."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -9,8 +9,7 @@ from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.access_grants import ACCESS_GRANT, AccessGrant, find_grant, grant_to_member, prolong_grant, revoke_grant
 from storage.audit import append_audit_record
-from storage.engine.connection import Connection, changes_rows
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, changes_rows, first_row
 from storage.engine.table import TableDescription, table_of
 from storage.oauth_clients import (
     SWEEP_REQUESTS,
@@ -19,26 +18,36 @@ from storage.oauth_clients import (
 )
 
 
-class AuthorizationCodeTable(TableDescription, table=True):
+class AuthorizationCode(NamedTuple):
+    """A consent that waits for its program, or was fetched already."""
+
+    grant_id: Annotated[str, Field(foreign_key="access_grant.id")]
+    client_id: str
+    details: str
+    used_at: float | None
+
+
+class AuthorizationCodeTable(TableDescription, row=AuthorizationCode, table=True):
     """A consent on its way to the program; used once, and a second use ends the grant."""
 
-    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
-    grant_id: str = Field(foreign_key="access_grant.id", sa_type=sa.Text)
-    client_id: str = Field(sa_type=sa.Text)
-    details: str = Field(sa_type=sa.Text)
-    used_at: float | None = Field(default=None, sa_type=sa.Double)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
+    digest: bytes = Field(primary_key=True)
+    expires_at: float = Field(index=True)
 
 
-class RefreshTokenTable(TableDescription, table=True):
+class RefreshToken(NamedTuple):
+    """A refresh token that has not expired, used or not."""
+
+    grant_id: Annotated[str, Field(foreign_key="access_grant.id", index=True)]
+    client_id: str
+    scopes: str
+    used_at: float | None
+
+
+class RefreshTokenTable(TableDescription, row=RefreshToken, table=True):
     """A refresh token: used once, and a second use ends the grant."""
 
-    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
-    grant_id: str = Field(foreign_key="access_grant.id", index=True, sa_type=sa.Text)
-    client_id: str = Field(sa_type=sa.Text)
-    scopes: str = Field(sa_type=sa.Text)
-    used_at: float | None = Field(default=None, sa_type=sa.Double)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
+    digest: bytes = Field(primary_key=True)
+    expires_at: float = Field(index=True)
 
 
 USED_CODES_KEPT = 86_400.0
@@ -47,15 +56,6 @@ USED_CODES_KEPT = 86_400.0
 AUTHORIZATION_CODE = table_of(AuthorizationCodeTable)
 
 ANSWERED = "This login has been answered already, or it took too long"
-
-
-class AuthorizationCode(NamedTuple):
-    """A consent that waits for its program, or was fetched already."""
-
-    grant_id: str
-    client_id: str
-    details: str
-    used_at: float | None
 
 
 class NewCode(NamedTuple):
@@ -69,13 +69,6 @@ class NewCode(NamedTuple):
 CODE_FIELDS = ("digest", "grant_id", "client_id", "details", "expires_at")
 
 INSERT_CODE = Command(sa.insert(AUTHORIZATION_CODE).values({name: sa.bindparam(name) for name in CODE_FIELDS}))
-
-FIND_CODE = Query(
-    AuthorizationCode,
-    sa.select(*(AUTHORIZATION_CODE.c[name] for name in AuthorizationCode._fields)).where(
-        AUTHORIZATION_CODE.c.digest == sa.bindparam("digest")
-    ),
-)
 
 USE_CODE = Command(
     sa.update(AUTHORIZATION_CODE)
@@ -94,7 +87,7 @@ SWEEP_CODES = Command(sa.delete(AUTHORIZATION_CODE).where(AUTHORIZATION_CODE.c.e
 def keep_consent(
     connection: Connection, *, request: bytes, grant: AccessGrant, code: NewCode, line: AuditRecord | None, now: float
 ) -> None:
-    """A person said yes: the request ends, the grant, its code and its audit row begin. NotFound undoes all of it."""
+    """A person said yes: the request ends, the grant, its code and its audit row begin. NotFound undoes all of it. `now`: Unix seconds."""
     if not end_authorization_request(connection, digest=request, now=now):
         raise NotFound(ANSWERED, hint="Begin the login again in the program that asked")
     grant_to_member(connection, grant)
@@ -106,9 +99,10 @@ def keep_consent(
     note_client_use(connection, client=grant.client_id, now=now)
 
 
-def find_authorization_code(connection: Connection, *, digest: bytes) -> AuthorizationCode | None:
-    """A code, fresh, used or expired."""
-    return connection.first(FIND_CODE, digest=digest)
+@first_row(AuthorizationCode)
+def find_authorization_code(*, digest: bytes) -> sa.Executable:
+    """The code with this digest, whether it is fresh, used or expired; None where there is none."""
+    return sa.select(*(AUTHORIZATION_CODE.c[name] for name in AuthorizationCode._fields)).where(AUTHORIZATION_CODE.c.digest == digest)
 
 
 def use_authorization_code(
@@ -118,7 +112,7 @@ def use_authorization_code(
     if connection.run(USE_CODE, code=digest, client=client, now=now, at=now) != 1:
         end_reused_code(connection, digest=digest, client=client, now=now)
         return None
-    code = connection.first(FIND_CODE, digest=digest)
+    code = find_authorization_code(connection, digest=digest)
     if code is not None:
         prolong_grant(connection, grant=code.grant_id, until=until, now=now)
     found = None if code is None else find_grant(connection, grant=code.grant_id, now=now)
@@ -130,14 +124,14 @@ def use_authorization_code(
 
 
 def end_reused_code(connection: Connection, *, digest: bytes, client: str, now: float) -> None:
-    """Two have this code, so one of them stole it: what came of it ends (RFC 6749 section 4.1.2)."""
-    code = connection.first(FIND_CODE, digest=digest)
+    """Two have this code, so one of them stole it: what came of it ends (RFC 6749 section 4.1.2). `now`: Unix seconds."""
+    code = find_authorization_code(connection, digest=digest)
     if code is not None and code.client_id == client and code.used_at is not None:
         revoke_grant(connection, grant=code.grant_id, now=now)
 
 
 def sweep_authorizations(connection: Connection, *, now: float) -> int:
-    """Forget requests and codes that have expired."""
+    """Forget requests and codes that have expired. `now`: Unix seconds."""
     return connection.run(SWEEP_REQUESTS, now=now) + connection.run(SWEEP_CODES, before=now - USED_CODES_KEPT)
 
 
@@ -149,26 +143,9 @@ REFRESH_TOKEN_SECONDS = 30 * 86_400.0
 # else happens; later it was stolen from one of two, and the grant ends. Nobody gets two successors of one token.
 SAME_MOMENT_SECONDS = 10.0
 
-
-class RefreshToken(NamedTuple):
-    """A refresh token that has not expired, used or not."""
-
-    grant_id: str
-    client_id: str
-    scopes: str
-    used_at: float | None
-
-
 REFRESH_TOKEN_FIELDS = ("digest", "grant_id", "client_id", "scopes", "expires_at")
 
 INSERT_REFRESH_TOKEN = Command(sa.insert(REFRESH_TOKEN).values({name: sa.bindparam(name) for name in REFRESH_TOKEN_FIELDS}))
-
-FIND_REFRESH_TOKEN = Query(
-    RefreshToken,
-    sa.select(*(REFRESH_TOKEN.c[name] for name in RefreshToken._fields)).where(
-        REFRESH_TOKEN.c.digest == sa.bindparam("digest"), REFRESH_TOKEN.c.expires_at > sa.bindparam("now")
-    ),
-)
 
 USE_REFRESH_TOKEN = Command(
     sa.update(REFRESH_TOKEN)
@@ -183,22 +160,24 @@ USE_REFRESH_TOKEN = Command(
 
 
 def insert_refresh_token(connection: Connection, *, digest: bytes, grant: AccessGrant, now: float) -> None:
-    """Keep a token of a grant: it lives 30 days from now, and never beyond the grant."""
+    """Keep a token of a grant: it lives 30 days from now, and never beyond the grant. `now`: Unix seconds."""
     expires_at = min(now + REFRESH_TOKEN_SECONDS, grant.expires_at)
     connection.run(
         INSERT_REFRESH_TOKEN, digest=digest, grant_id=grant.id, client_id=grant.client_id, scopes=grant.scopes, expires_at=expires_at
     )
 
 
-def find_refresh_token(connection: Connection, *, digest: bytes, now: float) -> RefreshToken | None:
-    """A token that has not expired."""
-    return connection.first(FIND_REFRESH_TOKEN, digest=digest, now=now)
+@first_row(RefreshToken)
+def find_refresh_token(*, digest: bytes, now: float) -> sa.Executable:
+    """The token with this digest, unless it has expired at `now` (Unix seconds)."""
+    token = (REFRESH_TOKEN.c.digest == digest, REFRESH_TOKEN.c.expires_at > now)
+    return sa.select(*(REFRESH_TOKEN.c[name] for name in RefreshToken._fields)).where(*token)
 
 
 def use_refresh_token(connection: Connection, *, digest: bytes, client: str, successor: bytes, now: float) -> AccessGrant | None:
-    """The live grant of a token that is used for the first time, with its successor kept; None refuses it."""
+    """The live grant of a token that is used for the first time, with its successor kept; None refuses it. `now`: Unix seconds."""
     used = connection.run(USE_REFRESH_TOKEN, token=digest, client=client, now=now, at=now) == 1
-    token = connection.first(FIND_REFRESH_TOKEN, digest=digest, now=now)
+    token = find_refresh_token(connection, digest=digest, now=now)
     if token is None or token.client_id != client:
         return None
     if not used:
@@ -214,27 +193,23 @@ def use_refresh_token(connection: Connection, *, digest: bytes, client: str, suc
 
 @changes_rows
 def sweep_refresh_tokens(*, now: float) -> sa.Executable:
-    """Forget what has expired; until then a used one must be known again."""
+    """Forget what has expired; until then a used one must be known again. `now`: Unix seconds."""
     return sa.delete(REFRESH_TOKEN).where(REFRESH_TOKEN.c.expires_at < now)
 
 
-ENDED_GRANTS = sa.select(ACCESS_GRANT.c.id).where(
-    (ACCESS_GRANT.c.revoked_at <= sa.bindparam("before")) | (ACCESS_GRANT.c.expires_at <= sa.bindparam("before"))
-)
+GRANT_HAS_ENDED = (ACCESS_GRANT.c.revoked_at <= sa.bindparam("before")) | (ACCESS_GRANT.c.expires_at <= sa.bindparam("before"))
+
+ENDED_GRANTS = sa.select(ACCESS_GRANT.c.id).where(GRANT_HAS_ENDED)
 
 END_CODES = Command(sa.delete(AUTHORIZATION_CODE).where(AUTHORIZATION_CODE.c.grant_id.in_(ENDED_GRANTS)))
 
 END_TOKENS = Command(sa.delete(REFRESH_TOKEN).where(REFRESH_TOKEN.c.grant_id.in_(ENDED_GRANTS)))
 
-END_GRANTS = Command(
-    sa.delete(ACCESS_GRANT).where(
-        (ACCESS_GRANT.c.revoked_at <= sa.bindparam("before")) | (ACCESS_GRANT.c.expires_at <= sa.bindparam("before"))
-    )
-)
+END_GRANTS = Command(sa.delete(ACCESS_GRANT).where(GRANT_HAS_ENDED))
 
 
 def sweep_grants(connection: Connection, *, before: float) -> int:
-    """Forget grants that ended before then, with the codes and tokens that belong to them."""
+    """Forget grants that ended before then, with the codes and tokens that belong to them. `before`: Unix seconds."""
     connection.run(END_CODES, before=before)
     connection.run(END_TOKENS, before=before)
     return connection.run(END_GRANTS, before=before)

@@ -6,33 +6,12 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, writes
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query, upsert, writes
+from storage.engine.table import BigInt, TableDescription, table_of
 from storage.former_tokens import FORMER_TOKEN
 from storage.organisations import ORGANISATION
 
-
-class OnboardingTable(TableDescription, table=True):
-    """How far an organisation has come: when each step was done, Unix seconds."""
-
-    organisation: str = Field(primary_key=True, foreign_key="organisation.id", sa_type=sa.Text)
-    website: str | None = Field(default=None, sa_type=sa.Text)
-    country: str | None = Field(default=None, sa_type=sa.Text)
-    operator_type: str | None = Field(default=None, sa_type=sa.Text)
-    org_saved_at: float | None = Field(default=None, sa_type=sa.Double)
-    managed_chosen_at: float | None = Field(default=None, sa_type=sa.Double)
-    pending_reason: str | None = Field(default=None, sa_type=sa.Text)
-    template_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    plan_name: str | None = Field(default=None, sa_type=sa.Text)
-    plan_saved_at: float | None = Field(default=None, sa_type=sa.Double)
-    plan_skipped_at: float | None = Field(default=None, sa_type=sa.Double)
-    test_esim: str | None = Field(default=None, sa_type=sa.Text)
-    test_esim_at: float | None = Field(default=None, sa_type=sa.Double)
-    completed_at: float | None = Field(default=None, sa_type=sa.Double)
-
-
-ONBOARDING = table_of(OnboardingTable)
+FIELDS_OF_ORGANISATION = ("id", "name", "mode", "account_id", "assigned_account_id")
 
 
 class OnboardingRow(NamedTuple):
@@ -49,7 +28,7 @@ class OnboardingRow(NamedTuple):
     org_saved_at: float | None
     managed_chosen_at: float | None
     pending_reason: str | None
-    template_id: int | None
+    template_id: BigInt | None
     plan_name: str | None
     plan_saved_at: float | None
     plan_skipped_at: float | None
@@ -58,7 +37,14 @@ class OnboardingRow(NamedTuple):
     former_token_expires_at: float | None
 
 
-FIELDS_OF_ORGANISATION = ("id", "name", "mode", "account_id", "assigned_account_id")
+class OnboardingTable(TableDescription, row=OnboardingRow, without=(*FIELDS_OF_ORGANISATION, "former_token_expires_at"), table=True):
+    """How far an organisation has come: when each step was done, Unix seconds."""
+
+    organisation: str = Field(primary_key=True, foreign_key="organisation.id")
+    test_esim_at: float | None
+
+
+ONBOARDING = table_of(OnboardingTable)
 
 FIND_ONBOARDING = Query(
     OnboardingRow,
@@ -78,15 +64,7 @@ RENAME_ORGANISATION = Command(
 
 def upsert_onboarding(*columns: str, without: tuple[str, ...] = ()) -> Command:
     """Set these columns of an organisation's row, whether it is there or not; `without` are emptied."""
-    given: dict[str, object] = {name: sa.bindparam(name) for name in columns}
-    changes = {**given, **dict.fromkeys(without)}
-    return Command(
-        lambda dialect: (
-            dialect.insert(ONBOARDING)
-            .values(organisation=sa.bindparam("organisation"), **given)
-            .on_conflict_do_update(index_elements=["organisation"], set_=changes)
-        )
-    )
+    return Command(upsert(ONBOARDING, ("organisation", *columns), key=["organisation"], **dict.fromkeys(without)))
 
 
 SAVE_DETAILS = upsert_onboarding("website", "country", "operator_type", "org_saved_at")
@@ -113,7 +91,7 @@ def find_onboarding(connection: Connection, *, organisation: str) -> OnboardingR
 def save_onboarding_details(
     connection: Connection, *, organisation: str, name: str, website: str | None, country: str, operator_type: str, now: float
 ) -> None:
-    """Who the operator is; the organisation is called so from now on."""
+    """Who the operator is; the organisation is called so from now on. `now`: Unix seconds."""
     count_change(connection, name=CALLERS)
     connection.run(RENAME_ORGANISATION, organisation=organisation, new_name=name)
     values = {"website": website, "country": country, "operator_type": operator_type}
@@ -121,7 +99,7 @@ def save_onboarding_details(
 
 
 def choose_managed(connection: Connection, *, organisation: str, pending_reason: str | None, now: float) -> None:
-    """A managed account is wanted; the reason says why there is none yet."""
+    """A managed account is wanted; the reason says why there is none yet. `now`: Unix seconds."""
     connection.run(CHOOSE_MANAGED, organisation=organisation, managed_chosen_at=now, pending_reason=pending_reason)
 
 
@@ -131,23 +109,23 @@ def choose_own(connection: Connection, *, organisation: str) -> None:
 
 
 def save_plan(connection: Connection, *, organisation: str, template_id: int, plan_name: str | None, now: float) -> None:
-    """The plan to begin with."""
+    """The plan to begin with. `now`: Unix seconds."""
     connection.run(SAVE_PLAN, organisation=organisation, template_id=template_id, plan_name=plan_name, plan_saved_at=now)
 
 
 def skip_plan(connection: Connection, *, organisation: str, now: float) -> None:
-    """No plan to begin with; one that was saved is forgotten."""
+    """No plan to begin with; one that was saved is forgotten. `now`: Unix seconds."""
     connection.run(SKIP_PLAN, organisation=organisation, plan_skipped_at=now)
 
 
 def save_test_esim(connection: Connection, *, organisation: str, test_esim: str, now: float) -> None:
-    """What was previewed."""
+    """What was previewed. `now`: Unix seconds."""
     connection.run(SAVE_TEST_ESIM, organisation=organisation, test_esim=test_esim, test_esim_at=now)
 
 
 @writes
 def complete_onboarding(*, organisation: str, now: float) -> sa.Executable:
-    """Completed, if that was not so before and nothing is missing for it."""
+    """Completed, if that was not so before and nothing is missing for it. `now`: Unix seconds."""
     return (
         sa.update(ONBOARDING)
         .where(

@@ -9,8 +9,20 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection, all_rows, changes_one, first_row, row_exists, writes
-from storage.engine.statement import Command, Query, RowCondition, Value, distinct_values, unindexed
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    RowCondition,
+    Value,
+    all_rows,
+    changes_one,
+    distinct_values,
+    first_row,
+    row_exists,
+    unindexed,
+    writes,
+)
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.orders import ORDER_COLUMNS, ORDERS_WITH_LEDGER, STOREFRONT_ORDER, OrderRow, forget_access
 
@@ -115,51 +127,15 @@ PAY_ORDER = Query(
     .returning(STOREFRONT_ORDER.c.id),
 )
 ENDED_WORK: dict[str, object] = {"owner": None, "lease": None, "tries": 0, "updated": ORDER_NOW}
-MARK_ORDER_READY = Query(
-    str,
-    sa.update(STOREFRONT_ORDER)
-    .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["provisioning", "needs_review"]))
-    .values(
-        status="ready",
-        code=None,
-        iccid=sa.bindparam("has"),
-        esim=sa.bindparam("sealed"),
-        esim_binding=None,
-        package_id=sa.bindparam("package"),
-        ready_at=ORDER_NOW,
-        due_ms=None,
-        **ENDED_WORK,
-    )
-    .returning(STOREFRONT_ORDER.c.id),
-)
 REFUND_OWED = sa.case((STOREFRONT_ORDER.c.paid_amount > 0, "owed"), else_=None)
 FAILED_VALUES: dict[str, object] = {
     "status": "failed",
-    "code": sa.bindparam("why"),
+    "code": sa.bindparam("code"),
     "refund": REFUND_OWED,
     "refund_attempt": None,
     "due_ms": sa.case((STOREFRONT_ORDER.c.paid_amount > 0, ORDER_NOW_MS), else_=None),
     **ENDED_WORK,
 }
-FAIL_ORDER = Query(
-    str,
-    sa.update(STOREFRONT_ORDER)
-    .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["paid", "provisioning", "needs_review"]))
-    .values(FAILED_VALUES)
-    .returning(STOREFRONT_ORDER.c.id),
-)
-# The index of states finds them: few orders are paid and not sent yet.
-FAIL_REFUNDED_ORDERS = Query(
-    str,
-    sa.update(STOREFRONT_ORDER)
-    .where(
-        STOREFRONT_ORDER.c.status == "paid",
-        STOREFRONT_ORDER.c.payee == sa.bindparam("account"),
-        STOREFRONT_ORDER.c.payment_intent == sa.bindparam("intent"),
-    )
-    .values(FAILED_VALUES)
-    .returning(STOREFRONT_ORDER.c.id),
-)
 SET_REFUND = Command(
     sa.update(STOREFRONT_ORDER)
     .where(MY_ORDER, STOREFRONT_ORDER.c.status == "failed", REFUND_IS_OPEN)
@@ -177,20 +153,6 @@ MARK_REFUND_NEVER_MADE = Command(
     sa.update(STOREFRONT_ORDER)
     .where(REFUND_OF_ATTEMPT, STOREFRONT_ORDER.c.refund.in_(["sending", "unknown"]))
     .values(refund="owed", lease=None, due_ms=ORDER_NOW_MS, tries=0, updated=ORDER_NOW)
-)
-RETRY_REFUND = Query(
-    str,
-    sa.update(STOREFRONT_ORDER)
-    .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.refund.in_(["failed", "unknown"]))
-    .values(
-        # One of unknown outcome goes again as it was; one that was refused goes anew.
-        refund=sa.case((STOREFRONT_ORDER.c.refund == "unknown", "unknown"), else_="owed"),
-        lease=None,
-        due_ms=ORDER_NOW_MS,
-        tries=0,
-        updated=ORDER_NOW,
-    )
-    .returning(STOREFRONT_ORDER.c.id),
 )
 NEVER_PAID = (STOREFRONT_ORDER.c.status == "pending_payment") & (STOREFRONT_ORDER.c.updated < sa.bindparam("before_then"))
 FORGET_PENDING = Query(
@@ -233,12 +195,12 @@ def work_later(*, order: str, token: str, due_ms: int | None, tried: Annotated[b
 
 @changes_one
 def hold_order(*, order: str, token: str) -> sa.Executable:
-    """Whether a paid order is this worker's still, and not sent; it stays so until the commit."""
+    """Whether a paid order is still leased to `token`, and not sent; it stays so until the commit."""
     return sa.update(STOREFRONT_ORDER).where(MY_ORDER, STOREFRONT_ORDER.c.status == "paid").values(lease=token)
 
 
 def pay_order(connection: Connection, *, order: str, paid: OrderPayment, now: float) -> bool:
-    """It was paid, once for ever: to be fulfilled, or, where it was not paid as agreed, to be given back."""
+    """The order was paid: it is to be fulfilled, or to be refunded where `paid.code` is set. False: it was known. `now`: Unix seconds."""
     move: dict[str, Value] = {"to": "paid" if paid.code is None else "failed", "why": paid.code, "address": paid.email}
     owed = "owed" if paid.code is not None and paid.amount > 0 else None
     move |= {"intent": paid.payment_intent, "paid": paid.amount, "owed": owed}
@@ -247,7 +209,7 @@ def pay_order(connection: Connection, *, order: str, paid: OrderPayment, now: fl
 
 @changes_one
 def send_order(*, order: str, token: str, owner: str, now: float) -> sa.Executable:
-    """It is about to be sent by this process; False when it is not this worker's to send."""
+    """The process `owner` is about to send the order; False when it is not leased to `token`. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(MY_ORDER, STOREFRONT_ORDER.c.status == "paid")
@@ -257,29 +219,47 @@ def send_order(*, order: str, token: str, owner: str, now: float) -> sa.Executab
 
 @writes
 def unsend_order(*, order: str) -> sa.Executable:
-    """It surely never left; whoever has the lease says when it is tried again."""
+    """The order surely was not sent and is paid as before; its lease stays."""
     return sa.update(STOREFRONT_ORDER).where(THIS_ORDER, STOREFRONT_ORDER.c.status == "provisioning").values(status="paid", owner=None)
 
 
-def mark_order_ready(connection: Connection, *, order: str, esim: OrderEsim, now: float) -> bool:
-    """The eSIM is the buyer's; False when the order had ended before."""
-    values: dict[str, Value] = {"has": esim.iccid, "sealed": esim.sealed, "package": esim.package_id}
-    return connection.first(MARK_ORDER_READY, order=order, **values, now=now) is not None
+@changes_one
+def mark_order_ready(*, order: str, esim: OrderEsim, now: float) -> sa.Executable:
+    """The eSIM is the buyer's; False when the order had ended before. `now`: Unix seconds."""
+    bought = {"iccid": esim.iccid, "esim": esim.sealed, "package_id": esim.package_id}
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["provisioning", "needs_review"]))
+        .values(**bought, status="ready", code=None, esim_binding=None, ready_at=now, due_ms=None, **ENDED_WORK)
+    )
 
 
-def fail_order(connection: Connection, *, order: str, code: str, now: float) -> bool:
-    """Nothing is delivered, so what was paid is owed back; False when it had ended before."""
-    return connection.first(FAIL_ORDER, order=order, why=code, now=now, now_ms=int(now * 1000)) is not None
+@changes_one
+def fail_order(*, order: str, code: str, now: Annotated[float, "now_ms"]) -> sa.Executable:
+    """Nothing is delivered, so what was paid is owed back; False when the order had ended before. `now`: Unix seconds."""
+    is_open = STOREFRONT_ORDER.c.status.in_(["paid", "provisioning", "needs_review"])
+    return sa.update(STOREFRONT_ORDER).where(THIS_ORDER, is_open).values(FAILED_VALUES)
 
 
-def fail_refunded_orders(connection: Connection, *, account: str, payment_intent: str, code: str, now: float) -> list[str]:
+@all_rows(str)
+def fail_refunded_orders(*, account: str, payment_intent: str, code: str, now: Annotated[float, "now_ms"]) -> sa.Executable:
     """What was paid so, and not sent yet, is not sent any more; its ids. What is owed of it is found out by whoever gives it back."""
-    return connection.all(FAIL_REFUNDED_ORDERS, account=account, intent=payment_intent, why=code, now=now, now_ms=int(now * 1000))
+    # The index of states finds them: few orders are paid and not sent yet.
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(
+            STOREFRONT_ORDER.c.status == "paid",
+            STOREFRONT_ORDER.c.payee == account,
+            STOREFRONT_ORDER.c.payment_intent == payment_intent,
+        )
+        .values(FAILED_VALUES)
+        .returning(STOREFRONT_ORDER.c.id)
+    )
 
 
 @row_exists
 def review_order(*, order: str, code: str, now: float) -> sa.Executable:
-    """Nobody knows what came of it; False when that was known before."""
+    """Nobody knows what came of the order; False when that was known before. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["paid", "provisioning"]))
@@ -303,7 +283,7 @@ def reopen_order(*, order: str, code: str, now: float) -> sa.Executable:
 
 @changes_one
 def begin_refund(*, order: str, token: str, attempt: str) -> sa.Executable:
-    """The refund is about to be sent; False when it is not this worker's to send."""
+    """The refund is about to be sent; False when the order is not leased to `token`, or has no refund to send."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(MY_ORDER, STOREFRONT_ORDER.c.status == "failed", REFUND_IS_OPEN)
@@ -312,13 +292,13 @@ def begin_refund(*, order: str, token: str, attempt: str) -> sa.Executable:
 
 
 def set_refund(connection: Connection, *, order: str, token: str, state: str, due_ms: int | None) -> bool:
-    """How the refund stands after this look; False when the lease was lost or it has ended."""
+    """Store how the refund stands and when to look again (`due_ms`); False when the lease was lost or the refund has ended."""
     return connection.run(SET_REFUND, order=order, token=token, to=state, due_ms=due_ms, tried=int(due_ms is not None)) == 1
 
 
 @first_row(str)
 def mark_refund_made(*, attempt: str, now: float) -> sa.Executable:
-    """The processor made what was asked for; the order, where that was news."""
+    """The processor made the refund `attempt`; returns the order, or None where that was known. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(REFUND_OF_ATTEMPT, REFUND_IS_OPEN)
@@ -329,7 +309,7 @@ def mark_refund_made(*, attempt: str, now: float) -> sa.Executable:
 
 @first_row(str)
 def mark_refund_failed(*, attempt: str, now: float) -> sa.Executable:
-    """The payer's bank did not take it, or the processor withdrew it; the order, where that was news."""
+    """The payer's bank or the processor undid the refund `attempt`; returns the order, or None where that was known."""
     # Not of one that is owed: what fell is known of it then, and it is about to be tried anew.
     return (
         sa.update(STOREFRONT_ORDER)
@@ -340,18 +320,25 @@ def mark_refund_failed(*, attempt: str, now: float) -> sa.Executable:
 
 
 def mark_refund_never_made(connection: Connection, *, attempt: str, now: float) -> bool:
-    """It is proved that what was sent had no effect: the refund is owed as before."""
+    """The refund `attempt` surely had no effect, so it is owed as before; False where that was known. `now`: Unix seconds."""
     return connection.run(MARK_REFUND_NEVER_MADE, attempt=attempt, now=now, now_ms=int(now * 1000)) == 1
 
 
-def retry_refund(connection: Connection, *, order: str, now: float) -> bool:
-    """A person has a refund tried once more that had failed, or was given up; False where it has neither."""
-    return connection.first(RETRY_REFUND, order=order, now=now, now_ms=int(now * 1000)) is not None
+@changes_one
+def retry_refund(*, order: str, now: Annotated[float, "now_ms"]) -> sa.Executable:
+    """A person has a refund tried once more that had failed, or was given up; False where it has neither. `now`: Unix seconds."""
+    # One of unknown outcome goes again as it was; one that was refused goes anew.
+    again = sa.case((STOREFRONT_ORDER.c.refund == "unknown", "unknown"), else_="owed")
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.refund.in_(["failed", "unknown"]))
+        .values(refund=again, lease=None, due_ms=ORDER_NOW_MS, tries=0, updated=now)
+    )
 
 
 @row_exists
 def accept_top_up(*, top_up: str, now: float) -> sa.Executable:
-    """A person has seen that the package is there; False where the top-up does not need review."""
+    """A person has seen the package of a top-up; False where the top-up does not need review. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(STOREFRONT_ORDER.c.id == top_up, STOREFRONT_ORDER.c.status == "needs_review", STOREFRONT_ORDER.c.top_up_of.is_not(None))
@@ -362,7 +349,7 @@ def accept_top_up(*, top_up: str, now: float) -> sa.Executable:
 
 @row_exists
 def has_stale_top_up(*, before: float) -> sa.Executable:
-    """Whether a top-up has been under way for so long that its process may have died; a read."""
+    """Whether a top-up has been under way for so long that its process may have died; a read. `before`: Unix seconds."""
     return (
         sa.select(STOREFRONT_ORDER.c.id)
         .where(
@@ -393,7 +380,7 @@ def lost_orders(*, most: int) -> sa.Executable:
 
 @all_rows(OrderRow)
 def pending_orders(*, account: str, most: int) -> sa.Executable:
-    """What buyers may have paid for, the newest first."""
+    """Orders of the processor's `account` that buyers may have paid for, newest first."""
     return (
         sa.select(*ORDER_COLUMNS)
         .select_from(ORDERS_WITH_LEDGER)
@@ -408,7 +395,7 @@ def pending_orders(*, account: str, most: int) -> sa.Executable:
 
 
 def sweep_pending(connection: Connection, *, before: float, most: int) -> int:
-    """Forget the oldest of what was never paid, and what would open it; how many there were."""
+    """Forget the oldest of what was never paid, and what would open it; how many there were. `before`: Unix seconds."""
     gone = connection.all(FORGET_PENDING, before_then=before, most=most)
     if gone:
         forget_access(connection, orders=gone)

@@ -7,20 +7,76 @@ twice, for a row that was read and for the database, which filters by it; both g
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, changes_one, changes_rows, first_row, writes
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query, unindexed
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    all_rows,
+    bound_list,
+    changes_one,
+    changes_rows,
+    first_row,
+    pack_rows,
+    unindexed,
+    writes,
+)
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.storefronts import STOREFRONT, storefront_of
 
+OrderState = Literal["pending_payment", "paid", "provisioning", "ready", "failed", "needs_review"]
 
-class StorefrontOrderTable(TableDescription, table=True):
+LEDGER_FIELDS = ("ledger", "ledger_updated")
+
+
+class OrderRow(NamedTuple):
+    """A row as it is kept, and beside it what the ledger says of its eSIM (`ledger` is the state of issuance.py)."""
+
+    id: Key
+    top_up_of: str | None
+    organisation: str
+    storefront: str
+    plan: str
+    bought: str
+    template_id: BigInt
+    account_id: BigInt | None
+    amount: BigInt
+    currency: str
+    email: str | None
+    language: str
+    status: OrderState
+    code: str | None
+    payee: str
+    session: Annotated[str, Field(unique=True)] | None
+    session_ends: BigInt | None
+    payment_intent: str | None
+    paid_amount: BigInt | None
+    paid_at: float | None
+    iccid: str | None
+    esim: str | None
+    esim_binding: str | None
+    package_id: BigInt | None
+    before: str | None
+    refund: str | None
+    refund_attempt: str | None
+    cancelled_at: float | None
+    ready_at: float | None
+    owner: str | None
+    lease: str | None
+    due_ms: BigInt | None
+    tries: int
+    created: float
+    updated: float
+    ledger: str | None
+    ledger_updated: float | None
+
+
+class StorefrontOrderTable(TableDescription, row=OrderRow, without=LEDGER_FIELDS, table=True):
     """What a buyer ordered: an eSIM, or more data for one. `id` is its number, onr_ or tuc_, which opens nothing; a top-up's `top_up_of`
     is the number of its order.
 
@@ -32,41 +88,6 @@ class StorefrontOrderTable(TableDescription, table=True):
     `due_ms` when somebody is to look at it next.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    top_up_of: str | None = Field(default=None, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    storefront: str = Field(sa_type=sa.Text)
-    plan: str = Field(sa_type=sa.Text)
-    bought: str = Field(sa_type=sa.Text)
-    template_id: int = Field(sa_type=sa.BigInteger)
-    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    amount: int = Field(sa_type=sa.BigInteger)
-    currency: str = Field(sa_type=sa.Text)
-    email: str | None = Field(default=None, sa_type=sa.Text)
-    language: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    code: str | None = Field(default=None, sa_type=sa.Text)
-    payee: str = Field(sa_type=sa.Text)
-    session: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    session_ends: int | None = Field(default=None, sa_type=sa.BigInteger)
-    payment_intent: str | None = Field(default=None, sa_type=sa.Text)
-    paid_amount: int | None = Field(default=None, sa_type=sa.BigInteger)
-    paid_at: float | None = Field(default=None, sa_type=sa.Double)
-    iccid: str | None = Field(default=None, sa_type=sa.Text)
-    esim: str | None = Field(default=None, sa_type=sa.Text)
-    esim_binding: str | None = Field(default=None, sa_type=sa.Text)
-    package_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    before: str | None = Field(default=None, sa_type=sa.Text)
-    refund: str | None = Field(default=None, sa_type=sa.Text)
-    refund_attempt: str | None = Field(default=None, sa_type=sa.Text)
-    cancelled_at: float | None = Field(default=None, sa_type=sa.Double)
-    ready_at: float | None = Field(default=None, sa_type=sa.Double)
-    owner: str | None = Field(default=None, sa_type=sa.Text)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
-    due_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
-    tries: int = 0
-    created: float = Field(sa_type=sa.Double)
-    updated: float = Field(sa_type=sa.Double)
     __table_args__ = (
         sa.Index("storefront_order_newest", "organisation", "created", "id"),
         sa.Index("storefront_order_buyer", "storefront", "email"),
@@ -91,16 +112,14 @@ class StorefrontOrderTable(TableDescription, table=True):
 class OrderAccessTable(TableDescription, table=True):
     """An access token of an order, as its SHA-256 in hexadecimal. `storefront_order` is the order's number, `ended_at` when it ended."""
 
-    digest: str = Field(primary_key=True, sa_type=sa.Text)
-    storefront_order: str = Field(sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
-    ended_at: float | None = Field(default=None, sa_type=sa.Double)
+    digest: str = Field(primary_key=True)
+    storefront_order: str
+    created: float
+    ended_at: float | None
     __table_args__ = (sa.Index("order_access_order", "storefront_order"),)
 
 
 STOREFRONT_ORDER = table_of(StorefrontOrderTable)
-
-OrderState = Literal["pending_payment", "paid", "provisioning", "ready", "failed", "needs_review"]
 
 
 class NewOrder(NamedTuple):
@@ -121,50 +140,6 @@ class NewOrder(NamedTuple):
     created: float
 
 
-class OrderRow(NamedTuple):
-    """A row as it is kept, and beside it what the ledger says of its eSIM (`ledger` is the state of issuance.py)."""
-
-    id: str
-    top_up_of: str | None
-    organisation: str
-    storefront: str
-    plan: str
-    bought: str
-    template_id: int
-    account_id: int | None
-    amount: int
-    currency: str
-    email: str | None
-    language: str
-    status: OrderState
-    code: str | None
-    payee: str
-    session: str | None
-    session_ends: int | None
-    payment_intent: str | None
-    paid_amount: int | None
-    paid_at: float | None
-    iccid: str | None
-    esim: str | None
-    esim_binding: str | None
-    package_id: int | None
-    before: str | None
-    refund: str | None
-    refund_attempt: str | None
-    cancelled_at: float | None
-    ready_at: float | None
-    owner: str | None
-    lease: str | None
-    due_ms: int | None
-    tries: int
-    created: float
-    updated: float
-    ledger: str | None
-    ledger_updated: float | None
-
-
-LEDGER_FIELDS = ("ledger", "ledger_updated")
-
 ORDER_COLUMNS: Sequence[sa.ColumnElement[object]] = (
     *(STOREFRONT_ORDER.c[name] for name in OrderRow._fields if name not in LEDGER_FIELDS),
     ISSUANCE.c.state.label("ledger"),
@@ -180,7 +155,7 @@ SELECT_ORDERS = sa.select(*ORDER_COLUMNS).select_from(ORDERS_WITH_LEDGER)
 
 @writes
 def insert_order(*, order: NewOrder) -> sa.Executable:
-    """It waits to be paid."""
+    """Insert an order that waits to be paid."""
     return sa.insert(STOREFRONT_ORDER).values(order._asdict()).values(status="pending_payment", tries=0, updated=sa.bindparam("created"))
 
 
@@ -196,13 +171,13 @@ def name_session(*, order: str, session: str, ends: int, look_ms: int) -> sa.Exe
 
 @first_row(OrderRow)
 def find_order(*, order: str) -> sa.Executable:
-    """An order or a top-up by its number."""
+    """The order or the top-up with this number, or None."""
     return SELECT_ORDERS.where(STOREFRONT_ORDER.c.id == order)
 
 
 @first_row(OrderRow)
 def order_of_session(*, session: str, payee: str) -> sa.Executable:
-    """What a checkout of this account at the processor is for."""
+    """The order whose checkout at the processor this is, in the account `payee`; None where there is none."""
     return SELECT_ORDERS.where(STOREFRONT_ORDER.c.session == session, STOREFRONT_ORDER.c.payee == payee)
 
 
@@ -254,16 +229,9 @@ def order_cancelled_at(row: OrderRow) -> float | None:
     return row.cancelled_at
 
 
-ESIM_WENT_BACK = sa.exists().where(
-    ISSUANCE.c.organisation == STOREFRONT_ORDER.c.organisation,
-    ISSUANCE.c.key == STOREFRONT_ORDER.c.id,
-    ISSUANCE.c.state.in_(["rolled_back", "released"]),
-)
-
-
 @changes_one
 def cancel_order(*, order: str, now: float) -> sa.Executable:
-    """Whether it is this very call that cancelled it; an unpaid order is not cancelled."""
+    """Cancel a paid order; whether it is this very call that did. `now`: Unix seconds."""
     # One whose eSIM went back was cancelled by that, at that moment. `updated` stays: whoever works on the order goes by it.
     return (
         sa.update(STOREFRONT_ORDER)
@@ -272,7 +240,11 @@ def cancel_order(*, order: str, now: float) -> sa.Executable:
             STOREFRONT_ORDER.c.top_up_of.is_(None),
             STOREFRONT_ORDER.c.cancelled_at.is_(None),
             STOREFRONT_ORDER.c.status != "pending_payment",
-            ~ESIM_WENT_BACK,
+            ~sa.exists().where(
+                ISSUANCE.c.organisation == STOREFRONT_ORDER.c.organisation,
+                ISSUANCE.c.key == STOREFRONT_ORDER.c.id,
+                ISSUANCE.c.state.in_(["rolled_back", "released"]),
+            ),
         )
         .values(cancelled_at=now)
     )
@@ -287,7 +259,7 @@ class ErasedOrder(NamedTuple):
 
 @all_rows(ErasedOrder)
 def erase_address(*, storefront: str, organisation: str, email: str) -> sa.Executable:
-    """The rows that had the address."""
+    """Remove the buyer's address from orders; returns the orders and top-ups that had it."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(
@@ -367,16 +339,14 @@ LIST_ORDERS_OF_BUYER = Query(
 
 LIST_TOP_UPS_OF_ORDERS = Query(
     OrderRow,
-    lambda dialect: SELECT_ORDERS.where(
-        STOREFRONT_ORDER.c.top_up_of.in_(sa.select(json_rows(dialect, "orders", "given", id=sa.Text).c.id))
-    ).order_by(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id),
+    lambda dialect: SELECT_ORDERS.where(STOREFRONT_ORDER.c.top_up_of.in_(bound_list(dialect, "orders"))).order_by(
+        STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id
+    ),
 )
 
 LIST_SHOPS = Query(
     ShopName,
-    lambda dialect: sa.select(STOREFRONT.c.id, STOREFRONT.c.slug).where(
-        STOREFRONT.c.id.in_(sa.select(json_rows(dialect, "shops", "given", id=sa.Text).c.id))
-    ),
+    lambda dialect: sa.select(STOREFRONT.c.id, STOREFRONT.c.slug).where(STOREFRONT.c.id.in_(bound_list(dialect, "shops"))),
 )
 
 
@@ -397,7 +367,7 @@ def find_shop(*, slug: str, organisation: str) -> sa.Executable:
 
 @first_row(OrderPlace)
 def order_place(*, organisation: str, order: str) -> sa.Executable:
-    """Where one of the organisation's orders stands."""
+    """The place of an order in its organisation's list, or None."""
     return sa.select(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id).where(OWN_ORDER, STOREFRONT_ORDER.c.id == order)
 
 
@@ -412,16 +382,8 @@ def list_orders(
     most: int,
 ) -> list[OrderDetail]:
     """Orders of an organisation, newest first; without a status those that were paid for."""
-    rows = connection.all(
-        LIST_ORDERS,
-        organisation=organisation,
-        storefront=storefront or "",
-        email=email or "",
-        status=status or "",
-        before=after.created,
-        after=after.id,
-        most=most,
-    )
+    given = {"storefront": storefront or "", "email": email or "", "status": status or ""}
+    rows = connection.all(LIST_ORDERS, organisation=organisation, **given, before=after.created, after=after.id, most=most)
     return order_details(connection, rows)
 
 
@@ -434,7 +396,7 @@ def orders_of_buyer(
 
 
 def order_details(connection: Connection, rows: Sequence[OrderRow]) -> list[OrderDetail]:
-    """Each with its shop and its top-ups, in two statements for all."""
+    """The orders of `rows` with shop and top-ups, in two statements for all."""
     if not rows:
         return []
     top_ups: defaultdict[str | None, list[OrderRow]] = defaultdict(list)
@@ -454,12 +416,6 @@ class OrderAccess(NamedTuple):
     ended_at: float | None
 
 
-INSERT_ORDER_ACCESS = Command(
-    sa.insert(ORDER_ACCESS).values(
-        digest=sa.bindparam("hashed"), storefront_order=sa.bindparam("of"), created=sa.bindparam("now"), ended_at=sa.null()
-    )
-)
-
 FIND_ORDER_ACCESS = Query(
     OrderAccess, sa.select(ORDER_ACCESS.c.storefront_order, ORDER_ACCESS.c.ended_at).where(ORDER_ACCESS.c.digest == sa.bindparam("hashed"))
 )
@@ -474,9 +430,10 @@ def token_digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def insert_access(connection: Connection, *, order: str, token: str, now: float) -> None:
-    """From now on `token` opens the order with this number."""
-    connection.run(INSERT_ORDER_ACCESS, hashed=token_digest(token), of=order, now=now)
+@writes
+def insert_access(*, order: str, token: Annotated[str, token_digest], now: float) -> sa.Executable:
+    """From now on `token` opens the order with this number. `now`: Unix seconds."""
+    return sa.insert(ORDER_ACCESS).values(digest=token, storefront_order=order, created=now, ended_at=sa.null())
 
 
 def order_of_token(connection: Connection, *, token: str, ended: bool = False) -> str | None:
@@ -492,7 +449,7 @@ def token_digests(connection: Connection, *, order: str) -> frozenset[str]:
 
 @changes_rows
 def end_access(*, order: str, now: float) -> sa.Executable:
-    """No token of the order opens it any more; how many did."""
+    """End all tokens of the order; returns how many opened it. `now`: Unix seconds."""
     return sa.update(ORDER_ACCESS).where(ORDER_ACCESS.c.storefront_order == order, ORDER_ACCESS.c.ended_at.is_(None)).values(ended_at=now)
 
 

@@ -6,8 +6,7 @@ import sqlalchemy as sa
 
 from storage.claims import CLAIM, CLAIM_RUNNING_STATES, IN_THE_LEDGER, release_orphaned_claims
 from storage.claims import CLAIM_IS_ORPHANED as ORPHANED_CLAIMS
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query
 from storage.intents import INTENT, LOST_ERROR
 from storage.issuance import ISSUANCE
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
@@ -60,13 +59,13 @@ MARK_LOST_INTENTS = Command(
 
 
 def any_orphans(connection: Connection, *, now: float) -> bool:
-    """Whether there is anything to judge; a read, so that an idle worker never takes the write lock."""
+    """Whether dead processes left anything behind; a read, so that an idle worker never takes the write lock. `now`: Unix seconds."""
     before = math.ceil(now - REPLICA_LEASE_SECONDS)
     return connection.first(ANY_ORPHAN, now=now, before=before) is not None
 
 
 def recover_orphans(connection: Connection, *, now: float) -> int:
-    """Judge it all; how many issuances and releases have an unknown outcome from now on."""
+    """Free or mark as unknown what dead processes left; returns how many issuances and releases became unknown. `now`: Unix seconds."""
     before = math.ceil(now - REPLICA_LEASE_SECONDS)
     release_orphaned_claims(connection, now=now)
     lost = connection.run(MARK_ORPHANS_LOST, now=now, before=before, at=now, due_ms=int(now * 1000))

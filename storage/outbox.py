@@ -18,9 +18,19 @@ from storage.deliveries import (
     PENDING_STATE,
     remove_attempts,
 )
-from storage.engine.connection import Connection, first_row
-from storage.engine.json_rows import id_range, in_id_range, json_rows, pack_rows
-from storage.engine.statement import Command, Dialect, Query, Value
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Dialect,
+    Query,
+    Value,
+    bound_list,
+    first_row,
+    id_range,
+    in_id_range,
+    json_rows,
+    pack_rows,
+)
 from storage.events import EVENT
 from storage.fair_share import choose_deliveries, is_pending, is_waiting
 from storage.organisations import ORGANISATION
@@ -106,7 +116,7 @@ def relaxed_commit_query(dialect: Dialect) -> sa.Executable:
 
 def claim_query(dialect: Dialect) -> sa.Executable:
     """Lease the chosen ones that are still due: on PostgreSQL a late ack or a deletion may have come between."""
-    ids = sa.select(json_rows(dialect, "ids", "chosen", id=sa.Text).c.id)
+    ids = bound_list(dialect, "ids")
     return (
         sa.update(DELIVERY)
         .where(DELIVERY.c.id.in_(ids), is_pending(DELIVERY), DELIVERY.c.due_ms + ZERO <= sa.bindparam("now_ms"))
@@ -168,11 +178,6 @@ FAIL_DELIVERY = Command(sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(state
 DROP_DELIVERY = Query(str, sa.delete(DELIVERY).where(DELIVERY_IS_HELD).returning(DELIVERY.c.id))
 
 
-def no_host(url: str) -> str | None:
-    """No host has a bound."""
-    del url
-
-
 @first_row(int)
 def next_delivery_due() -> sa.Executable:
     """When the next pending delivery is due; a read, so that an idle worker never takes the write lock."""
@@ -186,12 +191,12 @@ def claim_deliveries(
     now_ms: int,
     most: int,
     lease_ms: int = DELIVERY_LEASE_MS,
-    host_of: HostOf = no_host,
+    host_of: HostOf = lambda url: None,
     after: str = "",
 ) -> ClaimedBatch:
     """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here; those whose host has no place wait.
 
-    `after` is the `walked` of this process's claim before.
+    `after` is the `walked` of this process's claim before. `now_ms`: Unix milliseconds.
     """
     end, horizon = now_ms + lease_ms, now_ms + max(DELIVERY_LEASE_MS, lease_ms)
     connection.first(RELAX_COMMIT)
@@ -211,7 +216,7 @@ def claim_deliveries(
 
 
 def postpone_deliveries(connection: Connection, rows: Sequence[LeasedDelivery], token: str, host_of: HostOf, now_ms: int) -> set[str]:
-    """Let go of those whose host has no place for them now."""
+    """Let go of those whose host has no place for them now. `now_ms`: Unix milliseconds."""
     due = {rows[each.position].id: each.due_ms for each in take_receiver_places(connection, rows=rows, host_of=host_of, now_ms=now_ms)}
     connection.run_many(POSTPONE_DELIVERY, [{"delivery": id, "held": token, "next_ms": due_ms} for id, due_ms in due.items()])
     return set(due)
@@ -302,5 +307,5 @@ def judge_endpoint(connection: Connection, record: EndpointRecord, own: Sequence
 
 
 def return_deliveries(connection: Connection, *, leases: Sequence[tuple[str, str]], now_ms: int) -> int:
-    """End leases early, at shutdown: (delivery, lease) each, due at once for the next worker."""
+    """End leases early, at shutdown: (delivery, lease) each, due at once for the next worker. `now_ms`: Unix milliseconds."""
     return connection.run_many(RETURN_DELIVERY, [{"delivery": delivery, "held": lease, "now_ms": now_ms} for delivery, lease in leases])

@@ -10,30 +10,45 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import without_order_tokens
-from storage.engine.connection import Connection, all_rows, changes_one, first_row, writes
-from storage.engine.statement import Command, Query, StatementBuild, returning
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    StatementBuild,
+    all_rows,
+    changes_one,
+    first_row,
+    insert_once,
+    returning,
+    writes,
+)
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class PaymentAttemptTable(TableDescription, table=True):
+class PaymentAttempt(NamedTuple):
+    """An attempt. `claim_key` is its caller's idempotency key, `made` the processor's id of what came of it."""
+
+    id: Key
+    organisation: str
+    account: str
+    kind: str
+    charge: str | None
+    amount: BigInt
+    currency: str
+    state: str
+    processor_key: str
+    claim_key: str | None
+    made: str | None
+    created: BigInt
+    updated: BigInt
+
+
+class PaymentAttemptTable(TableDescription, row=PaymentAttempt, table=True):
     """A refund or a payout (`kind`) that was asked for through us. `state`: sending, done, failed or unknown.
 
     `processor_key`: the processor's key of it; `claim_key`: the caller's own. `made`: the processor's id of what came of it.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    account: str = Field(sa_type=sa.Text)
-    kind: str = Field(sa_type=sa.Text)
-    charge: str | None = Field(default=None, sa_type=sa.Text)
-    amount: int = Field(sa_type=sa.BigInteger)
-    currency: str = Field(sa_type=sa.Text)
-    state: str = Field(sa_type=sa.Text)
-    processor_key: str = Field(sa_type=sa.Text)
-    claim_key: str | None = Field(default=None, sa_type=sa.Text)
-    made: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (
         sa.Index("payment_attempt_claim", "organisation", "kind", "claim_key"),
         sa.Index("payment_attempt_charge", "account", "charge"),
@@ -47,11 +62,11 @@ class ChargeRefundsTable(TableDescription, table=True):
     `reserved` is what was taken and not given back, in all; never more than `amount`, which is the charge's.
     """
 
-    account: str = Field(primary_key=True, sa_type=sa.Text)
-    charge: str = Field(primary_key=True, sa_type=sa.Text)
-    amount: int = Field(sa_type=sa.BigInteger)
-    reserved: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
+    account: str = Field(primary_key=True)
+    charge: str = Field(primary_key=True)
+    amount: BigInt
+    reserved: BigInt
+    updated: BigInt
 
 
 PAYMENT_ATTEMPT = table_of(PaymentAttemptTable)
@@ -62,29 +77,9 @@ PaymentAttemptState = Literal["done", "failed", "unknown"]
 
 OPEN_ATTEMPT_STATES = ("sending", "unknown")
 
-
-class PaymentAttempt(NamedTuple):
-    """An attempt. `claim_key` is its caller's idempotency key, `made` the processor's id of what came of it."""
-
-    id: str
-    organisation: str
-    account: str
-    kind: str
-    charge: str | None
-    amount: int
-    currency: str
-    state: str
-    processor_key: str
-    claim_key: str | None
-    made: str | None
-    created: int
-    updated: int
-
-
 ATTEMPT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PAYMENT_ATTEMPT.c[name] for name in PaymentAttempt._fields)
 
 ATTEMPT_IS_OPEN = PAYMENT_ATTEMPT.c.state.in_(OPEN_ATTEMPT_STATES)
-
 
 CONCLUDE_ATTEMPT = Query(
     PaymentAttempt,
@@ -102,19 +97,19 @@ HIDE_TOKEN = Command(
 
 @writes
 def insert_attempt(*, attempt: PaymentAttempt) -> sa.Executable:
-    """It is about to be sent."""
+    """Insert an attempt that is about to be sent."""
     return sa.insert(PAYMENT_ATTEMPT).values(attempt._asdict())
 
 
 @first_row(PaymentAttempt)
 def find_attempt(*, attempt: str) -> sa.Executable:
-    """One attempt."""
+    """The attempt with this id, or None."""
     return sa.select(*ATTEMPT_COLUMNS).where(PAYMENT_ATTEMPT.c.id == attempt)
 
 
 @first_row(PaymentAttempt)
 def attempt_by_key(*, organisation: str, kind: AttemptKind, claim_key: str) -> sa.Executable:
-    """What was asked for under a caller's key, last."""
+    """The newest attempt under a caller's key, or None."""
     return (
         sa.select(*ATTEMPT_COLUMNS)
         .where(
@@ -145,7 +140,7 @@ def open_attempts(*, account: str, most: int) -> sa.Executable:
 
 
 def conclude_attempt(connection: Connection, *, attempt: str, state: PaymentAttemptState, made: str | None, now: float) -> bool:
-    """Say what came of it; False when that was said before."""
+    """Store what came of an attempt, and the id `made` at the processor; False when that was known. `now`: Unix seconds."""
     settled = connection.first(CONCLUDE_ATTEMPT, attempt=attempt, to=state, found=made, now=int(now))
     if settled is None:
         return False
@@ -165,7 +160,7 @@ def touch_attempt(*, attempt: str, now: Annotated[float, int]) -> sa.Executable:
 
 @writes
 def forget_attempt(*, attempt: str) -> sa.Executable:
-    """It surely never left."""
+    """Delete an attempt that surely never left."""
     return sa.delete(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == attempt, PAYMENT_ATTEMPT.c.state == "sending")
 
 
@@ -183,35 +178,31 @@ REFUND_OF_CHARGE: sa.ColumnElement[bool] = (CHARGE_REFUNDS.c.account == sa.bindp
     CHARGE_REFUNDS.c.charge == sa.bindparam("charge")
 )
 
-
 RESERVED_WITH_MORE: sa.ColumnElement[int] = CHARGE_REFUNDS.c.reserved + sa.bindparam("amount", type_=sa.BigInteger)
 
 
 @writes
 def open_refunds(*, account: str, charge: str, amount: int, reserved: int, now: Annotated[float, int]) -> StatementBuild:
-    """The row of a charge, at its first refund."""
-    return lambda dialect: (
-        dialect.insert(CHARGE_REFUNDS)
-        .values(account=account, charge=charge, amount=amount, reserved=reserved, updated=now)
-        .on_conflict_do_nothing(index_elements=["account", "charge"])
-    )
+    """Insert the row of a charge at its first refund; amounts in minor units. `now`: Unix seconds."""
+    values = {"account": account, "charge": charge, "amount": amount, "reserved": reserved, "updated": now}
+    return insert_once(CHARGE_REFUNDS, key=["account", "charge"], **values)
 
 
 @first_row(ChargeRefunds)
 def find_refunds(*, account: str, charge: str) -> sa.Executable:
-    """What is taken of a charge; None: nobody has refunded it through us yet."""
+    """What is reserved of a charge; None: nobody has refunded it through us yet."""
     return sa.select(CHARGE_REFUNDS.c.amount, CHARGE_REFUNDS.c.reserved).where(REFUND_OF_CHARGE)
 
 
 @writes
 def set_refund_reserved(*, account: str, charge: str, reserved: int, now: Annotated[float, int]) -> sa.Executable:
-    """What is taken by all that is known now; said by whoever has locked the account."""
+    """Set what is reserved of a charge, by all that is known now; the caller has locked the account. `now`: Unix seconds."""
     return sa.update(CHARGE_REFUNDS).where(REFUND_OF_CHARGE).values(reserved=reserved, updated=now)
 
 
 @changes_one
 def add_refund_reserved(*, account: str, charge: str, amount: int, now: Annotated[float, int]) -> sa.Executable:
-    """Take it, if so much is left."""
+    """Reserve `amount` (minor units) more of a charge; False where less is left. `now`: Unix seconds."""
     return (
         sa.update(CHARGE_REFUNDS)
         .where(REFUND_OF_CHARGE, CHARGE_REFUNDS.c.amount >= RESERVED_WITH_MORE)

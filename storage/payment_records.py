@@ -10,28 +10,46 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.billing_config import BILLING_CONFIG
-from storage.engine.connection import Connection, changes_one, changes_rows, first_row
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Dialect, Query, StatementBuild
+from storage.engine.connection import (
+    Connection,
+    Dialect,
+    Query,
+    StatementBuild,
+    all_rows,
+    bound_list,
+    changes_one,
+    changes_rows,
+    first_row,
+    insert_once,
+    pack_rows,
+)
 from storage.engine.sweep import delete_oldest
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class PaymentRecordTable(TableDescription, table=True):
+class PaymentRecord(NamedTuple):
+    """A thing of an account's; `body` is its reduced object as JSON, (`as_of`, `stage`) how new that word is.
+
+    `charge` is what it belongs to; of a charge itself, the payment intent that it is a try of.
+    """
+
+    account: Key
+    kind: Key
+    id: Key
+    organisation: str
+    created: BigInt
+    charge: str | None
+    body: str
+    as_of: float
+    stage: BigInt
+
+
+class PaymentRecordTable(TableDescription, row=PaymentRecord, table=True):
     """What the processor told of a charge, refund, dispute, payout or application fee: `kind` and the reduced object as JSON.
 
     (`as_of`, `stage`) is how new that word is: the second of the event, and how far along the object was. An older word changes nothing.
     """
 
-    account: str = Field(primary_key=True, sa_type=sa.Text)
-    kind: str = Field(primary_key=True, sa_type=sa.Text)
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    charge: str | None = Field(default=None, sa_type=sa.Text)
-    body: str = Field(sa_type=sa.Text)
-    as_of: float = Field(sa_type=sa.Double)
-    stage: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (
         sa.Index("payment_record_list", "organisation", "kind", "created", "id"),
         sa.Index("payment_record_charge", "account", "kind", "charge"),
@@ -41,32 +59,15 @@ class PaymentRecordTable(TableDescription, table=True):
 class PaymentEventTable(TableDescription, table=True):
     """An event of the processor's that was taken: each has its effect once."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    type: str = Field(sa_type=sa.Text)
-    account: str | None = Field(default=None, sa_type=sa.Text)
+    id: str = Field(primary_key=True)
+    type: str
+    account: str | None
     received: int = Field(sa_type=sa.BigInteger, index=True)
 
 
 PAYMENT_RECORD = table_of(PaymentRecordTable)
 
 PaymentRecordKind = Literal["charge", "refund", "dispute", "payout", "fee"]
-
-
-class PaymentRecord(NamedTuple):
-    """A thing of an account's; `body` is its reduced object as JSON, (`as_of`, `stage`) how new that word is.
-
-    `charge` is what it belongs to; of a charge itself, the payment intent that it is a try of.
-    """
-
-    account: str
-    kind: str
-    id: str
-    organisation: str
-    created: int
-    charge: str | None
-    body: str
-    as_of: float
-    stage: int
 
 
 class RecordPlace(NamedTuple):
@@ -114,7 +115,6 @@ RECORD_OF_KIND = (PAYMENT_RECORD.c.account == sa.bindparam("account"), PAYMENT_R
 
 OWN_PAYMENT_RECORD = (*RECORD_OF_KIND, PAYMENT_RECORD.c.organisation == sa.bindparam("organisation"))
 
-
 # As one comparison of a pair, which both databases look up in the index: a page far behind costs no more than the first.
 PAYMENT_RECORD_IS_BEHIND: sa.ColumnElement[bool] = sa.tuple_(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id) < sa.tuple_(
     sa.bindparam("before", type_=sa.BigInteger), sa.bindparam("after", type_=sa.Text)
@@ -128,13 +128,6 @@ LIST_PAYMENT_RECORDS = Query(
     .limit(sa.bindparam("most")),
 )
 
-LIST_RECORDS_OF_CHARGE = Query(
-    PaymentRecord,
-    sa.select(*PAYMENT_RECORD_COLUMNS)
-    .where(*RECORD_OF_KIND, PAYMENT_RECORD.c.charge == sa.bindparam("charge"))
-    .order_by(PAYMENT_RECORD.c.id),
-)
-
 LINKED = Query(
     LinkedRecord,
     lambda dialect: (
@@ -142,7 +135,7 @@ LINKED = Query(
         .where(
             PAYMENT_RECORD.c.account == sa.bindparam("account"),
             PAYMENT_RECORD.c.kind.in_(["refund", "dispute"]),
-            PAYMENT_RECORD.c.charge.in_(sa.select(json_rows(dialect, "charges", "given", charge=sa.Text).c.charge)),
+            PAYMENT_RECORD.c.charge.in_(bound_list(dialect, "charges")),
         )
         .order_by(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id)
     ),
@@ -157,38 +150,39 @@ def lock_payment_account(*, account: str) -> sa.Executable:
 
 @changes_one
 def put_payment_record(*, record: PaymentRecord) -> StatementBuild:
-    """Keep a word; False when what is there is as new or newer."""
+    """Store a record; False when the stored one is as new or newer."""
     return put_record_query
 
 
 @first_row(PaymentRecord)
 def find_payment_record(*, account: str, kind: PaymentRecordKind, id: str) -> sa.Executable:
-    """One thing of an account's."""
+    """The record of this kind and id, or None."""
     return sa.select(*PAYMENT_RECORD_COLUMNS).where(*RECORD_OF_KIND, PAYMENT_RECORD.c.id == id)
 
 
 @first_row(RecordPlace)
 def payment_record_place(*, account: str, organisation: str, kind: PaymentRecordKind, id: str) -> sa.Executable:
-    """Where one of the organisation's records stands."""
+    """The place of one of the organisation's records in its list, or None."""
     return sa.select(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id).where(*OWN_PAYMENT_RECORD, PAYMENT_RECORD.c.id == id)
 
 
 def list_payment_records(
     connection: Connection, *, account: str, organisation: str, kind: PaymentRecordKind, after: RecordPlace = FIRST_RECORD_PLACE, most: int
 ) -> list[PaymentRecord]:
-    """Newest first."""
+    """At most `most` records behind the place `after`, newest first."""
     named = {"account": account, "organisation": organisation, "kind": kind}
     return connection.all(LIST_PAYMENT_RECORDS, **named, before=after.created, after=after.id, most=most)
 
 
-def records_of_charge(connection: Connection, *, account: str, kind: PaymentRecordKind, charge: str) -> list[PaymentRecord]:
-    """What of a kind belongs to a charge."""
-    return connection.all(LIST_RECORDS_OF_CHARGE, account=account, kind=kind, charge=charge)
+@all_rows(PaymentRecord)
+def records_of_charge(*, account: str, kind: PaymentRecordKind, charge: str) -> sa.Executable:
+    """What of a kind belongs to a charge, in the order of the ids."""
+    return sa.select(*PAYMENT_RECORD_COLUMNS).where(*RECORD_OF_KIND, PAYMENT_RECORD.c.charge == charge).order_by(PAYMENT_RECORD.c.id)
 
 
 def charges_of(connection: Connection, *, account: str, payment_intent: str) -> list[PaymentRecord]:
-    """The tries of a payment."""
-    return connection.all(LIST_RECORDS_OF_CHARGE, account=account, kind="charge", charge=payment_intent)
+    """The charges that tried to pay `payment_intent`."""
+    return records_of_charge(connection, account=account, kind="charge", charge=payment_intent)
 
 
 def linked_to(connection: Connection, *, account: str, charges: Sequence[str]) -> list[LinkedRecord]:
@@ -201,10 +195,8 @@ PAYMENT_EVENT = table_of(PaymentEventTable)
 
 @changes_one
 def take_payment_event(*, id: str, type: str, account: str | None, now: Annotated[float, int]) -> StatementBuild:
-    """Whether the event is new; its effect belongs into the same transaction."""
-    return lambda dialect: (
-        dialect.insert(PAYMENT_EVENT).values(id=id, type=type, account=account, received=now).on_conflict_do_nothing(index_elements=["id"])
-    )
+    """Whether the event is new; its effect belongs into the same transaction. `now`: Unix seconds."""
+    return insert_once(PAYMENT_EVENT, key=["id"], id=id, type=type, account=account, received=now)
 
 
 @changes_rows

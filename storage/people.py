@@ -5,9 +5,8 @@ from typing import Annotated
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, first_row, writes
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, StatementBuild, first_row, insert_once, one_row, row_exists, writes
+from storage.engine.table import BigInt, TableDescription, table_of
 from storage.invitations import INVITATION
 
 
@@ -16,12 +15,12 @@ class PersonTable(TableDescription, table=True):
     one: the e-mail address in lower case, once only, since whoever reads its mail is this person.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    email: str | None = Field(default=None, index=True, sa_type=sa.Text)
-    name: str | None = Field(default=None, sa_type=sa.Text)
-    subject: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    address: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
+    id: str = Field(primary_key=True)
+    email: str | None = Field(index=True)
+    name: str | None
+    subject: str | None = Field(unique=True)
+    address: str | None
+    created: BigInt
     __table_args__ = (sa.Index("person_address", "address", unique=True),)
 
 
@@ -30,32 +29,9 @@ PERSON = table_of(PersonTable)
 OTHER_PERSON = PERSON.alias("other")
 
 
-FIND_EXPECTED = Query(
-    int,
-    sa.select(
-        sa.case(
-            (sa.exists().where(PERSON.c.address == sa.bindparam("address")), 1),
-            (sa.exists().where(INVITATION.c.address == sa.bindparam("address"), INVITATION.c.expires_at > sa.bindparam("now")), 1),
-            else_=0,
-        ).label("expected")
-    ),
-)
-
-# Two who prove the same address at once become one person; a name that is there is not replaced.
-ENSURE_PERSON = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(PERSON)
-        .values({name: sa.bindparam(name) for name in ("id", "email", "address", "name", "subject", "created")})
-        .on_conflict_do_update(index_elements=["address"], set_={"name": sa.func.coalesce(PERSON.c.name, sa.bindparam("name"))})
-        .returning(PERSON.c.id)
-    ),
-)
-
-
 @writes
 def claim_address(*, person: str, address: Annotated[str, str.lower]) -> sa.Executable:
-    """Whoever runs the service says that somebody signs in with an address; one that is another's stays so."""
+    """Let `person` sign in with `address`, unless they have an address, or the address is somebody else's."""
     # Whoever has proved the address already keeps it.
     return (
         sa.update(PERSON)
@@ -70,35 +46,40 @@ def claim_address(*, person: str, address: Annotated[str, str.lower]) -> sa.Exec
 
 @first_row(str)
 def find_by_address(*, address: str) -> sa.Executable:
-    """The person who signs in with an address."""
+    """The id of the person who signs in with `address`, or None."""
     return sa.select(PERSON.c.id).where(PERSON.c.address == address)
 
 
-def is_expected(connection: Connection, *, address: str, now: float) -> bool:
-    """Whether an address is somebody's, or that of somebody who is invited and becomes a person by signing in."""
-    return connection.first(FIND_EXPECTED, address=address, now=now) == 1
-
-
-def ensure_person(connection: Connection, *, address: str, id: str, now: float, name: str | None = None) -> str:
-    """The person who has proved an address: the one who is there, or a new one with this id."""
-    kept = connection.first(ENSURE_PERSON, id=id, email=address, address=address, name=name, subject=None, created=int(now))
-    assert kept is not None
-    return kept
-
-
-INSERT_PERSON = Command(
-    lambda dialect: (
-        dialect.insert(PERSON)
-        .values({name: sa.bindparam(name) for name in ("id", "email", "name", "subject", "created")})
-        .on_conflict_do_nothing(index_elements=["id"])
+@row_exists
+def is_expected(*, address: str, now: float) -> sa.Executable:
+    """Whether an address is somebody's, or that of somebody who is invited and becomes a person by signing in. `now`: Unix seconds."""
+    is_invited = sa.exists().where(INVITATION.c.address == address, INVITATION.c.expires_at > now)
+    return sa.select(sa.literal_column("1", sa.Integer).label("expected")).where(
+        sa.exists().where(PERSON.c.address == address) | is_invited
     )
-)
+
+
+@one_row(str)
+def ensure_person(*, address: str, id: str, now: Annotated[float, int], name: str | None = None) -> StatementBuild:
+    """The id of the person who has proved `address`: the one who is there, or a new one with this `id`. `now`: Unix seconds."""
+    # Two who prove the same address at once become one person; a name that is there is not replaced.
+    values = {"id": id, "email": address, "address": address, "name": name, "subject": None, "created": now}
+    known_name = sa.func.coalesce(PERSON.c.name, sa.bindparam("name"))
+    return lambda dialect: (
+        dialect.insert(PERSON)
+        .values(values)
+        .on_conflict_do_update(index_elements=["address"], set_={"name": known_name})
+        .returning(PERSON.c.id)
+    )
+
+
+INSERT_PERSON = Command(insert_once(PERSON, ("id", "email", "name", "subject", "created"), key=["id"]))
 
 
 def create_person(
     connection: Connection, *, id: str, now: float, email: str | None = None, name: str | None = None, subject: str | None = None
 ) -> None:
-    """A new person; one with this id is left as it is."""
+    """Insert a person, who may sign in with `email`; one with this id is left as it is. `now`: Unix seconds."""
     connection.run(INSERT_PERSON, id=id, email=email, name=name, subject=subject, created=int(now))
     if email is not None:
         claim_address(connection, person=id, address=email)

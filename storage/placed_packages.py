@@ -5,9 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_rows, writes
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Query, StatementBuild
+from storage.engine.connection import Connection, Query, StatementBuild, bound_list, changes_rows, insert_once, pack_rows, writes
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
 
@@ -16,34 +14,31 @@ class PlacedPackageTable(TableDescription, table=True):
     """A package that somebody put on a line they named, through us: no draw whose answer was lost made it."""
 
     package_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
-    placed: float = Field(sa_type=sa.Double, index=True)
+    placed: float = Field(index=True)
 
 
 PLACED_PACKAGE = table_of(PlacedPackageTable)
 
-
 PLACED_PACKAGES_AMONG = Query(
     int,
     lambda dialect: sa.select(PLACED_PACKAGE.c.package_id).where(
-        PLACED_PACKAGE.c.package_id.in_(sa.select(json_rows(dialect, "packages", "given", id=sa.BigInteger).c.id))
+        PLACED_PACKAGE.c.package_id.in_(bound_list(dialect, "packages", sa.BigInteger))
     ),
 )
 
 
 @writes
 def insert_placed_package(*, package_id: int, now: float) -> StatementBuild:
-    """Remember that it was put on a line that somebody named."""
-    return lambda dialect: (
-        dialect.insert(PLACED_PACKAGE).values(package_id=package_id, placed=now).on_conflict_do_nothing(index_elements=["package_id"])
-    )
+    """Remember that a package was put on a line that somebody named. `now`: Unix seconds."""
+    return insert_once(PLACED_PACKAGE, key=["package_id"], package_id=package_id, placed=now)
 
 
 def placed_packages_among(connection: Connection, *, packages: Sequence[int]) -> frozenset[int]:
-    """Which of these were."""
+    """Those of `packages` that were put on a line that somebody named."""
     return frozenset(connection.all(PLACED_PACKAGES_AMONG, packages=pack_rows([[id] for id in packages]))) if packages else frozenset()
 
 
 @changes_rows
 def sweep_placed_packages(*, before: float, most: int) -> sa.Executable:
-    """Forget the oldest of those that no draw is compared with any more."""
+    """Delete the oldest rows that no draw is compared with any more; returns how many. `before`: Unix seconds."""
     return delete_oldest(PLACED_PACKAGE, PLACED_PACKAGE.c.placed < before, PLACED_PACKAGE.c.placed, most)

@@ -4,47 +4,34 @@ from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
-from sqlmodel import Field
 
 from storage.engine.connection import all_rows, first_row, or_last, writes
-from storage.engine.table import TableDescription, table_of
-
-
-class ProductTable(TableDescription, table=True):
-    """A plan an organisation defined."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    name: str = Field(sa_type=sa.Text)
-    data_mb: int = Field(sa_type=sa.BigInteger)
-    validity_days: int = Field(sa_type=sa.BigInteger)
-    countries: str = Field(sa_type=sa.Text)
-    price_cents: int = Field(sa_type=sa.BigInteger)
-    currency: str = Field(sa_type=sa.Text)
-    package_template_id: int = Field(sa_type=sa.BigInteger)
-    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    created: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("product_organisation", "organisation", "id"),)
-
-
-PRODUCT = table_of(ProductTable)
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
 class ProductRow(NamedTuple):
     """A product; `countries` is JSON text."""
 
-    id: str
+    id: Key
     organisation: str
     name: str
-    data_mb: int
-    validity_days: int
+    data_mb: BigInt
+    validity_days: BigInt
     countries: str
-    price_cents: int
+    price_cents: BigInt
     currency: str
-    package_template_id: int
-    account_id: int | None
-    created: int
+    package_template_id: BigInt
+    account_id: BigInt | None
+    created: BigInt
 
+
+class ProductTable(TableDescription, row=ProductRow, table=True):
+    """A plan an organisation defined."""
+
+    __table_args__ = (sa.Index("product_organisation", "organisation", "id"),)
+
+
+PRODUCT = table_of(ProductTable)
 
 PRODUCT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PRODUCT.c[name] for name in ProductRow._fields)
 
@@ -53,17 +40,17 @@ OWN_PRODUCT = PRODUCT.c.organisation == sa.bindparam("organisation")
 
 @writes
 def insert_product(*, row: ProductRow) -> sa.Executable:
-    """Keep a new product."""
+    """Insert a new product."""
     return sa.insert(PRODUCT).values(row._asdict())
 
 
 @first_row(ProductRow)
 def find_product(*, product: str, organisation: str) -> sa.Executable:
-    """One product of an organisation."""
+    """The product of `organisation` with this id, or None."""
     return sa.select(*PRODUCT_COLUMNS).where(PRODUCT.c.id == product, OWN_PRODUCT)
 
 
 @all_rows(ProductRow)
 def list_products(*, organisation: str, after: Annotated[str | None, or_last("cnp_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` products behind the id `after`, newest first."""
     return sa.select(*PRODUCT_COLUMNS).where(OWN_PRODUCT, PRODUCT.c.id < after).order_by(PRODUCT.c.id.desc()).limit(most)

@@ -3,78 +3,59 @@
 from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
-from sqlmodel import Field
 
-from storage.engine.connection import all_rows, or_last, row_exists, writes
-from storage.engine.statement import StatementBuild
-from storage.engine.table import TableDescription, table_of
-
-
-class PromotionTable(TableDescription, table=True):
-    """A code that buyers may use. `processor_promotion` is the processor's id for it, where the organisation has an account there."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    code: str = Field(sa_type=sa.Text)
-    percent_off_bps: int | None = None
-    amount_off: int | None = Field(default=None, sa_type=sa.BigInteger)
-    currency: str | None = Field(default=None, sa_type=sa.Text)
-    max_redemptions: int | None = None
-    expires_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    active: int = 1
-    processor_promotion: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("promotion_code", "organisation", "code", unique=True),)
-
-
-PROMOTION = table_of(PromotionTable)
+from storage.engine.connection import StatementBuild, all_rows, changes_one, insert_once, or_last, writes
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
 class PromotionRow(NamedTuple):
     """A promotion; either `percent_off_bps` (hundredths of a per cent) or `amount_off` in minor units of `currency`."""
 
-    id: str
+    id: Key
     organisation: str
     code: str
     percent_off_bps: int | None
-    amount_off: int | None
+    amount_off: BigInt | None
     currency: str | None
     max_redemptions: int | None
-    expires_at: int | None
+    expires_at: BigInt | None
     active: int
     processor_promotion: str | None
-    created: int
+    created: BigInt
 
+
+class PromotionTable(TableDescription, row=PromotionRow, table=True):
+    """A code that buyers may use. `processor_promotion` is the processor's id for it, where the organisation has an account there."""
+
+    __table_args__ = (sa.Index("promotion_code", "organisation", "code", unique=True),)
+
+
+PROMOTION = table_of(PromotionTable)
 
 PROMOTION_COLUMNS = tuple(PROMOTION.c[name] for name in PromotionRow._fields)
 
 OWN_PROMOTION = PROMOTION.c.organisation == sa.bindparam("organisation")
 
 
-@row_exists
+@changes_one
 def insert_promotion(*, row: PromotionRow) -> StatementBuild:
-    """Keep it. False: the organisation has this code already."""
-    return lambda dialect: (
-        dialect.insert(PROMOTION)
-        .values(row._asdict())
-        .on_conflict_do_nothing(index_elements=["organisation", "code"])
-        .returning(PROMOTION.c.id)
-    )
+    """Insert a promotion; False: the organisation has this code already."""
+    return insert_once(PROMOTION, key=["organisation", "code"], **row._asdict())
 
 
 @writes
 def name_promotion(*, promotion: str, processor_promotion: str) -> sa.Executable:
-    """The processor has it, under this id."""
+    """Store the processor's id of a promotion."""
     return sa.update(PROMOTION).where(PROMOTION.c.id == promotion).values(processor_promotion=processor_promotion)
 
 
 @writes
 def remove_promotion(*, promotion: str) -> sa.Executable:
-    """The processor surely made none: the code is free again."""
+    """Delete a promotion that the processor surely has not made: its code is free again."""
     return sa.delete(PROMOTION).where(PROMOTION.c.id == promotion, PROMOTION.c.processor_promotion.is_(None))
 
 
 @all_rows(PromotionRow)
 def list_promotions(*, organisation: str, after: Annotated[str | None, or_last("pro_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` promotions behind the id `after`, newest first."""
     return sa.select(*PROMOTION_COLUMNS).where(OWN_PROMOTION, PROMOTION.c.id < after).order_by(PROMOTION.c.id.desc()).limit(most)

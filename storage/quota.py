@@ -12,24 +12,22 @@ from sqlmodel import Field
 
 from registry.call import QuotaUsage
 from registry.ports import QuotaPeriod
-from storage.engine.connection import Connection, changes_rows, value_or, writes
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query, changes_rows, value_or, writes
 from storage.engine.store import Store
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
 class QuotaTable(TableDescription, table=True):
     """Calls charged or leased per organisation and UTC day."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    period: str = Field(primary_key=True, sa_type=sa.Text)
-    used: int = Field(sa_type=sa.BigInteger)
+    organisation: str = Field(primary_key=True)
+    period: str = Field(primary_key=True)
+    used: BigInt
 
 
 QUOTA = table_of(QuotaTable)
 
 LARGEST_QUOTA_BLOCK = 1000
-
 
 CHARGE_QUOTA = Query(
     int,
@@ -45,13 +43,12 @@ CHARGE_QUOTA = Query(
     ),
 )
 
-
 # What mails, limited keys and calls of the model are counted under; what organisations used is kept.
 SWEPT_COUNTERS = ("mail", "key_", "ai:")
 
 
 def charge_quota(connection: Connection, *, organisation: str, period: str, cost: int, limit: int) -> int | None:
-    """Charge calls; the new total, or None when they would go over the limit."""
+    """Charge `cost` calls; returns the new total, or None when it would pass `limit`. `period`: a UTC day."""
     if cost > limit:
         return None
     return connection.first(CHARGE_QUOTA, organisation=organisation, period=period, cost=cost, most=limit - cost)
@@ -178,15 +175,15 @@ class QuotaBlocks:
 
 
 def ai_quota_name(owner: str) -> str:
-    """The name it is counted under; retention knows it by how it begins."""
+    """The name under which calls of the language model are counted for `owner`; retention knows it by its beginning."""
     return f"ai:{owner}"
 
 
 def charge_ai_call(connection: Connection, *, owner: str, period: str, limit: int) -> int | None:
-    """One more; the new total, or None when there are none left."""
+    """Charge one call of the language model; returns the new total, or None when it would pass `limit`."""
     return charge_quota(connection, organisation=ai_quota_name(owner), period=period, cost=1, limit=limit)
 
 
 def count_ai_calls(connection: Connection, *, owner: str, period: str) -> int:
-    """How many so far."""
+    """How many calls of the language model were charged in `period`."""
     return read_quota_used(connection, organisation=ai_quota_name(owner), period=period)

@@ -5,9 +5,20 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection, all_rows, changes_one, changes_rows, first_row
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query, distinct_values, returning, unindexed
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    all_rows,
+    bound_list,
+    changes_one,
+    changes_rows,
+    distinct_values,
+    first_row,
+    pack_rows,
+    returning,
+    unindexed,
+)
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, THIS_ISSUANCE, IssuanceRow
 
 RECONCILE_LEASE_MS = 120_000
@@ -92,7 +103,7 @@ LEDGER_ENTRY_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name
 LIST_HOLDING = Query(
     LedgerEntry,
     lambda dialect: sa.select(*LEDGER_ENTRY_COLUMNS).where(
-        ISSUANCE.c.held.in_(sa.select(json_rows(dialect, "iccids", "given", iccid=sa.Text).c.iccid)),
+        ISSUANCE.c.held.in_(bound_list(dialect, "iccids")),
         ISSUANCE.c.account_id == sa.bindparam("account_id"),
     ),
 )
@@ -119,14 +130,14 @@ def next_due_account(*, now_ms: int, after: str) -> sa.Executable:
 
 
 def claim_unknown_issuances(connection: Connection, *, place: DueAccount, token: str, now_ms: int, most: int) -> list[IssuanceRow]:
-    """Take what is due of one account; it is due again when the lease ends."""
+    """Lease at most `most` due rows of one account to `token`; they are due again when the lease ends. `now_ms`: Unix milliseconds."""
     named = {"organisation": place.organisation, "account_id": place.account_id}
     return connection.all(CLAIM_UNKNOWN, **named, token=token, now_ms=now_ms, lease_end=now_ms + RECONCILE_LEASE_MS, most=most)
 
 
 @changes_rows
 def return_unknown_issuances(*, token: str, now_ms: int) -> sa.Executable:
-    """What was taken and not looked into is due at once."""
+    """Make rows that `token` has taken and not looked into due at `now_ms` (Unix milliseconds); returns how many."""
     return sa.update(ISSUANCE).where(ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == token).values(lease=None, due_ms=now_ms)
 
 
@@ -139,12 +150,12 @@ RECONCILE_LATER = Command(
 
 @changes_one
 def hold_unknown(*, row: IssuanceRow, token: str) -> sa.Executable:
-    """Whether the row is still this worker's, and unsettled; nobody takes it before the transaction ends."""
+    """Whether the row is still leased to `token` and unsettled; nobody takes it before the transaction ends."""
     return sa.update(ISSUANCE).where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == token).values(lease=token)
 
 
 def reconcile_later(connection: Connection, *, row: IssuanceRow, token: str, next_ms: int, unproven: ReconcileFinding) -> bool:
-    """Nothing is proved yet; False when the lease was lost or the row was settled."""
+    """Store what could not be proved, and look again at `next_ms`; False when the lease was lost or the row was settled."""
     return (
         connection.run(RECONCILE_LATER, organisation=row.organisation, key=row.key, held_by=token, next_ms=next_ms, **unproven._asdict())
         == 1
@@ -153,7 +164,7 @@ def reconcile_later(connection: Connection, *, row: IssuanceRow, token: str, nex
 
 @first_row(IssuanceRow)
 def require_manual(*, organisation: str, key: str, obstacle: str, now: float) -> sa.Executable:
-    """No evidence settles it, for this reason: from now on only a person does."""
+    """The row after it was left to a person, because of `obstacle`; None where it was settled. `now`: Unix seconds."""
     return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN)

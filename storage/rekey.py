@@ -15,8 +15,7 @@ import sqlalchemy as sa
 
 from registry.errors import KeyUnknown
 from storage.claims import ClaimTable
-from storage.engine.connection import Connection, all_rows
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, all_rows
 from storage.engine.store import Store
 from storage.engine.table import table_of
 from storage.former_tokens import FormerTokenTable
@@ -29,6 +28,7 @@ from storage.sealing import (
     KEY_ID,
     OWN_TOKEN_FIELD,
     Keyring,
+    WrongSeal,
     claim_field,
     client_secret_field,
     esim_field,
@@ -165,7 +165,8 @@ async def reseal_once(store: Store, keyring: Keyring, column: SealedColumn, done
     done.unopened, done.named = 0, []
     last, changed = SealedRow("", "", "", ""), False
     while rows := await store.read(read_older, column=column, key_id=keyring.key_ids[0], after=last):
-        tried = [(row, sealed_again(keyring, column, row)) for row in rows]
+        bound = [(row, column.bound_to(row)) for row in rows]
+        tried = [(row, sealed_again(keyring, row.sealed, row.organisation, former=binding, binding=binding)) for row, binding in bound]
         again = [(row, sealed) for row, sealed in tried if sealed is not None]
         written = await store.write(write_again, column=column, rows=again)
         done.resealed += written
@@ -175,16 +176,13 @@ async def reseal_once(store: Store, keyring: Keyring, column: SealedColumn, done
     return changed
 
 
-def sealed_again(keyring: Keyring, column: SealedColumn, row: SealedRow) -> str | None:
-    """The same text under the first key, bound as before; nothing when it does not open."""
-    from cryptography.exceptions import InvalidTag  # slow to import
-
-    binding = column.bound_to(row)
+def sealed_again(keyring: Keyring, sealed: str, organisation: str, *, former: str, binding: str) -> str | None:
+    """The text of a value that is bound to the field `former`, under the first key and bound to `binding`; None when it does not open."""
     try:
-        text = keyring.open(row.sealed, org_id=row.organisation, field=binding)
-    except (KeyUnknown, ValueError, InvalidTag):
+        text = keyring.open(sealed, org_id=organisation, field=former)
+    except (KeyUnknown, ValueError, WrongSeal):
         return None
-    return keyring.seal(text, org_id=row.organisation, field=binding)
+    return keyring.seal(text, org_id=organisation, field=binding)
 
 
 def note_unopened(done: ResealResult, keyring: Keyring, column: SealedColumn, rows: Sequence[SealedRow]) -> None:
@@ -212,17 +210,17 @@ def write_again(connection: Connection, *, column: SealedColumn, rows: Sequence[
 
 def count_older(connection: Connection, *, key_id: str) -> int:
     """How many values of all columns another key than this one sealed."""
-    return sum(row for column in SEALED_COLUMNS if (row := connection.first(column.count_older, **key_binds(key_id))) is not None)
+    return sum(connection.first(column.count_older, **key_binds(key_id)) or 0 for column in SEALED_COLUMNS)
 
 
 def count_of_key(connection: Connection, *, key_id: str) -> int:
     """How many values of all columns a key sealed."""
-    return sum(row for column in SEALED_COLUMNS if (row := connection.first(column.count_of_key, **key_binds(key_id))) is not None)
+    return sum(connection.first(column.count_of_key, **key_binds(key_id)) or 0 for column in SEALED_COLUMNS)
 
 
 def count_sealed(connection: Connection) -> int:
     """How many sealed values there are in all columns."""
-    return sum(row for column in SEALED_COLUMNS if (row := connection.first(column.count_all)) is not None)
+    return sum(connection.first(column.count_all) or 0 for column in SEALED_COLUMNS)
 
 
 def key_binds(key_id: str) -> dict[str, str | int]:
@@ -242,17 +240,6 @@ class BoundEsim(NamedTuple):
     esim_binding: str
 
 
-WRITE_REBOUND = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(
-        STOREFRONT_ORDER.c.id == sa.bindparam("named"),
-        STOREFRONT_ORDER.c.esim == sa.bindparam("former"),
-        STOREFRONT_ORDER.c.esim_binding.is_not(None),
-    )
-    .values(esim=sa.bindparam("again"), esim_binding=None)
-)
-
-
 async def rebind_esims(store: Store, keyring: Keyring) -> int:
     """Bind every eSIM to its order's number; how many were left, because no key of the keyring opens them. Several at once are safe."""
     left, after = 0, ""
@@ -266,13 +253,7 @@ async def rebind_esims(store: Store, keyring: Keyring) -> int:
 
 def rebound(row: BoundEsim, keyring: Keyring) -> str | None:
     """The same eSIM, bound to the number; None when it does not open."""
-    from cryptography.exceptions import InvalidTag  # slow to import
-
-    try:
-        text = keyring.open(row.esim, org_id=row.organisation, field=esim_field(row.esim_binding))
-    except (KeyUnknown, ValueError, InvalidTag):
-        return None
-    return keyring.seal(text, org_id=row.organisation, field=esim_field(row.id))
+    return sealed_again(keyring, row.esim, row.organisation, former=esim_field(row.esim_binding), binding=esim_field(row.id))
 
 
 @all_rows(BoundEsim)
@@ -284,6 +265,17 @@ def bound_esims(*, after: str) -> sa.Executable:
         .order_by(STOREFRONT_ORDER.c.esim_binding)
         .limit(REBOUND_AT_ONCE)
     )
+
+
+WRITE_REBOUND = Command(
+    sa.update(STOREFRONT_ORDER)
+    .where(
+        STOREFRONT_ORDER.c.id == sa.bindparam("named"),
+        STOREFRONT_ORDER.c.esim == sa.bindparam("former"),
+        STOREFRONT_ORDER.c.esim_binding.is_not(None),
+    )
+    .values(esim=sa.bindparam("again"), esim_binding=None)
+)
 
 
 def write_rebound(connection: Connection, *, rows: list[tuple[BoundEsim, str]]) -> int:

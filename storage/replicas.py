@@ -4,66 +4,53 @@ A process says for which schema its program was written, and each schema version
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, row_exists, value_or
+from storage.engine.connection import Command, Connection, Query, all_rows, changes_rows, row_exists, upsert, value_or
 from storage.engine.revision import HEAD
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
-
-
-class ReplicaTable(TableDescription, table=True):
-    """A living process: claims of one whose lease has run out are unknown.
-
-    `key_ids`: the ids of the encryption keys that it knows, separated by commas, the one that seals first; empty where it has not said.
-    `revision`: the schema that its program was written for; empty for programs before 0019.
-    """
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double)
-    key_ids: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
-    revision: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
-
-
-class SchemaStepTable(TableDescription, table=True):
-    """A migration that was made. `works_from`: the oldest version whose programs work on what it left."""
-
-    revision: str = Field(primary_key=True, sa_type=sa.Text)
-    works_from: str = Field(sa_type=sa.Text)
-
-
-REPLICA = table_of(ReplicaTable)
-
-REPLICA_VALUES = ("expires_at", "key_ids", "revision")
-
-RENEW_REPLICA = Command(
-    lambda dialect: (
-        dialect.insert(REPLICA)
-        .values({name: sa.bindparam(name) for name in ("id", *REPLICA_VALUES)})
-        .on_conflict_do_update(index_elements=["id"], set_={name: sa.bindparam(name) for name in REPLICA_VALUES})
-    )
-)
-
-LEAVE_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("replica")))
-
-FORGET_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.expires_at < sa.bindparam("before")))
+from storage.engine.table import Key, TableDescription, table_of
 
 
 class ReplicaKeys(NamedTuple):
     """A running process and the ids of the encryption keys that it knows, as the table has them; `expires_at`: Unix seconds."""
 
-    id: str
+    id: Key
     expires_at: float
-    key_ids: str
+    key_ids: Annotated[str, Field(default="", sa_column_kwargs={"server_default": ""})]
 
     @property
     def known(self) -> tuple[str, ...]:
         """The ids, the one that seals first; none where the process has not said."""
         return tuple(self.key_ids.split(",")) if self.key_ids else ()
 
+
+class ReplicaTable(TableDescription, row=ReplicaKeys, table=True):
+    """A living process: claims of one whose lease has run out are unknown.
+
+    `key_ids`: the ids of the encryption keys that it knows, separated by commas, the one that seals first; empty where it has not said.
+    `revision`: the schema that its program was written for; empty for programs before 0019.
+    """
+
+    revision: str = Field(default="", sa_column_kwargs={"server_default": ""})
+
+
+class SchemaStepTable(TableDescription, table=True):
+    """A migration that was made. `works_from`: the oldest version whose programs work on what it left."""
+
+    revision: str = Field(primary_key=True)
+    works_from: str
+
+
+REPLICA = table_of(ReplicaTable)
+
+RENEW_REPLICA = Command(upsert(REPLICA, REPLICA.c.keys(), key=["id"]))
+
+LEAVE_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("replica")))
+
+FORGET_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.expires_at < sa.bindparam("before")))
 
 OLDER_REPLICAS = Query(
     float,
@@ -92,7 +79,7 @@ def all_programs_know(connection: Connection, *, revision: str, now: float) -> b
 
 @all_rows(ReplicaKeys)
 def running_keys(*, now: float) -> sa.Executable:
-    """The processes that run, and the encryption keys that each knows."""
+    """The processes that run at `now` (Unix seconds), and the encryption keys that each knows."""
     return (
         sa.select(REPLICA.c.id, REPLICA.c.expires_at, REPLICA.c.key_ids)
         .where(REPLICA.c.expires_at > sa.bindparam("now", type_=sa.Double))
@@ -101,14 +88,14 @@ def running_keys(*, now: float) -> sa.Executable:
 
 
 def end_replica(connection: Connection, *, replica: str, now: float) -> None:
-    """This process has ended: it has no lease any more, and what it left behind is nobody's. Forget also those that died long ago."""
+    """End the lease of the process `replica`, and delete those that died a day ago. `now`: Unix seconds."""
     connection.run(LEAVE_REPLICA, replica=replica)
     connection.run(FORGET_REPLICA, before=now - REPLICA_KEPT_SECONDS)
 
 
 @value_or(0.0)
 def last_lease_end() -> sa.Executable:
-    """When the last process that uses this database will have ended for certain; 0 when none has a lease."""
+    """When the last process that uses this database will have ended, Unix seconds; 0 when none has a lease."""
     return sa.select(sa.func.max(REPLICA.c.expires_at).label("until"))
 
 
@@ -116,16 +103,6 @@ SCHEMA_STEP = table_of(SchemaStepTable)
 
 EXPIRED_KEYS_REVISION = "0019"
 """The schema from which on programs look here before they draw: nothing is swept beside an older one."""
-
-
-CLOSE_TO_OLDER = Command(
-    sa.update(SCHEMA_STEP)
-    .where(
-        SCHEMA_STEP.c.revision >= sa.bindparam("revision", type_=sa.Text),
-        SCHEMA_STEP.c.works_from < sa.bindparam("revision", type_=sa.Text),
-    )
-    .values(works_from=sa.bindparam("revision", type_=sa.Text))
-)
 
 
 def older_programs_are_gone(connection: Connection, *, now: float, revision: str = EXPIRED_KEYS_REVISION) -> bool:
@@ -139,9 +116,17 @@ def older_programs_are_gone(connection: Connection, *, now: float, revision: str
     return is_closed_to_older_programs(connection, revision=revision) and all_programs_know(connection, revision=revision, now=now)
 
 
-def close_to_older_programs(connection: Connection, *, revision: str) -> bool:
+@changes_rows
+def close_to_older_programs(*, revision: str) -> sa.Executable:
     """Let no program start any more that was written for a schema before this revision; False where none could."""
-    return connection.run(CLOSE_TO_OLDER, revision=revision) > 0
+    return (
+        sa.update(SCHEMA_STEP)
+        .where(
+            SCHEMA_STEP.c.revision >= sa.bindparam("revision", type_=sa.Text),
+            SCHEMA_STEP.c.works_from < sa.bindparam("revision", type_=sa.Text),
+        )
+        .values(works_from=sa.bindparam("revision", type_=sa.Text))
+    )
 
 
 @row_exists

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from registry.errors import Conflict
-from storage.engine.connection import Connection, changes_one, first_row
-from storage.engine.statement import ARGUMENT, Query, returning
+from storage.engine.connection import ARGUMENT, Connection, Query, changes_one, first_row, returning
 from storage.issuance import ISSUANCE, THIS_ISSUANCE, IssuanceRow
 from storage.top_ups import has_top_up_under_way, packages_added_to
 
@@ -34,7 +33,7 @@ def begin_rollback(
     """Of all who want it at once one gives the eSIM back; the others are refused before anything is sent.
 
     A top-up that is on its way would come onto a SIM that is whoever's draws next: it holds the row while it begins, and is seen here;
-    so is one that came since the line was looked at, where `added` were there.
+    so is one that came since the line was looked at, where `added` were there. `now`: Unix seconds.
     """
     if connection.first(BEGIN_ROLLBACK, organisation=organisation, key=key, owner=owner, lease=lease, steps=steps, now=now) is None:
         raise rollback_is_running()
@@ -57,7 +56,7 @@ def rollback_is_running() -> Conflict:
 
 @first_row(IssuanceRow)
 def keep_issued(*, organisation: str, key: str, lease: str, now: float, steps: str | None = None) -> sa.Executable:
-    """Nothing was given back: it is issued as before."""
+    """The row, issued as before, because nothing was given back; None where it is not this call's. `now`: Unix seconds."""
     return returning(
         sa.update(ISSUANCE).where(THIS_ISSUANCE, ROLLBACK_IS_MINE).values(state="issued", lease=None, steps=ROLLBACK_STEPS, updated=now),
         ROLLBACK_COLUMNS,
@@ -66,13 +65,13 @@ def keep_issued(*, organisation: str, key: str, lease: str, now: float, steps: s
 
 @changes_one
 def note_steps(*, organisation: str, key: str, lease: str, steps: str, now: float) -> sa.Executable:
-    """What has been done so far; False when the row was taken away from this call."""
+    """Store the `steps` done so far as JSON text; False when the row is not this call's any more. `now`: Unix seconds."""
     return sa.update(ISSUANCE).where(THIS_ISSUANCE, ROLLBACK_IS_MINE).values(steps=steps, updated=now)
 
 
 @first_row(IssuanceRow)
 def finish_rollback(*, organisation: str, key: str, steps: str | None, note: str | None, now: float) -> sa.Executable:
-    """The eSIM was given back; None when the row is neither being rolled back nor unknown."""
+    """The row after its eSIM was given back; None when it is neither being rolled back nor unknown. `now`: Unix seconds."""
     return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, (ISSUANCE.c.state == "rollback_pending") | (ISSUANCE.c.state == "rollback_unknown"))
@@ -90,7 +89,7 @@ def finish_rollback(*, organisation: str, key: str, steps: str | None, note: str
 
 @first_row(IssuanceRow)
 def mark_rollback_unknown(*, organisation: str, key: str, lease: str, now: float, steps: str | None = None) -> sa.Executable:
-    """Nobody knows what was given back; a person has to look."""
+    """The row of which nobody knows what was given back; None where it is not this call's. `now`: Unix seconds."""
     return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ROLLBACK_IS_MINE)
@@ -101,7 +100,7 @@ def mark_rollback_unknown(*, organisation: str, key: str, lease: str, now: float
 
 @changes_one
 def resume_issued(*, organisation: str, key: str, note: str, now: float) -> sa.Executable:
-    """A person found that nothing was given back."""
+    """A person found that nothing was given back; False where the row is not unknown. `now`: Unix seconds."""
     return (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state == "rollback_unknown")

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.ids import Ids
-from storage.engine.connection import Connection, first_row, row_exists
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, changes_one, first_row, row_exists
 from storage.events import NewEvent
 from storage.organisations import ORGANISATION
 from storage.schedules import (
@@ -83,13 +82,11 @@ class EndedReport(NamedTuple):
     finished: float
 
 
-REPORT_OF_SCHEDULE = sa.bindparam("schedule", type_=sa.Text)
-
 REPORT_NOW = sa.bindparam("now_ms", type_=sa.BigInteger)
 
 REPORT_IS_HELD = (INTELLIGENCE_REPORT.c.id == sa.bindparam("report")) & (INTELLIGENCE_REPORT.c.lease == sa.bindparam("held"))
 
-IS_OF_SCHEDULE = INTELLIGENCE_REPORT.c.schedule == REPORT_OF_SCHEDULE
+IS_OF_SCHEDULE = INTELLIGENCE_REPORT.c.schedule == sa.bindparam("schedule", type_=sa.Text)
 
 REPORT_HAS_ENDED = INTELLIGENCE_REPORT.c.state.in_(("done", "failed"))
 
@@ -106,7 +103,6 @@ FREE_REPORTS = (
     .order_by(INTELLIGENCE_REPORT.c.due_ms)
     .limit(sa.literal_column("1"))
 )
-
 
 # PostgreSQL skips the row while another replica holds it; on SQLite the clause renders nothing, and the write lock excludes.
 PICK_REPORT = FREE_REPORTS.with_for_update(skip_locked=True).scalar_subquery()
@@ -142,19 +138,6 @@ RETURN_REPORT = Command(
         lease=None,
         due_ms=sa.bindparam("again_ms", type_=sa.BigInteger),
         tries=INTELLIGENCE_REPORT.c.tries - sa.bindparam("uncounted", type_=sa.Integer),
-    )
-)
-
-END_REPORT = Command(
-    sa.update(INTELLIGENCE_REPORT)
-    .where(REPORT_IS_HELD)
-    .values(
-        state=sa.bindparam("ended"),
-        body=sa.bindparam("found"),
-        error=sa.bindparam("why"),
-        finished=sa.bindparam("at", type_=sa.Double),
-        lease=None,
-        due_ms=None,
     )
 )
 
@@ -196,7 +179,6 @@ FIND_NEWEST_REPORT = Query(
     ReportRow, OWN_REPORTS.where(REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))
 )
 
-
 FIND_REPORT_UNDER_WAY = Query(
     ReportRow, OWN_REPORTS.where(~REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))
 )
@@ -204,12 +186,12 @@ FIND_REPORT_UNDER_WAY = Query(
 
 @row_exists
 def any_report_due(*, now_ms: int) -> sa.Executable:
-    """Whether there is a report to take; a read, so that an idle worker never takes the write lock."""
+    """Whether there is a report to take; a read, so that an idle worker never takes the write lock. `now_ms`: Unix milliseconds."""
     return FREE_REPORTS
 
 
 def take_report(connection: Connection, *, token: str, now_ms: int, lease_ms: int) -> LeasedReport | None:
-    """Take the report that has waited longest, or whose lease has ended, for the length of a lease."""
+    """Take the report that has waited longest, or whose lease has ended, for the length of a lease. `now_ms`: Unix milliseconds."""
     end = now_ms + lease_ms
     if connection.run(TAKE_REPORT, token=token, now_ms=now_ms, lease_end=end) == 0:
         return None
@@ -224,7 +206,7 @@ def return_report(connection: Connection, *, report: str, token: str, again_ms: 
 def finish_report(connection: Connection, *, ended: EndedReport, event: NewEvent, ids: Ids) -> bool:
     """Keep how a report ended, tell the schedule's webhook, drop what is too old; False when the lease or the schedule is gone."""
     held = hold_schedule(connection, schedule=ended.schedule)
-    if held is None or not end_report(connection, ended):
+    if held is None or not end_report(connection, ended=ended):
         return False
     if held.endpoint is not None:
         emit_report(connection, endpoint=held.endpoint, event=event, ids=ids)
@@ -233,10 +215,15 @@ def finish_report(connection: Connection, *, ended: EndedReport, event: NewEvent
     return True
 
 
-def end_report(connection: Connection, ended: EndedReport) -> bool:
-    """The report's end, if its lease is still held."""
-    found = {"ended": ended.state, "found": ended.body, "why": ended.error, "at": ended.finished}
-    return connection.run(END_REPORT, report=ended.id, held=ended.token, **found) == 1
+@changes_one
+def end_report(*, ended: EndedReport) -> sa.Executable:
+    """The report's end; False where its lease is not held any more."""
+    found = {"state": ended.state, "body": ended.body, "error": ended.error, "finished": ended.finished}
+    return (
+        sa.update(INTELLIGENCE_REPORT)
+        .where(INTELLIGENCE_REPORT.c.id == ended.id, INTELLIGENCE_REPORT.c.lease == ended.token)
+        .values(**found, lease=None, due_ms=None)
+    )
 
 
 def ask_report(connection: Connection, *, id: str, schedule: str, organisation: str, now: float) -> bool | None:
@@ -306,6 +293,6 @@ FIND_SHARE_LINK = Query(
 
 
 def shared_by(connection: Connection, *, digest: bytes, now: float) -> SharedLink | None:
-    """What the link with this digest leads to; None: there is no such link, or not any more."""
+    """What the link with this digest leads to; None: there is no such link, or not any more. `now`: Unix seconds."""
     link = connection.first(FIND_SHARE_LINK, digest=digest, now=now)
     return None if link is None else SharedLink(link, newest_shared(connection, digest=digest))

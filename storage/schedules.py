@@ -12,16 +12,32 @@ from registry.limits import Role, Scope, Tier, scopes_of
 from storage.access_grants import ACCESS_GRANT
 from storage.api_keys import API_KEY
 from storage.deliveries import DELIVERY, DELIVERY_ATTEMPT, drop_pending, enqueue_event_for
-from storage.engine.connection import Connection, all_rows, first_row, or_last, row_exists, writes
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query, all_rows, first_row, or_last, row_exists, writes
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import EVENT, NewEvent, record_event
 from storage.memberships import MEMBERSHIP
-from storage.organisations import ORGANISATION
-from storage.webhook_endpoints import LOCK_ENDPOINT, WEBHOOK_ENDPOINT
+from storage.organisations import ORGANISATION, lock_organisation
+from storage.webhook_endpoints import WEBHOOK_ENDPOINT
 
 
-class IntelligenceScheduleTable(TableDescription, table=True):
+class NewSchedule(NamedTuple):
+    """A schedule to be. `input` is JSON text."""
+
+    id: Key
+    organisation: str
+    composite: str
+    input: str
+    cron: str
+    timezone: str
+    endpoint: str | None
+    share_digest: Annotated[bytes, Field(unique=True)] | None
+    created_by: str
+    next_ms: BigInt
+    created: BigInt
+    made_with: str | None = None
+
+
+class IntelligenceScheduleTable(TableDescription, row=NewSchedule, table=True):
     """A composite that is run by cron. `input` is JSON text, `share_digest` the SHA-256 of the share link's token.
 
     `endpoint` is the webhook endpoint that reports are delivered to: a row of that table that names this schedule and no list shows.
@@ -29,18 +45,6 @@ class IntelligenceScheduleTable(TableDescription, table=True):
     for that one, and rest when it has ended. None: made without one, or before it was kept; then they count for the person alone.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    composite: str = Field(sa_type=sa.Text)
-    input: str = Field(sa_type=sa.Text)
-    cron: str = Field(sa_type=sa.Text)
-    timezone: str = Field(sa_type=sa.Text)
-    endpoint: str | None = Field(default=None, sa_type=sa.Text)
-    share_digest: bytes | None = Field(default=None, unique=True, sa_type=sa.LargeBinary)
-    created_by: str = Field(sa_type=sa.Text)
-    made_with: str | None = Field(default=None, sa_type=sa.Text)
-    next_ms: int = Field(sa_type=sa.BigInteger)
-    created: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (
         sa.Index("intelligence_schedule_organisation", "organisation", "id"),
         sa.Index("intelligence_schedule_due", "next_ms"),
@@ -53,26 +57,23 @@ class IntelligenceReportTable(TableDescription, table=True):
     `state`: waiting, running, done or failed. `body` is the finding and its sheet as JSON text, `error` a sentence of ours.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    schedule: str = Field(sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    fire_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
-    state: str = Field(sa_type=sa.Text)
-    body: str | None = Field(default=None, sa_type=sa.Text)
-    error: str | None = Field(default=None, sa_type=sa.Text)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
-    due_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
-    tries: int = 0
-    created: float = Field(sa_type=sa.Double)
-    finished: float | None = Field(default=None, sa_type=sa.Double)
+    id: str = Field(primary_key=True)
+    schedule: str
+    organisation: str
+    fire_ms: BigInt | None
+    state: str
+    body: str | None
+    error: str | None
+    lease: str | None
+    due_ms: BigInt | None
+    tries: int
+    created: float
+    finished: float | None
     __table_args__ = (
         sa.UniqueConstraint("schedule", "fire_ms", name="intelligence_report_once"),
         sa.Index("intelligence_report_newest", "schedule", "id"),
         sa.Index("intelligence_report_due", "due_ms"),
     )
-
-
-BOUND_SCHEDULE = sa.bindparam("schedule", type_=sa.Text)
 
 
 class ScheduleEndpoint(NamedTuple):
@@ -95,7 +96,7 @@ REMOVE_SCHEDULE_ENDPOINT = Command(sa.delete(WEBHOOK_ENDPOINT).where(WEBHOOK_END
 
 # What happened to a schedule stands where the intent of other events does, so one index finds both.
 OLD_SCHEDULE_EVENTS = sa.select(EVENT.c.id).where(
-    EVENT.c.intent == BOUND_SCHEDULE, EVENT.c.created < sa.bindparam("before", type_=sa.BigInteger)
+    EVENT.c.intent == sa.bindparam("schedule", type_=sa.Text), EVENT.c.created < sa.bindparam("before", type_=sa.BigInteger)
 )
 
 OLD_SCHEDULE_DELIVERIES = sa.select(DELIVERY.c.id).where(DELIVERY.c.event_id.in_(OLD_SCHEDULE_EVENTS))
@@ -109,19 +110,19 @@ FORGET_EVENTS = Command(sa.delete(EVENT).where(EVENT.c.id.in_(OLD_SCHEDULE_EVENT
 
 @writes
 def insert_schedule_endpoint(*, endpoint: ScheduleEndpoint) -> sa.Executable:
-    """Where the reports of a new schedule go."""
+    """Insert the endpoint that the reports of a new schedule go to."""
     return sa.insert(WEBHOOK_ENDPOINT).values(endpoint._asdict()).values(status="enabled", replay_minute=0, replay_count=0, proven=0)
 
 
 def remove_schedule_endpoint(connection: Connection, *, endpoint: str) -> None:
-    """The schedule is gone: nothing more is sent."""
+    """Delete the endpoint of a schedule that is gone, and what waits for it."""
     connection.run(REMOVE_SCHEDULE_ENDPOINT, endpoint=endpoint)
     drop_pending(connection, endpoint=endpoint)
 
 
 @writes
 def enable_schedule_endpoint(*, endpoint: str) -> sa.Executable:
-    """Send to it again, with a clean record."""
+    """Send to an endpoint again, with a clean record."""
     return sa.update(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.id == endpoint).values(status="enabled", failing_since=None, proven=0)
 
 
@@ -150,23 +151,6 @@ SCHEDULES_AT_ONCE = 100
 
 # The last second of the year 9999: later than any boundary.
 END_OF_TIME_MS = 253_402_300_799_000
-
-
-class NewSchedule(NamedTuple):
-    """A schedule to be. `input` is JSON text."""
-
-    id: str
-    organisation: str
-    composite: str
-    input: str
-    cron: str
-    timezone: str
-    endpoint: str | None
-    share_digest: bytes | None
-    created_by: str
-    next_ms: int
-    created: int
-    made_with: str | None = None
 
 
 class ScheduleRow(NamedTuple):
@@ -283,7 +267,6 @@ GRANT_LIVES = (
 SCHEDULE_WORKS = TIER_CARRIES & MAKER_IS_MEMBER & (INTELLIGENCE_SCHEDULE.c.made_with.is_(None) | KEY_LIVES | GRANT_LIVES)
 """Whether a schedule works at `moment`, Unix seconds; a condition on its row."""
 
-
 MOVE_SCHEDULE = Command(
     sa.update(INTELLIGENCE_SCHEDULE)
     .where(INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, INTELLIGENCE_SCHEDULE.c.next_ms == sa.bindparam("seen_ms", type_=sa.BigInteger))
@@ -326,8 +309,8 @@ DELETE_REPORTS_OF_SCHEDULE = Command(sa.delete(INTELLIGENCE_REPORT).where(INTELL
 
 
 def insert_schedule(connection: Connection, *, schedule: NewSchedule, endpoint: ScheduleEndpoint | None) -> None:
-    """A new schedule with its endpoint; refused when the organisation has as many as it may have."""
-    connection.first(LOCK_ENDPOINT, organisation=schedule.organisation)
+    """A new schedule with its endpoint. Raises Conflict when the organisation has as many as it may have."""
+    lock_organisation(connection, organisation=schedule.organisation)
     count = connection.first(COUNT_SCHEDULES, organisation=schedule.organisation)
     if count is not None and count >= MOST_SCHEDULES:
         raise Conflict(
@@ -407,7 +390,7 @@ def next_boundary() -> sa.Executable:
 
 @all_rows(DueSchedule)
 def due_schedules(*, now_ms: int) -> sa.Executable:
-    """Schedules whose boundary has come, those first that have waited longest."""
+    """Schedules whose boundary has come, those first that have waited longest. `now_ms`: Unix milliseconds."""
     return (
         sa.select(*(INTELLIGENCE_SCHEDULE.c[name] for name in DueSchedule._fields))
         .where(INTELLIGENCE_SCHEDULE.c.next_ms <= sa.bindparam("now_ms", type_=sa.BigInteger))

@@ -14,7 +14,6 @@ from registry.errors import KeyUnknown
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-
 NONCE_BYTES = 12
 
 KEY_BYTES = 32
@@ -24,6 +23,10 @@ STANDARD_BASE64 = bytes.maketrans(b"-_", b"+/")
 KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
 KEYRING_FORM = "kid:base64key, several separated by commas; the first one encrypts"
+
+
+class WrongSeal(Exception):
+    """A value was sealed for another organisation or field, or was changed since."""
 
 
 class Keyring:
@@ -78,9 +81,9 @@ class Keyring:
         return f"{self._current}.{encode_base64(nonce)}.{encode_base64(sealed)}"
 
     def open(self, sealed: str, *, org_id: str, field: str) -> str:
-        """The text, or `InvalidTag` when it was sealed for another organisation or field, or was changed.
+        """The text of `sealed`. Raises WrongSeal when it was sealed for another `org_id` or `field`, or was changed.
 
-        `KeyUnknown` when the key that sealed it is not here; ValueError when it has not the form of a sealed value.
+        Raises KeyUnknown when the key that sealed it is not here, and ValueError when it has not the form of a sealed value.
         """
         parts = sealed.split(".")
         if len(parts) != 3:
@@ -91,19 +94,29 @@ class Keyring:
         if key_id not in self._keys and key_id not in self.learn():
             self._tell_missing(key_id)
             raise KeyUnknown(key_id)
-        return self._cipher(key_id).decrypt(decode_base64(nonce), decode_base64(ciphertext), associated_data(org_id, field)).decode()
+        cipher, bound = self._cipher(key_id), associated_data(org_id, field)
+        try:
+            return cipher.decrypt(decode_base64(nonce), decode_base64(ciphertext), bound).decode()
+        except load_cryptography()[1] as error:
+            raise WrongSeal from error
 
     def _cipher(self, key_id: str) -> "AESGCM":
         cipher = self._ciphers.get(key_id)
         if cipher is None:
-            from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # slow to import, and not every start needs it
-
-            cipher = self._ciphers[key_id] = AESGCM(self._keys[key_id])
+            cipher = self._ciphers[key_id] = load_cryptography()[0](self._keys[key_id])
         return cipher
 
     def is_current(self, sealed: str) -> bool:
         """Whether the first key sealed this; otherwise it is to be opened and sealed again before its key is dropped."""
         return sealed.partition(".")[0] == self._current
+
+
+def load_cryptography():  # noqa: ANN201  # the type checker infers both classes
+    """The cipher, and what it raises. Imported with the first value that is sealed or opened: slow, and not every start needs it."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM, InvalidTag
 
 
 def new_key_setting(random_bytes: Callable[[int], bytes]) -> str:

@@ -12,9 +12,8 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query, upsert
+from storage.engine.table import BigInt, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, IntentHolder, find_holder
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES
@@ -25,37 +24,15 @@ from storage.usage import claim_metered_lines, raise_usage
 class NetworkEventTable(TableDescription, table=True):
     """What the bridge observed about an intent's line."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    intent: str = Field(index=True, sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    bridge_type: str = Field(sa_type=sa.Text)
-    mcc: str | None = Field(default=None, sa_type=sa.Text)
-    mnc: str | None = Field(default=None, sa_type=sa.Text)
-    data: str = Field(sa_type=sa.Text)
-    occurred_at: float = Field(sa_type=sa.Double)
-    created: int = Field(sa_type=sa.BigInteger)
-
-
-class EarlySightingTable(TableDescription, table=True):
-    """What was reported of a line, or of a package, that was nobody's while an eSIM was being drawn; of each kind the one that counts.
-
-    `since` tells totals of different owners apart: when the newest eSIM that may have been meant was sent for.
-    """
-
-    subject: str = Field(primary_key=True, sa_type=sa.Text)
-    kind: str = Field(primary_key=True, sa_type=sa.Text)
-    since: float = Field(primary_key=True, sa_type=sa.Double)
-    bridge_type: str = Field(sa_type=sa.Text)
-    mcc: str | None = Field(default=None, sa_type=sa.Text)
-    mnc: str | None = Field(default=None, sa_type=sa.Text)
-    data: str = Field(sa_type=sa.Text)
-    occurred_at: float = Field(sa_type=sa.Double)
-    country: str | None = Field(default=None, sa_type=sa.Text)
-    used_bytes: int | None = Field(default=None, sa_type=sa.BigInteger)
-    received: float = Field(sa_type=sa.Double, index=True)
-
-
-NETWORK_EVENT = table_of(NetworkEventTable)
+    id: str = Field(primary_key=True)
+    intent: str = Field(index=True)
+    iccid: str
+    bridge_type: str
+    mcc: str | None
+    mnc: str | None
+    data: str
+    occurred_at: float
+    created: BigInt
 
 
 class EarlySighting(NamedTuple):
@@ -67,7 +44,22 @@ class EarlySighting(NamedTuple):
     data: str
     occurred_at: float
     country: str | None
-    used_bytes: int | None
+    used_bytes: BigInt | None
+
+
+class EarlySightingTable(TableDescription, row=EarlySighting, table=True):
+    """What was reported of a line, or of a package, that was nobody's while an eSIM was being drawn; of each kind the one that counts.
+
+    `since` tells totals of different owners apart: when the newest eSIM that may have been meant was sent for.
+    """
+
+    subject: str = Field(primary_key=True)
+    kind: str = Field(primary_key=True)
+    since: float = Field(primary_key=True)
+    received: float = Field(index=True)
+
+
+NETWORK_EVENT = table_of(NetworkEventTable)
 
 
 class Sighting(NamedTuple):
@@ -109,7 +101,7 @@ NOTE_FIRST_ATTACH = Command(
 def observe_line(connection: Connection, *, seen: Sighting, now: float, ids: Ids, account: int | None = None) -> str | None:
     """Record a sighting against the intent that owned the ICCID then: its id, or None when no intent did.
 
-    `account` is whose the line was, if the caller knows: who moved a line to another account is not told where it is.
+    `account` is whose the line was, if the caller knows: who moved a line to another account is not told where it is. `now`: Unix seconds.
     """
     holder = owner_at(connection, iccid=seen.iccid, at=seen.occurred_at, account=account)
     if holder is None:
@@ -139,7 +131,7 @@ def observe_package(connection: Connection, *, use: PackageUse, now: float, ids:
 
 
 def record_sighting(connection: Connection, *, holder: IntentHolder, seen: Sighting, now: float, ids: Ids) -> None:
-    """Keep a sighting of an intent's line, and tell what is new in it."""
+    """Keep a sighting of an intent's line, and tell what is new in it. `now`: Unix seconds."""
     connection.run(
         INSERT_NETWORK_EVENT,
         id=ids.new("nev_"),
@@ -159,7 +151,7 @@ def record_sighting(connection: Connection, *, holder: IntentHolder, seen: Sight
 
 
 def first_attach_event(holder: IntentHolder, seen: Sighting, now: float, ids: Ids) -> NewEvent:
-    """esim.first_attach."""
+    """esim.first_attach. `now`: Unix seconds."""
     data = {
         "intent": holder.id,
         "iccid": seen.iccid,
@@ -214,15 +206,7 @@ EARLY_SIGHTING_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EARLY_SIGHTIN
 
 def store_early_command(counts_more: sa.ColumnElement[bool]) -> Command:
     """Keep it, unless what is there counts more."""
-    values: dict[str, sa.BindParameter[object]] = {name: sa.bindparam(name) for name in (*EARLY_SIGHTING_KEY, *EARLY_SIGHTING_VALUES)}
-    changed: dict[str, sa.BindParameter[object]] = {name: values[name] for name in EARLY_SIGHTING_VALUES}
-    return Command(
-        lambda dialect: (
-            dialect.insert(EARLY_SIGHTING)
-            .values(values)
-            .on_conflict_do_update(index_elements=list(EARLY_SIGHTING_KEY), set_=changed, where=counts_more)
-        )
-    )
+    return Command(upsert(EARLY_SIGHTING, (*EARLY_SIGHTING_KEY, *EARLY_SIGHTING_VALUES), key=EARLY_SIGHTING_KEY, where=counts_more))
 
 
 STORE_EARLY_PLACE = store_early_command(EARLY_SIGHTING.c.occurred_at < sa.bindparam("occurred_at"))
@@ -240,7 +224,7 @@ def store_early_sighting(connection: Connection, *, subject: str, early: EarlySi
     """For whoever turns out to own the subject. What is older than every draw under way is nobody's who is still to come.
 
     The newest place is of the newest owner. Totals of different owners are kept apart by the draws between them, since the highest
-    counts: of a draw that is under way, no total from before it can stand in the way of one from after it.
+    counts: of a draw that is under way, no total from before it can stand in the way of one from after it. `now`: Unix seconds.
     """
     if early.country is None and early.used_bytes is None:
         return
@@ -258,7 +242,7 @@ def store_early_sighting(connection: Connection, *, subject: str, early: EarlySi
 
 
 def take_early_sightings(connection: Connection, *, subject: str, since: float) -> list[EarlySighting]:
-    """What was kept, oldest first; it is kept no longer. What happened before `since` is a previous owner's."""
+    """What was kept, oldest first; it is kept no longer. What happened before `since` is a previous owner's. `since`: Unix seconds."""
     kept = [early for early in connection.all(TAKE_EARLY_SIGHTINGS, subject=subject) if early.occurred_at >= since - CLOCKS_DIFFER_SECONDS]
     return sorted(kept, key=lambda early: early.occurred_at)
 

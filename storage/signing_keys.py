@@ -1,27 +1,30 @@
 """The keys that sign tokens: made once however many processes want one, published before they sign and after they have."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query, insert_once
+from storage.engine.table import Key, TableDescription, table_of
 
 
-class SigningKeyTable(TableDescription, table=True):
+class SigningKey(NamedTuple):
+    """A key; `private` is sealed, `public` is its JWK as JSON."""
+
+    kid: Key
+    number: Annotated[int, Field(unique=True)]
+    private: str
+    public: str
+    created: float
+    retired: float | None
+
+
+class SigningKeyTable(TableDescription, row=SigningKey, table=True):
     """A key that signs tokens: `private` is sealed, `public` is its JWK. A retired one is published until its tokens have expired.
 
     `number` counts them, so that of all processes that make the next one at once only one does.
     """
-
-    kid: str = Field(primary_key=True, sa_type=sa.Text)
-    number: int = Field(unique=True)
-    private: str = Field(sa_type=sa.Text)
-    public: str = Field(sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
-    retired: float | None = Field(default=None, sa_type=sa.Double)
 
 
 SIGNING_KEY = table_of(SigningKeyTable)
@@ -32,18 +35,6 @@ PUBLISHED_AHEAD = 600.0
 PUBLISHED_AFTER = 24 * 3600.0
 """A retired key stays published for the longest life that a token may have."""
 
-
-class SigningKey(NamedTuple):
-    """A key; `private` is sealed, `public` is its JWK as JSON."""
-
-    kid: str
-    number: int
-    private: str
-    public: str
-    created: float
-    retired: float | None
-
-
 LIST_PUBLISHED_KEYS = Query(
     SigningKey,
     sa.select(*(SIGNING_KEY.c[name] for name in SigningKey._fields))
@@ -51,13 +42,7 @@ LIST_PUBLISHED_KEYS = Query(
     .order_by(SIGNING_KEY.c.number.desc()),
 )
 
-INSERT_SIGNING_KEY = Command(
-    lambda dialect: (
-        dialect.insert(SIGNING_KEY)
-        .values({name: sa.bindparam(name) for name in ("kid", "number", "private", "public", "created")})
-        .on_conflict_do_nothing(index_elements=["number"])
-    )
-)
+INSERT_SIGNING_KEY = Command(insert_once(SIGNING_KEY, ("kid", "number", "private", "public", "created"), key=["number"]))
 
 RETIRE_SIGNING_KEYS = Command(
     sa.update(SIGNING_KEY)
@@ -69,12 +54,12 @@ SWEEP_SIGNING_KEYS = Command(sa.delete(SIGNING_KEY).where(SIGNING_KEY.c.retired 
 
 
 def published_keys(connection: Connection, *, now: float) -> list[SigningKey]:
-    """Every key that a good token may be signed with now or soon, newest first."""
+    """Every key that a good token may be signed with at `now` (Unix seconds) or soon, newest first."""
     return connection.all(LIST_PUBLISHED_KEYS, kept_after=now - PUBLISHED_AFTER)
 
 
 def insert_signing_key(connection: Connection, *, kid: str, number: int, private: str, public: str, now: float) -> bool:
-    """Keep the key of this number and retire those before it, unless somebody else has just made it."""
+    """Insert the key with this number and retire those before it; False where another process has made it. `now`: Unix seconds."""
     if connection.run(INSERT_SIGNING_KEY, kid=kid, number=number, private=private, public=public, created=now) != 1:
         return False
     connection.run(RETIRE_SIGNING_KEYS, before=number, at=now + PUBLISHED_AHEAD)
@@ -82,10 +67,10 @@ def insert_signing_key(connection: Connection, *, kid: str, number: int, private
 
 
 def sweep_signing_keys(connection: Connection, *, now: float) -> int:
-    """Forget keys whose tokens have all expired."""
+    """Delete keys whose tokens have all expired at `now` (Unix seconds); returns how many."""
     return connection.run(SWEEP_SIGNING_KEYS, gone_before=now - PUBLISHED_AFTER)
 
 
 def signer_of(keys: list[SigningKey], now: float) -> SigningKey:
-    """The newest key that has been published long enough; the oldest where none has, which nobody can have missed."""
+    """The newest key that was published long enough at `now` (Unix seconds); the oldest where none was."""
     return next((key for key in keys if key.created <= now - PUBLISHED_AHEAD), keys[-1])

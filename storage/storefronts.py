@@ -5,76 +5,17 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, first_row, or_last, value_or
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
-from storage.organisations import ORGANISATION
-
-
-class StorefrontTable(TableDescription, table=True):
-    """A hosted shop of an organisation. `status`: draft or published. `logo` is a data: URI of at most 32 KiB."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    slug: str = Field(unique=True, sa_type=sa.Text)
-    name: str = Field(sa_type=sa.Text)
-    tagline: str | None = Field(default=None, sa_type=sa.Text)
-    logo: str | None = Field(default=None, sa_type=sa.Text)
-    accent: str | None = Field(default=None, sa_type=sa.Text)
-    support_email: str | None = Field(default=None, sa_type=sa.Text)
-    currency: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("storefront_organisation", "organisation", "id"),)
-
-
-class StorefrontAddressTable(TableDescription, table=True):
-    """An address that a shop has or had: it stays its organisation's, so that its buyers' links never lead to another's shop."""
-
-    slug: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    storefront: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-
-
-class StorefrontPlanTable(TableDescription, table=True):
-    """What a shop sells, in its currency. `account_id` null: the organisation's connected account; `place` is its display order.
-
-    `price_id` and `price_mode` name a price at the payment processor: both or neither. It is kept, and nothing is charged by it.
-    """
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    storefront: str = Field(sa_type=sa.Text)
-    slug: str = Field(sa_type=sa.Text)
-    name: str = Field(sa_type=sa.Text)
-    data_mb: int = Field(sa_type=sa.BigInteger)
-    validity_days: int = Field(sa_type=sa.BigInteger)
-    countries: str = Field(sa_type=sa.Text)
-    price_cents: int = Field(sa_type=sa.BigInteger)
-    on_sale: int
-    place: int = Field(sa_type=sa.BigInteger)
-    template_id: int = Field(sa_type=sa.BigInteger)
-    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    product: str | None = Field(default=None, sa_type=sa.Text)
-    price_id: str | None = Field(default=None, sa_type=sa.Text)
-    price_mode: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("storefront_plan_slug", "storefront", "slug", unique=True),)
-
-
-STOREFRONT = table_of(StorefrontTable)
-
-STOREFRONT_ADDRESS = table_of(StorefrontAddressTable)
+from storage.engine.connection import Command, Connection, Query, all_rows, first_row, insert_once, or_last, value_or, writes
+from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.organisations import lock_organisation
 
 
 class Storefront(NamedTuple):
     """A shop, whole. `status`: draft or published."""
 
-    id: str
+    id: Key
     organisation: str
-    slug: str
+    slug: Annotated[str, Field(unique=True)]
     name: str
     tagline: str | None
     logo: str | None
@@ -82,8 +23,59 @@ class Storefront(NamedTuple):
     support_email: str | None
     currency: str
     status: str
-    created: int
-    updated: int
+    created: BigInt
+    updated: BigInt
+
+
+class StorefrontTable(TableDescription, row=Storefront, table=True):
+    """A hosted shop of an organisation. `status`: draft or published. `logo` is a data: URI of at most 32 KiB."""
+
+    __table_args__ = (sa.Index("storefront_organisation", "organisation", "id"),)
+
+
+class StorefrontAddressTable(TableDescription, table=True):
+    """An address that a shop has or had: it stays its organisation's, so that its buyers' links never lead to another's shop."""
+
+    slug: str = Field(primary_key=True)
+    organisation: str
+    storefront: str
+    created: BigInt
+
+
+class StorefrontPlan(NamedTuple):
+    """A plan, whole; `countries` is JSON text. It is sold in its shop's currency."""
+
+    id: Key
+    storefront: str
+    slug: str
+    name: str
+    data_mb: BigInt
+    validity_days: BigInt
+    countries: str
+    price_cents: BigInt
+    on_sale: int
+    place: BigInt
+    template_id: BigInt
+    account_id: BigInt | None
+    product: str | None
+    price_id: str | None
+    price_mode: str | None
+    created: BigInt
+    updated: BigInt
+
+
+class StorefrontPlanTable(TableDescription, row=StorefrontPlan, table=True):
+    """What a shop sells, in its currency. `account_id` null: the organisation's connected account; `place` is its display order.
+
+    `price_id` and `price_mode` name a price at the payment processor: both or neither. It is kept, and nothing is charged by it.
+    """
+
+    __table_args__ = (sa.Index("storefront_plan_slug", "storefront", "slug", unique=True),)
+
+
+STOREFRONT = table_of(StorefrontTable)
+
+STOREFRONT_ADDRESS = table_of(StorefrontAddressTable)
 
 
 class ShopAddress(NamedTuple):
@@ -101,24 +93,11 @@ THIS_STOREFRONT = STOREFRONT.c.id == sa.bindparam("storefront")
 
 STOREFRONT_OF_ORGANISATION = STOREFRONT.c.organisation == sa.bindparam("organisation")
 
-# The organisation's row is the lock of its number of shops; on SQLite the write lock is.
-LOCK_STOREFRONT_OWNER = Query(
-    str, sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation")).with_for_update(key_share=True)
-)
-
 COUNT_STOREFRONTS = Query(int, sa.select(sa.func.count().label("held")).select_from(STOREFRONT).where(STOREFRONT_OF_ORGANISATION))
 
 FIND_SLUG_HOLDER = Query(str, sa.select(STOREFRONT.c.id).where(STOREFRONT.c.slug == sa.bindparam("slug")))
 
-INSERT_STOREFRONT = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(STOREFRONT)
-        .values({name: sa.bindparam(name) for name in Storefront._fields})
-        .on_conflict_do_nothing(index_elements=["slug"])
-        .returning(STOREFRONT.c.id)
-    ),
-)
+INSERT_STOREFRONT = Command(insert_once(STOREFRONT, Storefront._fields, key=["slug"]))
 
 FIND_AT_ADDRESS = Query(
     Storefront,
@@ -148,18 +127,12 @@ TAKE_ADDRESS = Query(
 
 CHANGEABLE_STOREFRONT = ("slug", "name", "tagline", "logo", "accent", "support_email", "currency", "status", "updated")
 
-WRITE_STOREFRONT = Command(
-    sa.update(STOREFRONT)
-    .where(STOREFRONT.c.id == sa.bindparam("named"))
-    .values({name: sa.bindparam(name) for name in CHANGEABLE_STOREFRONT})
-)
-
 
 def insert_storefront(connection: Connection, *, row: Storefront) -> bool:
     """Stores a new shop. False: its slug is another shop's, or was another organisation's."""
     if not take_address(connection, row=row, now=row.created):
         return False
-    return connection.first(INSERT_STOREFRONT, **row._asdict()) is not None
+    return connection.run(INSERT_STOREFRONT, **row._asdict()) == 1
 
 
 def take_address(connection: Connection, *, row: Storefront, now: float) -> bool:
@@ -170,13 +143,13 @@ def take_address(connection: Connection, *, row: Storefront, now: float) -> bool
 
 def hold_storefront_count(connection: Connection, *, organisation: str) -> int:
     """How many shops an organisation has, for a transaction that goes on to make one: nobody else does so meanwhile."""
-    connection.first(LOCK_STOREFRONT_OWNER, organisation=organisation)
+    lock_organisation(connection, organisation=organisation)
     return connection.first(COUNT_STOREFRONTS, organisation=organisation) or 0
 
 
 @first_row(Storefront)
 def find_storefront(*, storefront: str, organisation: str) -> sa.Executable:
-    """A shop of an organisation."""
+    """The shop of `organisation` with this id, or None."""
     return STOREFRONT_ROWS.where(THIS_STOREFRONT, STOREFRONT_OF_ORGANISATION)
 
 
@@ -189,13 +162,13 @@ def hold_storefront(*, storefront: str, organisation: str) -> sa.Executable:
 
 @first_row(Storefront)
 def storefront_of(*, storefront: str) -> sa.Executable:
-    """A shop by its id alone, for what names it by itself: an order, a plan."""
+    """The shop with this id, of any organisation, or None; for an order or a plan, which names it."""
     return STOREFRONT_ROWS.where(THIS_STOREFRONT)
 
 
 @first_row(Storefront)
 def find_published(*, slug: str) -> sa.Executable:
-    """The shop that everybody sees under this slug; drafts are nobody's."""
+    """The published shop that has this slug, or None."""
     return STOREFRONT_ROWS.where(STOREFRONT.c.slug == slug, STOREFRONT.c.status == "published")
 
 
@@ -206,7 +179,7 @@ def find_published_at(connection: Connection, *, slug: str) -> Storefront | None
 
 @all_rows(Storefront)
 def list_storefronts(*, organisation: str, after: Annotated[str | None, or_last("sf_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` shops behind the id `after`, newest first."""
     return STOREFRONT_ROWS.where(STOREFRONT_OF_ORGANISATION, STOREFRONT.c.id < after).order_by(STOREFRONT.c.id.desc()).limit(most)
 
 
@@ -216,36 +189,14 @@ def slug_is_taken(connection: Connection, *, slug: str, storefront: str) -> bool
     return holder is not None and holder != storefront
 
 
-def write_storefront(connection: Connection, *, row: Storefront) -> None:
+@writes
+def write_storefront(*, row: Storefront) -> sa.Executable:
     """The row as it is from now on; whoever writes it holds it."""
-    connection.run(
-        WRITE_STOREFRONT, named=row.id, **{name: value for name, value in row._asdict().items() if name in CHANGEABLE_STOREFRONT}
-    )
+    changed = {name: value for name, value in row._asdict().items() if name in CHANGEABLE_STOREFRONT}
+    return sa.update(STOREFRONT).where(STOREFRONT.c.id == row.id).values(changed)
 
 
 STOREFRONT_PLAN = table_of(StorefrontPlanTable)
-
-
-class StorefrontPlan(NamedTuple):
-    """A plan, whole; `countries` is JSON text. It is sold in its shop's currency."""
-
-    id: str
-    storefront: str
-    slug: str
-    name: str
-    data_mb: int
-    validity_days: int
-    countries: str
-    price_cents: int
-    on_sale: int
-    place: int
-    template_id: int
-    account_id: int | None
-    product: str | None
-    price_id: str | None
-    price_mode: str | None
-    created: int
-    updated: int
 
 
 class ShopOffer(NamedTuple):
@@ -280,7 +231,6 @@ PLAN_ORDER = (STOREFRONT_PLAN.c.place, STOREFRONT_PLAN.c.id)
 
 FIND_PLAN_BY_ID = Query(StorefrontPlan, sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, STOREFRONT_PLAN.c.id == sa.bindparam("plan")))
 
-
 REPLACED_PLAN_FIELDS = tuple(name for name in StorefrontPlan._fields if name not in ("id", "storefront", "slug", "created"))
 
 PUT_PLAN = Query(
@@ -293,12 +243,6 @@ PUT_PLAN = Query(
 )
 
 CHANGEABLE_PLAN = ("price_cents", "on_sale", "place", "price_id", "price_mode", "updated")
-
-WRITE_PLAN = Command(
-    sa.update(STOREFRONT_PLAN)
-    .where(STOREFRONT_PLAN.c.id == sa.bindparam("named"))
-    .values({name: sa.bindparam(name) for name in CHANGEABLE_PLAN})
-)
 
 
 def put_plan(connection: Connection, *, row: StorefrontPlan) -> StorefrontPlan:
@@ -323,13 +267,13 @@ def plans_of(*, storefront: str) -> sa.Executable:
 
 @all_rows(StorefrontPlan)
 def plans_on_sale(*, storefront: str) -> sa.Executable:
-    """What a shop sells, as it is displayed."""
+    """The plans that a shop sells, as they are displayed."""
     return sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, STOREFRONT_PLAN.c.on_sale == 1).order_by(*PLAN_ORDER)
 
 
 @first_row(StorefrontPlan)
 def find_plan(*, storefront: str, slug: str) -> sa.Executable:
-    """A plan of a shop, by its slug."""
+    """The plan of a shop with this slug, or None."""
     return sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, PLAN_HAS_SLUG)
 
 
@@ -340,9 +284,11 @@ def named_plan(connection: Connection, *, storefront: str, named: str) -> Storef
     return find_plan(connection, storefront=storefront, slug=named)
 
 
-def write_plan(connection: Connection, *, row: StorefrontPlan) -> None:
+@writes
+def write_plan(*, row: StorefrontPlan) -> sa.Executable:
     """The row as it is from now on; whoever writes it holds its shop."""
-    connection.run(WRITE_PLAN, named=row.id, **{name: value for name, value in row._asdict().items() if name in CHANGEABLE_PLAN})
+    changed = {name: value for name, value in row._asdict().items() if name in CHANGEABLE_PLAN}
+    return sa.update(STOREFRONT_PLAN).where(STOREFRONT_PLAN.c.id == row.id).values(changed)
 
 
 @all_rows(ShopOffer)

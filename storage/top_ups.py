@@ -5,12 +5,11 @@ What fails goes by way of the refund (operations/storefronts/sales/order_fulfilm
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection, all_rows, changes_one, row_exists
-from storage.engine.statement import ARGUMENT, Command, Query
+from storage.engine.connection import ARGUMENT, Connection, Query, all_rows, changes_one, row_exists
 from storage.issuance import ISSUANCE
 from storage.orders import STOREFRONT_ORDER, OrderState
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
@@ -28,21 +27,6 @@ THIS_TOP_UP: sa.ColumnElement[bool] = STOREFRONT_ORDER.c.id == sa.bindparam("top
 MY_TOP_UP: sa.ColumnElement[bool] = THIS_TOP_UP & (STOREFRONT_ORDER.c.lease == sa.bindparam("lease" + ARGUMENT))
 TOP_UP_OF_ORDER: sa.ColumnElement[bool] = STOREFRONT_ORDER.c.top_up_of == sa.bindparam("order")
 OTHER_OF_ORDER: sa.ColumnElement[bool] = TOP_UP_OF_ORDER & (STOREFRONT_ORDER.c.id != sa.bindparam("top_up"))
-UNSEND_TOP_UP = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "provisioning")
-    .values(status="paid", owner=None, before=None, due_ms=sa.bindparam("due_ms"), updated=sa.bindparam("now"))
-)
-POSTPONE_TOP_UP = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "paid")
-    .values(
-        lease=None,
-        due_ms=sa.bindparam("due_ms"),
-        tries=STOREFRONT_ORDER.c.tries + sa.bindparam("tried", type_=sa.Integer),
-        updated=sa.bindparam("now"),
-    )
-)
 OTHER_TOP_UP = STOREFRONT_ORDER.alias("other")
 LOST_VALUES: dict[str, object] = {
     "status": "needs_review",
@@ -50,15 +34,8 @@ LOST_VALUES: dict[str, object] = {
     "owner": None,
     "lease": None,
     "due_ms": sa.bindparam("due_ms"),
-    "updated": sa.bindparam("at"),
+    "updated": sa.bindparam("now"),
 }
-LOSE_TOP_UP = Query(
-    str,
-    sa.update(STOREFRONT_ORDER)
-    .where(THIS_TOP_UP, STOREFRONT_ORDER.c.status == "provisioning")
-    .values(LOST_VALUES)
-    .returning(STOREFRONT_ORDER.c.id),
-)
 # As in orphans.py: its owner has no lease any more, and the row is older than one.
 TOP_UP_IS_ORPHANED = STOREFRONT_ORDER.c.owner.not_in(
     sa.select(REPLICA.c.id).where(
@@ -69,13 +46,6 @@ ORPHANED_TOP_UPS = (STOREFRONT_ORDER.c.status == "provisioning", STOREFRONT_ORDE
 LOSE_ORPHANED_TOP_UPS = Query(
     str,
     sa.update(STOREFRONT_ORDER).where(*ORPHANED_TOP_UPS).values(LOST_VALUES).returning(STOREFRONT_ORDER.c.id),
-)
-REVIEW_TOP_UP_LATER = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "needs_review")
-    .values(
-        lease=None, code=sa.bindparam("code"), due_ms=sa.bindparam("due_ms"), before=sa.bindparam("before"), updated=sa.bindparam("now")
-    )
 )
 LIST_ADDED_PACKAGES = Query(int, sa.select(STOREFRONT_ORDER.c.package_id).where(OTHER_OF_ORDER, STOREFRONT_ORDER.c.package_id.is_not(None)))
 
@@ -105,7 +75,7 @@ def takes_top_ups(*, order: str, paid_at: float | None = None) -> sa.Executable:
 
 @changes_one
 def begin_top_up(*, top_up: str, lease: str, owner: str, before: str, now: float) -> sa.Executable:
-    """It is sent now, by this process; False where another worker has the row."""
+    """The process `owner` sends the top-up now; False where it is not leased to `lease`. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "paid")
@@ -119,14 +89,29 @@ def begin_top_up(*, top_up: str, lease: str, owner: str, before: str, now: float
     )
 
 
-def unsend_top_up(connection: Connection, *, top_up: str, lease: str, now: float) -> bool:
-    """It surely never left: it is paid as before, and still its worker's."""
-    return connection.run(UNSEND_TOP_UP, top_up=top_up, lease=lease, due_ms=int(now * 1000), now=now) == 1
+@changes_one
+def unsend_top_up(*, top_up: str, lease: str, now: Annotated[float, "due_ms"]) -> sa.Executable:
+    """It surely never left: it is paid as before, and still its worker's. `now`: Unix seconds."""
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "provisioning")
+        .values(status="paid", owner=None, before=None, due_ms=sa.bindparam("due_ms"), updated=now)
+    )
 
 
-def postpone_top_up(connection: Connection, *, top_up: str, lease: str, until: float, now: float, tried: bool) -> bool:
-    """It is taken up again later; `tried` counts."""
-    return connection.run(POSTPONE_TOP_UP, top_up=top_up, lease=lease, due_ms=math.ceil(until * 1000), tried=int(tried), now=now) == 1
+def first_millisecond(moment: float | None) -> int | None:
+    """The first whole millisecond that is not before `moment` (Unix seconds)."""
+    return None if moment is None else math.ceil(moment * 1000)
+
+
+@changes_one
+def postpone_top_up(
+    *, top_up: str, lease: str, until: Annotated[float, first_millisecond], now: float, tried: Annotated[bool, int]
+) -> sa.Executable:
+    """It is taken up again later; `tried` counts. `until`, `now`: Unix seconds."""
+    tries = STOREFRONT_ORDER.c.tries + sa.bindparam("tried", type_=sa.Integer)
+    is_paid = STOREFRONT_ORDER.c.status == "paid"
+    return sa.update(STOREFRONT_ORDER).where(MY_TOP_UP, is_paid).values(lease=None, due_ms=until, tries=tries, updated=now)
 
 
 @changes_one
@@ -154,7 +139,7 @@ def complete_top_up(*, top_up: str, package: int, now: float) -> sa.Executable:
 
 @changes_one
 def note_late_package(*, top_up: str, package: int, now: float) -> sa.Executable:
-    """It was settled as failed, and its own answer comes after all: what was added is kept for a person to see."""
+    """Keep the package of a top-up that was settled as failed, for a person to see. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(THIS_TOP_UP, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.package_id.is_(None))
@@ -162,30 +147,35 @@ def note_late_package(*, top_up: str, package: int, now: float) -> sa.Executable
     )
 
 
-def lose_top_up(connection: Connection, *, top_up: str, code: str, now: float) -> bool:
-    """Nobody knows whether it was added; it is looked for from now on. False where it is not under way any more."""
-    return connection.first(LOSE_TOP_UP, top_up=top_up, code=code, due_ms=int(now * 1000), at=now) is not None
+@changes_one
+def lose_top_up(*, top_up: str, code: str, now: Annotated[float, "due_ms"]) -> sa.Executable:
+    """Nobody knows whether it was added; it is looked for from now on. False where it is not under way any more. `now`: Unix seconds."""
+    return sa.update(STOREFRONT_ORDER).where(THIS_TOP_UP, STOREFRONT_ORDER.c.status == "provisioning").values(LOST_VALUES)
 
 
 def lose_orphaned_top_ups(connection: Connection, *, code: str, now: float) -> list[str]:
-    """Those whose process has died since it committed that they go."""
+    """Marks top-ups as lost whose process ended after committing the send; returns their ids. `now`: Unix seconds."""
     before = math.ceil(now - REPLICA_LEASE_SECONDS)
-    rows = connection.all(LOSE_ORPHANED_TOP_UPS, now=now, before_then=before, code=code, due_ms=int(now * 1000), at=now)
+    rows = connection.all(LOSE_ORPHANED_TOP_UPS, now=now, before_then=before, code=code, due_ms=int(now * 1000))
     return sorted(rows)
 
 
 @row_exists
 def hold_top_up(*, top_up: str, lease: str, status: OrderState) -> sa.Executable:
-    """Whether the row is this worker's still and in this status; it stays so until the commit."""
+    """Whether the row is still leased to `lease` and in this `status`; it stays so until the commit."""
     return sa.select(STOREFRONT_ORDER.c.id).where(MY_TOP_UP, STOREFRONT_ORDER.c.status == status).with_for_update()
 
 
+@changes_one
 def review_top_up_later(
-    connection: Connection, *, top_up: str, lease: str, until: float | None, code: str, before: str | None, now: float
-) -> bool:
-    """What was seen is kept, and the line looked at later; without a time a person has to."""
-    due_ms = None if until is None else math.ceil(until * 1000)
-    return connection.run(REVIEW_TOP_UP_LATER, top_up=top_up, lease=lease, code=code, due_ms=due_ms, before=before, now=now) == 1
+    *, top_up: str, lease: str, until: Annotated[float | None, first_millisecond], code: str, before: str | None, now: float
+) -> sa.Executable:
+    """What was seen is kept, and the line looked at later; where `until` is None a person has to. `until`, `now`: Unix seconds."""
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "needs_review")
+        .values(lease=None, code=code, due_ms=until, before=before, updated=now)
+    )
 
 
 @all_rows(RivalTopUp)

@@ -6,8 +6,7 @@ import sqlalchemy as sa
 
 from registry.errors import Conflict
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, first_row
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, first_row
 from storage.engine.table import table_of
 from storage.former_tokens import FORMER_TOKEN, erase_former_token, keep_former_token, take_former_token
 from storage.onboarding import ONBOARDING
@@ -34,7 +33,6 @@ ACCOUNT_HOLDERS = sa.select(OTHER_ORGANISATION.c.id).where(
     (OTHER_ORGANISATION.c.assigned_account_id == sa.bindparam("account"))
     | ((OTHER_ORGANISATION.c.mode == "managed") & (OTHER_ORGANISATION.c.account_id == sa.bindparam("account"))),
 )
-
 
 CONNECT_MANAGED = Command(
     sa.update(ORGANISATION)
@@ -77,17 +75,11 @@ USE_OWN_TOKEN = Command(
 
 USE_FORMER_TOKEN = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(own_token=sa.bindparam("token")))
 
-DISCONNECT = Command(
-    sa.update(ORGANISATION)
-    .where(THIS_ORGANISATION)
-    .values(mode=None, account_id=None, assigned_account_id=None, own_token=None, simulated=0)
-)
+DISCONNECTED = {"mode": None, "account_id": None, "assigned_account_id": None, "own_token": None, "simulated": 0}
 
-LEAVE_SIMULATION = Command(
-    sa.update(ORGANISATION)
-    .where(ORGANISATION.c.simulated == 1)
-    .values(mode=None, account_id=None, assigned_account_id=None, own_token=None, simulated=0)
-)
+DISCONNECT = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(DISCONNECTED))
+
+LEAVE_SIMULATION = Command(sa.update(ORGANISATION).where(ORGANISATION.c.simulated == 1).values(DISCONNECTED))
 
 ERASE_SIMULATED = Command(
     sa.delete(FORMER_TOKEN).where(FORMER_TOKEN.c.organisation.in_(sa.select(ORGANISATION.c.id).where(ORGANISATION.c.simulated == 1)))
@@ -169,7 +161,7 @@ def take_account(connection: Connection, *, organisation: str, account_id: int, 
 def use_own_token(connection: Connection, *, organisation: str, own_token: str, simulated: bool, seen: UpstreamRow, now: float) -> None:
     """Connect an organisation, whose connection is `seen`, with a sealed token of its own; the account it was assigned stays assigned.
 
-    The own token that it replaces is kept for a day.
+    The own token that it replaces is kept for a day. `now`: Unix seconds.
     """
     hold_connection(connection, organisation=organisation, seen=seen)
     connection.run(USE_OWN_TOKEN, organisation=organisation, token=own_token, simulation=int(simulated))
@@ -183,7 +175,7 @@ def use_own_token(connection: Connection, *, organisation: str, own_token: str, 
 def use_former_token(connection: Connection, *, organisation: str, former: str, seen: UpstreamRow, now: float) -> None:
     """Connect an organisation, whose connection is `seen`, with the token that was replaced before; the one in use is erased.
 
-    ConnectionChanged, where the former token is not there any more.
+    ConnectionChanged, where the former token is not there any more. `now`: Unix seconds.
     """
     hold_connection(connection, organisation=organisation, seen=seen)
     if not take_former_token(connection, organisation=organisation, sealed=former, now=now):

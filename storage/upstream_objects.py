@@ -5,18 +5,17 @@ from typing import Annotated, Literal
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import first_row, writes
-from storage.engine.statement import StatementBuild
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import StatementBuild, first_row, insert_once, writes
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
 class UpstreamObjectTable(TableDescription, table=True):
     """What an organisation created on a shared reseller: only its creator may change it. `kind` is template or zone."""
 
-    kind: str = Field(primary_key=True, sa_type=sa.Text)
+    kind: str = Field(primary_key=True)
     id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
-    organisation: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
+    organisation: str
+    created: BigInt
 
 
 UPSTREAM_OBJECT = table_of(UpstreamObjectTable)
@@ -26,15 +25,11 @@ UpstreamObjectKind = Literal["template", "zone"]
 
 @writes
 def add_upstream_object(*, kind: UpstreamObjectKind, id: int, organisation: str, now: Annotated[float, int]) -> StatementBuild:
-    """Remember who created it."""
-    return lambda dialect: (
-        dialect.insert(UPSTREAM_OBJECT)
-        .values(kind=kind, id=id, organisation=organisation, created=now)
-        .on_conflict_do_nothing(index_elements=["kind", "id"])
-    )
+    """Remember that `organisation` created a template or a zone. `now`: Unix seconds."""
+    return insert_once(UPSTREAM_OBJECT, key=["kind", "id"], kind=kind, id=id, organisation=organisation, created=now)
 
 
 @first_row(str)
 def object_creator(*, kind: UpstreamObjectKind, id: int) -> sa.Executable:
-    """The organisation that created it through us; nothing for what was there before, or made elsewhere."""
+    """The organisation that created the object through us; None for what was made elsewhere."""
     return sa.select(UPSTREAM_OBJECT.c.organisation).where(UPSTREAM_OBJECT.c.kind == kind, UPSTREAM_OBJECT.c.id == id)

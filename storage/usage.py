@@ -15,26 +15,30 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection, all_rows, or_last
-from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Query, all_rows, insert_once, or_last
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, USAGE_RECORD
 from storage.line_owners import CLOCKS_DIFFER_SECONDS, line_subject, lock_subject, owner_at
 
 
-class MeteredLineTable(TableDescription, table=True):
+class MeteredLine(NamedTuple):
+    """A line of the network's metering."""
+
+    ref: Key
+    iccid: Annotated[str, Field(index=True)]
+    bytes: BigInt
+    usage_type: str
+    mcc: str | None
+    mnc: str | None
+    occurred_at: float
+
+
+class MeteredLineTable(TableDescription, row=MeteredLine, table=True):
     """Usage the network metered, as the bridge reported it; `ref` makes a repeated line have no effect."""
 
-    ref: str = Field(primary_key=True, sa_type=sa.Text)
-    intent: str | None = Field(default=None, sa_type=sa.Text)
-    iccid: str = Field(index=True, sa_type=sa.Text)
-    bytes: int = Field(sa_type=sa.BigInteger)
-    usage_type: str = Field(sa_type=sa.Text)
-    mcc: str | None = Field(default=None, sa_type=sa.Text)
-    mnc: str | None = Field(default=None, sa_type=sa.Text)
-    occurred_at: float = Field(sa_type=sa.Double)
-    stored: int = Field(sa_type=sa.BigInteger)
+    intent: str | None
+    stored: BigInt
 
 
 METERED_LINE = table_of(MeteredLineTable)
@@ -51,18 +55,6 @@ class UsageRecordRow(NamedTuple):
     created: int
 
 
-class MeteredLine(NamedTuple):
-    """A line of the network's metering."""
-
-    ref: str
-    iccid: str
-    bytes: int
-    usage_type: str
-    mcc: str | None
-    mnc: str | None
-    occurred_at: float
-
-
 class ClaimedUsage(NamedTuple):
     """A line that turned out to be an intent's."""
 
@@ -74,16 +66,7 @@ USAGE_RECORD_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(USAGE_RECORD.c[
 
 INSERT_USAGE_RECORD = Command(sa.insert(USAGE_RECORD).values({name: sa.bindparam(name) for name in UsageRecordRow._fields}))
 
-
-INSERT_METERED_LINE = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(METERED_LINE)
-        .values({name: sa.bindparam(name) for name in (*MeteredLine._fields, "intent", "stored")})
-        .on_conflict_do_nothing(index_elements=["ref"])
-        .returning(METERED_LINE.c.ref)
-    ),
-)
+INSERT_METERED_LINE = Command(insert_once(METERED_LINE, METERED_LINE.c.keys(), key=["ref"]))
 
 CLAIM_METERED_LINES = Query(
     ClaimedUsage,
@@ -97,14 +80,14 @@ CLAIM_METERED_LINES = Query(
 
 
 def insert_usage_record(connection: Connection, *, row: UsageRecordRow, bytes: int, ids: Ids) -> None:
-    """Keep a record and count it."""
+    """Insert a usage record and count its `bytes`."""
     connection.run(INSERT_USAGE_RECORD, **row._asdict())
     add_usage(connection, intent=row.intent, bytes=bytes, now=row.created, ids=ids)
 
 
 @all_rows(UsageRecordRow)
 def list_usage_records(*, intent: str, organisation: str, after: Annotated[str | None, or_last("ur_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` records of an intent behind the id `after`, newest first."""
     return (
         sa.select(*USAGE_RECORD_COLUMNS)
         .where(
@@ -123,8 +106,7 @@ def insert_metered_line(connection: Connection, *, line: MeteredLine, counts: bo
     if holder is None:
         lock_subject(connection, subject=line_subject(line.iccid))
         holder = owner_at(connection, iccid=line.iccid, at=line.occurred_at)
-    kept = connection.first(INSERT_METERED_LINE, **line._asdict(), intent=holder.id if holder else None, stored=int(now))
-    if kept is None:
+    if connection.run(INSERT_METERED_LINE, **line._asdict(), intent=holder.id if holder else None, stored=int(now)) == 0:
         return False
     if holder is not None and counts:
         add_usage(connection, intent=holder.id, bytes=line.bytes, now=now, ids=ids)
@@ -190,7 +172,7 @@ NOTE_NOTIFIED = Command(
 
 
 def add_usage(connection: Connection, *, intent: str, bytes: int, now: float, ids: Ids) -> None:
-    """More usage, on top of what was added before."""
+    """Add `bytes` to what was used. `now`: Unix seconds."""
     metered = connection.first(ADD_USAGE, intent=intent, more=bytes, room=MOST_BYTES - bytes)
     if metered is not None:
         emit_thresholds(connection, metered, now, ids)
@@ -204,7 +186,7 @@ def raise_usage(connection: Connection, *, intent: str, total: int, now: float, 
 
 
 def emit_thresholds(connection: Connection, metered: IntentUsage, now: float, ids: Ids) -> None:
-    """One event for each threshold that was crossed just now."""
+    """Emit one event for each threshold that was crossed just now. `now`: Unix seconds."""
     plan = cast(dict[str, object], orjson.loads(metered.plan or "{}"))
     data_mb = cast(int, plan.get("data_mb", 0))
     if data_mb <= 0:  # an unlimited plan
@@ -218,7 +200,7 @@ def emit_thresholds(connection: Connection, metered: IntentUsage, now: float, id
 
 
 def threshold_event(metered: IntentUsage, percent: int, data_mb: int, now: float, ids: Ids) -> NewEvent:
-    """usage.threshold_reached; its name in `dedup` is a second lock behind `notified_percent`."""
+    """usage.threshold_reached; its name in `dedup` is a second lock behind `notified_percent`. `now`: Unix seconds."""
     data = {
         "intent": metered.id,
         "iccid": metered.iccid,

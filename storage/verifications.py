@@ -1,31 +1,13 @@
 """Codes that were mailed and are waited for. Neither the client's token nor the code is here: who reads the table can use no row of it."""
 
 import hmac
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_rows, first_row, writes
-from storage.engine.statement import Query, returning
+from storage.engine.connection import Connection, Query, changes_rows, first_row, returning, writes
 from storage.engine.table import TableDescription, table_of
-
-
-class VerificationTable(TableDescription, table=True):
-    """A code that was mailed: a sign-up or a sign-in that waits for it. `code_digest` covers the client's token too, which is not kept."""
-
-    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
-    purpose: str = Field(sa_type=sa.Text)
-    address: str = Field(sa_type=sa.Text)
-    code_digest: bytes = Field(sa_type=sa.LargeBinary)
-    tries: int
-    details: str = Field(sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
-
-
-VERIFICATION = table_of(VerificationTable)
-
-MOST_CODE_TRIES = 5
 
 VerificationPurpose = Literal["sign_up", "sign_in"]
 
@@ -33,12 +15,23 @@ VerificationPurpose = Literal["sign_up", "sign_in"]
 class Verification(NamedTuple):
     """A code on its way. `digest` is of the client's token, `code_digest` of token and code together."""
 
-    digest: bytes
+    digest: Annotated[bytes, Field(primary_key=True)]
     purpose: VerificationPurpose
     address: str
     code_digest: bytes
     details: str
-    expires_at: float
+    expires_at: Annotated[float, Field(index=True)]
+
+
+class VerificationTable(TableDescription, row=Verification, table=True):
+    """A code that was mailed: a sign-up or a sign-in that waits for it. `code_digest` covers the client's token too, which is not kept."""
+
+    tries: int
+
+
+VERIFICATION = table_of(VerificationTable)
+
+MOST_CODE_TRIES = 5
 
 
 class VerifiedAddress(NamedTuple):
@@ -66,7 +59,7 @@ TRY_CODE = Query(
 
 @writes
 def insert_verification(*, verification: Verification) -> sa.Executable:
-    """A code was mailed."""
+    """Insert a code that was mailed."""
     return sa.insert(VERIFICATION).values({**verification._asdict(), "tries": 0})
 
 
@@ -78,11 +71,11 @@ def try_verification_code(connection: Connection, *, digest: bytes, purpose: Ver
 
 @first_row(VerifiedAddress)
 def use_verification(*, digest: bytes, purpose: VerificationPurpose, now: float) -> sa.Executable:
-    """Use it up, after the right code was tried; nothing for the second of two who come at once."""
+    """Use it up, after the right code was tried; nothing for the second of two who come at once. `now`: Unix seconds."""
     return returning(sa.delete(VERIFICATION).where(*VERIFICATION_IS_WAITING), (VERIFICATION.c[name] for name in VerifiedAddress._fields))
 
 
 @changes_rows
 def sweep_verifications(*, now: float) -> sa.Executable:
-    """Forget those whose time has passed."""
+    """Delete codes that have expired at `now` (Unix seconds); returns how many."""
     return sa.delete(VERIFICATION).where(VERIFICATION.c.expires_at <= now)

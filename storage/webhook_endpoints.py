@@ -9,33 +9,47 @@ from sqlmodel import Field
 from registry.errors import Conflict
 from registry.ids import Ids
 from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, drop_pending, fail_waiting, queue_deliveries
-from storage.engine.connection import Connection, all_rows, first_row, row_exists, writes
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query, returning
-from storage.engine.table import TableDescription, table_of
-from storage.organisations import ORGANISATION
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    all_rows,
+    bound_list,
+    first_row,
+    pack_rows,
+    returning,
+    row_exists,
+    writes,
+)
+from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.organisations import lock_organisation
 
 
-class WebhookEndpointTable(TableDescription, table=True):
+class EndpointRow(NamedTuple):
+    """An endpoint without its secrets."""
+
+    id: Key
+    url: str
+    status: str
+    created: BigInt
+
+
+class WebhookEndpointTable(TableDescription, row=EndpointRow, table=True):
     """Where events are sent. Secrets are sealed; during a rotation the previous one signs as well.
 
     One with a `schedule` takes that schedule's reports and nothing else, and no list of endpoints shows it. `proven` is 1 once it has
     answered 2xx.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(index=True, sa_type=sa.Text)
-    url: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    secret: str = Field(sa_type=sa.Text)
-    previous_secret: str | None = Field(default=None, sa_type=sa.Text)
-    previous_until: int | None = Field(default=None, sa_type=sa.BigInteger)
-    failing_since: int | None = Field(default=None, sa_type=sa.BigInteger)
-    replay_minute: int = Field(sa_type=sa.BigInteger)
+    organisation: str = Field(index=True)
+    secret: str
+    previous_secret: str | None
+    previous_until: BigInt | None
+    failing_since: BigInt | None
+    replay_minute: BigInt
     replay_count: int
-    created: int = Field(sa_type=sa.BigInteger)
-    schedule: str | None = Field(default=None, sa_type=sa.Text)
-    proven: int = 0
+    schedule: str | None
+    proven: int
 
 
 WEBHOOK_ENDPOINT = table_of(WebhookEndpointTable)
@@ -45,15 +59,6 @@ MOST_ENDPOINTS = 16
 BOTH_SIGN_SECONDS = 86_400
 
 FAILING_SECONDS = 120 * 3600
-
-
-class EndpointRow(NamedTuple):
-    """An endpoint without its secrets."""
-
-    id: str
-    url: str
-    status: str
-    created: int
 
 
 class EndpointRecord(NamedTuple):
@@ -76,11 +81,6 @@ OWN_ENDPOINT = (
     & IS_LISTED_ENDPOINT
 )
 
-# The organisation's row is the lock of its number of endpoints; on SQLite the write lock is.
-LOCK_ENDPOINT = Query(
-    str, sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation")).with_for_update(key_share=True)
-)
-
 COUNT_ENDPOINTS = Query(
     int,
     sa.select(sa.func.count().label("held"))
@@ -94,7 +94,6 @@ INSERT_ENDPOINT = Command(
     .values(status="enabled", replay_minute=0, replay_count=0, proven=0)
 )
 
-
 DELETE_ENDPOINT = Command(sa.delete(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT))
 
 ROTATE_ENDPOINT_SECRET = Query(
@@ -105,16 +104,14 @@ ROTATE_ENDPOINT_SECRET = Query(
     .returning(*ENDPOINT_COLUMNS),
 )
 
-
 LIST_ENDPOINT_RECORDS = Query(
     EndpointRecord,
     lambda dialect: (
         sa.select(*(WEBHOOK_ENDPOINT.c[name] for name in EndpointRecord._fields))
-        .where(WEBHOOK_ENDPOINT.c.id.in_(sa.select(json_rows(dialect, "endpoints", "asked", id=sa.Text).c.id)))
+        .where(WEBHOOK_ENDPOINT.c.id.in_(bound_list(dialect, "endpoints")))
         .order_by(WEBHOOK_ENDPOINT.c.id)
     ),
 )
-
 
 FAILING_SINCE = sa.func.coalesce(WEBHOOK_ENDPOINT.c.failing_since, sa.bindparam("first", type_=sa.BigInteger))
 
@@ -135,8 +132,8 @@ DISABLE_ENDPOINT = Command(sa.update(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.
 
 
 def insert_endpoint(connection: Connection, *, id: str, organisation: str, url: str, secret: str, now: float) -> None:
-    """A new endpoint; refused when the organisation has as many as it may have."""
-    connection.first(LOCK_ENDPOINT, organisation=organisation)
+    """A new endpoint. Raises Conflict when the organisation has as many as it may have. `now`: Unix seconds."""
+    lock_organisation(connection, organisation=organisation)
     count = connection.first(COUNT_ENDPOINTS, organisation=organisation)
     if count is not None and count >= MOST_ENDPOINTS:
         raise Conflict(
@@ -149,7 +146,7 @@ def insert_endpoint(connection: Connection, *, id: str, organisation: str, url: 
 
 @all_rows(EndpointRow)
 def list_endpoints(*, organisation: str) -> sa.Executable:
-    """Newest first."""
+    """The endpoints of `organisation`, newest first."""
     return (
         sa.select(*ENDPOINT_COLUMNS)
         .where(WEBHOOK_ENDPOINT.c.organisation == organisation, IS_LISTED_ENDPOINT)
@@ -159,7 +156,7 @@ def list_endpoints(*, organisation: str) -> sa.Executable:
 
 @first_row(EndpointRow)
 def read_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
-    """One endpoint of an organisation."""
+    """The endpoint of `organisation` with this id, or None."""
     return sa.select(*ENDPOINT_COLUMNS).where(OWN_ENDPOINT)
 
 
@@ -180,7 +177,7 @@ def rotate_endpoint_secret(connection: Connection, *, endpoint: str, organisatio
 
 @first_row(EndpointRow)
 def enable_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
-    """Send to it again, with a clean record."""
+    """Send to an endpoint again, with a clean record; None where there is none such."""
     return returning(
         sa.update(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT).values(status="enabled", failing_since=None, proven=0), ENDPOINT_COLUMNS
     )
@@ -258,6 +255,6 @@ def enqueue_event(connection: Connection, *, event: str, organisation: str, now_
 
 
 def fail_waiting_of_disabled(connection: Connection, *, before: float, most: int) -> int:
-    """What still waits for endpoints that are disabled has failed. `before` is not asked for: all of it has."""
+    """What still waits for endpoints that are disabled has failed. `before` is not asked for: all of it has. `before`: Unix seconds."""
     del before
     return connection.run(FAIL_WAITING_OF_DISABLED, most=most)

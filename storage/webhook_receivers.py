@@ -13,22 +13,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
-from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_rows, to_milliseconds
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Dialect, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, Dialect, Query, bound_list, changes_rows, json_rows, pack_rows, to_milliseconds
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class WebhookReceiverTable(TableDescription, table=True):
-    """A host that events are sent to, whoever's endpoints point at it, and how much it may be sent."""
+class WebhookReceiver(NamedTuple):
+    """A host, with two token buckets in thousandths of a delivery, as they were at `at_ms`."""
 
-    host: str = Field(primary_key=True, sa_type=sa.Text)
+    host: Key
     strict: int
     open: int
-    at_ms: int = Field(sa_type=sa.BigInteger)
+    at_ms: BigInt
     credit: int
+
+
+class WebhookReceiverTable(TableDescription, row=WebhookReceiver, table=True):
+    """A host that events are sent to, whoever's endpoints point at it, and how much it may be sent."""
 
 
 WEBHOOK_RECEIVER = table_of(WebhookReceiverTable)
@@ -67,16 +68,6 @@ class UnsentDelivery(Protocol):
 UnsentT = TypeVar("UnsentT", bound=UnsentDelivery)
 
 
-class WebhookReceiver(NamedTuple):
-    """A host, with two token buckets in thousandths of a delivery, as they were at `at_ms`."""
-
-    host: str
-    strict: int
-    open: int
-    at_ms: int
-    credit: int
-
-
 class PostponedDelivery(NamedTuple):
     """A delivery that its host has no place for, by its place in what was given, and when it is due again."""
 
@@ -96,7 +87,7 @@ def upsert_receivers_query(dialect: Dialect) -> sa.Executable:
 READ_RECEIVERS = Query(
     WebhookReceiver,
     lambda dialect: sa.select(*(WEBHOOK_RECEIVER.c[name] for name in WebhookReceiver._fields)).where(
-        WEBHOOK_RECEIVER.c.host.in_(sa.select(json_rows(dialect, "hosts", "asked", host=sa.Text).c.host))
+        WEBHOOK_RECEIVER.c.host.in_(bound_list(dialect, "hosts"))
     ),
 )
 
@@ -147,7 +138,7 @@ def receiver_rate(receiver: WebhookReceiver, proven: bool) -> int:
 
 
 def refilled_receiver(receiver: WebhookReceiver | None, host: str, now_ms: int) -> WebhookReceiver:
-    """The host with what its buckets have won since; a host that was never sent to has them full."""
+    """The host with what its buckets have won since; a host that was never sent to has them full. `now_ms`: Unix milliseconds."""
     if receiver is None:
         return WebhookReceiver(host, STRICT_BURST * DELIVERY_TOKENS, OPEN_BURST * DELIVERY_TOKENS, now_ms, 0)
     passed = max(0, now_ms - receiver.at_ms)
@@ -170,7 +161,7 @@ def judge_receivers(connection: Connection, *, earned: Mapping[str, int]) -> Non
 
 @changes_rows
 def sweep_receivers(*, before: Annotated[float, to_milliseconds], most: int) -> sa.Executable:
-    """Forget hosts that nothing was sent to since then."""
+    """Delete hosts that nothing was sent to since `before` (Unix seconds); returns how many."""
     return sa.delete(WEBHOOK_RECEIVER).where(
         WEBHOOK_RECEIVER.c.host.in_(
             sa.select(WEBHOOK_RECEIVER.c.host).where(WEBHOOK_RECEIVER.c.at_ms < sa.bindparam("before", type_=sa.BigInteger)).limit(most)

@@ -3,8 +3,7 @@
 import sqlalchemy as sa
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection
-from storage.engine.statement import Command
+from storage.engine.connection import Command, Connection
 from storage.engine.table import table_of
 from storage.memberships import MembershipTable
 

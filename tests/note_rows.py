@@ -7,8 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from storage.change_counters import ChangeTable
-from storage.engine.connection import Connection
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query
 from storage.engine.table import table_of
 
 CHANGE = table_of(ChangeTable)

@@ -153,7 +153,7 @@ def issuances_by_state(found: Backlog) -> dict[str, float]:
 
 def orders_by_status(found: Backlog) -> dict[str, float]:
     """Every status, those without a row too."""
-    return {status: found.unfinished[status].orders if status in found.unfinished else 0 for status in UNFINISHED_STATUSES}
+    return {status: found.unfinished[status].rows if status in found.unfinished else 0 for status in UNFINISHED_STATUSES}
 
 
 def worker_metrics(tally: WorkerTally) -> Iterable[Metric]:

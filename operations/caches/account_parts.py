@@ -233,10 +233,8 @@ class AccountParts:
         return found
 
     async def find(self, place: AccountPlace) -> AccountListing | None:
-        """What the store knows of the account; of a database that does not keep it yet, what this process knows."""
+        """What the store knows of the account."""
         found = await self._store.read(find_parts, place=place)
-        if not found.kept:
-            return self.memory(place).listing
         row = found.listing
         return None if row is None else AccountListing(place, row.lines, bool(row.complete), row.read, row.checked, found.parts)
 

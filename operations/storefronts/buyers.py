@@ -16,9 +16,9 @@ from registry.limits import Role, Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from storage.engine.connection import Connection
-from storage.mail import SealedMail, sealed_mails, withdraw_mail
+from storage.mail import WaitingMail, sealed_mails, withdraw_mail
 from storage.orders import OrderDetail, erase_address, orders_of_buyer, token_digest, token_digests
-from storage.sealing import Keyring
+from storage.sealing import Keyring, WrongSeal
 from storage.storefronts import Storefront, find_published_at, find_storefront
 
 
@@ -154,16 +154,14 @@ def erase_buyer_address(connection: Connection, *, storefront: str, organisation
     return {"object": "storefront.erasure", "storefront": storefront, "erased": len(rows)}
 
 
-def is_mail_to_buyer(mail: SealedMail, email: str, links: Collection[str], keyring: Keyring) -> bool:
+def is_mail_to_buyer(mail: WaitingMail, email: str, links: Collection[str], keyring: Keyring) -> bool:
     """Whether a mail tells this buyer of an order that it links to: `links` are the digests of all tokens of the buyer's orders.
 
     A mail that was changed is never sent, and nobody can read it. One whose key is not here may be sent by another process: the erasure
     is refused with 503 then, and nothing is changed.
     """
-    from cryptography.exceptions import InvalidTag  # slow to import
-
     try:
         letter = open_letter(mail.id, mail.sealed, keyring)
-    except (ValueError, InvalidTag):
+    except (ValueError, WrongSeal):
         return False
     return normal_email(letter.to) == email and any(token_digest(token) in links for token in ORDER_TOKEN.findall(letter.text))

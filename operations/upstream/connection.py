@@ -16,7 +16,7 @@ from operations.vocabulary import UpstreamId
 from registry.errors import Conflict, NotFound, OcsError
 from registry.model import CamelInput
 from storage.account_parts import AccountPlace
-from storage.sealing import OWN_TOKEN_FIELD
+from storage.sealing import OWN_TOKEN_FIELD, WrongSeal
 from storage.upstream_connections import find_upstream
 
 CREDENTIAL_DIGEST_DIGITS = 32
@@ -126,11 +126,9 @@ def credential_digest(token: str) -> str:
 
 def open_own_token(deps: Deps, organisation: str, sealed: str) -> str:
     """The organisation's own token. One that was sealed for another row, or with a key that is gone, does not open."""
-    from cryptography.exceptions import InvalidTag  # slow to import
-
     try:
         return deps.keyring.open(sealed, org_id=organisation, field=OWN_TOKEN_FIELD)
-    except (ValueError, InvalidTag):
+    except (ValueError, WrongSeal):
         raise OcsError(
             "The token that your organisation was connected with can no longer be opened; nothing was done",
             hint="Connect the account again, or have whoever runs the service put the former encryption key back",

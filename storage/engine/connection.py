@@ -1,25 +1,288 @@
-"""One driver connection inside one transaction, the only thing that a storage function sees; and the mark of functions that take long."""
+"""Statements, and the connection that runs them: the only thing that a storage function sees.
 
+Statements are built once with SQLAlchemy Core, rendered once per dialect to text, and executed by the driver itself. A connection is the
+driver's, inside one transaction. A function whose body is one statement is written as that statement.
+"""
+
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import update_wrapper
 from inspect import Parameter, signature
+from operator import itemgetter
 from typing import Annotated, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, cast, get_origin
 
+import orjson
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
-from storage.engine.statement import (
-    ARGUMENT,
-    Command,
-    Dialect,
-    Query,
-    R,
-    Statement,
-    StatementBuild,
-    StatementText,
-    Value,
-    check_columns,
-    row_maker,
-)
+Value: TypeAlias = str | int | float | bytes | None
+
+R = TypeVar("R")
+
+ARGUMENT = "__argument"
+"""Ends the name of a bound value that would otherwise be a column's: SQLAlchemy keeps those for the columns that a write sets."""
+
+LITERAL = "__literal"
+
+BOUND_NAME = re.compile(r"(?<=%\()\w+|(?<=(?<!:):)\w+")
+
+
+class Dialect:
+    """One kind of SQL: how it is spelled, and its INSERT with an ON CONFLICT clause."""
+
+    __slots__ = ("_grammar", "_insert", "name")
+
+    def __init__(self, name: str, grammar: sa.Dialect, insert: Callable[[sa.Table], sqlite.Insert]) -> None:
+        self.name = name
+        self._grammar = grammar
+        self._insert = insert
+
+    def insert(self, table: sa.Table) -> sqlite.Insert:
+        """An INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`."""
+        return self._insert(table)
+
+    def compile(self, statement: sa.Executable) -> SQLCompiler:
+        """The statement in this dialect's words."""
+        # for_executemany: SQLAlchemy adds no RETURNING of its own to fetch generated keys.
+        return cast(SQLCompiler, cast(sa.ClauseElement, statement).compile(dialect=self._grammar, for_executemany=True))
+
+
+class StatementText(NamedTuple):
+    """A rendered statement, the values that are bound in every call, and the names of those that the caller gives."""
+
+    sql: str
+    literals: Mapping[str, Value]
+    required: frozenset[str]
+
+
+StatementBuild: TypeAlias = sa.Executable | Callable[[Dialect], sa.Executable]
+
+
+class Statement:
+    """A statement and its renderings. Renderings are made on first use and never change."""
+
+    __slots__ = ("_build", "_rendered")
+
+    def __init__(self, build: StatementBuild) -> None:
+        self._build = build
+        self._rendered: dict[str, StatementText] = {}
+
+    def text(self, dialect: Dialect) -> StatementText:
+        """This statement in the dialect's words."""
+        rendered = self._rendered.get(dialect.name)
+        if rendered is None:
+            rendered = self._rendered[dialect.name] = self._render(dialect)
+        return rendered
+
+    def _render(self, dialect: Dialect) -> StatementText:
+        statement = self._build if isinstance(self._build, sa.Executable) else self._build(dialect)
+        self._check(statement)
+        return render(statement, dialect)
+
+    def _check(self, statement: sa.Executable) -> None:
+        """What a kind of statement must look like; checked once per dialect."""
+
+
+class Query(Statement, Generic[R]):
+    """A statement with rows: a select, or a write with RETURNING. A row is a named tuple, whose fields are exactly the columns in order,
+    or the value of the one column."""
+
+    __slots__ = ("_row", "make")
+
+    def __init__(self, row: type[R], build: StatementBuild) -> None:
+        super().__init__(build)
+        self._row = row
+        self.make = row_maker(row)
+
+    def _check(self, statement: sa.Executable) -> None:
+        check_columns(statement, self._row)
+
+
+class Command(Statement):
+    """A write without rows."""
+
+    __slots__ = ()
+
+
+def row_maker(row: type[R]) -> Callable[[tuple[Value, ...]], R]:
+    """What makes a row of the driver's tuple: the named tuple `row`, or the one value."""
+    return cast("Callable[[tuple[Value, ...]], R]", getattr(row, "_make", itemgetter(0)))
+
+
+def check_columns(statement: sa.Executable, row: type[object]) -> None:
+    """TypeError unless the columns of `statement` are the fields of `row`, in their order; one column where `row` is no named tuple."""
+    if not isinstance(statement, sa.sql.expression.ReturnsRows):
+        raise TypeError(f"a Query needs a statement with rows, not {type(statement).__name__}; a write without rows is a Command")
+    columns = tuple(statement.exported_columns.keys())
+    fields = cast("tuple[str, ...]", getattr(row, "_fields", columns[:1]))
+    if columns != fields:
+        raise TypeError(f"the statement gives the columns {columns}, the row has the fields {fields}: name and order must agree")
+
+
+def render(statement: sa.Executable, dialect: Dialect) -> StatementText:
+    """The text of a statement, and the literals to bind beside the caller's values."""
+    compiled = dialect.compile(statement)
+    defaults = [column.name for column in (*compiled.insert_prefetch, *compiled.update_prefetch)]
+    if defaults:
+        raise TypeError(f"the columns {defaults} have Python defaults, which rendered text would skip: give their values in the statement")
+    required = {name for name, bind in compiled.binds.items() if bind.required}
+    lists = [name for name in required if compiled.binds[name].expanding]
+    if lists:
+        raise TypeError(f"the parameters {lists} are lists, which text cannot bind: run the statement once per value")
+    # Lists known when the statement was built are spelled out here, and types act on literals here and nowhere else.
+    state = compiled.construct_expanded_state(dict.fromkeys(required))
+    literals = {name: value for name, value in state.parameters.items() if name not in required}
+    for name, process in state.processors.items():
+        if name in literals and callable(process):
+            literals[name] = process(literals[name])
+    # An argument loses the end of its name; a literal that has the name then gets another.
+    names = {name: name.removesuffix(ARGUMENT) for name in required}
+    names |= {name: name + LITERAL for name in literals if name + ARGUMENT in required}
+    sql = BOUND_NAME.sub(lambda found: names.get(found[0], found[0]), state.statement)
+    return StatementText(
+        sql, {names.get(name, name): value for name, value in literals.items()}, frozenset(names[name] for name in required)
+    )
+
+
+def sqlite_dialect() -> Dialect:
+    """SQLite with named parameters."""
+    return Dialect("sqlite", sqlite.dialect(paramstyle="named"), sqlite.insert)
+
+
+def postgresql_dialect() -> Dialect:
+    """PostgreSQL as psycopg takes it. Imported only where it is used: it costs start-up time."""
+    from sqlalchemy.dialects import postgresql
+    from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+
+    # Typed as SQLite's INSERT: what both share is what a portable statement may use.
+    insert = cast(Callable[[sa.Table], sqlite.Insert], postgresql.insert)
+    return Dialect("postgresql", PGDialect_psycopg(), insert)
+
+
+def returning(write: sa.Update | sa.Delete, columns: Iterable[sa.ColumnElement[object]]) -> sa.Executable:
+    """The write, with these columns of the rows that it changed."""
+    # SQLAlchemy's own types end where the number of columns is not known.
+    return cast("sa.Executable", write.returning(*columns))
+
+
+def insert_once(
+    table: sa.Table, names: Iterable[str] = (), *, key: Sequence[str] = (), **values: object
+) -> Callable[[Dialect], sqlite.Insert]:
+    """The statement that inserts a row of what is bound as `names`, and of `values`, unless a row has these values of the columns `key`.
+
+    Without a `key` it inserts nothing where any unique rule of the table forbids the row.
+    """
+    given = {name: sa.bindparam(name) for name in names} | values
+    return lambda dialect: dialect.insert(table).values(given).on_conflict_do_nothing(index_elements=key or None)
+
+
+def upsert(
+    table: sa.Table, names: Iterable[str] = (), *, key: Sequence[str], where: sa.ColumnElement[bool] | None = None, **values: object
+) -> Callable[[Dialect], sqlite.Insert]:
+    """As `insert_once`; where a row has the values of `key`, the other ones are set in it, if `where` holds for it."""
+    given = {name: sa.bindparam(name) for name in names} | values
+    changed = {name: value for name, value in given.items() if name not in key}
+    return lambda dialect: dialect.insert(table).values(given).on_conflict_do_update(index_elements=key, set_=changed, where=where)
+
+
+class Unindexed(FunctionElement[str]):
+    """See `unindexed`."""
+
+    name = "unindexed"
+    type = sa.Text()
+    inherit_cache = True
+
+
+@compiles(Unindexed)
+def compile_plain(element: Unindexed, compiler: SQLCompiler, **how: object) -> str:
+    """PostgreSQL knows how many rows have which value."""
+    return compiler.process(element.clauses, **how)
+
+
+@compiles(Unindexed, "sqlite")
+def compile_hidden(element: Unindexed, compiler: SQLCompiler, **how: object) -> str:
+    """No index is over this."""
+    return f"({compiler.process(element.clauses, **how)} || '')"
+
+
+def unindexed(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """A text column to compare with, but not to search by.
+
+    SQLite keeps no statistics here: it takes an equality for better than a range, and would read every finished row to find what is due.
+    """
+    return Unindexed(column)
+
+
+def selective(dialect: Dialect, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """A condition that few rows meet.
+
+    SQLite keeps no statistics here: of an index with this condition and one without it takes the one without, and reads what is left.
+    """
+    if dialect.name != "sqlite":
+        return condition
+    # Without a type: SQLAlchemy would compare a truth value with 1, and nothing would be looked up.
+    return cast(sa.ColumnElement[bool], sa.func.likelihood(condition, sa.literal_column("0.001")))
+
+
+RowCondition = Callable[[sa.FromClause], sa.ColumnElement[bool]]
+
+
+def distinct_values(table: sa.Table, column: str, rows: RowCondition, name: str) -> sa.CTE:
+    """The values, each once, of a text column that begins an index over just these rows. `value` is null in the last one."""
+    first, following = table.alias("first"), table.alias("following")
+    begin = sa.select(sa.func.min(first.c[column]).label("value")).where(rows(first))
+    found = begin.cte(name, recursive=True)
+    after = sa.select(sa.func.min(following.c[column])).where(rows(following), following.c[column] > found.c.value)
+    return found.union_all(sa.select(after.correlate(found).scalar_subquery()).where(found.c.value.is_not(None)))
+
+
+ColumnKind: TypeAlias = type[sa.types.TypeEngine[str]] | type[sa.types.TypeEngine[int]]
+
+
+def column_kinds(table: sa.Table, names: Iterable[str]) -> dict[str, ColumnKind]:
+    """The types of the columns `names`, by name, for `json_rows`."""
+    return {name: type(table.c[name].type) for name in names}
+
+
+def pack_rows(rows: Sequence[Sequence[Value]]) -> str:
+    """The rows as a value to bind."""
+    return orjson.dumps(rows).decode()
+
+
+def json_rows(dialect: Dialect, bind: str, name: str, **columns: ColumnKind) -> sa.Subquery:
+    """The rows bound as `bind`, as a table with these columns."""
+    given = sa.bindparam(bind, type_=sa.Text)
+    if dialect.name == "sqlite":
+        rows = sa.func.json_each(given).table_valued("value", name="rows")
+        cells = [sa.func.json_extract(rows.c.value, sa.literal_column(f"'$[{place}]'")) for place in range(len(columns))]
+    else:
+        rows = sa.func.json_array_elements(sa.cast(given, sa.JSON)).table_valued("value", name="rows")
+        cells = [rows.c.value.op("->>")(sa.literal_column(str(place))) for place in range(len(columns))]
+    typed = [sa.cast(cell, kind).label(column) for cell, (column, kind) in zip(cells, columns.items(), strict=True)]
+    return sa.select(*typed).select_from(rows).subquery(name)
+
+
+def bound_list(dialect: Dialect, bind: str, kind: ColumnKind = sa.Text) -> sa.Select[str]:
+    """The values that are bound as `bind`, packed as rows of one, to look for a column in."""
+    return cast("sa.Select[str]", sa.select(json_rows(dialect, bind, "given", value=kind).c.value))
+
+
+def in_id_range(dialect: Dialect, column: sa.ColumnElement[str]) -> list[sa.ColumnElement[bool]]:
+    """That an id of a list is between the ends of it (`ends`), which tells PostgreSQL the partitions. SQLite would take another index."""
+    return (
+        []
+        if dialect.name == "sqlite"
+        else [column >= sa.bindparam("lowest", type_=sa.Text), column <= sa.bindparam("highest", type_=sa.Text)]
+    )
+
+
+def id_range(ids: Sequence[str]) -> dict[str, str]:
+    """The first and the last of some ids."""
+    return {"lowest": min(ids), "highest": max(ids)}
+
 
 P = ParamSpec("P")
 
@@ -126,27 +389,31 @@ class DeclaredStatement(Statement):
 
     While it is built, each argument is the value to bind, and that of a parameter which is a named tuple is a named tuple of such values;
     of those, only the fields that the statement uses are bound.
-    `Annotated[float, int]`: the value is bound as `int` makes it.
+    `Annotated[float, int]`: the value is bound as `int` makes it. `Annotated[float, "now_ms"]`: seconds, which are bound as `now_ms` in
+    milliseconds, too.
     """
 
-    __slots__ = ("_declare", "_row", "conversions", "rows")
+    __slots__ = ("_declare", "_row", "conversions", "in_milliseconds", "rows")
 
     def __init__(self, declare: Callable[..., StatementBuild], row: type[object] | None) -> None:
         super().__init__(self._declared)
         self._declare, self._row = declare, row
         self.conversions: Sequence[tuple[str, Callable[[object], object]]] = ()
-        self.rows: Sequence[str] = ()
+        self.in_milliseconds: Sequence[tuple[str, str]] = ()
+        self.rows: Sequence[tuple[str, Sequence[str]]] = ()
 
     def _render(self, dialect: Dialect) -> StatementText:
         sql, literals, required = super()._render(dialect)
         parameters = signature(self._declare).parameters.values()
         rows = [each for each in parameters if hasattr(each.annotation, "_fields")]
-        names = [each.name for each in parameters if each not in rows]
+        marks = [(each.name, each.annotation.__metadata__[0]) for each in parameters if get_origin(each.annotation) is Annotated]
+        self.in_milliseconds = [(name, mark) for name, mark in marks if isinstance(mark, str)]
+        names = [*(each.name for each in parameters if each not in rows), *(mark for _, mark in self.in_milliseconds)]
         given = [*names, *(field for row in rows for field in row.annotation._fields)]
         if len(set(given)) < len(given) or not set(names) <= required <= set(given):
             raise TypeError(f"{self._declare.__name__} is given {given}, and its statement needs {sorted(required)}")
-        self.rows = [row.name for row in rows]
-        self.conversions = [(each.name, each.annotation.__metadata__[0]) for each in parameters if get_origin(each.annotation) is Annotated]
+        self.rows = [(row.name, [field for field in row.annotation._fields if field in required]) for row in rows]
+        self.conversions = [(name, mark) for name, mark in marks if not isinstance(mark, str)]
         defaults: dict[str, object] = {each.name: each.default for each in parameters if each.default is not Parameter.empty}
         return StatementText(sql, {**literals, **self.bound(defaults)}, required)
 
@@ -155,9 +422,13 @@ class DeclaredStatement(Statement):
         for name, convert in self.conversions:
             if name in given:
                 given[name] = convert(given[name])
-        for name in self.rows:
+        for name, also in self.in_milliseconds:
             if name in given:
-                given.update(cast("NamedTuple", given.pop(name))._asdict())
+                given[also] = to_milliseconds(cast("float", given[name]))
+        for name, fields in self.rows:
+            if name in given:
+                row = given.pop(name)
+                given.update((field, getattr(row, field)) for field in fields)
         return cast("dict[str, Value]", given)
 
     def _declared(self, dialect: Dialect) -> sa.Executable:
@@ -178,7 +449,7 @@ def statement_function(
     def run(connection: Connection, *args: P.args, **kwargs: P.kwargs) -> T:
         sql, literals, _ = statement.text(connection.dialect)
         values: dict[str, object] = kwargs
-        if statement.conversions or statement.rows:
+        if statement.conversions or statement.in_milliseconds or statement.rows:
             statement.bound(values)
         return read(connection.driver.execute(sql, {**literals, **values} if literals else values))
 
@@ -221,6 +492,18 @@ def value_or(default: R) -> Callable[[Callable[P, StatementBuild]], StorageFunct
         return default if found is None or found[0] is None else cast("R", found[0])
 
     return lambda declare: statement_function(declare, type(default), read)
+
+
+def one_row(row: type[R]) -> Callable[[Callable[P, StatementBuild]], StorageFunction[P, R]]:
+    """A function that returns the one row, a named tuple or the value of the one column, of a statement that always gives one."""
+    make = row_maker(row)
+
+    def read(cursor: DriverCursor) -> R:
+        found = fetch_first(cursor)
+        assert found is not None, "the statement gave no row"
+        return make(found)
+
+    return lambda declare: statement_function(declare, row, read)
 
 
 def row_exists(declare: Callable[P, StatementBuild]) -> StorageFunction[P, bool]:

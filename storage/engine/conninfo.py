@@ -1,15 +1,16 @@
-"""How the service connects to PostgreSQL: what is added to its address, and what a database must be like."""
+"""How the service connects to PostgreSQL: its library, what is added to the address, and what a database must be like."""
 
 import os
 import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
-import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from storage.engine.postgres_errors import UTF8, NotUtf8, unreachable
 
-from storage.engine.postgres_errors import UTF8, NotUtf8
+if TYPE_CHECKING:
+    import psycopg
 
 APPLICATION_NAME = "reseller"
 CONNECT_SECONDS = 2
@@ -30,17 +31,22 @@ START_SECONDS = 10.0
 """For all that is asked then: a server that stands still keeps nobody waiting."""
 
 
+def load_psycopg():  # noqa: ANN201  # the type checker infers the module
+    """The library, imported with the first address of PostgreSQL: it is slow to import, and SQLite does without."""
+    import psycopg
+    import psycopg.conninfo
+
+    return psycopg
+
+
 def conninfo(url: str, **given: str | int) -> str:
-    """The connection string of an address. What the address itself says wins; `given` wins over the service's defaults."""
-    return make_conninfo(url, **{**CONNECTION_DEFAULTS, **given, **address_options(url), "client_encoding": UTF8})
+    """The connection string of the address `url`. What the address itself says wins; `given` wins over the service's defaults."""
+    library = load_psycopg().conninfo
+    own = {name: value for name, value in library.conninfo_to_dict(url).items() if name in CONNECTION_DEFAULTS and value is not None}
+    return library.make_conninfo(url, **{**CONNECTION_DEFAULTS, **given, **own, "client_encoding": UTF8})
 
 
-def address_options(url: str) -> dict[str, str | int]:
-    """Which of the defaults the address sets itself."""
-    return {name: value for name, value in conninfo_to_dict(url).items() if name in CONNECTION_DEFAULTS and value is not None}
-
-
-def require_utf8(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+def require_utf8(connection: "psycopg.Connection[tuple[object, ...]]") -> None:
     """Close a connection to a database of another encoding, and raise NotUtf8; the server has told it while connecting."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding is not None and encoding != UTF8:
@@ -48,22 +54,35 @@ def require_utf8(connection: psycopg.Connection[tuple[object, ...]]) -> None:
         raise NotUtf8(encoding)
 
 
+def connect_at_start(url: str) -> "psycopg.Connection[tuple[object, ...]]":
+    """A connection to the address `url`, as START_OPTIONS say. Raises StoreUnavailable; waits for the network."""
+    psycopg = load_psycopg()
+    try:
+        connection = psycopg.connect(conninfo(url, **START_OPTIONS))
+    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
+        raise unreachable(error) from error
+    require_utf8(connection)
+    return connection
+
+
 @contextmanager
-def brief_connection(url: str) -> Generator[psycopg.Connection[tuple[object, ...]]]:
-    """A connection for a few questions at a start, which breaks when they are not answered in 10 s."""
-    with psycopg.connect(conninfo(url, **START_OPTIONS)) as connection:
-        require_utf8(connection)
+def brief_connection(url: str) -> Generator["psycopg.Connection[tuple[object, ...]]"]:
+    """A connection for a few questions at a start, which breaks when they are not answered in 10 s. Raises StoreUnavailable."""
+    psycopg = load_psycopg()
+    with connect_at_start(url) as connection:
         wire = socket.socket(fileno=os.dup(connection.fileno()))
         timer = threading.Timer(START_SECONDS, cut_socket, [wire])
         timer.start()
         try:
             yield connection
+        except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
+            raise unreachable(error) from error
         finally:
             timer.cancel()
             wire.close()
 
 
 def cut_socket(wire: socket.socket) -> None:
-    """Break a connection from outside; whoever waits for an answer on it hears of it."""
+    """Break the connection that has the socket `wire`, from another thread: what waits for an answer on it raises."""
     with suppress(OSError):  # it is closed, or has broken by itself
         wire.shutdown(socket.SHUT_RDWR)

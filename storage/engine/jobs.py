@@ -6,30 +6,23 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_one, value_or
-from storage.engine.statement import Command
-from storage.engine.table import TableDescription, table_of
+from storage.engine.connection import Command, Connection, changes_one, insert_once, value_or
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
 class JobTable(TableDescription, table=True):
     """Work that one replica at a time does: when it is due next, and who does it now. `due_ms` ends a lease, too."""
 
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    due_ms: int = Field(sa_type=sa.BigInteger)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
+    name: str = Field(primary_key=True)
+    due_ms: BigInt
+    lease: str | None
 
 
 JOB = table_of(JobTable)
 
 BOUND_JOB_NAME = sa.bindparam("name", type_=sa.Text)
 
-ENSURE_JOB = Command(
-    lambda dialect: (
-        dialect.insert(JOB)
-        .values(name=BOUND_JOB_NAME, due_ms=sa.bindparam("first_ms"), lease=None)
-        .on_conflict_do_nothing(index_elements=["name"])
-    )
-)
+ENSURE_JOB = Command(insert_once(JOB, ("name", "due_ms"), key=["name"], lease=None))
 
 # PostgreSQL skips the row while another replica holds it; on SQLite the clause renders nothing, and the write lock excludes.
 JOB_IS_DUE = (JOB.c.due_ms <= sa.bindparam("now_ms")) | (JOB.c.due_ms > sa.bindparam("latest_ms"))
@@ -52,7 +45,7 @@ def claim_job(connection: Connection, *, name: str, token: str, now_ms: int, lea
 
     One that is due after `latest_ms` was put off by a clock that was ahead, and is due now.
     """
-    connection.run(ENSURE_JOB, name=name, first_ms=now_ms)
+    connection.run(ENSURE_JOB, name=name, due_ms=now_ms)
     return connection.run(CLAIM_JOB, name=name, token=token, now_ms=now_ms, latest_ms=latest_ms, lease_end=now_ms + lease_ms) == 1
 
 

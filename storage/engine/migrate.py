@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 from storage.engine.database_url import is_sqlite_url, sqlite_path
+from storage.engine.postgres_errors import TablesInUse
 from storage.engine.revision import HEAD, REVISIONS, SUPPORTED_REVISIONS, Schema, postgres_schema, sqlite_schema
 
 MIGRATION_TRIES = 15
@@ -67,8 +68,6 @@ def refuse_unknown(schema: Schema) -> None:
 
 def migrate_to(url: str, target: str) -> bool:
     """Move to a revision; tried again for a minute while somebody uses the tables, and lets go of them in between for all who wait."""
-    from storage.engine.migration_lock import TablesInUse  # SQLAlchemy engines, only when something changes
-
     for _ in range(MIGRATION_TRIES - 1):
         try:
             return migrate_once(url, target)
@@ -79,7 +78,7 @@ def migrate_to(url: str, target: str) -> bool:
 
 def migrate_once(url: str, target: str) -> bool:
     """Move to a revision in one locked transaction."""
-    from storage.engine.migration_lock import migration_lock
+    from storage.engine.migration_lock import migration_lock  # SQLAlchemy engines, only when something changes
 
     with migration_lock(url) as database:
         schema = database.schema()

@@ -4,20 +4,17 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.pool import NullPool
 
 from registry.errors import StoreUnavailable
+from storage.engine.conninfo import connect_at_start
 from storage.engine.database_url import is_sqlite_url, sqlite_path
-from storage.engine.postgres_errors import unreachable
+from storage.engine.postgres_errors import TablesInUse
 from storage.engine.revision import HEAD, NO_SCHEMA, Schema, schema_in
 from storage.engine.sqlite_file import copy_database, enable_wal, open_sqlite_file, transaction_refusal
-
-if TYPE_CHECKING:
-    import psycopg
 
 ADVISORY_LOCK = 0x5253_4C52  # "RSLR", among the other users of a shared server
 APPLICATION_ID = 0x5253_4C52  # in the header of our SQLite files
@@ -25,10 +22,6 @@ MIGRATION_LOCK_MS = 60_000  # another starter may be migrating
 LOCK_NOT_AVAILABLE = "55P03"
 TABLE_LOCK = "2s"
 """How long a migration waits for a table that is in use: whoever comes after it waits as long."""
-
-
-class TablesInUse(StoreUnavailable):
-    """A transaction of somebody else keeps a table that the migration changes; it was undone."""
 
 
 class LockedSqlite:
@@ -96,7 +89,7 @@ def migration_lock(url: str) -> Generator[LockedSqlite | LockedPostgres]:
         with lock_sqlite(sqlite_path(url)) as database:
             yield database
         return
-    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: migration_connection(url), poolclass=NullPool)
+    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: connect_at_start(url), poolclass=NullPool)
     try:
         with engine.begin() as connection:
             yield LockedPostgres(connection)
@@ -104,20 +97,6 @@ def migration_lock(url: str) -> Generator[LockedSqlite | LockedPostgres]:
         if getattr(error.orig, "sqlstate", None) == LOCK_NOT_AVAILABLE:
             raise TablesInUse("a long transaction uses the tables that the migration changes: end it, or run it again later") from error
         raise StoreUnavailable("the database cannot be reached or refused the migration") from error
-
-
-def migration_connection(url: str) -> "psycopg.Connection":
-    """A connection, or why there is none."""
-    import psycopg  # only where PostgreSQL is used
-
-    from storage.engine.conninfo import START_OPTIONS, conninfo, require_utf8  # brings psycopg
-
-    try:
-        connection = psycopg.connect(conninfo(url, **START_OPTIONS))
-        require_utf8(connection)
-        return connection
-    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
-        raise unreachable(error) from error
 
 
 @contextmanager

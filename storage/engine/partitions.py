@@ -17,8 +17,7 @@ import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
 from registry.ids import first_id, id_created_at
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query
 
 PartitionBound: TypeAlias = str | int | float
 
@@ -288,7 +287,7 @@ def drop_old_partitions(connection: Connection, *, history: History, before: flo
         return False
     limit = history.first(before)
     old = [each for each in partitions_of(connection, history=history) if not is_lower_bound(limit, each.upper)]
-    if not old or (len(old) == 1 and is_table_empty(connection, old[0].name)):
+    if not old or (len(old) == 1 and not any_row(connection, f"select 1 from {old[0].name}")):
         return False
     upper = bound_literal(old[-1].upper)
     if unless and any_row(connection, unless.format(upper=upper)):
@@ -301,11 +300,6 @@ def drop_old_partitions(connection: Connection, *, history: History, before: flo
     run_sql(connection, f"create table {first_partition_name(history)} partition of {history.name} for values from (minvalue) to ({upper})")
     add_rules(connection, history, first_partition_name(history))
     return True
-
-
-def is_table_empty(connection: Connection, name: str) -> bool:
-    """Whether a table has no row."""
-    return not any_row(connection, f"select 1 from {name}")
 
 
 def any_row(connection: Connection, text: str) -> bool:

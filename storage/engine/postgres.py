@@ -8,7 +8,7 @@ under way are cut off, and new ones are refused at once, until it answers again.
 import asyncio
 import threading
 from asyncio import AbstractEventLoop, Future
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent import futures
 from contextlib import suppress
 from functools import partial
@@ -17,12 +17,11 @@ from typing import Concatenate, Generic, cast
 import psycopg
 
 from registry.errors import CommitUnknown, StoreUnavailable
-from storage.engine.connection import Connection, P, T, is_run_in_thread
+from storage.engine.connection import Connection, P, T, is_run_in_thread, postgresql_dialect
 from storage.engine.conninfo import conninfo
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from storage.engine.postgres_errors import has_no_connection_left
 from storage.engine.session import COLLISION_ERRORS, END_BACKEND, NO_ANSWER, UNIQUE_VIOLATION, Backend, Session, SessionPool
-from storage.engine.statement import postgresql_dialect
 
 
 class PostgresCall(Generic[T]):
@@ -347,11 +346,10 @@ class PostgresStore:
             return
         self._away, self._away_since = True, loop.time()
         self._report("the database does not answer; calls are refused until it does")
-        calls = list(self._calls)
-        for call in calls:
+        for call in list(self._calls):
             self._cut(call)
+            loop.call_later(GRACE_SECONDS, call.tell_unavailable)
         self._sessions.close_idle()
-        loop.call_later(GRACE_SECONDS, tell_unavailable_to_all, calls)
         self._keep_recovering(loop)
 
     def _keep_recovering(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -378,12 +376,6 @@ class PostgresStore:
         except (TimeoutError, OSError):
             return False
         return True
-
-
-def tell_unavailable_to_all(calls: Sequence[PostgresCall[object]]) -> None:
-    """Tell the callers of calls that were cut and whose threads have not come back."""
-    for call in calls:
-        call.tell_unavailable()
 
 
 async def end_backend(connection: psycopg.AsyncConnection[tuple[object, ...]], backend: Backend) -> None:

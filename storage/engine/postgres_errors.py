@@ -61,6 +61,10 @@ class NotUtf8(StoreUnavailable):
         super().__init__(f"{self.state}: {self.fix}")
 
 
+class TablesInUse(StoreUnavailable):
+    """Another transaction uses a table that a migration changes; the migration was undone."""
+
+
 def has_no_connection_left(text: str) -> bool:
     """Whether the text of a failed connection says so."""
     return any(words in text.lower() for words in FULL_SERVER_WORDS)

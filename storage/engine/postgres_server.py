@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
+from storage.engine.conninfo import START_OPTIONS, brief_connection, conninfo, load_psycopg
 from storage.engine.database_url import is_sqlite_url
-from storage.engine.postgres_errors import SERVER_STARTING, UNKNOWN_CAUSE, failure_cause, unreachable
+from storage.engine.postgres_errors import SERVER_STARTING, UNKNOWN_CAUSE, failure_cause
 
 START_WAIT_SECONDS = 60.0
 START_PAUSE_SECONDS = 0.5
@@ -31,10 +32,7 @@ async def wait_for_start(url: str, report: Callable[[str], None]) -> None:
 
 def start_refusal(url: str) -> str | None:
     """Why the server takes no connection, as a class; None when it does. An address that cannot be read is judged by whoever connects."""
-    import psycopg  # only where PostgreSQL is used
-
-    from storage.engine.conninfo import START_OPTIONS, conninfo
-
+    psycopg = load_psycopg()
     try:
         psycopg.connect(conninfo(url, **START_OPTIONS)).close()
     except psycopg.ProgrammingError:
@@ -48,11 +46,8 @@ def start_refusal(url: str) -> str | None:
 
 def is_server_starting(url: str) -> bool:
     """Whether the server says that it takes no connections yet, whatever its language."""
-    from psycopg.pq import PGconn, Ping
-
-    from storage.engine.conninfo import conninfo
-
-    return PGconn.ping(conninfo(url).encode()) == Ping.REJECT
+    pq = load_psycopg().pq
+    return pq.PGconn.ping(conninfo(url).encode()) == pq.Ping.REJECT
 
 
 CAPACITY_QUERY = """
@@ -93,16 +88,9 @@ class ServerCapacity(NamedTuple):
 
 
 def server_capacity(url: str) -> ServerCapacity:
-    """Ask the server. Raises StoreUnavailable."""
-    import psycopg  # only where PostgreSQL is used
-
-    from storage.engine.conninfo import brief_connection
-
-    try:
-        with brief_connection(url) as connection:
-            row = connection.execute(CAPACITY_QUERY).fetchone()
-    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
-        raise unreachable(error) from error
+    """Ask the server at `url`. Raises StoreUnavailable; waits for the network."""
+    with brief_connection(url) as connection:
+        row = connection.execute(CAPACITY_QUERY).fetchone()
     assert row is not None  # we are a user of a database
     found = ConnectionLimits(*cast("tuple[int, int, int, int, int, bool, int]", row))
     limits = [] if found.is_superuser else [limit for limit in (found.of_role, found.of_database) if limit >= 0]

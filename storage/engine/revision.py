@@ -4,34 +4,12 @@ import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
-from storage.engine.postgres_errors import unreachable
+from storage.engine.conninfo import brief_connection
 from storage.engine.sqlite_file import outage_of
 
-REVISIONS = (
-    "0001",
-    "0002",
-    "0003",
-    "0004",
-    "0005",
-    "0006",
-    "0007",
-    "0008",
-    "0009",
-    "0010",
-    "0011",
-    "0012",
-    "0013",
-    "0014",
-    "0015",
-    "0016",
-    "0017",
-    "0018",
-    "0019",
-    "0020",
-    "0021",
-    "0022",
-    "0023",
-)  # oldest first; a test compares them with the files in migrations/versions
+REVISIONS = tuple(f"{number:04}" for number in range(1, 24))
+"""Oldest first; a test compares them with the files in migrations/versions."""
+
 HEAD = REVISIONS[-1]
 SUPPORTED_REVISIONS = frozenset(REVISIONS[-2:])
 """The versions that this program works on: HEAD, and the one before, until `reseller db upgrade` has run beside it."""
@@ -94,21 +72,11 @@ def revision_in(raw: sqlite3.Connection) -> str | None:
 
 def postgres_schema(url: str) -> Schema:
     """The schema of a PostgreSQL database; of one without a version table, no version."""
-    import psycopg  # only where PostgreSQL is used
-
-    from storage.engine.conninfo import brief_connection  # brings psycopg
-
-    try:
-        with brief_connection(url) as connection:
-            tables = connection.execute("select to_regclass('alembic_version')::text, to_regclass('schema_step')::text").fetchone()
-            row = connection.execute("select version_num from alembic_version").fetchone() if tables and tables[0] else None
-            if row is None:
-                return NO_SCHEMA
-            step = (
-                connection.execute("select works_from from schema_step where revision = %s", row).fetchone()
-                if tables and tables[1]
-                else None
-            )
-    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
-        raise unreachable(error) from error
+    with brief_connection(url) as connection:
+        tables = connection.execute("select to_regclass('alembic_version')::text, to_regclass('schema_step')::text").fetchone()
+        row = connection.execute("select version_num from alembic_version").fetchone() if tables and tables[0] else None
+        if row is None:
+            return NO_SCHEMA
+        steps = "select works_from from schema_step where revision = %s"
+        step = connection.execute(steps, row).fetchone() if tables and tables[1] else None
     return Schema(str(row[0]), None if step is None else str(step[0]))

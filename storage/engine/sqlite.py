@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Concatenate
 
 from storage.engine.checkpointer import Checkpointer
-from storage.engine.connection import Connection, P, T, is_run_in_thread
+from storage.engine.connection import Connection, P, T, is_run_in_thread, sqlite_dialect
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from storage.engine.group_commit import GroupWriter, WriteConnection, WriteJob
 from storage.engine.sqlite_file import enable_wal, open_sqlite_file, outage_of, sqlite_code, tune_sqlite
-from storage.engine.statement import sqlite_dialect
 
 BUSY_WAIT_SECONDS = 5.0
 READ_BUSY_MS = 250  # readers wait only while another process recovers the log after a crash

@@ -40,15 +40,10 @@ class Store(Protocol):
         ...
 
 
-def unreported(text: str) -> None:
-    """For those who have nobody to tell that the database is away: its callers are told anyway."""
-    del text
-
-
-def open_store(url: str, *, pool: int = 16, report: Callable[[str], None] = unreported) -> Store:
+def open_store(url: str, *, pool: int = 16, report: Callable[[str], None] = lambda text: None) -> Store:
     """The store at an address. `pool` is the number of PostgreSQL connections (and threads); SQLite needs none.
 
-    `report` is told when a PostgreSQL server is away, and when it is back.
+    `report` is told when a PostgreSQL server is away, and when it is back. Without one the callers of the store are told alone.
     """
     if is_sqlite_url(url):
         return SqliteStore(sqlite_path(url))

@@ -19,8 +19,7 @@ from registry.catalogue import AnyOperation
 from registry.limits import Limits, Tier
 from registry.operation import Auth
 from registry.ports import SharedSecrets
-from storage.engine.connection import Connection
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query
 from storage.metadata import SQLModel
 from tests.abuse.nasty import instead
 from tests.world import World, open_world

@@ -16,7 +16,7 @@ from clients.webhooks.addresses import parse_networks
 from clients.webhooks.sender import WebhookSender
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
-from storage.engine.statement import Query
+from storage.engine.connection import Query
 from storage.engine.table import table_of
 from storage.sightings import EarlySightingTable
 from tests.bridge.operator import GIB, WEBHOOK, Operator, open_bridge_operator, used_of

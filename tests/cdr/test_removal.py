@@ -32,9 +32,8 @@ from storage.cdr_events import (
     remove_cdrs,
     sweep_call_records,
 )
-from storage.engine.connection import Connection
+from storage.engine.connection import Command, Connection, Query, postgresql_dialect
 from storage.engine.migrate import current_schema
-from storage.engine.statement import Command, Query, postgresql_dialect
 from storage.engine.store import Store, open_store
 from storage.engine.table import table_of
 from storage.replicas import ReplicaTable, end_replica

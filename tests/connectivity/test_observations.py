@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from storage.engine.statement import Query
+from storage.engine.connection import Query
 from storage.engine.table import table_of
 from storage.sightings import NetworkEventTable
 from tests.connectivity.requests import events, issued

@@ -12,8 +12,7 @@ import sqlalchemy as sa
 from registry.caller import Restrictions
 from registry.catalogue import AnyOperation
 from registry.limits import Role
-from storage.engine.connection import Connection
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query
 from tests.contract.cast import IDENTITIES, Company, Identity, Place, company
 from tests.contract.committed import hold
 from tests.contract.fleet import writes

@@ -11,8 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from clients.outside_system import OutsideSystem
 from operations.deps import Build
 from registry.clock import ActiveRequest
-from storage.engine.connection import Connection
-from storage.engine.statement import Command
+from storage.engine.connection import Command, Connection
 from storage.engine.store import open_store
 from storage.engine.table import table_of
 from storage.issuance import IssuanceTable

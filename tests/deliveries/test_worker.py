@@ -18,8 +18,7 @@ from clients.webhooks.sender import RETRY_DELAYS
 from storage.audit import AuditTable
 from storage.claims import ClaimTable
 from storage.deliveries import open_listener
-from storage.engine.connection import Connection
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query
 from storage.engine.store import Store, open_store
 from storage.engine.table import table_of
 from storage.outbox import claim_deliveries, next_delivery_due

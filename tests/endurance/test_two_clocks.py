@@ -16,8 +16,7 @@ from operations.ledger.reconciliation import Reconciliation
 from registry.limits import TIERS, Limits, Tier, TierLimits
 from registry.policy import quota_period
 from storage.deliveries import DeliveryTable
-from storage.engine.connection import Connection
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query
 from storage.engine.table import table_of
 from storage.events import NewEvent, emit_event
 from storage.quota import read_quota_used

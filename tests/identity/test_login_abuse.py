@@ -19,8 +19,7 @@ from operations.people.signing_keys import sign_token, signing_keys_at, signing_
 from operations.secret_tokens import SERVICE_OWNER, secret_digest
 from registry.errors import BadRequest, NotFound
 from registry.limits import Tier
-from storage.engine.connection import Connection
-from storage.engine.statement import Command
+from storage.engine.connection import Command, Connection
 from storage.engine.table import table_of
 from storage.oauth_clients import OauthClientTable
 from storage.sealing import signing_key_field

@@ -11,9 +11,8 @@ import sqlalchemy as sa
 
 from simulators.network.faults import NetworkFault
 from storage.cdr_events import CDR_DIGESTS_REVISION as RECORDS_REVISION
-from storage.engine.connection import Connection
+from storage.engine.connection import Command, Connection, Query
 from storage.engine.migrate import current_schema
-from storage.engine.statement import Command, Query
 from storage.engine.table import table_of
 from storage.expired_keys import EXPIRED_KEY
 from storage.intents import IntentTable, UsageRecordTable

@@ -12,8 +12,7 @@ from storage.allowances import AllowanceTable
 from storage.audit import AuditTable
 from storage.browser_sessions import BrowserSessionTable
 from storage.claims import ClaimTable
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query, Value
+from storage.engine.connection import Command, Connection, Query, Value
 from storage.engine.store import Store, open_store
 from storage.engine.sweep import SWEPT_AT_ONCE
 from storage.engine.table import TableDescription, table_of

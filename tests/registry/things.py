@@ -14,8 +14,7 @@ from registry.model import Input, Nothing
 from registry.operation import Auth, Once, operation
 from registry.ports import Conclusion
 from storage.change_counters import ChangeTable
-from storage.engine.connection import Connection
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query
 from storage.engine.table import table_of
 
 CHANGE = table_of(ChangeTable)

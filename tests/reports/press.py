@@ -16,8 +16,7 @@ from operations.secret_tokens import new_secret_token, secret_digest
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Tier
 from simulators.network.simulated_network import SimulatedNetwork
-from storage.engine.connection import Connection
-from storage.engine.statement import Command
+from storage.engine.connection import Command, Connection
 from storage.engine.table import table_of
 from storage.schedules import IntelligenceReportTable, NewSchedule, insert_schedule
 from tests.world import Credentials, World, open_world

@@ -13,8 +13,7 @@ from clients.webhooks.sender import WebhookSender
 from operations.intelligence.schedule_reports import ScheduleRuns
 from registry.limits import Limits, Tier
 from storage.deliveries import DeliveryTable
-from storage.engine.connection import Connection
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query
 from storage.engine.store import open_store
 from storage.engine.table import table_of
 from storage.events import EventTable

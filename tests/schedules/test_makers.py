@@ -11,8 +11,7 @@ from registry.caller import Restrictions
 from registry.limits import Role
 from storage.access_grants import AccessGrant, insert_grant, revoke_grant
 from storage.api_keys import end_key
-from storage.engine.connection import Connection
-from storage.engine.statement import Command
+from storage.engine.connection import Command, Connection
 from storage.engine.table import table_of
 from storage.members import end_membership
 from storage.schedules import IntelligenceScheduleTable

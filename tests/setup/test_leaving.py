@@ -17,8 +17,7 @@ from registry.caller import Caller
 from registry.errors import Refusal
 from registry.limits import Role, Tier
 from storage.directory import StoreDirectory
-from storage.engine.connection import Connection
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query
 from tests.setup.signing_up import BOTH, address_of
 from tests.world import Credentials, World, open_world
 

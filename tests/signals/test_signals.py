@@ -16,9 +16,8 @@ from operations.catalogue import CATALOGUE
 from registry.signals import Counts, Histograms
 from storage.backlog import COUNT_DELIVERIES, MOST_COUNTED, Backlog, measure_backlog
 from storage.deliveries import DeliveryTable
-from storage.engine.connection import Connection
+from storage.engine.connection import Command, Connection, Query, postgresql_dialect
 from storage.engine.database_signals import PoolLoad
-from storage.engine.statement import Command, Query, postgresql_dialect
 from storage.engine.store import Store, open_store
 from storage.engine.table import table_of
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite

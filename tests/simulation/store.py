@@ -9,11 +9,10 @@ from typing import Concatenate, Literal, ParamSpec, TypeVar
 
 from operations.ledger.issuance import EsimDraw
 from registry.errors import StoreUnavailable
-from storage.calls import close_call, conclude_call, open_call, settle_call, settle_call_result
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, sqlite_dialect
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from storage.engine.sqlite_file import outage_of
-from storage.engine.statement import sqlite_dialect
+from storage.journal import close_call, conclude_call, open_call, settle_call, settle_call_result
 from tests.databases import migrated_file
 from tests.simulation.crash_points import CrashPoint, CrashPoints
 from tests.simulation.process import Process

@@ -11,8 +11,7 @@ import psycopg
 import pytest
 
 import storage
-from storage.engine.connection import runs_in_thread
-from storage.engine.statement import Statement, postgresql_dialect, sqlite_dialect
+from storage.engine.connection import Statement, postgresql_dialect, runs_in_thread, sqlite_dialect
 from tests.databases import NO_POSTGRES, migrated_postgres
 
 DIALECTS = [sqlite_dialect(), postgresql_dialect()]

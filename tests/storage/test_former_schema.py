@@ -26,7 +26,7 @@ from transports.readiness import Readiness
 FORMER = REVISIONS[-2]
 ASKED_FOR = frozenset(
     {
-        *("schema_step", "account_listing", "account_part", "limit_process", "limit_bucket", "limit_place"),
+        *("schema_step", "limit_process", "limit_bucket", "limit_place"),
         *("call_record_digest", "call_record_pass", "copied_rows"),
     }
 )

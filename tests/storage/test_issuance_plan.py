@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from storage.engine.statement import sqlite_dialect
+from storage.engine.connection import sqlite_dialect
 from storage.issuance import FIND_UNRESOLVED_LIKE
 from tests.databases import migrated_sqlite
 

@@ -9,10 +9,9 @@ import anyio.lowlevel
 import pytest
 
 from registry.ports import QuotaPeriod
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, sqlite_dialect
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from storage.engine.sqlite_file import open_sqlite_file
-from storage.engine.statement import sqlite_dialect
 from storage.quota import QuotaBlocks
 from tests.databases import migrated_sqlite
 from tests.world import NOON

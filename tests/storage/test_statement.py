@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from storage.engine.statement import Command, Query, postgresql_dialect, sqlite_dialect
+from storage.engine.connection import Command, Query, postgresql_dialect, sqlite_dialect
 from tests.storage.counters import CHANGE_TABLE, ChangeCount
 
 DIALECTS = [sqlite_dialect(), postgresql_dialect()]

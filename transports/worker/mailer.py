@@ -18,7 +18,7 @@ from registry.errors import KeyUnknown, StoreUnavailable
 from registry.ids import Ids
 from storage.engine.store import Store
 from storage.mail import WaitingMail, defer_mail, drop_mail, take_mails
-from storage.sealing import Keyring
+from storage.sealing import Keyring, WrongSeal
 
 MAIL_ROUND_SECONDS = 20.0
 # A batch is sent at once, so that it is over long before its lease is, however slow the server.
@@ -106,13 +106,11 @@ class Mailer:
 
     def _opened(self, mail: WaitingMail) -> Letter:
         """The mail in clear. One that was changed never opens; one whose key is missing here may be opened by another process, or later."""
-        from cryptography.exceptions import InvalidTag  # slow to import
-
         try:
             return with_picture(open_letter(mail.id, mail.sealed, self._keyring))
         except KeyUnknown:
             raise MailFailed(MAIL_KEY_MISSING) from None
-        except (ValueError, InvalidTag):
+        except (ValueError, WrongSeal):
             raise MailFailed(MAIL_CHANGED, final=True) from None
 
     async def _failed(self, mail: WaitingMail, token: str, failed: MailFailed, now: float) -> MailOutcome:

@@ -11,7 +11,7 @@ from operations.languages import texts_in
 from operations.setup.onboarding import OperatorType
 from operations.vocabulary import COUNTRY_CODES
 from registry.errors import BadRequest, KeyUnknown
-from storage.sealing import TYPED_TOKEN_FIELD
+from storage.sealing import TYPED_TOKEN_FIELD, WrongSeal
 from transports.web.countries import countries_by_name
 from transports.web.pages.calls import CallArguments, call_operation, confirmation_page, filled_fields, needs_confirmation
 from transports.web.pages.problems import PageProblem
@@ -141,9 +141,7 @@ def sealed_token_field(visit: PageRequest, arguments: CallArguments) -> Mapping[
 
 def unseal_token(visit: PageRequest) -> str:
     """The token that was typed before the question."""
-    from cryptography.exceptions import InvalidTag  # slow to import
-
     try:
         return visit.context.deps.keyring.open(visit.form["sealed_token"], org_id=visit.organisation, field=TYPED_TOKEN_FIELD)
-    except (KeyUnknown, ValueError, InvalidTag):
+    except (KeyUnknown, ValueError, WrongSeal):
         raise BadRequest("The form is not the one that this page gave you, or too old", hint="Enter the token again on the page") from None
