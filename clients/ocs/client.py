@@ -8,10 +8,13 @@ from clients.http import Outbound, OutboundLimits
 from clients.ocs.link import OcsLink
 from clients.ocs.packages import PackageCalls
 from clients.ocs.places import Places, TokenPlaces
-from clients.ocs.reseller import ResellerCalls, TariffCalls
+from clients.ocs.resellers import ResellerCalls
 from clients.ocs.settings import OcsSettings
-from clients.ocs.subscriber import MessageCalls, StatisticsCalls, SubscriberCalls
-from clients.ocs.templates import TemplateCalls, ZoneCalls
+from clients.ocs.statistics import StatisticsCalls
+from clients.ocs.subscribers import MessageCalls, SubscriberCalls
+from clients.ocs.tariffs import TariffCalls
+from clients.ocs.templates import TemplateCalls
+from clients.ocs.zones import ZoneCalls
 from clients.outside_system import BREAKER_LEAST_FAILURES, WAITING_LIMIT, OutsideSystem
 from registry.clock import Clock
 from registry.limit_lease import LimitLease

@@ -11,8 +11,7 @@ import orjson
 
 from clients.http import OutboundFailed
 from clients.ocs.outcome import answer_status, open_answer
-from clients.ocs.wire.values import Json, UnreadableAnswer, wire_integer
-from clients.ocs.wire_schema import wire_object
+from clients.ocs.wire_schema import Json, UnreadableAnswer, wire_integer, wire_object
 from registry.errors import OcsError
 
 ARRAY_DEPTH_LIMIT = 1000

@@ -17,8 +17,7 @@ from clients.ocs.json_array import ANSWER_BYTES_LIMIT, JsonArrayStream, begin_ar
 from clients.ocs.outcome import OcsAnswer, OcsCall, OcsFault, answer_status, open_answer
 from clients.ocs.places import Places, TokenPlaces, WaitTooLong
 from clients.ocs.settings import OcsSettings, WireVersion
-from clients.ocs.wire.values import UnreadableAnswer
-from clients.ocs.wire_schema import ParseAnswer
+from clients.ocs.wire_schema import ParseAnswer, UnreadableAnswer
 from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallOutcome, OutsideSystem
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
 from registry.errors import BadRequest, OcsError

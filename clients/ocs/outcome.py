@@ -13,8 +13,7 @@ import orjson
 
 from clients.http import NEVER_SENT, FailureKind
 from clients.ocs.settings import OcsSettings, WireVersion
-from clients.ocs.wire.values import Json, UnreadableAnswer, wire_integer
-from clients.ocs.wire_schema import wire_object
+from clients.ocs.wire_schema import Json, UnreadableAnswer, wire_integer, wire_object
 from clients.outside_system import NotSentReason
 from registry.errors import EndOfLife, OcsBadRequest, OcsConflict, OcsError, OcsUnavailable, Refusal
 

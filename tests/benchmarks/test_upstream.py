@@ -16,7 +16,7 @@ from clients.http import Outbound
 from clients.ocs.client import Ocs, OcsPool
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.settings import OcsSettings
-from clients.ocs.wire.subscriber import Subscriber
+from clients.ocs.subscribers import Subscriber
 from operations.upstream.lines import public_line_row, subscriber_number
 from tests.clients.clock import ManualClock
 
