@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
 
+import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulators.processor.accounts import account_json
@@ -28,6 +29,7 @@ from simulators.processor.onboarding import (
 )
 from simulators.processor.payouts import complete_payout, fail_payout, payout_json
 from simulators.processor.state import ProcessorState
+from simulators.server import WireAnswer, WireRequest
 
 ControlModelT = TypeVar("ControlModelT", bound=BaseModel)
 ProcessorControl: TypeAlias = Callable[[ProcessorState, str, object], object]
@@ -392,3 +394,15 @@ def control_faults(processor: ControlledProcessor, method: str, body: object) ->
         wanted = cast("list[object]", body) if isinstance(body, list) else [body]
         queue.extend(read_control_body(FaultOrder, {"faults": wanted}).faults)
     return {"faults": [fault.model_dump(exclude_defaults=True) for fault in queue]}
+
+
+async def control_answer(processor: ControlledProcessor, request: WireRequest) -> WireAnswer:
+    """The answer to `request`, which came over HTTP. A refusal is an answer that says what to do instead."""
+    try:
+        order: object = orjson.loads(request.body) if request.body else None
+        status, answer = 200, await control_processor(processor, request.method, request.path.removeprefix("/control"), order)
+    except orjson.JSONDecodeError:
+        status, answer = 400, {"error": {"message": "the body is not JSON"}}
+    except ProcessorRefusal as refusal:
+        status, answer = refusal.status, {"error": {"message": refusal.message}}
+    return WireAnswer(status, orjson.dumps(answer, option=orjson.OPT_INDENT_2))

@@ -16,7 +16,7 @@ import orjson
 from simulators.processor.faults import ProcessorCall, ProcessorFaults
 from simulators.processor.state_file import StateFile
 from simulators.processor.webhooks import sign_webhook
-from simulators.server import PostBody, WireAnswer
+from simulators.server import AsgiMessage, AsgiReceive, AsgiSend, PostBody, SimulatorApp, WireAnswer, WireRequest, asgi_handler
 
 if TYPE_CHECKING:  # start-up budget: what it is made of is imported when it is first asked
     from simulators.processor.pages import ProcessorPages
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # start-up budget: what it is made of is imported when it is 
     from simulators.processor.turns import ProcessorTurns
 
 PROCESSOR_CALL_LOG_SIZE = 1_000
+WEBHOOK_INTERVAL_SECONDS = 0.5
 
 
 class SimulatedProcessor:
@@ -120,6 +121,10 @@ class SimulatedProcessor:
         """What a test, or a person who tries things out, does beside the API: `path` is below /control. Raises ProcessorRefusal."""
         return await self._turns.control(method, path, body)
 
+    async def control_answer(self, request: WireRequest) -> WireAnswer:
+        """The answer to a request to the control API that came over HTTP."""
+        return await self._turns.control_answer(request)
+
     async def deliver(self, send: PostBody) -> list[int]:
         """Post what is due, once each; what is not taken is posted again later. Returns the status of each post, 0 without an answer."""
         if not self.webhook_url:
@@ -147,3 +152,25 @@ class SimulatedProcessor:
             state.pending.clear()
             due = state.hooks.due(state.at, self.seed)
             return [(event, orjson.dumps(state.events[event])) for event in due if event in state.events]
+
+
+def make_processor_app(sandbox: SimulatedProcessor) -> SimulatorApp:
+    """HTTP around a processor. Choice: its control API takes no key, for it listens where its user says: on this machine by default."""
+
+    async def handle(request: WireRequest) -> WireAnswer:
+        if request.path == "/control" or request.path.startswith("/control/"):
+            return await sandbox.control_answer(request)
+        return await sandbox.handle(*request[:5])
+
+    async def deliver(post: PostBody) -> None:
+        if sandbox.begun:
+            await sandbox.deliver(post)
+
+    api = asgi_handler(handle, b"{}")
+
+    async def handler(scope: AsgiMessage, receive: AsgiReceive, send: AsgiSend) -> None:
+        path = str(scope["path"])
+        ours = path == "/control" or path.startswith(("/v1/", "/oauth/token", "/oauth/deauthorize", "/control/"))
+        await (api if ours else sandbox.pages)(scope, receive, send)
+
+    return SimulatorApp(handler, deliver, WEBHOOK_INTERVAL_SECONDS)
