@@ -5,11 +5,10 @@ from hashlib import scrypt, sha256
 from weakref import WeakValueDictionary
 
 from clients.http import Outbound, OutboundLimits
-from clients.ocs.link import OcsLink
+from clients.ocs.link import OcsLink, OcsSettings
 from clients.ocs.packages import PackageCalls
 from clients.ocs.places import Places, TokenPlaces
 from clients.ocs.resellers import ResellerCalls
-from clients.ocs.settings import OcsSettings
 from clients.ocs.statistics import StatisticsCalls
 from clients.ocs.subscribers import MessageCalls, SubscriberCalls
 from clients.ocs.tariffs import TariffCalls

@@ -5,6 +5,8 @@ import logging
 from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -14,10 +16,9 @@ import orjson
 from clients.http import HttpReply, Outbound, OutboundFailed
 from clients.ocs import outcome
 from clients.ocs.json_array import ANSWER_BYTES_LIMIT, JsonArrayStream, begin_array
-from clients.ocs.outcome import OcsAnswer, OcsCall, OcsFault, answer_status, open_answer
+from clients.ocs.outcome import OcsAnswer, OcsCall, OcsFault, WireVersion, answer_status, open_answer
 from clients.ocs.places import Places, TokenPlaces, WaitTooLong
-from clients.ocs.settings import OcsSettings, WireVersion
-from clients.ocs.wire_schema import ParseAnswer, UnreadableAnswer
+from clients.ocs.wire_schema import Json, ParseAnswer, UnreadableAnswer
 from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallOutcome, OutsideSystem
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
 from registry.errors import BadRequest, OcsError
@@ -25,6 +26,7 @@ from registry.errors import BadRequest, OcsError
 TOKEN_MASK = b"***"
 SHORTEST_MASKED_TOKEN = 12
 """A shorter token may be a number or a word of an answer by chance."""
+
 HTML_CHARACTERS_IN_JSON = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&='"})
 
 
@@ -104,6 +106,31 @@ class OcsProgress:
     placed: float | None = None
     sent: float | None = None
     failed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OcsSettings:
+    """The address of the server, the variants of its wire, and time limits. Tokens are not settings: each call's owner has one."""
+
+    url: str
+    """The main address, ending in its version segment: there is no default, since every provider has its own."""
+    statistics_url: str = ""
+    """The address of the two usage statistics; empty: the main address."""
+    auth: Literal["query", "bearer", "token-header"] = "query"
+    concurrency: int = 8
+    """Calls under way at once, per token."""
+    total_seconds: float = 20.0
+    """From the wait for a free place to the last byte, retry included. For streams: to the first byte, and between two chunks."""
+    zone_method: str = "changeNetworkProfileOfLocationZone"
+    """The wire name of the one undocumented method."""
+    zone_key: str = "locationZoneId"
+    profile_key: str = "networkProfileId"
+    legacy_expiry: bool = False
+    """Whether the server still wants the parameter names of before December 2025 when an expiry is changed."""
+    ca_file: Path | None = None
+    """Authorities that are trusted beside the public ones."""
+    backoff_seconds: float = 0.5
+    """How long a read waits before it asks again after the traffic limit."""
 
 
 class OcsLink:
@@ -230,7 +257,9 @@ class OcsLink:
 
     def _never_sent(self, *, cut: bool) -> OcsFault:
         """Its time was over before a place was free; `cut`: because its request had less time than a call has."""
-        return OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self._settings)
+        return (
+            OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self._settings.concurrency, self._settings.total_seconds)
+        )
 
     async def _placed(
         self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: OcsProgress, seconds: float
@@ -286,10 +315,14 @@ class OcsLink:
         try:
             document = open_answer(self._mask.whole(reply.body))
             code, payload = answer_status(document), document.get(ocs_call.key)
-            return outcome.ocs_refused(self._settings, ocs_call, code, payload) if code else OcsAnswer(parse(payload))
+            return self._refused(ocs_call, code, payload) if code else OcsAnswer(parse(payload))
         except UnreadableAnswer as why:
             OCS_LOG.warning("The answer to %s is unreadable: %s", ocs_call.method, why)
             return outcome.ocs_unreadable(ocs_call)
+
+    def _refused(self, ocs_call: OcsCall, code: int, payload: Json) -> OcsFault:
+        settings = self._settings
+        return outcome.ocs_refused(ocs_call, code, payload, backoff_seconds=settings.backoff_seconds, zone_method=settings.zone_method)
 
     async def _begin(self, ocs_call: OcsCall, key: tuple[str, ...], progress: OcsProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
         progress.sent = self._clock.monotonic()
@@ -303,7 +336,7 @@ class OcsLink:
                 chunks = await held.enter_async_context(aclosing(self._mask.parts(reply.chunks)))
                 code, passed = await begin_array(chunks, key)
                 if code:
-                    return outcome.ocs_refused(self._settings, ocs_call, code, None)
+                    return self._refused(ocs_call, code, None)
                 passed.hold(held.pop_all())
                 return OcsAnswer(passed)
         except OutboundFailed as failed:

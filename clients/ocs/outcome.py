@@ -12,13 +12,13 @@ from typing import Generic, Literal, NamedTuple, TypeVar, cast
 import orjson
 
 from clients.http import NEVER_SENT, FailureKind
-from clients.ocs.settings import OcsSettings, WireVersion
 from clients.ocs.wire_schema import Json, UnreadableAnswer, wire_integer, wire_object
 from clients.outside_system import NotSentReason
 from registry.errors import EndOfLife, OcsBadRequest, OcsConflict, OcsError, OcsUnavailable, Refusal
 
 TADIG_CODE = re.compile(r"[A-Za-z0-9]{1,12}")
 """A network's code. Anything else in its place would be a text of theirs in an error of ours."""
+
 DETAIL_NAME_LIMIT = 200
 
 
@@ -165,6 +165,8 @@ OCS_OK, OCS_UNKNOWN_REQUEST, OCS_UNEXPECTED, OCS_NOT_FOUND, OCS_NOT_VISIBLE, OCS
 RETRY_LATER_SECONDS = 10
 """Seconds after which a read may be repeated when the charging system is in trouble."""
 
+WireVersion = Literal["v1", "v2"]
+
 
 @dataclass(frozen=True, slots=True)
 class OcsCall:
@@ -194,17 +196,20 @@ class OcsFault:
     pause: bool = False
 
 
-def ocs_refused(settings: OcsSettings, ocs_call: OcsCall, code: int, payload: Json) -> OcsFault:
-    """The system answered with a status other than 0: it has done nothing, code 18 excepted."""
+def ocs_refused(ocs_call: OcsCall, code: int, payload: Json, *, backoff_seconds: float, zone_method: str) -> OcsFault:
+    """The fault of an answer with the status `code`, other than 0: the system has done nothing, code 18 excepted.
+
+    `backoff_seconds`: how long a read waits at the traffic limit. `zone_method`: the name that is set for the undocumented method.
+    """
     text = status_meaning(ocs_call.method, code).text
     if code == OCS_TIMEOUT:
         return ocs_overdue(ocs_call)
     if code == OCS_END_OF_LIFE:
         return OcsFault(EndOfLife(text, ocs_code=code))
     if code == OCS_TRAFFIC_LIMIT:
-        seconds = max(1, math.ceil(settings.backoff_seconds * 2))
+        seconds = max(1, math.ceil(backoff_seconds * 2))
         return OcsFault(OcsError(text, ocs_code=code, retry_after=seconds, before_execution=True), again=True, pause=True)
-    if code == OCS_UNKNOWN_REQUEST and ocs_call.method == settings.zone_method:
+    if code == OCS_UNKNOWN_REQUEST and ocs_call.method == zone_method:
         text += ZONE_METHOD_HINT
     return OcsFault(ocs_error_class(ocs_call, code)(text, ocs_code=code, details=refusal_details(payload)), again=code == OCS_UNEXPECTED)
 
@@ -229,10 +234,10 @@ def ocs_overdue(ocs_call: OcsCall) -> OcsFault:
     return OcsFault(_ocs_failed(ocs_call, text, ocs_code=OCS_TIMEOUT, code="ocs_timeout"), again=True)
 
 
-def ocs_never_started(settings: OcsSettings) -> OcsFault:
-    """All places of this token were taken until the time was up."""
+def ocs_never_started(concurrency: int, total_seconds: float) -> OcsFault:
+    """The fault of a call that was not sent: all `concurrency` places of its token were taken for `total_seconds`."""
     text = (
-        f"{settings.concurrency} calls of this account were under way for {settings.total_seconds:g} s, so this one was not sent. "
+        f"{concurrency} calls of this account were under way for {total_seconds:g} s, so this one was not sent. "
         "Call again with fewer calls at once."
     )
     return OcsFault(OcsError(text, code="ocs_timeout", retry_after=1, before_execution=True))

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.link import OcsLink, WireParams, flat_subscriber, given_members, nested_subscriber
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsLink, OcsSettings, WireParams, flat_subscriber, given_members, nested_subscriber
 from clients.ocs.times import Utc, wire_time
 from clients.ocs.wire_schema import AnswerShape, WireId, keeps_unknown, parse_nothing, parse_record
 

@@ -147,31 +147,15 @@ class NetworkEvents(TypedDict, total=False):
 
 
 COUNTRY_SHAPE = AnswerShape(CountryQuantity, filled=("quantityPerOperator",))
-
-
 USAGE_TOTAL_SHAPE = AnswerShape(UsageTotal, filled=("quantityPerCountry",), inside={"quantityPerCountry": COUNTRY_SHAPE})
-
-
 DAY_USAGE_SHAPE = AnswerShape(DayUsage, filled=("subsDailyUsages",), inside={"total": USAGE_TOTAL_SHAPE})
-
-
 LINE_USAGE_SHAPE = AnswerShape(
     SubscriberUsage, filled=("subsPeriodUsages",), inside={"total": USAGE_TOTAL_SHAPE, "subsPeriodUsages": DAY_USAGE_SHAPE}
 )
-
-
 USAGE_SHAPE = AnswerShape(PeriodUsage, made=("total",), filled=("usages",), inside={"total": USAGE_TOTAL_SHAPE, "usages": LINE_USAGE_SHAPE})
-
-
 EVENTS_SHAPE = AnswerShape(EventSection, filled=("events",))
-
-
 EVENT_SECTIONS = ("mapAnswer", "s6aAnswer", "gyAnswer")
-
-
 NETWORK_EVENTS_SHAPE = AnswerShape(NetworkEvents, made=EVENT_SECTIONS, inside=dict.fromkeys(EVENT_SECTIONS, EVENTS_SHAPE))
-
-
 ACTIVE_PERIOD_SHAPE = AnswerShape(SubscriberPeriod)
 
 

@@ -116,17 +116,9 @@ class VoipRule(TypedDict, total=False):
 
 
 TARIFF_SHAPE = AnswerShape(Tariff)
-
-
 TARIFF_RULE_SHAPE = AnswerShape(TariffRule)
-
-
 VOIP_TARIFF_SHAPE = AnswerShape(VoipTariff)
-
-
 VOIP_RULE_SHAPE = AnswerShape(VoipRule)
-
-
 TARIFF_RULES_KEY = "listTariffRule"
 
 

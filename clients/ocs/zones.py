@@ -6,8 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.json_array import JsonArrayStream
-from clients.ocs.link import OcsLink, given_members
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsLink, OcsSettings, given_members
 from clients.ocs.wire_schema import (
     AnswerShape,
     Named,

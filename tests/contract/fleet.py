@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from simulators.network import packages
 from simulators.network.entities import Line
 from simulators.network.methods.templates import create_prepaid_package_template

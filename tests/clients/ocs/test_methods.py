@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from clients.ocs.client import Ocs
+from clients.ocs.link import OcsSettings
 from clients.ocs.packages import Period
-from clients.ocs.settings import OcsSettings
 from clients.ocs.times import parse_wire_time, wire_time
 from tests.clients.ocs.examples import AFFECTED, LINE_ROW, NESTED, TEMPLATE_ROW, WireCase
 from tests.clients.ocs.table import CASES
