@@ -6,7 +6,7 @@ from typing import cast
 
 from simulators.network.dispatch import CallOutcome
 from simulators.network.entities import LIMIT_EXCEEDED
-from simulators.network.wire import RequestFields, WireMembers, invalid_request, read_flag, read_positive, read_text
+from simulators.network.wire import NULL_PAYLOAD, RequestFields, WireMembers, invalid_request, read_flag, read_positive, read_text
 
 FAULT_DELAY_LIMIT = 600
 ABSENT_VALUES = (None, False)  # a delay of 0.0 is one of them
@@ -66,7 +66,7 @@ class NetworkFault:
 def without_lists(payload: object) -> object:
     """Null where a list was."""
     if isinstance(payload, list):
-        return None
+        return NULL_PAYLOAD
     if not isinstance(payload, dict):
         return payload
     return {name: None if isinstance(value, list) else value for name, value in cast(WireMembers, payload).items()}

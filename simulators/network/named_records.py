@@ -1,7 +1,7 @@
 """From what a request names to a record its caller may see: 6 when there is none, 11 when it is another reseller's."""
 
 from collections.abc import Collection, Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from simulators.network.catalogue import Tariff
 from simulators.network.entities import (
@@ -20,6 +20,16 @@ from simulators.network.wire import RequestFields, read_digits, read_integer, re
 from simulators.network.world import World
 
 RecordT = TypeVar("RecordT")
+
+
+class OwnedRecord(Protocol):
+    """A record that belongs to a reseller."""
+
+    @property
+    def reseller_id(self) -> int: ...
+
+
+OwnedT = TypeVar("OwnedT", bound=OwnedRecord)
 LINE_IDENTIFIERS = ("subscriberId", "imsi", "iccid", "msisdn", "multiImsi", "activationCode")
 SINGLE_IDENTIFIERS = ("subscriberId", "imsi", "iccid", "msisdn", "activationCode")
 CONTACT_IDENTIFIERS = ("subscriberId", "imsi", "iccid")
@@ -100,11 +110,16 @@ def visible_resellers(world: World, caller: NetworkToken, number: int | None) ->
     return [reseller for reseller in world.resellers.values() if reseller.id in family]
 
 
+def find_visible(world: World, caller: NetworkToken, records: Mapping[int, OwnedT], number: int, noun: str) -> OwnedT:
+    """The record `number` that belongs to a reseller of the caller's tree. Raises NetworkRefusal (6, 11); `noun` is for its text."""
+    found = find_record(records, number, noun)
+    require_visible(world, caller, found.reseller_id, noun)
+    return found
+
+
 def find_account(world: World, caller: NetworkToken, number: int) -> ResellerAccount:
-    """An account by id."""
-    account = find_record(world.accounts, number, "account")
-    require_visible(world, caller, account.reseller_id, "account")
-    return account
+    """The account `number`. Raises NetworkRefusal (6, 11)."""
+    return find_visible(world, caller, world.accounts, number, "account")
 
 
 def find_package(world: World, caller: NetworkToken, number: int) -> Package:

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Final, TypeAlias, TypeVar, cast, final
+from typing import Final, Literal, TypeAlias, TypeVar, cast, final
 
-from simulators.network.entities import INVALID_REQUEST, MICRO_EURO, NetworkRefusal
+from simulators.network.entities import INVALID_REQUEST, MICRO_EURO, NetworkRefusal, NetworkToken
+from simulators.network.world import World
 
 WireMembers: TypeAlias = dict[str, object]
 WIRE_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?", re.ASCII)
@@ -17,9 +19,27 @@ DAYS_LIMIT = 36_500
 TEXT_LIMIT = 1_000
 
 
-@final
-class NoPayload:
-    """An answer of status only."""
+@dataclass(frozen=True, slots=True)
+class NetworkMethod:
+    """A method of the wire. `dispatch` finds what the files of `methods` declare.
+
+    `perform` takes the world, the caller and the parameters, and returns the payload. A refusal changes nothing.
+    """
+
+    name: str
+    perform: Callable[[World, NetworkToken, object], object]
+    key: str
+    """The member of the answer that holds the payload. The answer lacks it where `perform` returns None."""
+    version: Literal["v1", "v2"]
+    statistics: bool
+    """Whether the statistics server answers it too."""
+
+
+def network_method(
+    name: str, *, key: str = "", version: Literal["v1", "v2"] = "v1", statistics: bool = False
+) -> Callable[[Callable[[World, NetworkToken, object], object]], NetworkMethod]:
+    """Declares a function as the method `name`. `key`: where the answer's key is not the method's name (quirk 1)."""
+    return lambda perform: NetworkMethod(name, perform, key or name, version, statistics)
 
 
 @final
@@ -30,7 +50,12 @@ class TruncatedPayload:
         self.payload = payload
 
 
-NO_PAYLOAD: Final = NoPayload()
+@final
+class NullPayload:
+    """The payload null: without a payload the answer lacks its key."""
+
+
+NULL_PAYLOAD: Final = NullPayload()
 
 
 def drop_empty(members: WireMembers) -> WireMembers:

@@ -12,15 +12,16 @@ from simulators.network.named_records import (
     find_nested_line,
     find_package,
     find_record,
+    find_visible,
     require_living_line,
     require_visible,
 )
 from simulators.network.wire import (
-    NO_PAYLOAD,
     RequestFields,
     WireMembers,
     drop_empty,
     invalid_request,
+    network_method,
     read_days,
     read_flag,
     read_integer,
@@ -38,6 +39,7 @@ PACKAGE_LIMIT_KEYS = ("dataByte", "mocSecond", "mtcSecond", "moSms", "mtSms")
 SERIES_OWNER_KEYS = ("recurringId", "subscriberId", "templateId")
 
 
+@network_method("affectPackageToSubscriber")
 def affect_package_to_subscriber(world: World, caller: NetworkToken, params: object) -> object:
     """Give a package to a line, or to the free eSIM with the lowest id of an account."""
     fields = RequestFields(params)
@@ -66,6 +68,7 @@ def read_package_period(fields: RequestFields) -> tuple[int, int] | None:
     return found
 
 
+@network_method("affectRecurringPackageToSubscriber")
 def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, params: object) -> object:
     """Start a series of packages; the first one is made now unless it begins more than twelve hours ahead."""
     fields = RequestFields(params)
@@ -81,11 +84,13 @@ def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, p
     return drop_empty({"packageInfo": info, "simInfo": esim_view(world, line, package)})
 
 
+@network_method("listSubscriberPrepaidPackages")
 def list_subscriber_prepaid_packages(world: World, caller: NetworkToken, params: object) -> object:
     """All packages of a line, expired and blocked ones too."""
     return drop_empty(_package_list_view(world, caller, params, recurring=False))
 
 
+@network_method("listSubscriberPrepaidPackages", version="v2")
 def list_subscriber_prepaid_packages_v2(world: World, caller: NetworkToken, params: object) -> object:
     """As v1, with the series and each package's link to its own."""
     return drop_empty(_package_list_view(world, caller, params, recurring=True))
@@ -101,19 +106,20 @@ def _package_list_view(world: World, caller: NetworkToken, params: object, *, re
     }
 
 
-def clean_subscriber_all_packages(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("cleanSubscriberAllPackages")
+def clean_subscriber_all_packages(world: World, caller: NetworkToken, params: object) -> None:
     """Remove every package and series of a line."""
     packages.remove_all_packages(world, find_flat_line(world, caller, params))
-    return NO_PAYLOAD
 
 
-def delete_subscriber_package(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("deleteSubscriberPackage")
+def delete_subscriber_package(world: World, caller: NetworkToken, params: object) -> None:
     """Remove one package."""
     packages.remove_package(world, find_package(world, caller, read_integer(params, "params")))
-    return NO_PAYLOAD
 
 
-def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifySubscriberPrepaidPackageLimits")
+def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken, params: object) -> None:
     """New limits; all five keys must stand there, null leaves one as it is. Calls are in seconds, whatever the table says."""
     fields = RequestFields(params)
     number, comment = fields.need("packageId", read_integer), fields.maybe("comment", read_text) or ""
@@ -126,10 +132,10 @@ def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken,
     fields.done()
     package = find_package(world, caller, number)
     packages.set_package_limits(world, package, data=data, moc=moc, mtc=mtc, mo_sms=mo_sms, mt_sms=mt_sms, comment=comment)
-    return NO_PAYLOAD
 
 
-def modify_subscriber_prepaid_package_exp_date(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifySubscriberPrepaidPackageExpDate")
+def modify_subscriber_prepaid_package_exp_date(world: World, caller: NetworkToken, params: object) -> None:
     """Another end: a date for a package that has one, or a length."""
     fields = RequestFields(params)
     number = fields.need("packageId", read_integer)
@@ -142,35 +148,34 @@ def modify_subscriber_prepaid_package_exp_date(world: World, caller: NetworkToke
         length = fields.need(name, read_days)
         fields.done()
         packages.set_package_validity(world, find_package(world, caller, number), length)
-    return NO_PAYLOAD
 
 
-def modify_subscriber_prepaid_package_status(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifySubscriberPrepaidPackageStatus")
+def modify_subscriber_prepaid_package_status(world: World, caller: NetworkToken, params: object) -> None:
     """Block a package or let it be used again; the id has a name of its own here."""
     fields = RequestFields(params)
     number, active = fields.need("subsPrepaidPackageId", read_integer), fields.need("active", read_flag)
     fields.done()
     packages.set_package_active(world, find_package(world, caller, number), active)
-    return NO_PAYLOAD
 
 
-def modify_subscriber_prepaid_package_active_period(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifySubscriberPrepaidPackageActivePeriod")
+def modify_subscriber_prepaid_package_active_period(world: World, caller: NetworkToken, params: object) -> None:
     """Dates for a package that waits for its first use; the comment is mandatory."""
     fields = RequestFields(params)
     number, comment = fields.need("packageId", read_integer), fields.need("comment", read_text)
     start, end = read_window(fields, "newActivationDateUtc", "newExpirationDateUtc")
     fields.done()
     packages.set_package_period(world, find_package(world, caller, number), start, end, comment)
-    return NO_PAYLOAD
 
 
-def stop_resume_subs_recurring_package(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("stopResumeSubsRecurringPackage")
+def stop_resume_subs_recurring_package(world: World, caller: NetworkToken, params: object) -> None:
     """Stop or resume one series, all of a line, or all of a template."""
     fields = RequestFields(params)
     active = fields.need("active", read_flag)
     name = require_exactly_one(fields, SERIES_OWNER_KEYS)
     packages.set_series_active(world, list(_requested_series(world, caller, fields, name)), active)
-    return NO_PAYLOAD
 
 
 def _requested_series(world: World, caller: NetworkToken, fields: RequestFields, name: str) -> Iterable[PackageSeries]:
@@ -182,7 +187,7 @@ def _requested_series(world: World, caller: NetworkToken, fields: RequestFields,
         series = find_record(world.series, number, "recurring package")
         require_visible(world, caller, world.lines[series.line_id].reseller_id, "recurring package")
         return [series]
-    require_visible(world, caller, find_record(world.templates, number, "template").reseller_id, "template")
+    find_visible(world, caller, world.templates, number, "template")
     family = world.family(caller.reseller_id)
     return [one for one in world.series.values() if one.template_id == number and world.lines[one.line_id].reseller_id in family]
 

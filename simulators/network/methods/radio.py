@@ -8,10 +8,10 @@ from simulators.network.catalogue import Country
 from simulators.network.entities import NOT_FOUND, NOT_POSSIBLE, UNLIMITED_BITRATE, NetworkRefusal, NetworkToken
 from simulators.network.named_records import find_flat_line, find_line, require_living_line
 from simulators.network.wire import (
-    NO_PAYLOAD,
     RequestFields,
     WireMembers,
     invalid_request,
+    network_method,
     read_digits,
     read_digits_or_number,
     read_integer,
@@ -39,16 +39,17 @@ SPREAD_DEGREES = 0.4
 COARSE_METRES = 15_000
 
 
-def hlr_set_bitrate(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("hlrSetBitrate")
+def hlr_set_bitrate(world: World, caller: NetworkToken, params: object) -> None:
     """Cap a line's speed."""
     fields = RequestFields(params)
     limit, imsi = fields.need("limit", read_one_of(BITRATE_LIMITS)), fields.need("imsi", read_digits)
     fields.done()
     line = require_living_line(find_line(world, caller, "imsi", imsi))
     line.bitrate, line.throttled = limit, False
-    return NO_PAYLOAD
 
 
+@network_method("hlrGetBitrate")
 def hlr_get_bitrate(world: World, caller: NetworkToken, params: object) -> object:
     """A line's speed, as a bare string."""
     fields = RequestFields(params)
@@ -57,24 +58,25 @@ def hlr_get_bitrate(world: World, caller: NetworkToken, params: object) -> objec
     return find_line(world, caller, "imsi", imsi).bitrate
 
 
-def push_steering_to_subs(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("pushSteeringToSubs")
+def push_steering_to_subs(world: World, caller: NetworkToken, params: object) -> None:
     """Send the preferred networks of the current country to the card."""
     line = require_living_line(find_flat_line(world, caller, params))
     if line.sighting is None:
         raise NetworkRefusal(NOT_POSSIBLE, "the current country of the subscriber is not known")
     if line.steering_list_id is None and world.accounts[line.account_id].steering_list_id is None:
         raise NetworkRefusal(STEERING_ERROR, "neither the subscriber nor its account has a steering list")
-    return NO_PAYLOAD
 
 
-def reset_subs_gz_counter(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("resetSubsGzCounter")
+def reset_subs_gz_counter(world: World, caller: NetworkToken, params: object) -> None:
     """Begin the green zone's volume anew."""
     line = find_flat_line(world, caller, params)
     line.green_bytes, line.green_reset = 0, world.now
-    return NO_PAYLOAD
 
 
-def send_mt_sms(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("sendMtSms")
+def send_mt_sms(world: World, caller: NetworkToken, params: object) -> None:
     """Send a message to a line. Choice: only an active line can take one."""
     fields = RequestFields(params)
     name = require_exactly_one(fields, ("imsi", "msisdn"))
@@ -85,7 +87,6 @@ def send_mt_sms(world: World, caller: NetworkToken, params: object) -> object:
     line = require_living_line(find_line(world, caller, name, value))
     if line.status != "ACTIVE":
         raise NetworkRefusal(NOT_POSSIBLE, "the subscriber is not active")
-    return NO_PAYLOAD
 
 
 def read_sender(value: object, path: str) -> str:
@@ -107,6 +108,7 @@ def require_one_message(message: str) -> None:
         raise invalid_request(f"params.text has {units} characters of {limit}")
 
 
+@network_method("getSubscriberLocation", key="subscriberLocation")
 def get_subscriber_location(world: World, caller: NetworkToken, params: object) -> object:
     """Where a line was last seen."""
     line = find_flat_line(world, caller, params)
@@ -117,6 +119,7 @@ def get_subscriber_location(world: World, caller: NetworkToken, params: object) 
     return {**place, "dateTime": wire_moment(seen.at)}
 
 
+@network_method("getSubscriberLocationByCellId", key="subscriberLocation")
 def get_subscriber_location_by_cell_id(world: World, _caller: NetworkToken, params: object) -> object:
     """Where a cell is; without the cell's id, roughly where its area is."""
     fields = RequestFields(params)

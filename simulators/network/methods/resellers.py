@@ -6,13 +6,14 @@ from typing import Literal, NamedTuple
 from simulators.network import packages
 from simulators.network.catalogue import NetworkProfile
 from simulators.network.entities import NOT_POSSIBLE, BalanceChange, Line, NetworkRefusal, NetworkToken, Reseller, ResellerAccount
-from simulators.network.named_records import find_account, find_nested_line, find_record, find_reseller, require_visible, visible_resellers
+from simulators.network.named_records import find_account, find_nested_line, find_reseller, find_visible, visible_resellers
 from simulators.network.wire import (
-    NO_PAYLOAD,
+    NULL_PAYLOAD,
     RequestFields,
     WireMembers,
     drop_empty,
     invalid_request,
+    network_method,
     read_digits,
     read_flag,
     read_integer,
@@ -30,6 +31,7 @@ READ_ONLY_BALANCE = 12
 RANGE_COLUMNS = ("IMSI", "ICCID")
 
 
+@network_method("listResellerAccount")
 def list_reseller_account(world: World, caller: NetworkToken, params: object) -> object:
     """Resellers with their accounts."""
     fields = RequestFields(params)
@@ -58,6 +60,7 @@ def _reseller_accounts(world: World, reseller: Reseller) -> Iterable[ResellerAcc
     return (account for account in world.accounts.values() if account.reseller_id == reseller.id)
 
 
+@network_method("getResellerInfo")
 def get_reseller_info(world: World, caller: NetworkToken, params: object) -> object:
     """One reseller: its flags, plans and contact."""
     fields = RequestFields(params)
@@ -96,6 +99,7 @@ def charging_info_view(world: World, reseller: Reseller) -> WireMembers:
     )
 
 
+@network_method("esimStatusPerAccount")
 def esim_status_per_account(world: World, caller: NetworkToken, params: object) -> object:
     """How many eSIMs of each sponsor are free."""
     fields = RequestFields(params)
@@ -125,6 +129,7 @@ def sim_count_view(sims: SimCounts, sponsor: int) -> list[WireMembers]:
     return [{"statusNum": number, "statusStr": word, "count": count} for number, word, count in rows]
 
 
+@network_method("listSponsor")
 def list_sponsor(world: World, caller: NetworkToken, params: object) -> object:
     """A reseller's sponsors."""
     reseller = find_reseller(world, caller, read_integer(params, "params"))
@@ -132,11 +137,12 @@ def list_sponsor(world: World, caller: NetworkToken, params: object) -> object:
     return drop_empty({"sponsor": [{"id": sponsor.id, "prefix": sponsor.prefix, "name": sponsor.name} for sponsor in sponsors]})
 
 
+@network_method("listSteeringList")
 def list_steering_list(world: World, caller: NetworkToken, params: object) -> object:
     """A reseller's steering lists, without what is in them; null when there are none."""
     reseller = find_reseller(world, caller, read_integer(params, "params"))
     rows = [row for row in world.steering.values() if row.reseller_id == reseller.id]
-    return [{"id": row.id, "resellerId": row.reseller_id, "name": row.name} for row in rows] or None
+    return [{"id": row.id, "resellerId": row.reseller_id, "name": row.name} for row in rows] or NULL_PAYLOAD
 
 
 class BalanceRequest(NamedTuple):
@@ -162,7 +168,8 @@ def apply_balance_request(
     world.transactions.append(row)
 
 
-def modify_account_balance(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifyAccountBalance")
+def modify_account_balance(world: World, caller: NetworkToken, params: object) -> None:
     """An account's balance. Choice: an account that only takes packages has none to change."""
     fields = RequestFields(params)
     change, number = _read_balance_request(fields), fields.need("accountId", read_integer)
@@ -171,10 +178,10 @@ def modify_account_balance(world: World, caller: NetworkToken, params: object) -
     if account.package_only:
         raise NetworkRefusal(READ_ONLY_BALANCE, "the account only takes packages")
     apply_balance_request(world, "account", account, change)
-    return NO_PAYLOAD
 
 
-def modify_reseller_balance(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifyResellerBalance")
+def modify_reseller_balance(world: World, caller: NetworkToken, params: object) -> None:
     """A reseller's balance. Choice: a reseller that has a parent cannot change its own."""
     fields = RequestFields(params)
     change, number = _read_balance_request(fields), fields.need("resellerId", read_integer)
@@ -184,17 +191,17 @@ def modify_reseller_balance(world: World, caller: NetworkToken, params: object) 
     if reseller.id == caller.reseller_id and reseller.parent_id in world.resellers:
         raise NetworkRefusal(READ_ONLY_BALANCE, "only the parent reseller may change this balance")
     apply_balance_request(world, "reseller", reseller, change)
-    return NO_PAYLOAD
 
 
-def modify_subscriber_balance(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifySubscriberBalance")
+def modify_subscriber_balance(world: World, caller: NetworkToken, params: object) -> None:
     """A line's balance."""
     fields = RequestFields(params)
     change = _read_balance_request(fields)
     apply_balance_request(world, "line", find_nested_line(world, caller, fields), change)
-    return NO_PAYLOAD
 
 
+@network_method("moveSubscriberRangeToAccount")
 def move_subscriber_range_to_account(world: World, caller: NetworkToken, params: object) -> object:
     """Both accounts belong to one reseller; the answer is the bare number of lines moved."""
     fields = RequestFields(params)
@@ -209,6 +216,7 @@ def move_subscriber_range_to_account(world: World, caller: NetworkToken, params:
     return len(lines)
 
 
+@network_method("moveSubscriberRangeToAccount", version="v2")
 def move_subscriber_range_to_account_v2(world: World, caller: NetworkToken, params: object) -> object:
     """As v1, also between resellers and to another network profile; across resellers all packages are lost."""
     fields = RequestFields(params)
@@ -247,8 +255,7 @@ def line_in_range(line: Line, column: str, first: str, last: str) -> bool:
 
 def find_move_profile(world: World, caller: NetworkToken, number: int, target: ResellerAccount, lines: list[Line]) -> NetworkProfile:
     """A profile of the destination's reseller, for the sponsor of all these SIMs."""
-    profile = find_record(world.profiles, number, "network profile")
-    require_visible(world, caller, profile.reseller_id, "network profile")
+    profile = find_visible(world, caller, world.profiles, number, "network profile")
     if profile.reseller_id != target.reseller_id:
         raise NetworkRefusal(NOT_POSSIBLE, "the network profile belongs to another reseller than the destination account")
     if any(line.sim.sponsor_id != profile.sponsor_id for line in lines):

@@ -10,13 +10,14 @@ from simulators.network.catalogue import Country, Sponsor
 from simulators.network.entities import DATA, DAY_SECONDS, MICRO_EURO, Cdr, Line, NetworkEvent, NetworkToken
 from simulators.network.methods.tariffs import EURO_CURRENCY_ID
 from simulators.network.named_records import find_flat_line, find_nested_line
-from simulators.network.wire import RequestFields, WireMembers, drop_empty, invalid_request, read_day, wire_moment
+from simulators.network.wire import RequestFields, WireMembers, drop_empty, invalid_request, network_method, read_day, wire_moment
 from simulators.network.world import World
 
 LONGEST_PERIOD = timedelta(days=6)
 UNKNOWN_VALUE = "N/A"
 
 
+@network_method("getSubscriberActivePeriod")
 def get_subscriber_active_period(world: World, caller: NetworkToken, params: object) -> object:
     """First and last use."""
     line = find_flat_line(world, caller, params)
@@ -25,12 +26,14 @@ def get_subscriber_active_period(world: World, caller: NetworkToken, params: obj
     return drop_empty({"subscriberId": line.id, "period": period})
 
 
+@network_method("subscriberUsageOverPeriod", statistics=True)
 def subscriber_usage_over_period(world: World, caller: NetworkToken, params: object) -> object:
     """Call records of up to seven days, added up."""
     line, first, last = read_statistics_period(world, caller, params)
     return usage_view(world, line, first, last)
 
 
+@network_method("subscriberNetworkEventsOverPeriod", statistics=True)
 def subscriber_network_events_over_period(world: World, caller: NetworkToken, params: object) -> object:
     """Signalling of up to seven days."""
     line, first, last = read_statistics_period(world, caller, params)

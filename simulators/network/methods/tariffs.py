@@ -5,12 +5,12 @@ from typing import Literal
 from simulators.network.catalogue import Tariff, TariffRule, VoipRule, VoipTariff
 from simulators.network.entities import NetworkToken
 from simulators.network.methods.zones import operator_view
-from simulators.network.named_records import find_record, find_reseller, find_tariff, require_visible, visible_resellers
+from simulators.network.named_records import find_record, find_reseller, find_tariff, find_visible, visible_resellers
 from simulators.network.wire import (
-    NO_PAYLOAD,
     RequestFields,
     WireMembers,
     drop_empty,
+    network_method,
     read_integer,
     wire_euro,
     wire_euro_or_none,
@@ -22,11 +22,13 @@ EURO_CURRENCY_ID = 1
 ANY_SPONSOR = -1
 
 
+@network_method("listResellerTariff")
 def list_reseller_tariff(world: World, caller: NetworkToken, params: object) -> object:
     """What resellers pay."""
     return _tariff_list_view(world, caller, params, "RESELLER")
 
 
+@network_method("listSubscriberTariff")
 def list_subscriber_tariff(world: World, caller: NetworkToken, params: object) -> object:
     """What resellers charge."""
     return _tariff_list_view(world, caller, params, "SUBSCRIBER")
@@ -45,28 +47,31 @@ def _tariff_owners(world: World, caller: NetworkToken, params: object) -> set[in
     return {reseller.id for reseller in visible_resellers(world, caller, number)}
 
 
+@network_method("listTariffRule")
 def list_tariff_rule(world: World, caller: NetworkToken, params: object) -> object:
     """All prices of a tariff."""
     return tariff_rules_view(world, find_tariff(world, caller, read_integer(params, "params")))
 
 
+@network_method("getCustomerTariff", key="listTariffRule")
 def get_customer_tariff(world: World, caller: NetworkToken, params: object) -> object:
     """All prices that a reseller pays."""
     reseller = find_reseller(world, caller, read_integer(params, "params"))
     return tariff_rules_view(world, find_record(world.tariffs, reseller.buy_tariff_id, "tariff"))
 
 
+@network_method("listSubscriberVoipTariff")
 def list_subscriber_voip_tariff(world: World, caller: NetworkToken, params: object) -> object:
     """Price lists of calls over IP, deleted ones too."""
     owners = _tariff_owners(world, caller, params)
-    return [voip_tariff_view(world, tariff) for tariff in world.voip_tariffs.values() if tariff.reseller_id in owners] or NO_PAYLOAD
+    return [voip_tariff_view(world, tariff) for tariff in world.voip_tariffs.values() if tariff.reseller_id in owners] or None
 
 
+@network_method("listVoipTariffRule")
 def list_voip_tariff_rule(world: World, caller: NetworkToken, params: object) -> object:
     """All prices of such a list."""
-    tariff = find_record(world.voip_tariffs, read_integer(params, "params"), "VoIP plan")
-    require_visible(world, caller, tariff.reseller_id, "VoIP plan")
-    return [voip_rule_view(rule) for rule in tariff.rules] or NO_PAYLOAD
+    tariff = find_visible(world, caller, world.voip_tariffs, read_integer(params, "params"), "VoIP plan")
+    return [voip_rule_view(rule) for rule in tariff.rules] or None
 
 
 def tariff_view(world: World, tariff: Tariff) -> WireMembers:

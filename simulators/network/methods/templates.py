@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from simulators.network.catalogue import NetworkProfile, Zone
+from simulators.network.catalogue import NetworkProfile
 from simulators.network.entities import (
     ALREADY_EXISTS,
     NOT_FOUND,
@@ -15,12 +15,13 @@ from simulators.network.entities import (
     ThrottleThreshold,
 )
 from simulators.network.methods.zones import destination_list_reference, template_zone_view, zone_reference
-from simulators.network.named_records import find_record, find_reseller, require_visible
+from simulators.network.named_records import find_record, find_reseller, find_visible
 from simulators.network.wire import (
     RequestFields,
     WireMembers,
     drop_empty,
     invalid_request,
+    network_method,
     read_days,
     read_flag,
     read_integer,
@@ -46,6 +47,7 @@ THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 512
 MONTHLY_PERIODICITY = 2
 
 
+@network_method("listPrepaidPackageTemplate")
 def list_prepaid_package_template(world: World, caller: NetworkToken, params: object) -> object:
     """Templates, deleted ones too; at most one filter."""
     fields = RequestFields(params)
@@ -66,11 +68,10 @@ def list_prepaid_package_template(world: World, caller: NetworkToken, params: ob
 
 def find_template(world: World, caller: NetworkToken, number: int) -> PackageTemplate:
     """A template by id, deleted or not."""
-    template = find_record(world.templates, number, "template")
-    require_visible(world, caller, template.reseller_id, "template")
-    return template
+    return find_visible(world, caller, world.templates, number, "template")
 
 
+@network_method("createPrepaidPackageTemplate")
 def create_prepaid_package_template(world: World, caller: NetworkToken, params: object) -> object:
     """A new template; its sponsor is that of the zone's network profile."""
     fields = RequestFields(params)
@@ -83,6 +84,7 @@ def create_prepaid_package_template(world: World, caller: NetworkToken, params: 
     return changed_template_view(world, made)
 
 
+@network_method("modifyPPTCore", key="modifyPrepaidPackageTemplate")
 def modify_ppt_core(world: World, caller: NetworkToken, params: object) -> object:
     """Replace the whole core: what is left out is gone. Packages on lines stay as they are."""
     fields = RequestFields(params)
@@ -102,6 +104,7 @@ def modify_ppt_core(world: World, caller: NetworkToken, params: object) -> objec
     return changed_template_view(world, after)
 
 
+@network_method("modifyPPTRecurring", key="modifyPrepaidPackageTemplate")
 def modify_ppt_recurring(world: World, caller: NetworkToken, params: object) -> object:
     """Replace the recurrence; false ends the series that exist."""
     fields = RequestFields(params)
@@ -109,6 +112,7 @@ def modify_ppt_recurring(world: World, caller: NetworkToken, params: object) -> 
     return change_template_group(world, caller, fields, number, _read_template_recurrence)
 
 
+@network_method("modifyPPTThrottling", key="modifyPrepaidPackageTemplate")
 def modify_ppt_throttling(world: World, caller: NetworkToken, params: object) -> object:
     """Replace the throttling; packages on lines follow."""
     fields = RequestFields(params)
@@ -162,19 +166,18 @@ def read_template_core(fields: RequestFields) -> PackageTemplate:
 def place_template(world: World, caller: NetworkToken, template: PackageTemplate) -> PackageTemplate:
     """Check what the template refers to, and give it the sponsor of its zone."""
     reseller = find_reseller(world, caller, template.reseller_id)
-    _, profile = _find_template_zone(world, caller, template.zone_id, reseller.id)
+    profile = _zone_profile(world, caller, template.zone_id, reseller.id)
     number = template.destination_id
     if number is not None and find_record(world.destinations, number, "destination list").reseller_id != reseller.id:
         raise NetworkRefusal(NOT_VISIBLE, "the destination list belongs to another reseller")
     return replace(template, sponsor_id=profile.sponsor_id, single_counter=reseller.single_counter)
 
 
-def _find_template_zone(world: World, caller: NetworkToken, number: int, reseller_id: int) -> tuple[Zone, NetworkProfile]:
-    zone = find_record(world.zones, number, "location zone")
-    require_visible(world, caller, zone.reseller_id, "location zone")
+def _zone_profile(world: World, caller: NetworkToken, number: int, reseller_id: int) -> NetworkProfile:
+    zone = find_visible(world, caller, world.zones, number, "location zone")
     if zone.reseller_id != reseller_id:
         raise NetworkRefusal(NOT_VISIBLE, "the location zone belongs to another reseller than the template")
-    return zone, world.profiles[zone.profile_id]
+    return world.profiles[zone.profile_id]
 
 
 def with_template_core(before: PackageTemplate, core: PackageTemplate) -> PackageTemplate:
