@@ -37,7 +37,6 @@ def _answer_free(data: object) -> str:
 
 
 def answer_status(data: object) -> str:
-    """Of one line."""
     return f"It is {_as_row(data)['currentStatus']}."
 
 
@@ -46,7 +45,6 @@ def _answer_packages(data: object) -> str:
 
 
 def answer_cost(data: object) -> str:
-    """What a line cost the reseller."""
     return f"It cost {_as_number(_as_row(_as_row(data)['total'])['resellerCost']):.6f} EUR in the last 7 days."
 
 
@@ -95,7 +93,7 @@ KNOWN_WORDS = ", ".join(skill.words for skill in FLEET_SKILLS)
 
 
 def fleet_script(heard: ModelRequest) -> ModelTurn:
-    """Ask the tool, then tell what it said."""
+    """The turn of a model that asks the tool of a question that it knows, then answers from the tool's result."""
     question = heard.question.lower()
     skill = next((each for each in FLEET_SKILLS if each.words in question), None)
     if skill is None:

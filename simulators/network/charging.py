@@ -34,8 +34,6 @@ USAGE_NAMES = {DATA: "DATA", MOC: "MOC", MTC: "MTC", MO_SMS: "MO_SMS", MT_SMS: "
 
 @dataclass(slots=True)
 class UsageCharge:
-    """One use while it is being charged."""
-
     world: World
     line: Line
     reseller: Reseller
@@ -226,7 +224,7 @@ def _parent_cost(began: UsageCharge, quantity: int) -> int:
 
 
 def _notify_thresholds(began: UsageCharge, package: Package, kind: int, limit: int, before: int, after: int) -> None:
-    """Tell each threshold once; kinds of use are told apart, so a mark is the kind times 1000 plus the percentage."""
+    """Notifies each threshold once per kind of use: a mark is the kind times 1000 plus the percentage."""
     target = began.reseller.push
     for percent in target.thresholds:
         mark = kind * 1000 + percent
@@ -307,7 +305,7 @@ def rate_unit(usage_type: int) -> int:
 
 
 def usage_cost(rate: int | None, quantity: int, per: int) -> int:
-    """Rounded half up to a micro-euro."""
+    """The cost of `quantity` units in micro-euro, rounded half up, where `per` units cost `rate`."""
     return (2 * rate * quantity + per) // (2 * per) if rate else 0
 
 

@@ -55,7 +55,6 @@ async def control_network(runtime: WorldRuntime, method: str, path: str, query: 
 
 
 def control_error(status: int, code: int, message: str) -> WireAnswer:
-    """A refusal with the network's own code, where it has one."""
     return WireAnswer(status, orjson.dumps({"error": {"code": code, "message": message}}))
 
 
@@ -208,7 +207,7 @@ def _attach_line(runtime: WorldRuntime, _query: dict[str, str], value: object) -
 
 
 def set_provider_status(runtime: WorldRuntime, _query: dict[str, str], value: object) -> object:
-    """Let the provider say something of a profile; the reseller is told."""
+    """Sets the status of a profile, and notifies the reseller."""
     fields = RequestFields(value, "body")
     iccid, status = fields.need("iccid", read_digits), fields.need("status", read_text)
     profile_type = fields.maybe("profileType", read_text) or "P1"
@@ -252,7 +251,7 @@ def read_push_url(value: object, path: str) -> str:
 
 
 def read_percents(value: object, path: str) -> tuple[int, ...]:
-    """Shares of a package at which the reseller is told."""
+    """Percentages of a package, ascending, at which the reseller is notified."""
     if not isinstance(value, list):
         raise invalid_request(f"{path} must be an array of percentages")
     found = sorted({read_positive(item, path) for item in value})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # each is checked

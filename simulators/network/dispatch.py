@@ -22,8 +22,6 @@ TOKEN_SCHEMES = ("bearer", "token")
 
 
 class MethodCall(NamedTuple):
-    """One method call."""
-
     method: str
     params: object
 
@@ -59,7 +57,7 @@ def read_method_call(body: bytes) -> MethodCall:
 
 
 def perform_method(world: World, caller: NetworkToken, methods: Mapping[str, NetworkMethod], request: MethodCall) -> CallOutcome:
-    """Call the method; a refusal has changed nothing."""
+    """Calls the method. A refusal is an outcome, and has changed nothing."""
     method = methods.get(request.method)
     if method is None:
         return CallOutcome(UNKNOWN_REQUEST, "unknown request")
@@ -70,7 +68,6 @@ def perform_method(world: World, caller: NetworkToken, methods: Mapping[str, Net
 
 
 def refused_outcome(refused: NetworkRefusal) -> CallOutcome:
-    """A refusal as an outcome."""
     return CallOutcome(refused.code, refused.message, refused.payload)
 
 
@@ -86,7 +83,6 @@ def encode_answer(method: str, outcome: CallOutcome) -> bytes:
 
 
 def truncate_json(text: bytes) -> bytes:
-    """What arrives of JSON that was cut off."""
     return text[: len(text) * 2 // 3]
 
 
@@ -101,7 +97,7 @@ def authenticate_caller(world: World, query: str, headers: Mapping[str, str], cl
 
 
 def request_token(query: str, headers: Mapping[str, str]) -> str:
-    """The token as it came, or nothing."""
+    """The token of the query, else of the header; empty where there is none."""
     found = parse_qs(query).get("token")
     if found:
         return found[0]

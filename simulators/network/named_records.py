@@ -80,7 +80,7 @@ def require_living_line(line: Line) -> Line:
 
 
 def find_record(records: Mapping[int, RecordT], number: int, noun: str) -> RecordT:
-    """A record by id."""
+    """The record `number`. Raises NetworkRefusal (6); `noun` is for its text."""
     found = records.get(number)
     if found is None:
         raise NetworkRefusal(NOT_FOUND, f"no {noun} {number}")
@@ -123,7 +123,6 @@ def find_account(world: World, caller: NetworkToken, number: int) -> ResellerAcc
 
 
 def find_package(world: World, caller: NetworkToken, number: int) -> Package:
-    """A package on a line of the caller's."""
     package = find_record(world.packages, number, "package")
     require_visible(world, caller, world.lines[package.line_id].reseller_id, "package")
     return package

@@ -24,7 +24,6 @@ def attach_to_network(world: World, line: Line, network_id: int, at: int) -> Non
 
 
 def seen_on_network(sighting: Sighting, network: Network) -> bool:
-    """Whether the line was last seen on this network."""
     return (sighting.mcc, sighting.mnc) in network.codes
 
 
@@ -50,7 +49,7 @@ def update_sighting(line: Line, network: Network, at: int) -> None:
 
 
 def record_network_event(line: Line, event: NetworkEvent) -> None:
-    """Keep the events in order of time."""
+    """Adds `event`; the events of a line stay in order of time."""
     if line.events and line.events[-1].at > event.at:
         insort(line.events, event, key=lambda kept: kept.at)
     else:
@@ -79,7 +78,7 @@ def _imei(line: Line) -> str:
 
 
 def push_location(world: World, line: Line) -> None:
-    """A line came to another network; our own shape."""
+    """Notifies the reseller that a line came to another network. The body's shape is ours."""
     sighting = line.sighting
     if sighting is None:
         return

@@ -60,7 +60,7 @@ class SimulatedNetwork:
 
     @property
     def world(self) -> World | None:
-        """The world, once it is built. Who has it may change it by hand: from now on no look-up is kept between requests."""
+        """The world, once it is built. The caller may change it by hand: from now on no look-up is kept between requests."""
         self._shared = True
         if self._runtime is None:
             return None

@@ -64,12 +64,10 @@ def drop_empty(members: WireMembers) -> WireMembers:
 
 
 def wire_euro(micro: int) -> float:
-    """Micro-euro as the wire's float."""
     return micro / MICRO_EURO
 
 
 def wire_euro_or_none(micro: int | None) -> float | None:
-    """As `wire_euro`; what has no price has none."""
     return None if micro is None else micro / MICRO_EURO
 
 
@@ -85,7 +83,6 @@ def wire_moment(at: int) -> str:
 
 
 def wire_moment_or_none(at: int | None) -> str | None:
-    """As `wire_moment`; what has not happened has no date."""
     return None if at is None else wire_moment(at)
 
 
@@ -112,7 +109,6 @@ def parse_wire_day(text: str) -> date | None:
 
 
 def invalid_request(message: str) -> NetworkRefusal:
-    """The request has not the documented shape."""
     return NetworkRefusal(INVALID_REQUEST, message)
 
 
@@ -141,7 +137,6 @@ class RequestFields:
         return name in self._value
 
     def raw(self, name: str) -> object:
-        """The member as it came."""
         self._taken.add(name)
         return self._value.get(name)
 
@@ -151,14 +146,12 @@ class RequestFields:
         return None if value is None else read(value, f"{self._path}.{name}")
 
     def need(self, name: str, read: Callable[[object, str], ParamT]) -> ParamT:
-        """A member that must be there."""
         value = self.maybe(name, read)
         if value is None:
             raise invalid_request(f"{self._path}.{name} is missing")
         return value
 
     def nested(self, name: str) -> "RequestFields":
-        """An object inside this one."""
         return self.need(name, RequestFields)
 
 
@@ -175,7 +168,6 @@ def read_integer(value: object, path: str) -> int:
 
 
 def read_positive(value: object, path: str) -> int:
-    """An integer from 1."""
     number = read_integer(value, path)
     if number == 0:
         raise invalid_request(f"{path} must be at least 1")
@@ -183,7 +175,6 @@ def read_positive(value: object, path: str) -> int:
 
 
 def read_days(value: object, path: str) -> int:
-    """A length in days."""
     number = read_positive(value, path)
     if number > DAYS_LIMIT:
         raise invalid_request(f"{path} must be at most {DAYS_LIMIT} days")
@@ -207,7 +198,6 @@ def read_money(value: object, path: str) -> int:
 
 
 def read_price(value: object, path: str) -> int:
-    """An amount that is not negative."""
     amount = read_money(value, path)
     if amount < 0:
         raise invalid_request(f"{path} must not be negative")
@@ -215,7 +205,6 @@ def read_price(value: object, path: str) -> int:
 
 
 def read_flag(value: object, path: str) -> bool:
-    """True or false, not a word for it."""
     if type(value) is not bool:
         raise invalid_request(f"{path} must be true or false, not {_json_kind(value)}")
     return value
@@ -231,7 +220,6 @@ def read_text(value: object, path: str) -> str:
 
 
 def read_digits(value: object, path: str) -> str:
-    """A string of digits."""
     found = read_text(value, path)
     if not (found.isascii() and found.isdigit()):
         raise invalid_request(f"{path} must consist of digits")
@@ -252,7 +240,6 @@ def read_moment(value: object, path: str) -> int:
 
 
 def read_day(value: object, path: str) -> date:
-    """A calendar day."""
     found = parse_wire_day(read_text(value, path))
     if found is None:
         raise invalid_request(f"{path} must look like 2026-01-31")
@@ -260,7 +247,6 @@ def read_day(value: object, path: str) -> date:
 
 
 def read_texts(value: object, path: str) -> list[str]:
-    """An array of strings that is not empty."""
     if not isinstance(value, list) or not value:
         raise invalid_request(f"{path} must be an array of strings that is not empty")
     return [read_text(item, f"{path}[{index}]") for index, item in enumerate(cast(list[object], value))]

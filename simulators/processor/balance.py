@@ -16,7 +16,7 @@ TRANSACTIONS = ApiNoun(
 
 
 class BalanceFunds(NamedTuple):
-    """In one currency: at hand, and on the way."""
+    """The funds of one currency, in minor units."""
 
     available: int
     pending: int
@@ -51,7 +51,7 @@ def book_transaction(
 
 
 def account_funds(state: ProcessorState, account: str) -> dict[str, BalanceFunds]:
-    """By currency; the account's own first, be it empty."""
+    """The funds by currency. The account's own currency comes first, even without funds."""
     owner = state.accounts[account]
     sums: dict[str, BalanceFunds] = {owner.currency: BalanceFunds(0, 0)}
     for txn in state.book(account).txns.values():
@@ -63,7 +63,6 @@ def account_funds(state: ProcessorState, account: str) -> dict[str, BalanceFunds
 
 
 def balance_transaction_json(state: ProcessorState, row: BalanceTransaction) -> JsonObject:
-    """A movement of the balance."""
     own = row.fee - row.application_fee
     details: list[JsonObject] = []
     if row.application_fee:
@@ -118,6 +117,5 @@ def list_balance_transactions(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def retrieve_balance(call: ApiCall, form: CallForm) -> JsonObject:
-    """What there is."""
     form.done()
     return _balance_json(call.state, call.account)

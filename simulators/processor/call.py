@@ -56,17 +56,14 @@ class OAuthRefusal(Exception):
         self.error, self.description, self.status = error, description, status
 
     def body(self) -> JsonObject:
-        """As it goes over the wire."""
         return {"error": self.error, "error_description": self.description}
 
 
 def missing_row(kind: str, id: str, *, param: str, status: int = 404, early: bool = False) -> ProcessorRefusal:
-    """The refusal of an id that the account does not have."""
     return ProcessorRefusal(f"No such {kind}: '{id}'", status=status, code="resource_missing", param=param, early=early)
 
 
 def account_refusal(account: str, key: str) -> ProcessorRefusal:
-    """The key does not open that account."""
     shown = f"{key[:8]}{'*' * 12}{key[-4:]}"
     text = (
         f"The provided key '{shown}' does not have access to account '{account}' (or that account does not exist). "
@@ -139,7 +136,7 @@ def _put_in_tree(root: dict[str, FormNode], path: Sequence[str], value: str) -> 
 
 
 def invalid_parameter(message: str, param: str, code: str | None = None) -> ProcessorRefusal:
-    """A parameter that the call cannot begin with."""
+    """The refusal of a parameter, before the call begins."""
     return ProcessorRefusal(message, code=code, param=param, early=True)
 
 
@@ -156,11 +153,10 @@ class CallForm:
         return f"{self._path}[{name}]" if self._path else name
 
     def has(self, name: str) -> bool:
-        """It was sent, be it empty."""
+        """Whether the parameter was sent, even empty."""
         return name in self._nodes
 
     def missing(self, name: str) -> ProcessorRefusal:
-        """It must be there."""
         where = self.at(name)
         return invalid_parameter(f"Missing required param: {where}.", where, "parameter_missing")
 
@@ -173,7 +169,7 @@ class CallForm:
         return node
 
     def text(self, name: str, longest: int = 5000) -> str | None:
-        """A text that is not empty."""
+        """A text that is not empty; None where it was not sent."""
         value = self.raw(name)
         if value == "":
             where = self.at(name)
@@ -188,14 +184,12 @@ class CallForm:
         return value
 
     def need_text(self, name: str, longest: int = 5000) -> str:
-        """A text that must be there."""
         value = self.text(name, longest)
         if value is None:
             raise self.missing(name)
         return value
 
     def integer(self, name: str, least: int | None = None, most: int | None = None) -> int | None:
-        """A whole number."""
         value = self.text(name)
         if value is None:
             return None
@@ -211,14 +205,12 @@ class CallForm:
         return int(value)
 
     def need_integer(self, name: str, least: int | None = None, most: int | None = None) -> int:
-        """A whole number that must be there."""
         value = self.integer(name, least, most)
         if value is None:
             raise self.missing(name)
         return value
 
     def number(self, name: str) -> Decimal | None:
-        """A decimal number."""
         value = self.text(name)
         try:
             found = None if value is None else Decimal(value)
@@ -229,14 +221,12 @@ class CallForm:
         return found
 
     def flag(self, name: str) -> bool | None:
-        """True or false."""
         value = self.text(name)
         if value not in (None, "true", "false"):
             raise invalid_parameter(f"Invalid boolean: {value}", self.at(name))
         return None if value is None else value == "true"
 
     def choice(self, name: str, options: Sequence[str]) -> str | None:
-        """One of some words."""
         value = self.text(name)
         if value is not None and value not in options:
             listed = options[0] if len(options) == 1 else f"one of {', '.join(options[:-1])}, or {options[-1]}"
@@ -254,21 +244,18 @@ class CallForm:
         return value and value.lower()
 
     def need_currency(self, name: str = "currency") -> str:
-        """A currency that must be there."""
         value = self.currency(name)
         if value is None:
             raise self.missing(name)
         return value
 
     def url(self, name: str) -> str | None:
-        """An address of the web."""
         value = self.text(name)
         if value is not None and not is_web_address(value):
             raise invalid_parameter("Not a valid URL", self.at(name), "url_invalid")
         return value
 
     def email(self, name: str = "email") -> str | None:
-        """A mail address."""
         value = self.text(name, 512)
         if value is not None and not re.match(r"^[^@\s]+@[^@\s]+\.[^@\s.]+$", value):
             raise invalid_parameter(f"Invalid email address: {value}", self.at(name), "email_invalid")
@@ -287,7 +274,6 @@ class CallForm:
         return part
 
     def parts(self, name: str) -> "list[CallForm]":
-        """A list of such."""
         self._read.add(name)
         node = self._nodes.get(name)
         if node is None or node == "":
@@ -299,7 +285,6 @@ class CallForm:
         return found
 
     def texts(self, name: str) -> list[str] | None:
-        """A list of texts."""
         self._read.add(name)
         node = self._nodes.get(name)
         if node is None:
@@ -345,15 +330,14 @@ class CallForm:
         return merged
 
     def names(self) -> list[str]:
-        """All that was sent."""
         return list(self._nodes)
 
     def take_all(self) -> None:
-        """Whatever is here, it changes nothing."""
+        """Accepts every parameter; none has an effect."""
         self._read.update(self._nodes)
 
     def done(self) -> None:
-        """Nothing else was sent. `expand` is known everywhere."""
+        """Refuses parameters that were not read. `expand` is known everywhere."""
         for name in self._nodes:
             if name not in self._read and name != "expand":
                 raise invalid_parameter(f"Received unknown parameter: {self.at(name)}", self.at(name), "parameter_unknown")
@@ -368,7 +352,6 @@ class CallForm:
 
 
 def is_web_address(value: str) -> bool:
-    """It names a host."""
     try:
         return re.match(r"^https?://[^\s/]+", value) is not None and bool(urlsplit(value).hostname)
     except ValueError:
@@ -376,7 +359,6 @@ def is_web_address(value: str) -> bool:
 
 
 def group_text(node: Mapping[str, FormNode]) -> str:
-    """How a group is shown where a text was expected."""
     return "{" + ", ".join(f'"{key}"=>"..."' for key in node) + "}"
 
 
@@ -394,17 +376,15 @@ class ApiCall:
 
     @property
     def book(self) -> AccountBook:
-        """What the account holds."""
         return self.state.book(self.account)
 
     @property
     def owner(self) -> ProcessorAccount:
-        """The account."""
         return self.state.accounts[self.account]
 
     @property
     def on_behalf(self) -> bool:
-        """The platform acts in a connected account."""
+        """Whether the platform acts in a connected account."""
         return self.account != self.state.platform
 
 
@@ -516,10 +496,8 @@ def _within_bounds(at: int, bounds: Mapping[str, int | None]) -> bool:
 
 
 def list_object(data: list[JsonObject], url: str, *, more: bool = False) -> JsonObject:
-    """A list as it goes over the wire."""
     return {"object": "list", "data": data, "has_more": more, "url": url}
 
 
 def null_members(names: str) -> JsonObject:
-    """Members that hold nothing."""
     return {name: None for name in names.split()}  # noqa: C420

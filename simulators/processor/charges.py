@@ -20,7 +20,7 @@ EMPTY_ADDRESS = null_members("city country line1 line2 postal_code state")
 def make_payment_intent(
     state: ProcessorState, account: str, *, amount: int, currency: str, fee_amount: int | None, metadata: dict[str, str]
 ) -> PaymentIntent:
-    """A payment that is to be made, told about."""
+    """Adds a payment that is to be made. The caller emits its event."""
     intent = PaymentIntent(state.new_id("pi_"), state.now(), amount, currency, fee_amount=fee_amount, metadata=dict(metadata))
     state.book(account).intents[intent.id] = intent
     return intent
@@ -65,7 +65,7 @@ def _make_attempt(state: ProcessorState, intent: PaymentIntent, card: SimulatedC
 
 
 def decline_payment(state: ProcessorState, account: str, intent: PaymentIntent, charge: Charge) -> None:
-    """The bank said no: the payment can be tried again."""
+    """Records that the bank declined the charge: the payment can be tried again."""
     intent.status, intent.method = "requires_payment_method", None
     intent.failure_code, intent.decline_code, intent.failure_message = charge.failure_code, charge.decline_code, charge.failure_message
     CHARGES.notify(state, account, charge, "charge.failed")
@@ -78,7 +78,7 @@ def _declined_refusal(charge: Charge) -> ProcessorRefusal:
 
 
 def complete_payment(state: ProcessorState, account: str, intent: PaymentIntent, charge: Charge, verdict: CardVerdict) -> None:
-    """The money is on its way; then comes what the card stands for."""
+    """Completes a payment, then does what the test card stands for, such as a review or a dispute."""
     intent.status, intent.amount_received = "succeeded", charge.amount
     intent.failure_code = intent.decline_code = intent.failure_message = None
     rests = 0 if verdict.after == "available" else state.accounts[account].delay_days
@@ -95,7 +95,7 @@ def complete_payment(state: ProcessorState, account: str, intent: PaymentIntent,
 
 
 def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: int) -> None:
-    """Into the account's balance, and the platform's part into the platform's."""
+    """Books the charge into the account's balance, and the application fee into the platform's. The money rests for `rests` days."""
     # Choice: 2.9 % half up and 30 minor units of each charge, whatever the country and the currency.
     own = (charge.amount * 29 + 500) // 1000 + 30
     kept = charge.fee_amount or 0
@@ -116,7 +116,6 @@ def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: in
 
 
 def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
-    """One attempt at a payment."""
     paid = row.status == "succeeded"
     return {
         "id": row.id,
@@ -246,7 +245,6 @@ def _payment_intent_json(state: ProcessorState, row: PaymentIntent) -> JsonObjec
 
 
 def last_error_json(row: PaymentIntent) -> JsonObject | None:
-    """Why the newest attempt failed."""
     if row.failure_code is None:
         return None
     return {
@@ -259,7 +257,6 @@ def last_error_json(row: PaymentIntent) -> JsonObject | None:
 
 
 def update_charge(call: ApiCall, form: CallForm) -> JsonObject:
-    """The account's words about it."""
     row = CHARGES.find(call)
     metadata, description = form.metadata(row.metadata), form.text("description")
     form.done()
@@ -274,7 +271,6 @@ def list_charges(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def retrieve_payment_intent(call: ApiCall, form: CallForm) -> JsonObject:
-    """One payment."""
     form.text("client_secret")
     return PAYMENT_INTENTS.retrieve(call, form)
 

@@ -9,7 +9,7 @@ EVENT_RETENTION_DAYS = 30
 
 
 def catch_up_processor(state: ProcessorState) -> None:
-    """All that has come due since the last turn."""
+    """Does all that has come due since the last turn."""
     for account in list(state.accounts):
         make_scheduled_payouts(state, state.accounts[account])
         book = state.books.get(account)
@@ -25,7 +25,7 @@ def catch_up_processor(state: ProcessorState) -> None:
 
 
 def forget_old_events(state: ProcessorState) -> None:
-    """Events are told of for 30 days, answers under idempotency keys are kept for one."""
+    """Drops events after 30 days, and the answers of idempotency keys after one day."""
     now = state.now()
     while state.events:
         oldest = next(iter(state.events.values()))

@@ -72,7 +72,7 @@ def live_demo_day(state: ProcessorState, account: ProcessorAccount, day: int) ->
 
 
 def make_demo_payment(state: ProcessorState, account: ProcessorAccount, amount: int, name: str, number: str) -> None:
-    """Somebody buys; a card that is declined is a part of the picture."""
+    """Somebody pays. A declined card leaves a failed charge."""
     email = f"{name.split(maxsplit=1)[0].lower().encode('ascii', 'ignore').decode()}@example.com"
     try:
         make_charge(
@@ -89,7 +89,7 @@ def make_demo_payment(state: ProcessorState, account: ProcessorAccount, amount: 
 
 
 def refund_demo_charge(state: ProcessorState, account: ProcessorAccount, *, whole: bool) -> None:
-    """The newest charge that nothing was given back of."""
+    """Refunds the newest charge that has neither a refund nor a dispute."""
     for charge in reversed(state.book(account.id).charges.values()):
         if charge.status == "succeeded" and charge.amount_refunded == 0 and not charge.disputed:
             amount = charge.amount if whole else charge.amount // 2
@@ -100,7 +100,7 @@ def refund_demo_charge(state: ProcessorState, account: ProcessorAccount, *, whol
 
 
 def pay_out_demo_balance(state: ProcessorState, account: ProcessorAccount) -> None:
-    """What is at hand, but for a rest."""
+    """Pays out four fifths of the available balance."""
     amount = account_funds(state, account.id)[account.currency].available * 4 // 5
     if amount > 0:
         row = start_payout(state, account, amount=amount, currency=account.currency)
@@ -108,7 +108,7 @@ def pay_out_demo_balance(state: ProcessorState, account: ProcessorAccount) -> No
 
 
 def live_last_days(state: ProcessorState, account: ProcessorAccount) -> None:
-    """What a person has to look at: a dispute to answer, and a charge under review."""
+    """Adds what a person has to look at: a dispute to answer, and a charge under review."""
     catch_up_processor(state)
     fit = [row for row in state.book(account.id).charges.values() if row.status == "succeeded" and row.amount_refunded == 0]
     open_dispute(state, account.id, fit[-6].id, "product_not_received")

@@ -81,7 +81,7 @@ def open_dispute(
 
 
 def move_disputed_money(state: ProcessorState, account: str, dispute: Dispute, sign: int) -> None:
-    """The disputed money out of the balance, or back into it."""
+    """Takes the disputed amount and a fee out of the balance (`sign` -1), or puts the amount back (1)."""
     fee = DISPUTE_FEE if sign < 0 else 0
     amount = sign * dispute.amount
     txn = book_transaction(state, account, amount=amount, currency=dispute.currency, type="adjustment", source=dispute.id, fee=fee)
@@ -89,7 +89,6 @@ def move_disputed_money(state: ProcessorState, account: str, dispute: Dispute, s
 
 
 def close_dispute(state: ProcessorState, account: str, dispute: str, outcome: Literal["won", "lost"]) -> Dispute:
-    """The bank has decided."""
     row = find_row(state.book(account).disputes, dispute, "dispute")
     if row.status in CLOSED_STATUSES:
         raise ProcessorRefusal("This dispute is already closed")
@@ -128,7 +127,7 @@ def update_dispute(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def read_evidence(form: CallForm) -> dict[str, str]:
-    """What is told; a text that is empty is taken back."""
+    """The evidence that `form` gives; an empty text removes a former one."""
     part = form.part("evidence")
     if part is None:
         return {}
@@ -151,7 +150,6 @@ def decide_dispute(call: ApiCall, row: Dispute) -> None:
 
 
 def accept_dispute(call: ApiCall, form: CallForm) -> JsonObject:
-    """Give in."""
     form.done()
     row = DISPUTES.find(call)
     if row.status not in ANSWERED_STATUSES:
@@ -163,7 +161,6 @@ def accept_dispute(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def dispute_json(state: ProcessorState, account: str, row: Dispute) -> JsonObject:
-    """A payer's bank asks for the money back."""
     return {
         "id": row.id,
         "object": "dispute",

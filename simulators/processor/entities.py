@@ -10,7 +10,6 @@ JsonObject: TypeAlias = dict[str, object]
 
 
 def no_metadata() -> dict[str, str]:
-    """No metadata yet."""
     return {}
 
 
@@ -146,8 +145,6 @@ class Payout:
 
 @dataclass(slots=True)
 class Dispute:
-    """A payer's bank asks for the money back."""
-
     id: str
     created: int
     amount: int
@@ -195,8 +192,6 @@ class ValueList:
 
 @dataclass(slots=True)
 class ListValue:
-    """One value of such a list."""
-
     id: str
     created: int
     list: str
@@ -219,7 +214,7 @@ class ApplicationFee:
 
 @dataclass(slots=True)
 class FeeRefund:
-    """Part of such a fee, given back."""
+    """A part of an application fee that was given back."""
 
     id: str
     created: int
@@ -407,8 +402,6 @@ class CheckoutSession:
 
 @dataclass(slots=True)
 class Coupon:
-    """Money off."""
-
     id: str
     created: int
     duration: str = "once"

@@ -59,7 +59,7 @@ COMMON_PAGE_HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class ProcessorPage:
-    """A template and what it tells. `leads_to`: addresses that its form may lead to."""
+    """A template and its facts. `leads_to`: addresses that its form may lead to."""
 
     template: str
     facts: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -78,7 +78,6 @@ PageAnswer = ProcessorPage | PageRedirect
 
 
 def problem_page(title: str, text: str, status: int) -> ProcessorPage:
-    """Why there is nothing to be seen or done."""
     return ProcessorPage("problem.html", {"title": title, "text": text}, status)
 
 
@@ -89,7 +88,6 @@ def render_page(page: ProcessorPage, here: str) -> bytes:
 
 
 def page_headers(page: ProcessorPage) -> dict[str, str]:
-    """What a page is sent with."""
     origins = sorted({origin for address in page.leads_to if address and (origin := web_origin(address))})
     allowed = " ".join(("'self'", *origins))
     policy = (
@@ -129,17 +127,15 @@ def page_environment() -> Environment:
 
 
 def page_moment(value: float) -> str:
-    """A moment as people read it."""
     return datetime.fromtimestamp(int(value), UTC).strftime("%-d %b %Y, %H:%M UTC")
 
 
 def page_day(value: float) -> str:
-    """A day as people read it."""
     return datetime.fromtimestamp(int(value), UTC).strftime("%-d %b %Y")
 
 
 def page_money(amount: int, currency: str) -> str:
-    """Minor units with their point."""
+    """An amount of minor units with its decimal point and currency."""
     places = 0 if currency.lower() in WHOLE_CURRENCIES else 2
     whole, rest = divmod(abs(amount), 10**places)
     return f"{'-' if amount < 0 else ''}{whole:,}{f'.{rest:0{places}}' if places else ''} {currency.upper()}"
@@ -164,7 +160,7 @@ PageHandler: TypeAlias = Callable[[PageVisit], PageAnswer]
 
 
 class ProcessorPages:
-    """Every page, by path. Their addresses hold a name that nobody guesses, and that is all that lets people in."""
+    """Answers every page by its path. Each address holds a name that nobody can guess; there is no other protection."""
 
     def __init__(self, processor: PagesProcessor) -> None:
         self._processor = processor
@@ -206,7 +202,7 @@ class ProcessorPages:
             return act(PageVisit(state, name, query, form, self._processor.webhook_url))
 
     def _is_ours(self, headers: Mapping[str, str]) -> bool:
-        """A browser says where a form was sent from."""
+        """Whether a form was sent from a page of ours, as far as the browser says."""
         origin = headers.get("origin")
         return origin is None or origin == web_origin(self._processor.pages_url)
 
@@ -245,7 +241,7 @@ DASHBOARD_ROWS = 10
 
 
 def show_onboarding_page(visit: PageVisit) -> PageAnswer:
-    """What is asked for. A link that was used, or is too old, leads to where there are new ones."""
+    """Shows what is asked for. A used or expired link redirects to its refresh address."""
     link = find_onboarding_link(visit)
     if isinstance(link, ProcessorPage):
         return link
@@ -261,7 +257,7 @@ def show_onboarding_page(visit: PageVisit) -> PageAnswer:
 
 
 def submit_onboarding_page(visit: PageVisit) -> PageAnswer:
-    """All is parameters, or nothing; the way back is the same, and the platform asks the processor how the account stands."""
+    """Completes the onboarding, or leaves it for later. Both lead back to the platform, which asks the processor about the account."""
     link = find_onboarding_link(visit)
     if isinstance(link, ProcessorPage):
         return link
@@ -300,9 +296,9 @@ def submit_authorize_page(visit: PageVisit) -> PageAnswer:
 
 
 def authorize_problem(visit: PageVisit) -> ProcessorPage | None:
-    """Nobody is led to an address that is not the platform's own.
+    """The page that refuses an address that is not the platform's own; None where there is no problem.
 
-    Choice: that is any on the host that the events go to; the real processor has them listed beforehand.
+    Choice: the platform's own is any address on the host that events go to; with the real processor addresses are registered.
     """
     query = visit.query
     target = query.get("redirect_uri", "")
@@ -333,7 +329,7 @@ def authorizable_accounts(state: ProcessorState) -> list[ProcessorAccount]:
 
 
 def chosen_account(visit: PageVisit) -> str | None:
-    """The account, a new one where that is wanted."""
+    """The chosen account, or a new one."""
     wanted = visit.form.get("account", "")
     if wanted == NEW_ACCOUNT:
         return open_standard_account(visit.state).id
@@ -341,7 +337,7 @@ def chosen_account(visit: PageVisit) -> str | None:
 
 
 def redirect_to_platform(visit: PageVisit, answer: dict[str, str]) -> PageRedirect:
-    """The platform's address, with our answer and what it wanted to hear again."""
+    """A redirect to the platform with `answer` and the `state` that it sent."""
     target, state = visit.query["redirect_uri"], visit.query.get("state")
     parameters = answer if state is None else {**answer, "state": state}
     return PageRedirect(f"{target}{'&' if urlsplit(target).query else '?'}{urlencode(parameters)}")
@@ -445,7 +441,6 @@ def _submit_invoice_page(visit: PageVisit) -> PageAnswer:
 def invoice_page(
     state: ProcessorState, account: str, invoice: Invoice, wrong: str = "", *, chosen: str = USUAL_CARD, status: int = 200
 ) -> ProcessorPage:
-    """Its lines, what is to be paid, and the form where it can be."""
     facts = {
         "invoice": invoice,
         "lines": [(item.description or "Item", item.amount) for item in invoice_lines(state, account, invoice)],

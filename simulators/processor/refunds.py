@@ -24,7 +24,7 @@ REFUND_REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 def refund_charge(
     state: ProcessorState, account: str, charge: Charge, *, amount: int, reason: str | None, metadata: dict[str, str], with_fee: bool
 ) -> Refund:
-    """Out of the balance, which may go below zero by it."""
+    """Refunds out of the balance, which may become negative."""
     previous: JsonObject = {"amount_refunded": charge.amount_refunded, "refunded": charge.amount_refunded == charge.amount}
     refund = Refund(
         id=state.new_id("re_"),
@@ -54,7 +54,7 @@ def refund_charge(
 
 
 def fail_refund(state: ProcessorState, account: str, refund: Refund, reason: str = "lost_or_stolen_card") -> None:
-    """The payer's bank does not take it: the money is in the balance again."""
+    """Fails a refund: the money is back in the balance."""
     charge = state.book(account).charges[refund.charge]
     txn = book_transaction(state, account, amount=refund.amount, currency=refund.currency, type="refund_failure", source=refund.id)
     refund.status, refund.failure_reason, refund.failure_txn = "failed", reason, txn.id
@@ -100,7 +100,7 @@ def _find_refunded_charge(call: ApiCall, charge: str | None, intent: str | None)
 
 
 def refundable_amount(row: Charge, amount: int | None) -> int:
-    """How much goes back, if it may."""
+    """The amount to refund: `amount`, or all the rest. Raises ProcessorRefusal where that is not possible."""
     rest = row.amount - row.amount_refunded
     if row.status != "succeeded":
         raise ProcessorRefusal(f"Charge {row.id} was not successful and cannot be refunded.", code="charge_not_refundable", param="charge")
@@ -120,7 +120,6 @@ def _refund_money_text(amount: int, currency: str) -> str:
 
 
 def update_refund(call: ApiCall, form: CallForm) -> JsonObject:
-    """Change the metadata."""
     row = REFUNDS.find(call)
     metadata = form.metadata(row.metadata)
     form.done()
@@ -136,7 +135,6 @@ def list_refunds(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def refund_json(state: ProcessorState, row: Refund) -> JsonObject:
-    """Money given back."""
     found: JsonObject = {
         "id": row.id,
         "object": "refund",

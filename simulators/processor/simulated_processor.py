@@ -65,12 +65,12 @@ class SimulatedProcessor:
 
     @property
     def live(self) -> bool:
-        """It says that its money is real, to try what happens then; none ever is."""
+        """Whether it says that its money is real, to try what happens then. It never is."""
         return "_live_" in self.key[:8]
 
     @property
     def begun(self) -> bool:
-        """Somebody has asked for it, here or in a process before."""
+        """Whether there is a state, in this process or in the file of an earlier one."""
         return self._state_file.begun
 
     @property
@@ -86,7 +86,6 @@ class SimulatedProcessor:
 
     @property
     def pages(self) -> ProcessorPages:
-        """What people see of it."""
         return self._turns.pages
 
     @asynccontextmanager
@@ -141,7 +140,7 @@ class SimulatedProcessor:
         return [status for _, status in answers]
 
     async def _due(self) -> list[tuple[str, bytes]]:
-        """Events to be posted now, with their bodies. Idle, it changes nothing."""
+        """The events to be posted now, with their bodies. Without any it changes nothing."""
         async with self.turn(writes=False) as state:
             idle = not state.pending and not state.hooks.has_due(state.at)
         if idle:

@@ -65,8 +65,6 @@ class AccountBook:
 
 @dataclass(slots=True)
 class ProcessorState:
-    """All of it."""
-
     seed: int = 1
     at: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     """The time of this turn."""
@@ -108,7 +106,6 @@ class ProcessorState:
         return prefix + "".join(letters)
 
     def book(self, account: str) -> AccountBook:
-        """What an account holds."""
         return self.books.setdefault(account, AccountBook())
 
     def to_dict(self) -> JsonObject:
@@ -129,7 +126,7 @@ def enter_turn(state: ProcessorState, *, now: float, pages_url: str, live: bool)
 
 
 def make_processor_state(*, now: float, pages_url: str, live: bool, seed: int) -> ProcessorState:
-    """A platform that nobody is connected to."""
+    """A state with a platform account, to which no account is connected."""
     state = ProcessorState(seed=seed, at=now, pages_url=pages_url, live=live)
     state.platform = state.new_id("acct_1", 15)
     state.client_id = state.new_id("ca_")
@@ -151,7 +148,7 @@ def make_processor_state(*, now: float, pages_url: str, live: bool, seed: int) -
 
 
 def emit_event(state: ProcessorState, type: str, object: JsonObject, account: str, previous: JsonObject | None = None) -> JsonObject:
-    """Tell of something: kept among the events, and queued for the webhook. `account`: in whose books it happened."""
+    """Adds an event, and queues it for the webhook. `account`: the one in whose books it happened."""
     data: JsonObject = {"object": object}
     if previous is not None:
         data["previous_attributes"] = previous

@@ -86,7 +86,6 @@ def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, p
 
 @network_method("listSubscriberPrepaidPackages")
 def list_subscriber_prepaid_packages(world: World, caller: NetworkToken, params: object) -> object:
-    """All packages of a line, expired and blocked ones too."""
     return drop_empty(_package_list_view(world, caller, params, recurring=False))
 
 
@@ -108,13 +107,11 @@ def _package_list_view(world: World, caller: NetworkToken, params: object, *, re
 
 @network_method("cleanSubscriberAllPackages")
 def clean_subscriber_all_packages(world: World, caller: NetworkToken, params: object) -> None:
-    """Remove every package and series of a line."""
     packages.remove_all_packages(world, find_flat_line(world, caller, params))
 
 
 @network_method("deleteSubscriberPackage")
 def delete_subscriber_package(world: World, caller: NetworkToken, params: object) -> None:
-    """Remove one package."""
     packages.remove_package(world, find_package(world, caller, read_integer(params, "params")))
 
 
@@ -136,7 +133,7 @@ def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken,
 
 @network_method("modifySubscriberPrepaidPackageExpDate")
 def modify_subscriber_prepaid_package_exp_date(world: World, caller: NetworkToken, params: object) -> None:
-    """Another end: a date for a package that has one, or a length."""
+    """Sets the end of a package that has one, or its length in days."""
     fields = RequestFields(params)
     number = fields.need("packageId", read_integer)
     name = require_exactly_one(fields, ("newExpirationDate", "newValidityDuration"))
@@ -171,7 +168,6 @@ def modify_subscriber_prepaid_package_active_period(world: World, caller: Networ
 
 @network_method("stopResumeSubsRecurringPackage")
 def stop_resume_subs_recurring_package(world: World, caller: NetworkToken, params: object) -> None:
-    """Stop or resume one series, all of a line, or all of a template."""
     fields = RequestFields(params)
     active = fields.need("active", read_flag)
     name = require_exactly_one(fields, SERIES_OWNER_KEYS)

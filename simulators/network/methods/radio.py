@@ -41,7 +41,6 @@ COARSE_METRES = 15_000
 
 @network_method("hlrSetBitrate")
 def hlr_set_bitrate(world: World, caller: NetworkToken, params: object) -> None:
-    """Cap a line's speed."""
     fields = RequestFields(params)
     limit, imsi = fields.need("limit", read_one_of(BITRATE_LIMITS)), fields.need("imsi", read_digits)
     fields.done()
@@ -60,7 +59,7 @@ def hlr_get_bitrate(world: World, caller: NetworkToken, params: object) -> objec
 
 @network_method("pushSteeringToSubs")
 def push_steering_to_subs(world: World, caller: NetworkToken, params: object) -> None:
-    """Send the preferred networks of the current country to the card."""
+    """Refuses a line whose country is unknown (14) or that has no steering list (16). Sends nothing."""
     line = require_living_line(find_flat_line(world, caller, params))
     if line.sighting is None:
         raise NetworkRefusal(NOT_POSSIBLE, "the current country of the subscriber is not known")
@@ -70,7 +69,6 @@ def push_steering_to_subs(world: World, caller: NetworkToken, params: object) ->
 
 @network_method("resetSubsGzCounter")
 def reset_subs_gz_counter(world: World, caller: NetworkToken, params: object) -> None:
-    """Begin the green zone's volume anew."""
     line = find_flat_line(world, caller, params)
     line.green_bytes, line.green_reset = 0, world.now
 
@@ -110,7 +108,6 @@ def require_one_message(message: str) -> None:
 
 @network_method("getSubscriberLocation", key="subscriberLocation")
 def get_subscriber_location(world: World, caller: NetworkToken, params: object) -> object:
-    """Where a line was last seen."""
     line = find_flat_line(world, caller, params)
     seen = line.sighting
     if seen is None:

@@ -33,7 +33,6 @@ RANGE_COLUMNS = ("IMSI", "ICCID")
 
 @network_method("listResellerAccount")
 def list_reseller_account(world: World, caller: NetworkToken, params: object) -> object:
-    """Resellers with their accounts."""
     fields = RequestFields(params)
     number = fields.maybe("resellerId", read_integer)
     fields.done()
@@ -62,7 +61,6 @@ def _reseller_accounts(world: World, reseller: Reseller) -> Iterable[ResellerAcc
 
 @network_method("getResellerInfo")
 def get_reseller_info(world: World, caller: NetworkToken, params: object) -> object:
-    """One reseller: its flags, plans and contact."""
     fields = RequestFields(params)
     number = fields.maybe("id", read_integer)
     fields.done()
@@ -123,7 +121,7 @@ def _esim_count_view(world: World, account: ResellerAccount) -> WireMembers:
 
 
 def sim_count_view(sims: SimCounts, sponsor: int) -> list[WireMembers]:
-    """How many of a sponsor's are in each status; a status that nothing has is not named."""
+    """The eSIMs of `sponsor` by status; a status without any is left out."""
     found = {status: sims[sponsor, status] for status in SIM_STATUS_NUMBERS}
     rows = [(*SIM_STATUS_NUMBERS[status], count) for status, count in found.items() if count]
     return [{"statusNum": number, "statusStr": word, "count": count} for number, word, count in rows]
@@ -131,7 +129,6 @@ def sim_count_view(sims: SimCounts, sponsor: int) -> list[WireMembers]:
 
 @network_method("listSponsor")
 def list_sponsor(world: World, caller: NetworkToken, params: object) -> object:
-    """A reseller's sponsors."""
     reseller = find_reseller(world, caller, read_integer(params, "params"))
     sponsors = [world.sponsors[number] for number in world.sponsored.get(reseller.id, ())]
     return drop_empty({"sponsor": [{"id": sponsor.id, "prefix": sponsor.prefix, "name": sponsor.name} for sponsor in sponsors]})
@@ -146,7 +143,7 @@ def list_steering_list(world: World, caller: NetworkToken, params: object) -> ob
 
 
 class BalanceRequest(NamedTuple):
-    """What is asked for, in micro-euro."""
+    """A requested change of a balance; `amount` is in micro-euro."""
 
     amount: int
     replace: bool
@@ -195,7 +192,6 @@ def modify_reseller_balance(world: World, caller: NetworkToken, params: object) 
 
 @network_method("modifySubscriberBalance")
 def modify_subscriber_balance(world: World, caller: NetworkToken, params: object) -> None:
-    """A line's balance."""
     fields = RequestFields(params)
     change = _read_balance_request(fields)
     apply_balance_request(world, "line", find_nested_line(world, caller, fields), change)
@@ -236,7 +232,7 @@ def move_subscriber_range_to_account_v2(world: World, caller: NetworkToken, para
 
 
 def read_range_move(world: World, caller: NetworkToken, fields: RequestFields) -> tuple[ResellerAccount, ResellerAccount, list[Line]]:
-    """Where from, where to, and which lines."""
+    """The source account, the destination account, and the lines that are to be moved."""
     column = fields.need("rangeType", read_one_of(RANGE_COLUMNS))
     first, last = fields.need("rangeStart", read_digits), fields.need("rangeEnd", read_digits)
     if len(first) != len(last) or first > last:

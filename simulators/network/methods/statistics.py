@@ -19,7 +19,6 @@ UNKNOWN_VALUE = "N/A"
 
 @network_method("getSubscriberActivePeriod")
 def get_subscriber_active_period(world: World, caller: NetworkToken, params: object) -> object:
-    """First and last use."""
     line = find_flat_line(world, caller, params)
     first, last = line.first_usage_at, line.last_usage_at
     period = {"start": wire_moment(first), "end": wire_moment(last)} if first is not None and last is not None else None
@@ -28,14 +27,12 @@ def get_subscriber_active_period(world: World, caller: NetworkToken, params: obj
 
 @network_method("subscriberUsageOverPeriod", statistics=True)
 def subscriber_usage_over_period(world: World, caller: NetworkToken, params: object) -> object:
-    """Call records of up to seven days, added up."""
     line, first, last = read_statistics_period(world, caller, params)
     return usage_view(world, line, first, last)
 
 
 @network_method("subscriberNetworkEventsOverPeriod", statistics=True)
 def subscriber_network_events_over_period(world: World, caller: NetworkToken, params: object) -> object:
-    """Signalling of up to seven days."""
     line, first, last = read_statistics_period(world, caller, params)
     return network_events_view(world, line, first, last)
 
@@ -278,10 +275,8 @@ def _event_time(at: int) -> str:
 
 
 def network_country(world: World, network_id: int) -> Country:
-    """The country of a network."""
     return world.countries[world.networks[network_id].iso2]
 
 
 def line_sponsor(world: World, line: Line) -> Sponsor:
-    """Whose IMSI range a line roams with."""
     return world.sponsors[line.sim.sponsor_id]

@@ -74,7 +74,6 @@ LONGEST_PHONE_NUMBER = 15
 
 @network_method("getSingleSubscriber")
 def get_single_subscriber(world: World, caller: NetworkToken, params: object) -> object:
-    """One line by its current identifier."""
     fields = RequestFields(params)
     with_sim = fields.maybe("withSimInfo", read_flag) is not False
     only_subscriber = fields.maybe("onlySubsInfo", read_flag) or False
@@ -290,7 +289,6 @@ def modify_subscriber_status(world: World, caller: NetworkToken, params: object)
 
 
 def begin_line_status(world: World, line: Line, status: LineStatus) -> None:
-    """End the row before, begin another."""
     line.statuses[-1].end = world.now
     line.statuses.append(StatusRow(world.next_id("status"), status, world.now))
     if status == "ACTIVE" and line.activated_at is None:
@@ -299,7 +297,6 @@ def begin_line_status(world: World, line: Line, status: LineStatus) -> None:
 
 @network_method("setSubscriberTrafficRestrictions")
 def set_subscriber_traffic_restrictions(world: World, caller: NetworkToken, params: object) -> None:
-    """All four switches at once."""
     fields = RequestFields(params)
     data, moc = fields.need("dataAllowed", read_flag), fields.need("mocAllowed", read_flag)
     mtc, mo_sms = fields.need("mtcAllowed", read_flag), fields.need("smsMoAllowed", read_flag)
@@ -320,7 +317,7 @@ def modify_subscriber_steering_list(world: World, caller: NetworkToken, params: 
 
 @network_method("modifySubscriberMobilePlan")
 def modify_subscriber_mobile_plan(world: World, caller: NetworkToken, params: object) -> None:
-    """Choose what a line is charged, or the reseller's plan."""
+    """Sets the price list of a line; without an id that of its reseller applies."""
     fields = RequestFields(params)
     number = fields.maybe("mobilePlanId", read_integer)
     line = find_nested_line(world, caller, fields, key="subscriberId")
@@ -334,7 +331,7 @@ def modify_subscriber_mobile_plan(world: World, caller: NetworkToken, params: ob
 
 @network_method("modifySubscriberVoipPlan")
 def modify_subscriber_voip_plan(world: World, caller: NetworkToken, params: object) -> None:
-    """Choose what calls over IP cost, or the reseller's plan."""
+    """Sets the price list of a line's calls over IP; without an id that of its reseller applies."""
     fields = RequestFields(params)
     number = fields.maybe("voipPlanId", read_integer)
     line = find_nested_line(world, caller, fields, key="subscriberId")
@@ -375,13 +372,11 @@ def affect_subscriber_real_phone_number(world: World, caller: NetworkToken, para
 
 @network_method("affectSubscriberFakePhoneNumber")
 def affect_subscriber_fake_phone_number(world: World, caller: NetworkToken, params: object) -> None:
-    """Give a line its own internal number back."""
     line = find_flat_line(world, caller, params)
     assign_phone_number(world, line, line.own_number, real=False)
 
 
 def assign_phone_number(world: World, line: Line, number: str, *, real: bool) -> None:
-    """End the former number, begin the new one."""
     if line.number == number:
         return
     line.numbers[-1].end = world.now

@@ -49,7 +49,6 @@ def _tariff_owners(world: World, caller: NetworkToken, params: object) -> set[in
 
 @network_method("listTariffRule")
 def list_tariff_rule(world: World, caller: NetworkToken, params: object) -> object:
-    """All prices of a tariff."""
     return tariff_rules_view(world, find_tariff(world, caller, read_integer(params, "params")))
 
 
@@ -69,7 +68,6 @@ def list_subscriber_voip_tariff(world: World, caller: NetworkToken, params: obje
 
 @network_method("listVoipTariffRule")
 def list_voip_tariff_rule(world: World, caller: NetworkToken, params: object) -> object:
-    """All prices of such a list."""
     tariff = find_visible(world, caller, world.voip_tariffs, read_integer(params, "params"), "VoIP plan")
     return [voip_rule_view(rule) for rule in tariff.rules] or None
 
@@ -94,7 +92,6 @@ def tariff_view(world: World, tariff: Tariff) -> WireMembers:
 
 
 def tariff_rules_view(world: World, tariff: Tariff) -> WireMembers:
-    """The answer of listTariffRule and of getCustomerTariff."""
     return drop_empty({"rule": [tariff_rule_view(world, rule) for rule in tariff.rules]})
 
 
@@ -136,7 +133,6 @@ def tariff_rule_view(world: World, rule: TariffRule) -> WireMembers:
 
 
 def voip_tariff_view(world: World, tariff: VoipTariff) -> WireMembers:
-    """A price list for calls over IP."""
     owner = world.resellers[tariff.reseller_id]
     return drop_empty(
         {

@@ -67,7 +67,6 @@ def list_prepaid_package_template(world: World, caller: NetworkToken, params: ob
 
 
 def find_template(world: World, caller: NetworkToken, number: int) -> PackageTemplate:
-    """A template by id, deleted or not."""
     return find_visible(world, caller, world.templates, number, "template")
 
 
@@ -302,7 +301,6 @@ def _template_core_view(template: PackageTemplate) -> WireMembers:
 
 
 def template_throttling_view(template: PackageTemplate) -> WireMembers:
-    """At which share of the volume which speed."""
     members: WireMembers = {"throttlingActive": template.throttling}
     for number, throttle in enumerate(template.throttles, start=1):
         if throttle:
@@ -312,7 +310,6 @@ def template_throttling_view(template: PackageTemplate) -> WireMembers:
 
 
 def template_recurrence_view(template: PackageTemplate) -> WireMembers:
-    """How often it comes again."""
     if not template.recurring:
         return {"recurring": False}
     return {

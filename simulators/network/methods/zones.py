@@ -48,7 +48,6 @@ def list_detailed_location_zone(world: World, caller: NetworkToken, params: obje
 
 @network_method("listDestinationListPrefix")
 def list_destination_list_prefix(world: World, caller: NetworkToken, params: object) -> object:
-    """The prefixes of a destination list."""
     row = find_visible(world, caller, world.destinations, read_integer(params, "params"), "destination list")
     return drop_empty({"prefixes": list(row.prefixes), "resellerId": row.reseller_id, "listId": row.id, "listName": row.name})
 
@@ -62,7 +61,6 @@ def list_detailed_destination_list(world: World, caller: NetworkToken, params: o
 
 @network_method("listNetworkProfile")
 def list_network_profile(world: World, caller: NetworkToken, params: object) -> object:
-    """Network profiles by reseller and sponsor."""
     fields = RequestFields(params)
     reseller_id, sponsor_id = fields.maybe("resellerId", read_integer), fields.maybe("sponsorId", read_integer)
     fields.done()
@@ -176,12 +174,10 @@ def _zone_operators(world: World, zone: Zone) -> list[WireMembers]:
 
 
 def zone_reference(world: World, zone_id: int) -> WireMembers:
-    """A zone's id and name, as packages and templates carry it."""
     return {"locationzoneid": zone_id, "locationzonename": world.zones[zone_id].name}
 
 
 def destination_list_reference(world: World, list_id: int | None) -> WireMembers | None:
-    """A destination list's id and name."""
     return None if list_id is None else {"destinationzoneid": list_id, "destinationzonename": world.destinations[list_id].name}
 
 

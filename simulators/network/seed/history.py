@@ -49,17 +49,14 @@ PACKAGE_SIZES: dict[PersonaKind, tuple[int, int]] = {
 
 
 class TemplateOffer(NamedTuple):
-    """A template, and where it works."""
-
     template: PackageTemplate
     countries: frozenset[str]
 
 
 class PackageShop:
-    """The offers of a world."""
+    """The templates on sale, and which of them a line buys."""
 
     def __init__(self, world: World) -> None:
-        """What is not deleted."""
         on_sale = [template for template in world.templates.values() if not template.deleted]
         self.offers = [TemplateOffer(template, zone_countries(world.zones[template.zone_id], world.networks)) for template in on_sale]
 
@@ -73,14 +70,14 @@ class PackageShop:
         return chance.choice(sized).template if sized else None
 
     def fitting(self, line: Line) -> list[TemplateOffer]:
-        """What this SIM can have."""
+        """The offers of the line's reseller for its SIM's sponsor."""
         wanted = line.reseller_id, line.sim.sponsor_id
         return [offer for offer in self.offers if (offer.template.reseller_id, offer.template.sponsor_id) == wanted]
 
 
 @dataclass(slots=True)
 class History:
-    """A history on its way: what is still to come, and who thinks about buying."""
+    """A history while it is lived: activations and status changes by day, and when lines without data buy again."""
 
     world: World
     shop: PackageShop
@@ -106,7 +103,7 @@ def run_history(world: World, plans: list[LinePlan], first: int, start: int) -> 
 
 
 def prepare_history(world: World, plans: list[LinePlan], first: int) -> History:
-    """Sort what will happen by day."""
+    """Sorts what the plans hold by the day on which it happens."""
     history = History(world, PackageShop(world), {}, {}, {}, first)
     history.balances = {owner.id: owner.balance for owner in _balance_owners(world)}
     for plan in plans:
@@ -162,7 +159,6 @@ def buy_first_package(history: History, line: Line) -> None:
 
 
 def begin_line_life(history: History, chance: Random, line: Line, template: PackageTemplate) -> None:
-    """The life of a line with its first package."""
     world = history.world
     evening, is_new = world.now, line.sim.status == "FREE"
     with at_earlier_moment(world, line, history.moments[line.id]) as moment:

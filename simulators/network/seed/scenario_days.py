@@ -27,23 +27,22 @@ FIRST_MONDAY = 4
 
 
 class ScenarioStage(NamedTuple):
-    """The world with its customers, and the parts."""
+    """A world with its history, and its actors."""
 
     history: History
     actors: list[ScenarioActor]
 
     @property
     def world(self) -> World:
-        """The world as it is now."""
         return self.history.world
 
     def copy(self) -> "ScenarioStage":
-        """The same once more, to try what comes."""
+        """A deep copy, which can be run ahead."""
         return cast(ScenarioStage, pickle.loads(pickle.dumps(self)))
 
 
 def open_scenario(history_: History, actors: list[ScenarioActor]) -> ScenarioStage:
-    """The first evening: everybody who has a part gets the first package of it; the others do as ever."""
+    """Begins the scenario: each actor gets its first package on the first evening; the other lines live as usual."""
     world, played = history_.world, {actor.line_id for actor in actors}
     for actor in actors:
         line = world.lines[actor.line_id]
@@ -56,7 +55,7 @@ def open_scenario(history_: History, actors: list[ScenarioActor]) -> ScenarioSta
 
 
 def live_scenario(stage: ScenarioStage, until: int) -> None:
-    """Live on, cut at midnights for the mornings and at the evenings of the history."""
+    """Lives until `until` (Unix seconds): a midnight begins the day of each actor, an evening ends a day of the history."""
     world, first = stage.world, stage.history.first
     while world.now < until:
         prepare_scenario_day(stage, world.now // DAY_SECONDS)
@@ -69,14 +68,13 @@ def live_scenario(stage: ScenarioStage, until: int) -> None:
 
 
 def prepare_scenario_day(stage: ScenarioStage, day: int) -> None:
-    """The morning of everybody with a part."""
     stage.world.agenda.close()  # they live otherwise from now on
     for actor in stage.actors:
         prepare_actor_day(stage.world, actor, stage.world.lines[actor.line_id], day)
 
 
 def release_actors(stage: ScenarioStage) -> None:
-    """From here on the world lives by itself."""
+    """Ends the scenario: actors keep the persona of this day, but those that only paused return to their usual one."""
     stage.world.agenda.close()
     day = stage.world.now // DAY_SECONDS
     for actor in stage.actors:
@@ -86,7 +84,7 @@ def release_actors(stage: ScenarioStage) -> None:
 
 
 def actor_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
-    """How the line lives on a UTC day."""
+    """The persona of a line on a UTC day (days since 1970)."""
     special = actor.begin <= day < actor.end
     if actor.role == "churn":
         return fading_persona(actor, day)
@@ -120,7 +118,6 @@ def fading_persona(actor: ScenarioActor, day: int) -> Persona:
 
 
 def silent_persona(persona: Persona) -> Persona:
-    """Nothing at all, anywhere else either."""
     return persona._replace(active_share=0.0, travel_iso2=())
 
 
