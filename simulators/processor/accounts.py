@@ -13,54 +13,10 @@ from simulators.processor.state import ProcessorState, emit_event
 
 ACCOUNT_TYPES = ("express", "custom", "standard")
 
-ACCOUNT_COUNTRIES = frozenset(
-    (
-        "AE",
-        "AT",
-        "AU",
-        "BE",
-        "BG",
-        "BR",
-        "CA",
-        "CH",
-        "CY",
-        "CZ",
-        "DE",
-        "DK",
-        "EE",
-        "ES",
-        "FI",
-        "FR",
-        "GB",
-        "GI",
-        "GR",
-        "HK",
-        "HR",
-        "HU",
-        "IE",
-        "IT",
-        "JP",
-        "LI",
-        "LT",
-        "LU",
-        "LV",
-        "MT",
-        "MX",
-        "MY",
-        "NL",
-        "NO",
-        "NZ",
-        "PL",
-        "PT",
-        "RO",
-        "SE",
-        "SG",
-        "SI",
-        "SK",
-        "TH",
-        "US",
-    )
+ACCOUNT_COUNTRY_CODES = (
+    "AE AT AU BE BG BR CA CH CY CZ DE DK EE ES FI FR GB GI GR HK HR HU IE IT JP LI LT LU LV MT MX MY NL NO NZ PL PT RO SE SG SI SK TH US"
 )
+ACCOUNT_COUNTRIES = frozenset(ACCOUNT_COUNTRY_CODES.split())
 ACCOUNT_CONTROLLERS: dict[str, tuple[str, str, str, str]] = {
     "express": ("application_express", "application", "stripe", "express"),
     "standard": ("account", "stripe", "stripe", "full"),

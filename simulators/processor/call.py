@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import Generic, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from simulators.processor.entities import JsonObject, ProcessorAccount
+from simulators.processor.entities import JsonObject, ProcessorAccount, StoredRow
 from simulators.processor.state import AccountBook, ProcessorState, emit_event
 
 ERROR_DOCS_URL = "https://stripe.com/docs/error-codes/"
@@ -72,46 +72,11 @@ def account_refusal(account: str, key: str) -> ProcessorRefusal:
     return ProcessorRefusal(text, status=403, code="account_invalid", early=True)
 
 
-PROCESSOR_CURRENCIES = frozenset(
-    [
-        "aed",
-        "aud",
-        "bgn",
-        "brl",
-        "cad",
-        "chf",
-        "clp",
-        "cny",
-        "cop",
-        "czk",
-        "dkk",
-        "eur",
-        "gbp",
-        "hkd",
-        "huf",
-        "idr",
-        "ils",
-        "inr",
-        "jpy",
-        "krw",
-        "mxn",
-        "myr",
-        "nok",
-        "nzd",
-        "php",
-        "pln",
-        "ron",
-        "sek",
-        "sgd",
-        "thb",
-        "try",
-        "twd",
-        "uah",
-        "usd",
-        "vnd",
-        "zar",
-    ]
+PROCESSOR_CURRENCY_CODES = (
+    "aed aud bgn brl cad chf clp cny cop czk dkk eur gbp hkd huf idr ils inr jpy krw mxn myr nok nzd php pln ron sek sgd thb try twd uah "
+    "usd vnd zar"
 )
+PROCESSOR_CURRENCIES = frozenset(PROCESSOR_CURRENCY_CODES.split())
 
 
 def parse_form(text: str) -> dict[str, FormNode]:
@@ -397,15 +362,6 @@ def find_row(rows: Mapping[str, RowT], id: str, kind: str, *, param: str = "id",
     if row is None:
         raise missing_row(kind, id, param=param, status=status, early=True)
     return row
-
-
-class StoredRow(Protocol):
-    """A row of an account's book; `created` is in Unix seconds."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def created(self) -> int: ...
 
 
 StoredT = TypeVar("StoredT", bound=StoredRow)
