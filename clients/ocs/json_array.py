@@ -195,7 +195,7 @@ async def begin_array(chunks: AsyncIterator[bytes], path: tuple[str, ...]) -> tu
         rest, _ = (b"", True) if complete else await _read_up_to(chunks, ANSWER_BYTES_LIMIT)
         document = open_answer(head + rest)
         return answer_status(document), JsonArrayStream(_decoded_array(document, path))
-    code = _status_of_head(found.group(1))
+    code = wire_integer(open_answer(found.group(1)).get("code"))
     return code, JsonArrayStream(_array_parts(head[found.end() :], chunks))
 
 
@@ -207,10 +207,6 @@ async def _read_up_to(chunks: AsyncIterator[bytes], most: int) -> tuple[bytes, b
         if len(read) >= most:
             return bytes(read), False
     return bytes(read), True
-
-
-def _status_of_head(status: bytes) -> int:
-    return wire_integer(open_answer(status).get("code"))
 
 
 def _decoded_array(document: dict[str, Json], path: tuple[str, ...]) -> AsyncGenerator[bytes]:

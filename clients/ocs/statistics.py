@@ -6,12 +6,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.link import (
-    OcsLink,
-    WireParams,
-    flat_subscriber,
-    nested_subscriber,
-)
+from clients.ocs.link import OcsLink, WireParams, flat_subscriber, nested_subscriber
 from clients.ocs.packages import Period
 from clients.ocs.times import Utc
 from clients.ocs.wire_schema import AnswerShape, WireId, keeps_unknown, parse_record

@@ -6,14 +6,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.link import (
-    OcsLink,
-    SubscriberIdentifier,
-    SubscriberSearchKey,
-    flat_subscriber,
-    given_members,
-    nested_subscriber,
-)
+from clients.ocs.link import OcsLink, SubscriberIdentifier, SubscriberSearchKey, flat_subscriber, given_members, nested_subscriber
 from clients.ocs.times import Utc
 from clients.ocs.wire_schema import (
     AnswerShape,

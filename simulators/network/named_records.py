@@ -46,10 +46,9 @@ def find_nested_line(
     return find_line(world, caller, name, value)
 
 
-def find_flat_line(world: World, caller: NetworkToken, params: object, *, kinds: Collection[str] = LINE_IDENTIFIERS) -> Line:
+def find_flat_line(world: World, caller: NetworkToken, fields: RequestFields) -> Line:
     """The line of parameters that are an identifier and nothing else."""
-    fields = RequestFields(params)
-    name, value = read_line_identifier(fields, kinds)
+    name, value = read_line_identifier(fields)
     fields.done()
     return find_line(world, caller, name, value)
 

@@ -18,7 +18,12 @@ def attach_to_network(world: World, line: Line, network_id: int, at: int) -> Non
     seen = line.sighting
     moved = seen is None or (seen.at <= at and not seen_on_network(seen, network))
     update_sighting(line, network, at)
-    _signal(line, network, at)
+    mcc, mnc = network.codes[line.id % len(network.codes)]
+    session = f"{network.network_id}.{line.id}.{at}"
+    if network.radio == "3G":
+        record_network_event(line, NetworkEvent(at, "map", "UpdateLocation", network.network_id, mcc, mnc, "Success", session))
+    else:
+        record_network_event(line, NetworkEvent(at, "s6a", "ULR", network.network_id, mcc, mnc, "2001", session))
     if moved and world.resellers[line.reseller_id].relay_location:
         push_location(world, line)
 
@@ -54,15 +59,6 @@ def record_network_event(line: Line, event: NetworkEvent) -> None:
         insort(line.events, event, key=lambda kept: kept.at)
     else:
         line.events.append(event)
-
-
-def _signal(line: Line, network: Network, at: int) -> None:
-    mcc, mnc = network.codes[line.id % len(network.codes)]
-    session = f"{network.network_id}.{line.id}.{at}"
-    if network.radio == "3G":
-        record_network_event(line, NetworkEvent(at, "map", "UpdateLocation", network.network_id, mcc, mnc, "Success", session))
-    else:
-        record_network_event(line, NetworkEvent(at, "s6a", "ULR", network.network_id, mcc, mnc, "2001", session))
 
 
 def _cell(line: Line, network: Network, at: int) -> int:

@@ -35,13 +35,6 @@ class NetworkMethod:
     """Whether the statistics server answers it too."""
 
 
-def network_method(
-    name: str, *, key: str = "", version: Literal["v1", "v2"] = "v1", statistics: bool = False
-) -> Callable[[Callable[[World, NetworkToken, object], object]], NetworkMethod]:
-    """Declares a function as the method `name`. `key`: where the answer's key is not the method's name (quirk 1)."""
-    return lambda perform: NetworkMethod(name, perform, key or name, version, statistics)
-
-
 @final
 class TruncatedPayload:
     """A payload whose JSON is cut off in the middle (quirk 16)."""
@@ -278,3 +271,31 @@ def require_exactly_one(fields: RequestFields, names: Collection[str]) -> str:
     if len(found) != 1:
         raise invalid_request(f"give exactly one of {', '.join(names)}, not {len(found)}")
     return found[0]
+
+
+MethodT = TypeVar("MethodT")
+MethodFunction: TypeAlias = Callable[[World, NetworkToken, MethodT], object]
+
+
+def network_method(
+    name: str, *, key: str = "", version: Literal["v1", "v2"] = "v1", statistics: bool = False
+) -> Callable[[MethodFunction[RequestFields]], NetworkMethod]:
+    """Declares a function of an object of parameters as the method `name`. `key`: the answer's key, where it is not `name` (quirk 1)."""
+
+    def declare(perform: MethodFunction[RequestFields]) -> NetworkMethod:
+        return NetworkMethod(
+            name, lambda world, caller, params: perform(world, caller, RequestFields(params)), key or name, version, statistics
+        )
+
+    return declare
+
+
+def bare_method(name: str, *, key: str = "") -> Callable[[MethodFunction[int]], NetworkMethod]:
+    """As `network_method`, for a method whose parameters are a bare id."""
+
+    def declare(perform: MethodFunction[int]) -> NetworkMethod:
+        return NetworkMethod(
+            name, lambda world, caller, params: perform(world, caller, read_integer(params, "params")), key or name, "v1", False
+        )
+
+    return declare

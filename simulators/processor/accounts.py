@@ -47,7 +47,8 @@ def create_account(call: ApiCall, form: CallForm) -> JsonObject:
     business_type = form.choice("business_type", ("company", "government_entity", "individual", "non_profit"))
     profile, capabilities, schedule = _read_business_profile(form), _read_capabilities(form), read_account_schedule(form)
     form.done()
-    require_platform(call)
+    if call.on_behalf:
+        raise ProcessorRefusal("Only platforms can create connected accounts; leave out the Stripe-Account header.", early=True)
     account = make_account(call.state, kind=kind, country=country or call.owner.country, email=email, metadata=metadata)
     account.business_type = business_type
     account.name, account.url = profile
@@ -55,12 +56,6 @@ def create_account(call: ApiCall, form: CallForm) -> JsonObject:
     if schedule is not None:
         change_payout_schedule(account, schedule)
     return account_json(call.state, account)
-
-
-def require_platform(call: ApiCall) -> None:
-    """Refuses a call in a connected account: only the platform connects accounts."""
-    if call.on_behalf:
-        raise ProcessorRefusal("Only platforms can create connected accounts; leave out the Stripe-Account header.", early=True)
 
 
 def read_account_kind(form: CallForm) -> str:

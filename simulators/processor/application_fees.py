@@ -6,7 +6,11 @@ from simulators.processor.entities import ApplicationFee, Charge, FeeRefund, Jso
 from simulators.processor.state import ProcessorState
 
 APPLICATION_FEES = ApiNoun(
-    "application_fee", "/v1/application_fees", lambda book: book.fees, lambda state, _, row: _application_fee_json(state, row)
+    "application_fee",
+    "/v1/application_fees",
+    lambda book: book.fees,
+    lambda state, _, row: _application_fee_json(state, row),
+    filters={"charge": lambda row: row.charge},
 )
 
 
@@ -44,12 +48,6 @@ def _fee_refund_json(row: FeeRefund) -> JsonObject:
         "fee": row.fee,
         "metadata": {},
     }
-
-
-def list_application_fees(call: ApiCall, form: CallForm) -> JsonObject:
-    """Fees of all connected accounts, by `charge`."""
-    charge = form.text("charge")
-    return APPLICATION_FEES.list(call, form, lambda row: charge in (None, row.charge))
 
 
 def list_fee_refunds(call: ApiCall, form: CallForm) -> JsonObject:

@@ -9,9 +9,20 @@ from simulators.processor.entities import Charge, JsonObject, PaymentIntent
 from simulators.processor.fraud import REVIEWS, open_review
 from simulators.processor.state import ProcessorState
 
-CHARGES = ApiNoun("charge", "/v1/charges", lambda book: book.charges, lambda state, _, row: charge_json(state, row))
+CHARGES = ApiNoun(
+    "charge",
+    "/v1/charges",
+    lambda book: book.charges,
+    lambda state, _, row: charge_json(state, row),
+    filters={"customer": lambda row: row.customer, "payment_intent": lambda row: row.intent},
+)
 PAYMENT_INTENTS = ApiNoun(
-    "payment_intent", "/v1/payment_intents", lambda book: book.intents, lambda state, _, row: _payment_intent_json(state, row), "intent"
+    "payment_intent",
+    "/v1/payment_intents",
+    lambda book: book.intents,
+    lambda state, _, row: _payment_intent_json(state, row),
+    "intent",
+    {"customer": lambda row: row.customer},
 )
 DISPUTE_REASONS = {"dispute": "fraudulent", "dispute_not_received": "product_not_received", "inquiry": "fraudulent"}
 EMPTY_ADDRESS = null_members("city country line1 line2 postal_code state")
@@ -264,21 +275,9 @@ def update_charge(call: ApiCall, form: CallForm) -> JsonObject:
     return CHARGES.answer(call, row)
 
 
-def list_charges(call: ApiCall, form: CallForm) -> JsonObject:
-    """Charges by `customer` and `payment_intent`, also those that failed."""
-    customer, intent = form.text("customer"), form.text("payment_intent")
-    return CHARGES.list(call, form, lambda row: customer in (None, row.customer) and intent in (None, row.intent))
-
-
 def retrieve_payment_intent(call: ApiCall, form: CallForm) -> JsonObject:
     form.text("client_secret")
     return PAYMENT_INTENTS.retrieve(call, form)
-
-
-def list_payment_intents(call: ApiCall, form: CallForm) -> JsonObject:
-    """Payments by `customer`."""
-    customer = form.text("customer")
-    return PAYMENT_INTENTS.list(call, form, lambda row: customer in (None, row.customer))
 
 
 def make_charge(

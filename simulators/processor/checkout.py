@@ -1,25 +1,10 @@
 """Checkout sessions: the calls about them, the buyer's payment, and how they go over the wire."""
 
-from simulators.processor.call import (
-    ApiCall,
-    ApiNoun,
-    CallForm,
-    ProcessorRefusal,
-    find_row,
-    invalid_parameter,
-    list_object,
-    null_members,
-)
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, null_members
 from simulators.processor.cards import SimulatedCard
 from simulators.processor.charges import PAYMENT_INTENTS, attempt_payment, make_payment_intent
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import (
-    CheckoutSession,
-    JsonObject,
-    PaymentIntent,
-    PromotionCode,
-    SessionLine,
-)
+from simulators.processor.entities import CheckoutSession, JsonObject, PaymentIntent, PromotionCode, SessionLine
 from simulators.processor.promotions import promotion_usable
 from simulators.processor.state import ProcessorState
 

@@ -21,11 +21,6 @@ def catch_up_processor(state: ProcessorState) -> None:
             if session.status == "open" and session.expires_at <= state.now():
                 session.status = "expired"
                 SESSIONS.notify(state, account, session, "checkout.session.expired")
-    forget_old_events(state)
-
-
-def forget_old_events(state: ProcessorState) -> None:
-    """Drops events after 30 days, and the answers of idempotency keys after one day."""
     now = state.now()
     while state.events:
         oldest = next(iter(state.events.values()))

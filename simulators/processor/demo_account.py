@@ -68,7 +68,10 @@ def live_demo_day(state: ProcessorState, account: ProcessorAccount, day: int) ->
     if luck.random() < 0.2:
         refund_demo_charge(state, account, whole=luck.random() < 0.6)
     if day % 7 == 6:
-        pay_out_demo_balance(state, account)
+        amount = account_funds(state, account.id)[account.currency].available * 4 // 5
+        if amount > 0:
+            row = start_payout(state, account, amount=amount, currency=account.currency)
+            PAYOUTS.notify(state, account.id, row, "payout.created")
 
 
 def make_demo_payment(state: ProcessorState, account: ProcessorAccount, amount: int, name: str, number: str) -> None:
@@ -97,14 +100,6 @@ def refund_demo_charge(state: ProcessorState, account: ProcessorAccount, *, whol
                 state, account.id, charge, amount=amount, reason="requested_by_customer", metadata={}, with_fee=charge.fee is not None
             )
             return
-
-
-def pay_out_demo_balance(state: ProcessorState, account: ProcessorAccount) -> None:
-    """Pays out four fifths of the available balance."""
-    amount = account_funds(state, account.id)[account.currency].available * 4 // 5
-    if amount > 0:
-        row = start_payout(state, account, amount=amount, currency=account.currency)
-        PAYOUTS.notify(state, account.id, row, "payout.created")
 
 
 def live_last_days(state: ProcessorState, account: ProcessorAccount) -> None:

@@ -4,13 +4,16 @@ from typing import Literal
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, balance_transaction_json, book_transaction
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
-from simulators.processor.entities import (
-    Dispute,
-    JsonObject,
-)
+from simulators.processor.entities import Dispute, JsonObject
 from simulators.processor.state import ProcessorState
 
-DISPUTES = ApiNoun("dispute", "/v1/disputes", lambda book: book.disputes, lambda state, account, row: dispute_json(state, account, row))
+DISPUTES = ApiNoun(
+    "dispute",
+    "/v1/disputes",
+    lambda book: book.disputes,
+    lambda state, account, row: dispute_json(state, account, row),
+    filters={"charge": lambda row: row.charge, "payment_intent": lambda row: row.intent},
+)
 DISPUTE_DUE_DAYS = 9
 DISPUTE_FEE = 1500
 """In minor units; Choice: kept also where the dispute is won."""
@@ -101,12 +104,6 @@ def close_dispute(state: ProcessorState, account: str, dispute: str, outcome: Li
     return row
 
 
-def list_disputes(call: ApiCall, form: CallForm) -> JsonObject:
-    """Disputes by `charge` and `payment_intent`."""
-    charge, intent = form.text("charge"), form.text("payment_intent")
-    return DISPUTES.list(call, form, lambda row: charge in (None, row.charge) and intent in (None, row.intent))
-
-
 def update_dispute(call: ApiCall, form: CallForm) -> JsonObject:
     """Add evidence; it goes to the bank at once, unless `submit` is false."""
     row = DISPUTES.find(call)
@@ -122,7 +119,10 @@ def update_dispute(call: ApiCall, form: CallForm) -> JsonObject:
     if submit is not False and (evidence or submit) and row.status in ANSWERED_STATUSES:
         row.status, row.submissions = ANSWERED_STATUSES[row.status], row.submissions + 1
     DISPUTES.notify(call.state, call.account, row, "charge.dispute.updated")
-    decide_dispute(call, row)
+    # as in the real test mode, a certain text decides a dispute as soon as it is submitted
+    outcome = {"winning_evidence": "won", "losing_evidence": "lost"}.get(row.evidence.get("uncategorized_text", ""))
+    if row.submissions and outcome and row.status not in CLOSED_STATUSES:
+        close_dispute(call.state, call.account, row.id, "won" if outcome == "won" else "lost")
     return DISPUTES.answer(call, row)
 
 
@@ -140,13 +140,6 @@ def read_evidence(form: CallForm) -> dict[str, str]:
     if sum(map(len, given.values())) > EVIDENCE_LIMIT:
         raise invalid_parameter(f"The combined character count of all evidence fields is limited to {EVIDENCE_LIMIT}.", "evidence")
     return given
-
-
-def decide_dispute(call: ApiCall, row: Dispute) -> None:
-    """As in the real test mode, a certain text decides a dispute as soon as it is submitted."""
-    outcome = {"winning_evidence": "won", "losing_evidence": "lost"}.get(row.evidence.get("uncategorized_text", ""))
-    if row.submissions and outcome and row.status not in CLOSED_STATUSES:
-        close_dispute(call.state, call.account, row.id, "won" if outcome == "won" else "lost")
 
 
 def accept_dispute(call: ApiCall, form: CallForm) -> JsonObject:

@@ -2,16 +2,7 @@
 
 import re
 
-from simulators.processor.call import (
-    ApiCall,
-    ApiNoun,
-    CallForm,
-    ProcessorRefusal,
-    find_row,
-    invalid_parameter,
-    list_object,
-    null_members,
-)
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, null_members
 from simulators.processor.entities import Charge, JsonObject, ListValue, Review, ValueList
 from simulators.processor.state import ProcessorState
 
@@ -139,15 +130,11 @@ def open_review(state: ProcessorState, account: str, charge: str, *, quiet: bool
 def close_review(state: ProcessorState, account: str, review: Review, reason: str) -> None:
     """Closes a review because its charge was approved, refunded or disputed."""
     review.open, review.reason, review.closed_reason = False, reason, reason
-    release_reviewed_charge(state, account, review)
-    REVIEWS.notify(state, account, review, "review.closed")
-
-
-def release_reviewed_charge(state: ProcessorState, account: str, review: Review) -> None:
     book = state.book(account)
     book.charges[review.charge].review = None
     if review.intent in book.intents:
         book.intents[review.intent].review = None
+    REVIEWS.notify(state, account, review, "review.closed")
 
 
 def find_open_review(state: ProcessorState, account: str, charge: Charge) -> Review | None:

@@ -15,18 +15,9 @@ from simulators.processor.call import (
     null_members,
 )
 from simulators.processor.cards import SimulatedCard, card_verdict
-from simulators.processor.charges import (
-    PAYMENT_INTENTS,
-    attempt_payment,
-    make_payment_intent,
-)
+from simulators.processor.charges import PAYMENT_INTENTS, attempt_payment, make_payment_intent
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import (
-    Charge,
-    Invoice,
-    InvoiceItem,
-    JsonObject,
-)
+from simulators.processor.entities import Charge, Invoice, InvoiceItem, JsonObject
 from simulators.processor.invoice_items import INVOICE_LINE_LIMIT, add_invoice_line, invoice_line_json
 from simulators.processor.state import ProcessorState, emit_event
 
@@ -55,7 +46,11 @@ def finalize_draft(state: ProcessorState, account: str, row: Invoice) -> None:
     if row.due_date is None and row.days_until_due is not None:
         row.due_date = state.now() + row.days_until_due * BALANCE_DAY_SECONDS
     if total > 0:
-        _request_invoice_payment(state, account, row)
+        amount = invoice_due(state, account, row)
+        intent = make_payment_intent(state, account, amount=amount, currency=row.currency, fee_amount=row.fee_amount, metadata={})
+        intent.customer, intent.description = row.customer, f"Payment for Invoice {row.number}"
+        row.intent, row.payment = intent.id, state.new_id("inpay_")
+        PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.created")
     INVOICES.notify(state, account, row, "invoice.updated", "invoice.finalized")
     if total <= 0:
         mark_invoice_paid(state, account, row)
@@ -70,38 +65,6 @@ def next_invoice_number(state: ProcessorState, account: str, row: Invoice) -> st
     while f"{prefix}-{count:04d}" in taken:
         count += 1
     return f"{prefix}-{count:04d}"
-
-
-def _request_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
-    amount = invoice_due(state, account, row)
-    intent = make_payment_intent(state, account, amount=amount, currency=row.currency, fee_amount=row.fee_amount, metadata={})
-    intent.customer, intent.description = row.customer, f"Payment for Invoice {row.number}"
-    row.intent, row.payment = intent.id, state.new_id("inpay_")
-    PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.created")
-
-
-def mail_invoice(state: ProcessorState, account: str, row: Invoice) -> None:
-    """Mail it; a draft is finalised first."""
-    if row.collection_method != "send_invoice":
-        raise ProcessorRefusal("You can only manually send an invoice if its collection method is 'send_invoice'.")
-    if row.status not in ("draft", "open"):
-        raise ProcessorRefusal(f"You can't send an invoice that is {row.status}.")
-    if row.customer_email is None:
-        raise ProcessorRefusal("This invoice cannot be sent: its customer has no email address.")
-    if row.status == "draft":
-        finalize_draft(state, account, row)
-    row.sent_at = state.now()
-    INVOICES.notify(state, account, row, "invoice.sent")
-
-
-def void_open_invoice(state: ProcessorState, account: str, row: Invoice) -> None:
-    """Voids an invoice; it keeps its number."""
-    if row.status not in ("open", "uncollectible"):
-        text = "You can only pass in open or uncollectible invoices." if row.status == "draft" else f"This invoice is {row.status}."
-        raise ProcessorRefusal(f"{text} This invoice cannot be voided.")
-    row.status, row.voided_at = "void", state.now()
-    _cancel_invoice_payment(state, account, row)
-    INVOICES.notify(state, account, row, "invoice.updated", "invoice.voided")
 
 
 def _cancel_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
@@ -435,14 +398,28 @@ def finalize_invoice(call: ApiCall, form: CallForm) -> JsonObject:
 def send_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     row = INVOICES.find(call)
     form.done()
-    mail_invoice(call.state, call.account, row)
+    if row.collection_method != "send_invoice":
+        raise ProcessorRefusal("You can only manually send an invoice if its collection method is 'send_invoice'.")
+    if row.status not in ("draft", "open"):
+        raise ProcessorRefusal(f"You can't send an invoice that is {row.status}.")
+    if row.customer_email is None:
+        raise ProcessorRefusal("This invoice cannot be sent: its customer has no email address.")
+    if row.status == "draft":
+        finalize_draft(call.state, call.account, row)
+    row.sent_at = call.state.now()
+    INVOICES.notify(call.state, call.account, row, "invoice.sent")
     return invoice_answer(call, row, form)
 
 
 def void_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     row = INVOICES.find(call)
     form.done()
-    void_open_invoice(call.state, call.account, row)
+    if row.status not in ("open", "uncollectible"):
+        text = "You can only pass in open or uncollectible invoices." if row.status == "draft" else f"This invoice is {row.status}."
+        raise ProcessorRefusal(f"{text} This invoice cannot be voided.")
+    row.status, row.voided_at = "void", call.state.now()
+    _cancel_invoice_payment(call.state, call.account, row)
+    INVOICES.notify(call.state, call.account, row, "invoice.updated", "invoice.voided")
     return invoice_answer(call, row, form)
 
 

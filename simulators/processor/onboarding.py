@@ -188,7 +188,8 @@ def create_account_link(call: ApiCall, form: CallForm) -> JsonObject:
     if row.kind == "standard" and kind == "account_update":
         raise invalid_parameter("You cannot create `account_update` type Account Links for this account.", "type")
     visit = open_account_link(call.state, account, kind=kind, return_url=return_url or "", refresh_url=refresh_url or "")
-    return _account_link_json(call.state, visit)
+    url = f"{call.state.pages_url}/onboarding/{visit.id}"
+    return {"object": "account_link", "created": visit.created, "expires_at": visit.expires_at, "url": url}
 
 
 def create_login_link(call: ApiCall, form: CallForm) -> JsonObject:
@@ -202,11 +203,6 @@ def create_login_link(call: ApiCall, form: CallForm) -> JsonObject:
     if not row.details_submitted:
         raise ProcessorRefusal("Cannot create a login link for an account that has not completed onboarding.", param="account")
     return _login_link_json(call.state, open_account_link(call.state, row.id, kind="login"))
-
-
-def _account_link_json(state: ProcessorState, row: AccountLink) -> JsonObject:
-    url = f"{state.pages_url}/onboarding/{row.id}"
-    return {"object": "account_link", "created": row.created, "expires_at": row.expires_at, "url": url}
 
 
 def _login_link_json(state: ProcessorState, row: AccountLink) -> JsonObject:

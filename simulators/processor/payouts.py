@@ -6,14 +6,16 @@ from typing import NamedTuple
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, account_funds, book_transaction
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
-from simulators.processor.entities import (
-    JsonObject,
-    Payout,
-    ProcessorAccount,
-)
+from simulators.processor.entities import JsonObject, Payout, ProcessorAccount
 from simulators.processor.state import ProcessorState
 
-PAYOUTS = ApiNoun("payout", "/v1/payouts", lambda book: book.payouts, lambda state, _, row: payout_json(state, row))
+PAYOUTS = ApiNoun(
+    "payout",
+    "/v1/payouts",
+    lambda book: book.payouts,
+    lambda state, _, row: payout_json(state, row),
+    filters={"status": lambda row: row.status, "destination": lambda row: row.destination},
+)
 INSUFFICIENT_FUNDS_TEXT = (
     "You have insufficient funds in your Stripe account for this transfer. Your card balance is too low.  You can use the the "
     "/v1/balance endpoint to view your Stripe balance (for more details, see stripe.com/docs/api#balance)."
@@ -62,12 +64,6 @@ def cancel_payout(call: ApiCall, form: CallForm) -> JsonObject:
     row.status = "canceled"
     PAYOUTS.notify(call.state, call.account, row, "payout.updated", "payout.canceled")
     return PAYOUTS.answer(call, row)
-
-
-def list_payouts(call: ApiCall, form: CallForm) -> JsonObject:
-    """Payouts by `status` and `destination`."""
-    status, destination = form.text("status"), form.text("destination")
-    return PAYOUTS.list(call, form, lambda row: status in (None, row.status) and destination in (None, row.destination))
 
 
 def make_scheduled_payouts(state: ProcessorState, row: ProcessorAccount) -> None:

@@ -2,16 +2,7 @@
 
 from simulators.processor.application_fees import refund_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import (
-    ApiCall,
-    ApiNoun,
-    CallForm,
-    ProcessorRefusal,
-    find_row,
-    invalid_parameter,
-    missing_row,
-    null_members,
-)
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, missing_row, null_members
 from simulators.processor.cards import REFUND_FAILS_LAST4
 from simulators.processor.charges import CHARGES
 from simulators.processor.entities import Charge, JsonObject, Refund
@@ -62,7 +53,13 @@ def fail_refund(state: ProcessorState, account: str, refund: Refund, reason: str
     REFUNDS.notify(state, account, refund, "refund.updated", "charge.refund.updated", "refund.failed")
 
 
-REFUNDS = ApiNoun("refund", "/v1/refunds", lambda book: book.refunds, lambda state, _, row: refund_json(state, row))
+REFUNDS = ApiNoun(
+    "refund",
+    "/v1/refunds",
+    lambda book: book.refunds,
+    lambda state, _, row: refund_json(state, row),
+    filters={"charge": lambda row: row.charge, "payment_intent": lambda row: row.intent},
+)
 
 
 def create_refund(call: ApiCall, form: CallForm) -> JsonObject:
@@ -126,12 +123,6 @@ def update_refund(call: ApiCall, form: CallForm) -> JsonObject:
     row.metadata = metadata
     REFUNDS.notify(call.state, call.account, row, "refund.updated", "charge.refund.updated")
     return REFUNDS.answer(call, row)
-
-
-def list_refunds(call: ApiCall, form: CallForm) -> JsonObject:
-    """Refunds by `charge` and `payment_intent`."""
-    charge, intent = form.text("charge"), form.text("payment_intent")
-    return REFUNDS.list(call, form, lambda row: charge in (None, row.charge) and intent in (None, row.intent))
 
 
 def refund_json(state: ProcessorState, row: Refund) -> JsonObject:

@@ -108,9 +108,9 @@ CLIENT_METHOD = '''
 '''
 SIMULATED_METHOD = """
 
-@network_method("listSponsorPrefix")
-def list_sponsor_prefix(world: World, caller: NetworkToken, params: object) -> object:
-    reseller = find_reseller(world, caller, read_integer(params, "params"))
+@bare_method("listSponsorPrefix")
+def list_sponsor_prefix(world: World, caller: NetworkToken, number: int) -> object:
+    reseller = find_reseller(world, caller, number)
     return [{"prefix": world.sponsors[number].prefix} for number in world.sponsored.get(reseller.id, ())]
 """
 READ_TEST = """

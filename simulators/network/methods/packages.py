@@ -19,6 +19,7 @@ from simulators.network.named_records import (
 from simulators.network.wire import (
     RequestFields,
     WireMembers,
+    bare_method,
     drop_empty,
     invalid_request,
     network_method,
@@ -40,9 +41,8 @@ SERIES_OWNER_KEYS = ("recurringId", "subscriberId", "templateId")
 
 
 @network_method("affectPackageToSubscriber")
-def affect_package_to_subscriber(world: World, caller: NetworkToken, params: object) -> object:
+def affect_package_to_subscriber(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Give a package to a line, or to the free eSIM with the lowest id of an account."""
-    fields = RequestFields(params)
     template_id = fields.need("packageTemplateId", read_integer)
     period, validity = read_package_period(fields), fields.maybe("validityPeriod", read_days)
     if period and validity:
@@ -69,9 +69,8 @@ def read_package_period(fields: RequestFields) -> tuple[int, int] | None:
 
 
 @network_method("affectRecurringPackageToSubscriber")
-def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, params: object) -> object:
+def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Start a series of packages; the first one is made now unless it begins more than twelve hours ahead."""
-    fields = RequestFields(params)
     template_id = fields.need("packageTemplateId", read_integer)
     start, at_first_use = fields.maybe("startTimeUTC", read_moment), fields.maybe("activationAtFirstUse", read_flag) or False
     if start is not None and at_first_use:
@@ -85,18 +84,18 @@ def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, p
 
 
 @network_method("listSubscriberPrepaidPackages")
-def list_subscriber_prepaid_packages(world: World, caller: NetworkToken, params: object) -> object:
-    return drop_empty(_package_list_view(world, caller, params, recurring=False))
+def list_subscriber_prepaid_packages(world: World, caller: NetworkToken, fields: RequestFields) -> object:
+    return drop_empty(_package_list_view(world, caller, fields, recurring=False))
 
 
 @network_method("listSubscriberPrepaidPackages", version="v2")
-def list_subscriber_prepaid_packages_v2(world: World, caller: NetworkToken, params: object) -> object:
+def list_subscriber_prepaid_packages_v2(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """As v1, with the series and each package's link to its own."""
-    return drop_empty(_package_list_view(world, caller, params, recurring=True))
+    return drop_empty(_package_list_view(world, caller, fields, recurring=True))
 
 
-def _package_list_view(world: World, caller: NetworkToken, params: object, *, recurring: bool) -> WireMembers:
-    line = find_flat_line(world, caller, params)
+def _package_list_view(world: World, caller: NetworkToken, fields: RequestFields, *, recurring: bool) -> WireMembers:
+    line = find_flat_line(world, caller, fields)
     parent = line.reseller_id != caller.reseller_id
     return {
         "packages": [package_view(world, line, package, recurring=recurring, parent=parent) for package in line.packages],
@@ -106,19 +105,18 @@ def _package_list_view(world: World, caller: NetworkToken, params: object, *, re
 
 
 @network_method("cleanSubscriberAllPackages")
-def clean_subscriber_all_packages(world: World, caller: NetworkToken, params: object) -> None:
-    packages.remove_all_packages(world, find_flat_line(world, caller, params))
+def clean_subscriber_all_packages(world: World, caller: NetworkToken, fields: RequestFields) -> None:
+    packages.remove_all_packages(world, find_flat_line(world, caller, fields))
 
 
-@network_method("deleteSubscriberPackage")
-def delete_subscriber_package(world: World, caller: NetworkToken, params: object) -> None:
-    packages.remove_package(world, find_package(world, caller, read_integer(params, "params")))
+@bare_method("deleteSubscriberPackage")
+def delete_subscriber_package(world: World, caller: NetworkToken, number: int) -> None:
+    packages.remove_package(world, find_package(world, caller, number))
 
 
 @network_method("modifySubscriberPrepaidPackageLimits")
-def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken, params: object) -> None:
+def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """New limits; all five keys must stand there, null leaves one as it is. Calls are in seconds, whatever the table says."""
-    fields = RequestFields(params)
     number, comment = fields.need("packageId", read_integer), fields.maybe("comment", read_text) or ""
     limits = fields.nested("newLimits")
     missing = [name for name in PACKAGE_LIMIT_KEYS if not limits.has_key(name)]
@@ -132,9 +130,8 @@ def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken,
 
 
 @network_method("modifySubscriberPrepaidPackageExpDate")
-def modify_subscriber_prepaid_package_exp_date(world: World, caller: NetworkToken, params: object) -> None:
+def modify_subscriber_prepaid_package_exp_date(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Sets the end of a package that has one, or its length in days."""
-    fields = RequestFields(params)
     number = fields.need("packageId", read_integer)
     name = require_exactly_one(fields, ("newExpirationDate", "newValidityDuration"))
     if name == "newExpirationDate":
@@ -148,18 +145,16 @@ def modify_subscriber_prepaid_package_exp_date(world: World, caller: NetworkToke
 
 
 @network_method("modifySubscriberPrepaidPackageStatus")
-def modify_subscriber_prepaid_package_status(world: World, caller: NetworkToken, params: object) -> None:
+def modify_subscriber_prepaid_package_status(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Block a package or let it be used again; the id has a name of its own here."""
-    fields = RequestFields(params)
     number, active = fields.need("subsPrepaidPackageId", read_integer), fields.need("active", read_flag)
     fields.done()
     packages.set_package_active(world, find_package(world, caller, number), active)
 
 
 @network_method("modifySubscriberPrepaidPackageActivePeriod")
-def modify_subscriber_prepaid_package_active_period(world: World, caller: NetworkToken, params: object) -> None:
+def modify_subscriber_prepaid_package_active_period(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Dates for a package that waits for its first use; the comment is mandatory."""
-    fields = RequestFields(params)
     number, comment = fields.need("packageId", read_integer), fields.need("comment", read_text)
     start, end = read_window(fields, "newActivationDateUtc", "newExpirationDateUtc")
     fields.done()
@@ -167,8 +162,7 @@ def modify_subscriber_prepaid_package_active_period(world: World, caller: Networ
 
 
 @network_method("stopResumeSubsRecurringPackage")
-def stop_resume_subs_recurring_package(world: World, caller: NetworkToken, params: object) -> None:
-    fields = RequestFields(params)
+def stop_resume_subs_recurring_package(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     active = fields.need("active", read_flag)
     name = require_exactly_one(fields, SERIES_OWNER_KEYS)
     packages.set_series_active(world, list(_requested_series(world, caller, fields, name)), active)

@@ -40,8 +40,7 @@ COARSE_METRES = 15_000
 
 
 @network_method("hlrSetBitrate")
-def hlr_set_bitrate(world: World, caller: NetworkToken, params: object) -> None:
-    fields = RequestFields(params)
+def hlr_set_bitrate(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     limit, imsi = fields.need("limit", read_one_of(BITRATE_LIMITS)), fields.need("imsi", read_digits)
     fields.done()
     line = require_living_line(find_line(world, caller, "imsi", imsi))
@@ -49,18 +48,17 @@ def hlr_set_bitrate(world: World, caller: NetworkToken, params: object) -> None:
 
 
 @network_method("hlrGetBitrate")
-def hlr_get_bitrate(world: World, caller: NetworkToken, params: object) -> object:
+def hlr_get_bitrate(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """A line's speed, as a bare string."""
-    fields = RequestFields(params)
     imsi = fields.need("imsi", read_digits)
     fields.done()
     return find_line(world, caller, "imsi", imsi).bitrate
 
 
 @network_method("pushSteeringToSubs")
-def push_steering_to_subs(world: World, caller: NetworkToken, params: object) -> None:
+def push_steering_to_subs(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Refuses a line whose country is unknown (14) or that has no steering list (16). Sends nothing."""
-    line = require_living_line(find_flat_line(world, caller, params))
+    line = require_living_line(find_flat_line(world, caller, fields))
     if line.sighting is None:
         raise NetworkRefusal(NOT_POSSIBLE, "the current country of the subscriber is not known")
     if line.steering_list_id is None and world.accounts[line.account_id].steering_list_id is None:
@@ -68,15 +66,14 @@ def push_steering_to_subs(world: World, caller: NetworkToken, params: object) ->
 
 
 @network_method("resetSubsGzCounter")
-def reset_subs_gz_counter(world: World, caller: NetworkToken, params: object) -> None:
-    line = find_flat_line(world, caller, params)
+def reset_subs_gz_counter(world: World, caller: NetworkToken, fields: RequestFields) -> None:
+    line = find_flat_line(world, caller, fields)
     line.green_bytes, line.green_reset = 0, world.now
 
 
 @network_method("sendMtSms")
-def send_mt_sms(world: World, caller: NetworkToken, params: object) -> None:
+def send_mt_sms(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Send a message to a line. Choice: only an active line can take one."""
-    fields = RequestFields(params)
     name = require_exactly_one(fields, ("imsi", "msisdn"))
     value, message = fields.need(name, read_digits_or_number), fields.need("text", read_text)
     fields.need("senderId", read_sender)
@@ -107,8 +104,8 @@ def require_one_message(message: str) -> None:
 
 
 @network_method("getSubscriberLocation", key="subscriberLocation")
-def get_subscriber_location(world: World, caller: NetworkToken, params: object) -> object:
-    line = find_flat_line(world, caller, params)
+def get_subscriber_location(world: World, caller: NetworkToken, fields: RequestFields) -> object:
+    line = find_flat_line(world, caller, fields)
     seen = line.sighting
     if seen is None:
         raise NetworkRefusal(NOT_FOUND, "the subscriber was never seen")
@@ -117,9 +114,8 @@ def get_subscriber_location(world: World, caller: NetworkToken, params: object) 
 
 
 @network_method("getSubscriberLocationByCellId", key="subscriberLocation")
-def get_subscriber_location_by_cell_id(world: World, _caller: NetworkToken, params: object) -> object:
+def get_subscriber_location_by_cell_id(world: World, _caller: NetworkToken, fields: RequestFields) -> object:
     """Where a cell is; without the cell's id, roughly where its area is."""
-    fields = RequestFields(params)
     fields.need("radioType", read_one_of(RADIO_TYPES))
     mcc, mnc, lac = fields.need("mcc", read_integer), fields.need("mnc", read_integer), fields.need("lac", read_integer)
     cell_id = fields.maybe("cellId", read_integer)

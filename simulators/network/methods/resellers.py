@@ -11,6 +11,7 @@ from simulators.network.wire import (
     NULL_PAYLOAD,
     RequestFields,
     WireMembers,
+    bare_method,
     drop_empty,
     invalid_request,
     network_method,
@@ -32,8 +33,7 @@ RANGE_COLUMNS = ("IMSI", "ICCID")
 
 
 @network_method("listResellerAccount")
-def list_reseller_account(world: World, caller: NetworkToken, params: object) -> object:
-    fields = RequestFields(params)
+def list_reseller_account(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     number = fields.maybe("resellerId", read_integer)
     fields.done()
     return drop_empty({"reseller": [_reseller_view(world, reseller) for reseller in visible_resellers(world, caller, number)]})
@@ -60,8 +60,7 @@ def _reseller_accounts(world: World, reseller: Reseller) -> Iterable[ResellerAcc
 
 
 @network_method("getResellerInfo")
-def get_reseller_info(world: World, caller: NetworkToken, params: object) -> object:
-    fields = RequestFields(params)
+def get_reseller_info(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     number = fields.maybe("id", read_integer)
     fields.done()
     reseller = find_reseller(world, caller, number)
@@ -98,9 +97,8 @@ def charging_info_view(world: World, reseller: Reseller) -> WireMembers:
 
 
 @network_method("esimStatusPerAccount")
-def esim_status_per_account(world: World, caller: NetworkToken, params: object) -> object:
+def esim_status_per_account(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """How many eSIMs of each sponsor are free."""
-    fields = RequestFields(params)
     name = require_exactly_one(fields, ("accountId", "resellerId"))
     number = fields.need(name, read_integer)
     fields.done()
@@ -127,17 +125,17 @@ def sim_count_view(sims: SimCounts, sponsor: int) -> list[WireMembers]:
     return [{"statusNum": number, "statusStr": word, "count": count} for number, word, count in rows]
 
 
-@network_method("listSponsor")
-def list_sponsor(world: World, caller: NetworkToken, params: object) -> object:
-    reseller = find_reseller(world, caller, read_integer(params, "params"))
+@bare_method("listSponsor")
+def list_sponsor(world: World, caller: NetworkToken, number: int) -> object:
+    reseller = find_reseller(world, caller, number)
     sponsors = [world.sponsors[number] for number in world.sponsored.get(reseller.id, ())]
     return drop_empty({"sponsor": [{"id": sponsor.id, "prefix": sponsor.prefix, "name": sponsor.name} for sponsor in sponsors]})
 
 
-@network_method("listSteeringList")
-def list_steering_list(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("listSteeringList")
+def list_steering_list(world: World, caller: NetworkToken, number: int) -> object:
     """A reseller's steering lists, without what is in them; null when there are none."""
-    reseller = find_reseller(world, caller, read_integer(params, "params"))
+    reseller = find_reseller(world, caller, number)
     rows = [row for row in world.steering.values() if row.reseller_id == reseller.id]
     return [{"id": row.id, "resellerId": row.reseller_id, "name": row.name} for row in rows] or NULL_PAYLOAD
 
@@ -166,9 +164,8 @@ def apply_balance_request(
 
 
 @network_method("modifyAccountBalance")
-def modify_account_balance(world: World, caller: NetworkToken, params: object) -> None:
+def modify_account_balance(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """An account's balance. Choice: an account that only takes packages has none to change."""
-    fields = RequestFields(params)
     change, number = _read_balance_request(fields), fields.need("accountId", read_integer)
     fields.done()
     account = find_account(world, caller, number)
@@ -178,9 +175,8 @@ def modify_account_balance(world: World, caller: NetworkToken, params: object) -
 
 
 @network_method("modifyResellerBalance")
-def modify_reseller_balance(world: World, caller: NetworkToken, params: object) -> None:
+def modify_reseller_balance(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """A reseller's balance. Choice: a reseller that has a parent cannot change its own."""
-    fields = RequestFields(params)
     change, number = _read_balance_request(fields), fields.need("resellerId", read_integer)
     fields.need("type", read_text)
     fields.done()
@@ -191,16 +187,14 @@ def modify_reseller_balance(world: World, caller: NetworkToken, params: object) 
 
 
 @network_method("modifySubscriberBalance")
-def modify_subscriber_balance(world: World, caller: NetworkToken, params: object) -> None:
-    fields = RequestFields(params)
+def modify_subscriber_balance(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     change = _read_balance_request(fields)
     apply_balance_request(world, "line", find_nested_line(world, caller, fields), change)
 
 
 @network_method("moveSubscriberRangeToAccount")
-def move_subscriber_range_to_account(world: World, caller: NetworkToken, params: object) -> object:
+def move_subscriber_range_to_account(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Both accounts belong to one reseller; the answer is the bare number of lines moved."""
-    fields = RequestFields(params)
     source, target, lines = read_range_move(world, caller, fields)
     if source.reseller_id != target.reseller_id:
         raise NetworkRefusal(NOT_POSSIBLE, "the accounts belong to different resellers: use v2")
@@ -213,9 +207,8 @@ def move_subscriber_range_to_account(world: World, caller: NetworkToken, params:
 
 
 @network_method("moveSubscriberRangeToAccount", version="v2")
-def move_subscriber_range_to_account_v2(world: World, caller: NetworkToken, params: object) -> object:
+def move_subscriber_range_to_account_v2(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """As v1, also between resellers and to another network profile; across resellers all packages are lost."""
-    fields = RequestFields(params)
     profile_id = fields.maybe("destNetworkProfileId", read_integer)
     source, target, lines = read_range_move(world, caller, fields)
     across = source.reseller_id != target.reseller_id
@@ -226,7 +219,10 @@ def move_subscriber_range_to_account_v2(world: World, caller: NetworkToken, para
         line.account_id = target.id
         line.profile_id = profile.id if profile else line.profile_id
         if across:
-            move_line_to_reseller(world, line, target)
+            # what belonged to the former reseller stays behind
+            packages.remove_all_packages(world, line)
+            line.reseller_id = target.reseller_id
+            line.steering_list_id = line.mobile_plan_id = line.voip_plan_id = None
     world.lookup.moved()
     return len(lines)
 
@@ -257,10 +253,3 @@ def find_move_profile(world: World, caller: NetworkToken, number: int, target: R
     if any(line.sim.sponsor_id != profile.sponsor_id for line in lines):
         raise NetworkRefusal(NOT_POSSIBLE, "the network profile is for another sponsor than some of the SIMs")
     return profile
-
-
-def move_line_to_reseller(world: World, line: Line, target: ResellerAccount) -> None:
-    """What belonged to the former reseller stays behind."""
-    packages.remove_all_packages(world, line)
-    line.reseller_id = target.reseller_id
-    line.steering_list_id = line.mobile_plan_id = line.voip_plan_id = None

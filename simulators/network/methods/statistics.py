@@ -18,28 +18,27 @@ UNKNOWN_VALUE = "N/A"
 
 
 @network_method("getSubscriberActivePeriod")
-def get_subscriber_active_period(world: World, caller: NetworkToken, params: object) -> object:
-    line = find_flat_line(world, caller, params)
+def get_subscriber_active_period(world: World, caller: NetworkToken, fields: RequestFields) -> object:
+    line = find_flat_line(world, caller, fields)
     first, last = line.first_usage_at, line.last_usage_at
     period = {"start": wire_moment(first), "end": wire_moment(last)} if first is not None and last is not None else None
     return drop_empty({"subscriberId": line.id, "period": period})
 
 
 @network_method("subscriberUsageOverPeriod", statistics=True)
-def subscriber_usage_over_period(world: World, caller: NetworkToken, params: object) -> object:
-    line, first, last = read_statistics_period(world, caller, params)
+def subscriber_usage_over_period(world: World, caller: NetworkToken, fields: RequestFields) -> object:
+    line, first, last = read_statistics_period(world, caller, fields)
     return usage_view(world, line, first, last)
 
 
 @network_method("subscriberNetworkEventsOverPeriod", statistics=True)
-def subscriber_network_events_over_period(world: World, caller: NetworkToken, params: object) -> object:
-    line, first, last = read_statistics_period(world, caller, params)
+def subscriber_network_events_over_period(world: World, caller: NetworkToken, fields: RequestFields) -> object:
+    line, first, last = read_statistics_period(world, caller, fields)
     return network_events_view(world, line, first, last)
 
 
-def read_statistics_period(world: World, caller: NetworkToken, params: object) -> tuple[Line, date, date]:
+def read_statistics_period(world: World, caller: NetworkToken, fields: RequestFields) -> tuple[Line, date, date]:
     """The line and its days, both ends included."""
-    fields = RequestFields(params)
     period = fields.nested("period")
     first, last = period.need("start", read_day), period.need("end", read_day)
     period.done()

@@ -33,6 +33,7 @@ from simulators.network.named_records import (
 from simulators.network.wire import (
     RequestFields,
     WireMembers,
+    bare_method,
     drop_empty,
     invalid_request,
     network_method,
@@ -73,8 +74,7 @@ LONGEST_PHONE_NUMBER = 15
 
 
 @network_method("getSingleSubscriber")
-def get_single_subscriber(world: World, caller: NetworkToken, params: object) -> object:
-    fields = RequestFields(params)
+def get_single_subscriber(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     with_sim = fields.maybe("withSimInfo", read_flag) is not False
     only_subscriber = fields.maybe("onlySubsInfo", read_flag) or False
     with_counter = fields.maybe("withGzCounter", read_flag) or False
@@ -87,9 +87,8 @@ def get_single_subscriber(world: World, caller: NetworkToken, params: object) ->
 
 
 @network_method("listSubscriber")
-def list_subscriber(world: World, caller: NetworkToken, params: object) -> object:
+def list_subscriber(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Lines by a prefix, an account or an activation code; history counts. There is no second page."""
-    fields = RequestFields(params)
     name = require_exactly_one(fields, SUBSCRIBER_FILTERS)
     found = filtered_lines(world, caller, fields, name)
     rows = [subscriber_view(world, line) for line in found[: world.row_cap]]
@@ -114,10 +113,9 @@ def filtered_lines(world: World, caller: NetworkToken, fields: RequestFields, na
     return [line for line in lines if line.reseller_id in family]
 
 
-@network_method("getSimProviderStatus")
-def get_sim_provider_status(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("getSimProviderStatus")
+def get_sim_provider_status(world: World, caller: NetworkToken, number: int) -> object:
     """What the SIM's provider says of its profile, newest first; no answer key when it said nothing."""
-    number = read_integer(params, "params")
     line = _line_of_sim(world, caller, number)
     rows = [
         drop_empty(
@@ -270,9 +268,8 @@ def _green_zone_view(zone: GreenZone | None) -> WireMembers | None:
 
 
 @network_method("modifySubscriberContactInfo")
-def modify_subscriber_contact_info(world: World, caller: NetworkToken, params: object) -> None:
+def modify_subscriber_contact_info(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Names and addresses; what is left out stays."""
-    fields = RequestFields(params)
     name, phone = fields.maybe("name", read_text), fields.maybe("phone", read_text)
     mail, company = fields.maybe("mail", read_text), fields.maybe("company", read_text)
     line = find_nested_line(world, caller, fields, kinds=CONTACT_IDENTIFIERS)
@@ -281,9 +278,8 @@ def modify_subscriber_contact_info(world: World, caller: NetworkToken, params: o
 
 
 @network_method("modifySubscriberStatus")
-def modify_subscriber_status(world: World, caller: NetworkToken, params: object) -> None:
+def modify_subscriber_status(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """A new row of the status history, also when it says what the row before said."""
-    fields = RequestFields(params)
     status = fields.need("newStatus", read_one_of(tuple(WRITABLE_STATUSES)))
     begin_line_status(world, require_living_line(find_nested_line(world, caller, fields)), WRITABLE_STATUSES[status])
 
@@ -296,8 +292,7 @@ def begin_line_status(world: World, line: Line, status: LineStatus) -> None:
 
 
 @network_method("setSubscriberTrafficRestrictions")
-def set_subscriber_traffic_restrictions(world: World, caller: NetworkToken, params: object) -> None:
-    fields = RequestFields(params)
+def set_subscriber_traffic_restrictions(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     data, moc = fields.need("dataAllowed", read_flag), fields.need("mocAllowed", read_flag)
     mtc, mo_sms = fields.need("mtcAllowed", read_flag), fields.need("smsMoAllowed", read_flag)
     line = require_living_line(find_nested_line(world, caller, fields))
@@ -305,9 +300,8 @@ def set_subscriber_traffic_restrictions(world: World, caller: NetworkToken, para
 
 
 @network_method("modifySubscriberSteeringList")
-def modify_subscriber_steering_list(world: World, caller: NetworkToken, params: object) -> None:
+def modify_subscriber_steering_list(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Choose a steering list, or none; nothing is sent to the card."""
-    fields = RequestFields(params)
     number = fields.maybe("steeringListId", read_integer)
     line = find_nested_line(world, caller, fields)
     if number is not None and find_record(world.steering, number, "steering list").reseller_id != line.reseller_id:
@@ -316,9 +310,8 @@ def modify_subscriber_steering_list(world: World, caller: NetworkToken, params: 
 
 
 @network_method("modifySubscriberMobilePlan")
-def modify_subscriber_mobile_plan(world: World, caller: NetworkToken, params: object) -> None:
+def modify_subscriber_mobile_plan(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Sets the price list of a line; without an id that of its reseller applies."""
-    fields = RequestFields(params)
     number = fields.maybe("mobilePlanId", read_integer)
     line = find_nested_line(world, caller, fields, key="subscriberId")
     tariff = None if number is None else find_record(world.tariffs, number, "mobile plan")
@@ -330,9 +323,8 @@ def modify_subscriber_mobile_plan(world: World, caller: NetworkToken, params: ob
 
 
 @network_method("modifySubscriberVoipPlan")
-def modify_subscriber_voip_plan(world: World, caller: NetworkToken, params: object) -> None:
+def modify_subscriber_voip_plan(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Sets the price list of a line's calls over IP; without an id that of its reseller applies."""
-    fields = RequestFields(params)
     number = fields.maybe("voipPlanId", read_integer)
     line = find_nested_line(world, caller, fields, key="subscriberId")
     tariff = None if number is None else find_record(world.voip_tariffs, number, "VoIP plan")
@@ -342,9 +334,8 @@ def modify_subscriber_voip_plan(world: World, caller: NetworkToken, params: obje
 
 
 @network_method("changeSimStatus")
-def change_sim_status(world: World, caller: NetworkToken, params: object) -> None:
+def change_sim_status(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Repair a SIM's status; a profile that was downloaded is not made downloadable by it."""
-    fields = RequestFields(params)
     number, status = fields.need("simId", read_integer), fields.need("newStatus", read_one_of(tuple(SIM_STATUSES)))
     fields.done()
     line = _line_of_sim(world, caller, number)
@@ -358,9 +349,8 @@ def change_sim_status(world: World, caller: NetworkToken, params: object) -> Non
 
 
 @network_method("affectSubscriberRealPhoneNumber")
-def affect_subscriber_real_phone_number(world: World, caller: NetworkToken, params: object) -> None:
+def affect_subscriber_real_phone_number(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Give a line a public number. Choice: the number it already has is accepted and changes nothing."""
-    fields = RequestFields(params)
     number = fields.need("phoneNumber", read_digits_or_number)
     if not SHORTEST_PHONE_NUMBER <= len(number) <= LONGEST_PHONE_NUMBER:
         raise invalid_request(f"params.phoneNumber must have {SHORTEST_PHONE_NUMBER} to {LONGEST_PHONE_NUMBER} digits")
@@ -371,8 +361,8 @@ def affect_subscriber_real_phone_number(world: World, caller: NetworkToken, para
 
 
 @network_method("affectSubscriberFakePhoneNumber")
-def affect_subscriber_fake_phone_number(world: World, caller: NetworkToken, params: object) -> None:
-    line = find_flat_line(world, caller, params)
+def affect_subscriber_fake_phone_number(world: World, caller: NetworkToken, fields: RequestFields) -> None:
+    line = find_flat_line(world, caller, fields)
     assign_phone_number(world, line, line.own_number, real=False)
 
 

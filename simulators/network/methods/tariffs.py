@@ -9,6 +9,7 @@ from simulators.network.named_records import find_record, find_reseller, find_ta
 from simulators.network.wire import (
     RequestFields,
     WireMembers,
+    bare_method,
     drop_empty,
     network_method,
     read_integer,
@@ -23,52 +24,51 @@ ANY_SPONSOR = -1
 
 
 @network_method("listResellerTariff")
-def list_reseller_tariff(world: World, caller: NetworkToken, params: object) -> object:
+def list_reseller_tariff(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """What resellers pay."""
-    return _tariff_list_view(world, caller, params, "RESELLER")
+    return _tariff_list_view(world, caller, fields, "RESELLER")
 
 
 @network_method("listSubscriberTariff")
-def list_subscriber_tariff(world: World, caller: NetworkToken, params: object) -> object:
+def list_subscriber_tariff(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """What resellers charge."""
-    return _tariff_list_view(world, caller, params, "SUBSCRIBER")
+    return _tariff_list_view(world, caller, fields, "SUBSCRIBER")
 
 
-def _tariff_list_view(world: World, caller: NetworkToken, params: object, kind: Literal["RESELLER", "SUBSCRIBER"]) -> object:
-    owners = _tariff_owners(world, caller, params)
+def _tariff_list_view(world: World, caller: NetworkToken, fields: RequestFields, kind: Literal["RESELLER", "SUBSCRIBER"]) -> object:
+    owners = _tariff_owners(world, caller, fields)
     rows = [tariff for tariff in world.tariffs.values() if tariff.kind == kind and tariff.reseller_id in owners]
     return drop_empty({"tariff": [tariff_view(world, tariff) for tariff in rows]})
 
 
-def _tariff_owners(world: World, caller: NetworkToken, params: object) -> set[int]:
-    fields = RequestFields(params)
+def _tariff_owners(world: World, caller: NetworkToken, fields: RequestFields) -> set[int]:
     number = fields.maybe("resellerId", read_integer)
     fields.done()
     return {reseller.id for reseller in visible_resellers(world, caller, number)}
 
 
-@network_method("listTariffRule")
-def list_tariff_rule(world: World, caller: NetworkToken, params: object) -> object:
-    return tariff_rules_view(world, find_tariff(world, caller, read_integer(params, "params")))
+@bare_method("listTariffRule")
+def list_tariff_rule(world: World, caller: NetworkToken, number: int) -> object:
+    return tariff_rules_view(world, find_tariff(world, caller, number))
 
 
-@network_method("getCustomerTariff", key="listTariffRule")
-def get_customer_tariff(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("getCustomerTariff", key="listTariffRule")
+def get_customer_tariff(world: World, caller: NetworkToken, number: int) -> object:
     """All prices that a reseller pays."""
-    reseller = find_reseller(world, caller, read_integer(params, "params"))
+    reseller = find_reseller(world, caller, number)
     return tariff_rules_view(world, find_record(world.tariffs, reseller.buy_tariff_id, "tariff"))
 
 
 @network_method("listSubscriberVoipTariff")
-def list_subscriber_voip_tariff(world: World, caller: NetworkToken, params: object) -> object:
+def list_subscriber_voip_tariff(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Price lists of calls over IP, deleted ones too."""
-    owners = _tariff_owners(world, caller, params)
+    owners = _tariff_owners(world, caller, fields)
     return [voip_tariff_view(world, tariff) for tariff in world.voip_tariffs.values() if tariff.reseller_id in owners] or None
 
 
-@network_method("listVoipTariffRule")
-def list_voip_tariff_rule(world: World, caller: NetworkToken, params: object) -> object:
-    tariff = find_visible(world, caller, world.voip_tariffs, read_integer(params, "params"), "VoIP plan")
+@bare_method("listVoipTariffRule")
+def list_voip_tariff_rule(world: World, caller: NetworkToken, number: int) -> object:
+    tariff = find_visible(world, caller, world.voip_tariffs, number, "VoIP plan")
     return [voip_rule_view(rule) for rule in tariff.rules] or None
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from simulators.network.catalogue import NetworkProfile
 from simulators.network.entities import (
     ALREADY_EXISTS,
     NOT_FOUND,
@@ -48,9 +47,8 @@ MONTHLY_PERIODICITY = 2
 
 
 @network_method("listPrepaidPackageTemplate")
-def list_prepaid_package_template(world: World, caller: NetworkToken, params: object) -> object:
+def list_prepaid_package_template(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Templates, deleted ones too; at most one filter."""
-    fields = RequestFields(params)
     names = fields.given(tuple(TEMPLATE_FILTERS))
     if len(names) > 1:
         raise invalid_request(f"give at most one of {', '.join(TEMPLATE_FILTERS)}")
@@ -71,9 +69,8 @@ def find_template(world: World, caller: NetworkToken, number: int) -> PackageTem
 
 
 @network_method("createPrepaidPackageTemplate")
-def create_prepaid_package_template(world: World, caller: NetworkToken, params: object) -> object:
+def create_prepaid_package_template(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """A new template; its sponsor is that of the zone's network profile."""
-    fields = RequestFields(params)
     template = _read_template_recurrence(fields, _read_template_throttling(fields, read_template_core(fields)))
     fields.done()
     placed = place_template(world, caller, template)
@@ -84,9 +81,8 @@ def create_prepaid_package_template(world: World, caller: NetworkToken, params: 
 
 
 @network_method("modifyPPTCore", key="modifyPrepaidPackageTemplate")
-def modify_ppt_core(world: World, caller: NetworkToken, params: object) -> object:
+def modify_ppt_core(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Replace the whole core: what is left out is gone. Packages on lines stay as they are."""
-    fields = RequestFields(params)
     number = fields.need("prepaidpackagetemplateid", read_integer)
     asked = read_template_core(fields)
     sponsor, change = fields.maybe("esimSponsor", read_integer), fields.maybe("changeSponsor", read_flag) or False
@@ -104,17 +100,15 @@ def modify_ppt_core(world: World, caller: NetworkToken, params: object) -> objec
 
 
 @network_method("modifyPPTRecurring", key="modifyPrepaidPackageTemplate")
-def modify_ppt_recurring(world: World, caller: NetworkToken, params: object) -> object:
+def modify_ppt_recurring(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Replace the recurrence; false ends the series that exist."""
-    fields = RequestFields(params)
     number = fields.need("prepaidpackagetemplateid", read_integer)
     return change_template_group(world, caller, fields, number, _read_template_recurrence)
 
 
 @network_method("modifyPPTThrottling", key="modifyPrepaidPackageTemplate")
-def modify_ppt_throttling(world: World, caller: NetworkToken, params: object) -> object:
+def modify_ppt_throttling(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Replace the throttling; packages on lines follow."""
-    fields = RequestFields(params)
     number = fields.need("prepaidpackagetemplateid", read_integer)
     return change_template_group(world, caller, fields, number, _read_template_throttling)
 
@@ -165,18 +159,14 @@ def read_template_core(fields: RequestFields) -> PackageTemplate:
 def place_template(world: World, caller: NetworkToken, template: PackageTemplate) -> PackageTemplate:
     """Check what the template refers to, and give it the sponsor of its zone."""
     reseller = find_reseller(world, caller, template.reseller_id)
-    profile = _zone_profile(world, caller, template.zone_id, reseller.id)
+    zone = find_visible(world, caller, world.zones, template.zone_id, "location zone")
+    if zone.reseller_id != reseller.id:
+        raise NetworkRefusal(NOT_VISIBLE, "the location zone belongs to another reseller than the template")
+    profile = world.profiles[zone.profile_id]
     number = template.destination_id
     if number is not None and find_record(world.destinations, number, "destination list").reseller_id != reseller.id:
         raise NetworkRefusal(NOT_VISIBLE, "the destination list belongs to another reseller")
     return replace(template, sponsor_id=profile.sponsor_id, single_counter=reseller.single_counter)
-
-
-def _zone_profile(world: World, caller: NetworkToken, number: int, reseller_id: int) -> NetworkProfile:
-    zone = find_visible(world, caller, world.zones, number, "location zone")
-    if zone.reseller_id != reseller_id:
-        raise NetworkRefusal(NOT_VISIBLE, "the location zone belongs to another reseller than the template")
-    return world.profiles[zone.profile_id]
 
 
 def with_template_core(before: PackageTemplate, core: PackageTemplate) -> PackageTemplate:

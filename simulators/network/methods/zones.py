@@ -10,6 +10,7 @@ from simulators.network.wire import (
     RequestFields,
     TruncatedPayload,
     WireMembers,
+    bare_method,
     drop_empty,
     network_method,
     read_integer,
@@ -27,10 +28,10 @@ NOT_OFFERED = 10004
 DATA_CEILING = 50_000
 
 
-@network_method("listLocationZoneElement")
-def list_location_zone_element(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("listLocationZoneElement")
+def list_location_zone_element(world: World, caller: NetworkToken, number: int) -> object:
     """The networks of a zone; for some zones the JSON ends too early."""
-    zone = _find_zone(world, caller, read_integer(params, "params"))
+    zone = _find_zone(world, caller, number)
     answer = drop_empty({"operator": _zone_operators(world, zone)})
     return TruncatedPayload(answer) if zone.malformed else answer
 
@@ -39,29 +40,28 @@ def _find_zone(world: World, caller: NetworkToken, number: int) -> Zone:
     return find_visible(world, caller, world.zones, number, "location zone")
 
 
-@network_method("listDetailedLocationZone")
-def list_detailed_location_zone(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("listDetailedLocationZone")
+def list_detailed_location_zone(world: World, caller: NetworkToken, number: int) -> object:
     """A reseller's zones with their networks; null when there are none."""
-    reseller = find_reseller(world, caller, read_integer(params, "params"))
+    reseller = find_reseller(world, caller, number)
     return [zone_view(world, zone) for zone in world.zones.values() if zone.reseller_id == reseller.id] or NULL_PAYLOAD
 
 
-@network_method("listDestinationListPrefix")
-def list_destination_list_prefix(world: World, caller: NetworkToken, params: object) -> object:
-    row = find_visible(world, caller, world.destinations, read_integer(params, "params"), "destination list")
+@bare_method("listDestinationListPrefix")
+def list_destination_list_prefix(world: World, caller: NetworkToken, number: int) -> object:
+    row = find_visible(world, caller, world.destinations, number, "destination list")
     return drop_empty({"prefixes": list(row.prefixes), "resellerId": row.reseller_id, "listId": row.id, "listName": row.name})
 
 
-@network_method("listDetailedDestinationList")
-def list_detailed_destination_list(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("listDetailedDestinationList")
+def list_detailed_destination_list(world: World, caller: NetworkToken, number: int) -> object:
     """A reseller's destination lists; null when there are none."""
-    reseller = find_reseller(world, caller, read_integer(params, "params"))
+    reseller = find_reseller(world, caller, number)
     return [destination_list_view(world, row) for row in world.destinations.values() if row.reseller_id == reseller.id] or NULL_PAYLOAD
 
 
 @network_method("listNetworkProfile")
-def list_network_profile(world: World, caller: NetworkToken, params: object) -> object:
-    fields = RequestFields(params)
+def list_network_profile(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     reseller_id, sponsor_id = fields.maybe("resellerId", read_integer), fields.maybe("sponsorId", read_integer)
     fields.done()
     owners = {reseller.id for reseller in visible_resellers(world, caller, reseller_id)}
@@ -86,9 +86,8 @@ def _find_network_profile(world: World, caller: NetworkToken, number: int) -> Ne
 
 
 @network_method("createLocationZone")
-def create_location_zone(world: World, caller: NetworkToken, params: object) -> object:
+def create_location_zone(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """A new zone; the order of the checks is part of the contract, and refusals carry a payload."""
-    fields = RequestFields(params)
     profile_id, name = fields.need("networkProfileId", read_integer), fields.need("locationZoneName", read_text)
     tadigs = fields.need("tadigList", read_texts)
     fields.done()
@@ -137,9 +136,8 @@ def check_zone_tariff(world: World, profile: NetworkProfile, networks: dict[str,
 
 
 @network_method("changeNetworkProfileOfLocationZone")
-def change_network_profile_of_location_zone(world: World, caller: NetworkToken, params: object) -> None:
+def change_network_profile_of_location_zone(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Undocumented upstream. Choice: the profile must offer all networks of the zone; the zone's templates get its sponsor."""
-    fields = RequestFields(params)
     zone_id, profile_id = fields.need("locationZoneId", read_integer), fields.need("networkProfileId", read_integer)
     fields.done()
     zone, profile = _find_zone(world, caller, zone_id), _find_network_profile(world, caller, profile_id)

@@ -130,7 +130,10 @@ def apply_day(history: History, day: int) -> None:
     """What customers and resellers did in the day that just went by."""
     world = history.world
     for line in history.activations.get(day, ()):
-        buy_first_package(history, line)
+        chance = seeded_random(history.world.seed, "first package", line.id)
+        template = history.shop.pick(chance, line)
+        if template is not None:
+            begin_line_life(history, chance, line, template)
     renew_packages(history, day)
     for line, turn in history.turns.get(day, ()):
         change_line_status(world, line, turn)
@@ -148,14 +151,6 @@ def at_earlier_moment(world: World, line: Line, moment: int) -> Generator[int]:
         yield world.now
     finally:
         world.now = now
-
-
-def buy_first_package(history: History, line: Line) -> None:
-    """The first package; a profile that was not in use is downloaded and enabled."""
-    chance = seeded_random(history.world.seed, "first package", line.id)
-    template = history.shop.pick(chance, line)
-    if template is not None:
-        begin_line_life(history, chance, line, template)
 
 
 def begin_line_life(history: History, chance: Random, line: Line, template: PackageTemplate) -> None:
@@ -182,7 +177,11 @@ def renew_packages(history: History, day: int) -> None:
     for line in history.world.lines.values():
         if line.packages and line.status == "ACTIVE" and not has_supply(line, history.world.now):
             if line.id not in history.due:
-                history.due[line.id] = next_purchase_day(history, line, day)
+                # drawn once for each time the data is gone
+                chance = seeded_random(history.world.seed, "renewal", line.id, len(line.packages))
+                history.due[line.id] = (
+                    day + chance.choice((1, 1, 1, 2, 3, 5)) if chance.random() < RENEWAL_CHANCES[line.persona.kind] else None
+                )
             elif history.due[line.id] == day:
                 del history.due[line.id]
                 buy_again(history, line)
@@ -193,12 +192,6 @@ def has_supply(line: Line, now: int) -> bool:
     if any(series.active and (series.occurrences is None or series.created < series.occurrences) for series in line.series):
         return True
     return any(package.in_date(now) and package.units_left(DATA) for package in reversed(line.packages))
-
-
-def next_purchase_day(history: History, line: Line, day: int) -> int | None:
-    """The day a customer comes back, drawn once for each time the data is gone."""
-    chance = seeded_random(history.world.seed, "renewal", line.id, len(line.packages))
-    return day + chance.choice((1, 1, 1, 2, 3, 5)) if chance.random() < RENEWAL_CHANCES[line.persona.kind] else None
 
 
 def buy_again(history: History, line: Line) -> None:

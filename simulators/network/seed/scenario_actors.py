@@ -205,16 +205,11 @@ def choose_actors(
         if actor is not None:
             found.append(actor)
             waiting.remove(line)
-            prepare_actor(line, role)
+            if role in NO_BALANCE_ROLES:
+                line.use_account, line.balance = False, 0
+            if role in ("mis_steered", "partner"):
+                line.steering_list_id = None
     return found
-
-
-def prepare_actor(line: Line, role: ActorRole) -> None:
-    """Prepares a line for its role, before its first day."""
-    if role in NO_BALANCE_ROLES:
-        line.use_account, line.balance = False, 0
-    if role in ("mis_steered", "partner"):
-        line.steering_list_id = None
 
 
 def lively_persona(line: Line, least: float = 0.0) -> Persona:

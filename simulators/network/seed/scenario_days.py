@@ -58,19 +58,16 @@ def live_scenario(stage: ScenarioStage, until: int) -> None:
     """Lives until `until` (Unix seconds): a midnight begins the day of each actor, an evening ends a day of the history."""
     world, first = stage.world, stage.history.first
     while world.now < until:
-        prepare_scenario_day(stage, world.now // DAY_SECONDS)
+        world.agenda.close()  # actors live otherwise from now on
+        day = world.now // DAY_SECONDS
+        for actor in stage.actors:
+            prepare_actor_day(world, actor, world.lines[actor.line_id], day)
         midnight = (world.now // DAY_SECONDS + 1) * DAY_SECONDS
         evening = first + ((world.now - first) // DAY_SECONDS + 1) * DAY_SECONDS
         for stop in sorted({min(midnight, until), min(evening, midnight, until)}):
             run_world_to(world, stop)
             if stop == evening:
                 history.apply_day(stage.history, (evening - first) // DAY_SECONDS)
-
-
-def prepare_scenario_day(stage: ScenarioStage, day: int) -> None:
-    stage.world.agenda.close()  # they live otherwise from now on
-    for actor in stage.actors:
-        prepare_actor_day(stage.world, actor, stage.world.lines[actor.line_id], day)
 
 
 def release_actors(stage: ScenarioStage) -> None:
@@ -93,7 +90,8 @@ def actor_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
     if actor.role in AWAY_ROLES:
         return actor.base._replace(home_iso2=actor.place) if special else actor.base
     if actor.role == "spike" and day in actor.days:
-        return spiking_persona(actor.base)
+        size = int(actor.base.sessions * actor.base.session_bytes * SPIKE_FACTOR / SPIKE_SESSIONS)
+        return actor.base._replace(active_share=1.0, sessions=SPIKE_SESSIONS, session_bytes=size)
     if actor.role == "weekday" and (day - FIRST_MONDAY) % 7 >= 5:
         return actor.base._replace(active_share=0.04)
     if actor.role == "throttled" and special and not line.throttled:
@@ -119,12 +117,6 @@ def fading_persona(actor: ScenarioActor, day: int) -> Persona:
 
 def silent_persona(persona: Persona) -> Persona:
     return persona._replace(active_share=0.0, travel_iso2=())
-
-
-def spiking_persona(persona: Persona) -> Persona:
-    """Many sessions, together a multiple of a day's."""
-    size = int(persona.sessions * persona.session_bytes * SPIKE_FACTOR / SPIKE_SESSIONS)
-    return persona._replace(active_share=1.0, sessions=SPIKE_SESSIONS, session_bytes=size)
 
 
 def _greedy_persona(persona: Persona, size: int) -> Persona:
