@@ -3,11 +3,11 @@
 Plain data, so that it can be kept in a file. Whoever takes a turn calls `enter_turn` first: that is where its time comes from.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import sha512
 from typing import Annotated
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from simulators.processor.entities import (
     AccountLink,
@@ -107,15 +107,6 @@ class ProcessorState:
 
     def book(self, account: str) -> AccountBook:
         return self.books.setdefault(account, AccountBook())
-
-    def to_dict(self) -> JsonObject:
-        """All of it, ready for JSON."""
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(value: JsonObject) -> "ProcessorState":
-        """As it was; what a later version added begins as it does in a new one."""
-        return TypeAdapter(ProcessorState).validate_python(value)
 
 
 def enter_turn(state: ProcessorState, *, now: float, pages_url: str, live: bool) -> None:

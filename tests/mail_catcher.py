@@ -1,4 +1,4 @@
-"""A mail catcher: letters stay in a list, for tests and for a service that is only tried out."""
+"""A mail catcher: letters stay in a list."""
 
 from clients.mail.letter import Letter
 
