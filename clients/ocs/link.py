@@ -31,7 +31,7 @@ HTML_CHARACTERS_IN_JSON = str.maketrans({character: f"\\u{ord(character):04x}" f
 
 
 class TokenRedaction:
-    """Finds one token in each spelling that a server may have for it: plain, inside a JSON string, inside an address."""
+    """Masks one token in each spelling that a server may use: plain, inside a JSON string, inside an address."""
 
     def __init__(self, token: str) -> None:
         plain = json.dumps(token, ensure_ascii=False)[1:-1]
@@ -42,13 +42,13 @@ class TokenRedaction:
         )
 
     def whole(self, body: bytes) -> bytes:
-        """All of an answer."""
+        """`body` with the token masked."""
         for secret in self._secrets:
             body = body.replace(secret, TOKEN_MASK)
         return body
 
     async def parts(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-        """An answer as it comes; what may be the beginning of the token waits for the next part."""
+        """The chunks of an answer with the token masked. What may be the beginning of the token waits for the next chunk."""
         held = b""
         async for chunk in chunks:
             data = self.whole(held + chunk if held else chunk)
@@ -61,7 +61,7 @@ class TokenRedaction:
             yield held
 
     def _begun(self, data: bytes) -> int:
-        """How many bytes at the end may be the token's beginning."""
+        """How many bytes at the end of `data` may be the beginning of the token."""
         longest = 0
         for secret in self._secrets:
             lengths = range(min(len(secret) - 1, len(data)), longest, -1)
@@ -82,12 +82,12 @@ def given_members(**members: object) -> WireParams:
 
 
 def flat_subscriber(subscriber_id: int) -> WireParams:
-    """The identifier among the parameters."""
+    """Parameters with the identifier of a line among them."""
     return {"subscriberId": subscriber_id}
 
 
 def nested_subscriber(subscriber_id: int, **members: object) -> WireParams:
-    """The identifier in an object of its own."""
+    """Parameters with the identifier of a line in an object of its own, and `members` that have a value."""
     return {"subscriber": {"subscriberId": subscriber_id}, **given_members(**members)}
 
 
@@ -100,8 +100,9 @@ OCS_WRITE_SECONDS = 5.0
 
 
 class OcsProgress:
-    """Since when a call has a place, and since when it is sent (monotonic seconds; None: it has none, it has not left), and whether its
-    last attempt was answered."""
+    """How far a call got. `placed` and `sent`: since when it has a place, and since when it is sent (monotonic seconds), else None.
+    `failed`: whether its last attempt got no answer.
+    """
 
     placed: float | None = None
     sent: float | None = None
@@ -134,7 +135,7 @@ class OcsSettings:
 
 
 class OcsLink:
-    """Calls the wire with one token. Reads are asked once more when an answer fails; writes never."""
+    """Calls the wire with one token. A read whose answer fails is sent once more; a write never."""
 
     def __init__(
         self,
@@ -147,7 +148,7 @@ class OcsLink:
         owner: str = "",
         system: OutsideSystem | None = None,
     ) -> None:
-        """`places` are the token's, shared with other owners of it, `system` is shared by all; without them it has its own."""
+        """`places` are shared by the owners of the token, `system` by all links; without them the link has its own."""
         self._outbound = outbound
         self._settings = settings
         self._clock = clock
@@ -172,7 +173,7 @@ class OcsLink:
         version: WireVersion = "v1",
         stats: bool = False,
     ) -> OcsAnswerT:
-        """Ask `method` with `payload`, wait for the answer and return what `parse` makes of the member `key` (default: `method`) of it.
+        """Sends `method` with `payload`, waits, and returns what `parse` makes of the member `key` (default: `method`) of the answer.
 
         An answer that `parse` cannot read counts as a failed one. `stats`: at the address of the statistics. Raises OcsError.
         """
@@ -187,7 +188,7 @@ class OcsLink:
     async def stream(
         self, method: str, payload: WirePayload, *, key: tuple[str, ...], version: WireVersion = "v1", stats: bool = False
     ) -> JsonArrayStream:
-        """Read a big array at this path of members. Failures before its first byte are raised here."""
+        """Reads a big array at the path `key` of members. Raises OcsError for failures before its first byte."""
         ocs_call = self._new_call(method, payload, write=False, key=key[0], version=version, stats=stats)
 
         async def attempt(progress: OcsProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
@@ -208,7 +209,7 @@ class OcsLink:
         return await self._complete(ocs_call, attempt)
 
     async def _complete(self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT]) -> OcsAnswerT:
-        """All attempts within the time limit; the wait for a place counts."""
+        """Makes all attempts within the time limit; the wait for a place counts."""
         if not self._usable:
             raise OcsError("The token holds characters that no request can carry. Connect the account again.", before_execution=True)
         request, system = ACTIVE_REQUEST.get(), self._system
@@ -230,7 +231,7 @@ class OcsLink:
     async def _in_time(
         self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], request: ActiveRequest | None
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
-        """Within the time of a call, and of the request that it is made for."""
+        """Keeps the time limit of a call, and of the request that it is made for."""
         seconds = total = self._settings.total_seconds
         if request is not None:
             seconds = min(total, request.left())
@@ -256,7 +257,7 @@ class OcsLink:
         return found
 
     def _never_sent(self, *, cut: bool) -> OcsFault:
-        """Its time was over before a place was free; `cut`: because its request had less time than a call has."""
+        """The fault of a call whose time ended before a place was free. `cut`: its request had less time left than a call may take."""
         return (
             OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self._settings.concurrency, self._settings.total_seconds)
         )
@@ -264,7 +265,7 @@ class OcsLink:
     async def _placed(
         self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: OcsProgress, seconds: float
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
-        """The place is given back when an answer has begun: a slow reader must not keep other calls waiting."""
+        """Gives the place back when an answer has begun: a slow reader must not keep other calls waiting."""
         try:
             give_back = await self._places.take(self._owner, seconds)
         except WaitTooLong as wait:
@@ -279,7 +280,7 @@ class OcsLink:
             give_back()
 
     async def _is_answered(self) -> bool:
-        """The cheapest question there is, which changes nothing; whatever comes back is an answer."""
+        """Sends the cheapest call, which changes nothing. Any answer counts."""
         try:
             await self._outbound.exchange(
                 "POST", self._url(PROBE_CALL), headers=self._headers, content=PROBE_CALL.body, keep=ANSWER_BYTES_LIMIT
@@ -355,7 +356,7 @@ class OcsLink:
 
 
 def ocs_outcome(progress: OcsProgress, *, overdue: bool) -> CallOutcome:
-    """How a call ended that was not done."""
+    """How a call ended that did not succeed. `overdue`: no answer came in time."""
     if progress.sent is None:
         return "not_sent"
     return "failed" if overdue or progress.failed is not False else "refused"
@@ -369,7 +370,7 @@ def _encode_request(method: str, payload: WirePayload) -> bytes | None:
 
 
 def request_url(settings: OcsSettings, token: str, *, version: WireVersion, stats: bool) -> str:
-    """The whole URL. It is a secret when the token travels in the query."""
+    """The URL of a call, which is a secret where the token travels in the query."""
     base = urlsplit(settings.statistics_url if stats and settings.statistics_url else settings.url)
     path = base.path if version == "v1" else _path_of_version(base.path, version)
     shown = f"token={quote(token, safe='')}" if settings.auth == "query" else ""
@@ -378,7 +379,7 @@ def request_url(settings: OcsSettings, token: str, *, version: WireVersion, stat
 
 
 def request_headers(settings: OcsSettings, token: str) -> dict[str, str]:
-    """What every request carries."""
+    """The headers of a call with `token`."""
     plain = {"content-type": "application/json", "accept": "application/json"}
     if settings.auth == "query":
         return plain
@@ -387,14 +388,13 @@ def request_headers(settings: OcsSettings, token: str) -> dict[str, str]:
 
 
 def can_send_token(settings: OcsSettings, token: str) -> bool:
-    """Whether a header can hold the token; a query can hold any that UTF-8 can write."""
+    """Whether a header can hold `token`; a query can hold any token that UTF-8 can write."""
     if settings.auth == "query":
         return not any("\ud800" <= character <= "\udfff" for character in token)
     return token.isascii() and token.isprintable()
 
 
 def _path_of_version(path: str, version: WireVersion) -> str:
-    """The other version stands where the last segment is."""
     slash = "/" if path.endswith("/") else ""
     head, _, _ = path.rstrip("/").rpartition("/")
     return f"{head}/{version}{slash}"

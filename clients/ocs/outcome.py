@@ -23,7 +23,7 @@ DETAIL_NAME_LIMIT = 200
 
 
 def open_answer(body: bytes) -> dict[str, Json]:
-    """The decoded answer; Unreadable when it is no JSON object."""
+    """The decoded answer. Raises UnreadableAnswer where `body` is no JSON object."""
     document: Json = None
     try:
         document = cast("Json", orjson.loads(body))
@@ -33,7 +33,7 @@ def open_answer(body: bytes) -> dict[str, Json]:
 
 
 def answer_status(document: dict[str, Json]) -> int:
-    """The status code, 0 for success. `msg` (some servers: `message`) is free text of theirs and is not read."""
+    """The status code of `document`, 0 for success. `msg` (some servers: `message`) is foreign text and is not read."""
     status = document.get("status")
     if not isinstance(status, dict):
         raise UnreadableAnswer("the status is missing")
@@ -41,7 +41,7 @@ def answer_status(document: dict[str, Json]) -> int:
 
 
 def refusal_details(payload: Json) -> dict[str, object] | None:
-    """The two members that the refusals of createLocationZone document."""
+    """The members `invalidTadigs` and `existingLZ` of `payload`, which refusals of createLocationZone document; None without them."""
     if not isinstance(payload, dict):
         return None
     found: dict[str, object] = {}
@@ -54,7 +54,7 @@ def refusal_details(payload: Json) -> dict[str, object] | None:
 
 
 def is_plain_detail(value: Json) -> bool:
-    """What an id or a name can be; anything else in their place is left out."""
+    """Whether `value` can be an id or a name; anything else is left out."""
     if isinstance(value, str):
         return len(value) <= DETAIL_NAME_LIMIT
     return isinstance(value, int) and not isinstance(value, bool)
@@ -147,7 +147,7 @@ METHOD_MEANINGS: dict[tuple[str, int], StatusMeaning] = {
 
 
 def status_meaning(method: str, code: int) -> StatusMeaning:
-    """What a status code means as the answer to a method."""
+    """What the status `code` means as the answer to `method`."""
     return METHOD_MEANINGS.get((method, code)) or STATUS_MEANINGS.get(code) or StatusMeaning(OTHER_STATUS_TEXT.format(code=code))
 
 
@@ -170,8 +170,6 @@ WireVersion = Literal["v1", "v2"]
 
 @dataclass(frozen=True, slots=True)
 class OcsCall:
-    """One call as it is to be made."""
-
     method: str
     body: bytes
     write: bool
@@ -182,14 +180,14 @@ class OcsCall:
 
 @dataclass(frozen=True, slots=True)
 class OcsAnswer(Generic[OcsValueT]):
-    """It worked."""
+    """The value of a call that succeeded."""
 
     value: OcsValueT
 
 
 @dataclass(frozen=True, slots=True)
 class OcsFault:
-    """It did not; `again` says that a read may ask once more, `pause` that it should wait before."""
+    """The error of a call that failed. `again`: a read may be sent once more; `pause`: after a wait."""
 
     error: Refusal
     again: bool = False
@@ -215,10 +213,10 @@ def ocs_refused(ocs_call: OcsCall, code: int, payload: Json, *, backoff_seconds:
 
 
 def ocs_error_class(ocs_call: OcsCall, code: int) -> type[OcsError]:
-    """Whether the caller has to send something else (400), to change something first (409), or may call again (502).
+    """The class for the status `code`: send something else (400), change something first (409), or call again (502).
 
-    Choice: only a write's refusal is laid to its caller, whose input it carries. What a read names is often found by ourselves, so
-    the operation that knows that its caller named it says so.
+    Choice: only a write's refusal is its caller's fault, because the write carries the caller's input. What a read names often comes from
+    our own look-ups; an operation whose caller named it says so.
     """
     cure = status_meaning(ocs_call.method, code).cure
     if code in (OCS_NOT_FOUND, OCS_NOT_VISIBLE):
@@ -229,7 +227,7 @@ def ocs_error_class(ocs_call: OcsCall, code: int) -> type[OcsError]:
 
 
 def ocs_overdue(ocs_call: OcsCall) -> OcsFault:
-    """It was sent, and no answer came in time; or the system itself says so."""
+    """The fault of a call that was sent and got no answer in time, or whose answer says so."""
     text = "The charging system did not answer in time."
     return OcsFault(_ocs_failed(ocs_call, text, ocs_code=OCS_TIMEOUT, code="ocs_timeout"), again=True)
 
@@ -244,7 +242,7 @@ def ocs_never_started(concurrency: int, total_seconds: float) -> OcsFault:
 
 
 def ocs_unavailable(reason: NotSentReason, retry_after: int) -> OcsUnavailable:
-    """It is not sent: the system does not answer, or too many requests wait for it."""
+    """The error of a call that is not sent: the system does not answer, or too many requests wait for it."""
     if reason == "crowded":
         text, hint = "Too many calls wait for the charging system, so this one was not sent", "Call again, with fewer calls at once"
     else:
@@ -253,13 +251,13 @@ def ocs_unavailable(reason: NotSentReason, retry_after: int) -> OcsUnavailable:
 
 
 def ocs_too_late() -> OcsError:
-    """The request has no time left for it."""
+    """The error of a call whose request has no time left for it."""
     text = "The time for this request is over before the charging system could be asked, so the call was not sent. Call again."
     return OcsError(text, code="ocs_timeout", retry_after=1, before_execution=True)
 
 
 def ocs_not_reached(ocs_call: OcsCall, kind: FailureKind) -> OcsFault:
-    """No complete answer arrived; some failures happen before a byte is sent."""
+    """The fault of a call without a complete answer; some kinds of failure happen before a byte is sent."""
     if kind == "timeout":
         return ocs_overdue(ocs_call)
     if kind in NEVER_SENT:
@@ -269,7 +267,7 @@ def ocs_not_reached(ocs_call: OcsCall, kind: FailureKind) -> OcsFault:
 
 
 def ocs_wrong_status(ocs_call: OcsCall, status: int) -> OcsFault:
-    """An HTTP status other than 200; business refusals come with 200. Only some of them speak of address or token."""
+    """The fault of an HTTP status other than 200: refusals by the system itself come with 200."""
     text = f"The charging system answered with HTTP {status} instead of 200. "
     if status >= 500:
         return OcsFault(_ocs_failed(ocs_call, text + "It is in trouble; try again later.", retry_after=RETRY_LATER_SECONDS), again=True)
@@ -279,22 +277,21 @@ def ocs_wrong_status(ocs_call: OcsCall, status: int) -> OcsFault:
 
 
 def ocs_unreadable(ocs_call: OcsCall) -> OcsFault:
-    """An answer that is not what the wire documents."""
     return OcsFault(_ocs_failed(ocs_call, "The charging system's answer could not be read."), again=True)
 
 
 def _ocs_failed(
     ocs_call: OcsCall, text: str, *, ocs_code: int | None = None, code: str | None = None, retry_after: int | None = None
 ) -> OcsError:
-    """A failed write has an unknown outcome: its text asks to read the state first, and it names no time to call again."""
+    """The outcome of a failed write is unknown: its text asks to read the state first, and it names no time to call again."""
     if ocs_call.write:
         return OcsError(text + OCS_UNKNOWN_OUTCOME, ocs_code=ocs_code, code=code, outcome_unknown=True)
     return OcsError(text, ocs_code=ocs_code, code=code, retry_after=retry_after)
 
 
 class OcsNotFound(OcsError):
-    """The thing named does not exist, or belongs to someone else: codes 6 and 11, which our errors do not tell apart."""
+    """What the call named does not exist, or belongs to another reseller: codes 6 and 11, which our errors do not distinguish."""
 
 
 class OcsUnknownName(OcsBadRequest, OcsNotFound):
-    """A write named something that does not exist, or belongs to someone else."""
+    """A write named something that does not exist, or belongs to another reseller."""

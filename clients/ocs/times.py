@@ -10,14 +10,14 @@ Utc = Annotated[str, Field(description="UTC, YYYY-MM-DDTHH:MM:SS")]
 
 
 def wire_time(moment: datetime) -> str:
-    """Write a time; one without a zone is taken as UTC."""
+    """`moment` as the wire writes it; without a zone it is taken as UTC."""
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC)
     return moment.isoformat()[:19]
 
 
 def parse_wire_time(text: str) -> datetime:
-    """Read a time with or without fraction, zone or the `T`; one without a zone is UTC. ValueError when it is none."""
+    """The time in UTC that `text` says, with or without fraction, zone or the `T`; without a zone it is UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     try:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -26,7 +26,7 @@ def parse_wire_time(text: str) -> datetime:
 
 
 def wire_seconds(text: str | None) -> float | None:
-    """Unix seconds of a time that the charging system wrote; nothing where it wrote none, or none that can be read."""
+    """The Unix seconds of a time that the wire wrote; None where there is none, or none that can be read."""
     try:
         return None if text is None else parse_wire_time(text).timestamp()
     except (ValueError, OverflowError):
@@ -34,7 +34,7 @@ def wire_seconds(text: str | None) -> float | None:
 
 
 def event_seconds(event: Mapping[str, object]) -> float:
-    """When it happened; what tells no readable time comes first."""
+    """The Unix seconds at which a network event happened; 0 where it names no readable time, so that it sorts first."""
     try:
         return parse_wire_time(str(event.get("eventTime"))).timestamp()
     except (ValueError, OverflowError):
