@@ -71,7 +71,7 @@ def find_template(world: World, caller: NetworkToken, number: int) -> PackageTem
 @network_method("createPrepaidPackageTemplate")
 def create_prepaid_package_template(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """A new template; its sponsor is that of the zone's network profile."""
-    template = _read_template_recurrence(fields, _read_template_throttling(fields, read_template_core(fields)))
+    template = _read_template_recurrence(fields, _read_template_throttling(fields, read_template_core(fields, BLANK_TEMPLATE)))
     fields.done()
     placed = place_template(world, caller, template)
     check_template_name(world, placed)
@@ -84,7 +84,7 @@ def create_prepaid_package_template(world: World, caller: NetworkToken, fields: 
 def modify_ppt_core(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Replace the whole core: what is left out is gone. Packages on lines stay as they are."""
     number = fields.need("prepaidpackagetemplateid", read_integer)
-    asked = read_template_core(fields)
+    asked = read_template_core(fields, BLANK_TEMPLATE)
     sponsor, change = fields.maybe("esimSponsor", read_integer), fields.maybe("changeSponsor", read_flag) or False
     fields.done()
     before, core = require_template(world, caller, number), place_template(world, caller, asked)
@@ -92,7 +92,7 @@ def modify_ppt_core(world: World, caller: NetworkToken, fields: RequestFields) -
         raise NetworkRefusal(NOT_POSSIBLE, "a template keeps its reseller")
     if core.sponsor_id != before.sponsor_id and not change:
         raise NetworkRefusal(NOT_POSSIBLE, "the zone has another sponsor: changeSponsor must be true")
-    after = replace(with_template_core(before, core), esim_sponsor=sponsor)
+    after = replace(read_template_core(fields, before), sponsor_id=core.sponsor_id, esim_sponsor=sponsor)
     check_template_name(world, after)
     world.templates[number] = after
     world.agenda.close()  # its series may have more or less to come
@@ -137,14 +137,13 @@ def require_template(world: World, caller: NetworkToken, number: int) -> Package
     return template
 
 
-def read_template_core(fields: RequestFields) -> PackageTemplate:
-    """The core of a template that has neither id nor sponsor yet; null limits are absent."""
-    return PackageTemplate(
-        id=0,
+def read_template_core(fields: RequestFields, template: PackageTemplate) -> PackageTemplate:
+    """`template` with another core; its id, sponsor, flags and groups stay. Null limits are absent."""
+    return replace(
+        template,
         name=fields.need("prepaidpackagetemplatename", read_text),
         reseller_id=fields.need("resellerid", read_integer),
         zone_id=fields.need("locationzoneid", read_integer),
-        sponsor_id=0,
         period_days=fields.need("perioddays", read_days),
         data_bytes=fields.maybe("databyte", read_integer),
         moc_seconds=fields.maybe("mocsecond", read_integer),
@@ -167,24 +166,6 @@ def place_template(world: World, caller: NetworkToken, template: PackageTemplate
     if number is not None and find_record(world.destinations, number, "destination list").reseller_id != reseller.id:
         raise NetworkRefusal(NOT_VISIBLE, "the destination list belongs to another reseller")
     return replace(template, sponsor_id=profile.sponsor_id, single_counter=reseller.single_counter)
-
-
-def with_template_core(before: PackageTemplate, core: PackageTemplate) -> PackageTemplate:
-    """The template with another core; its id, flags and groups stay."""
-    return replace(
-        before,
-        name=core.name,
-        zone_id=core.zone_id,
-        sponsor_id=core.sponsor_id,
-        period_days=core.period_days,
-        data_bytes=core.data_bytes,
-        moc_seconds=core.moc_seconds,
-        mtc_seconds=core.mtc_seconds,
-        mo_sms=core.mo_sms,
-        mt_sms=core.mt_sms,
-        destination_id=core.destination_id,
-        cost=core.cost,
-    )
 
 
 def check_template_name(world: World, template: PackageTemplate) -> None:
