@@ -109,7 +109,7 @@ class Agenda:
                 activity for line in lines.values() if line.persona.kind != "stock" for activity in plan_line_day(seed, line, today)
             ]
         activities.sort()
-        begins, ends = (bisect_right(activities, moment, key=_activity_time) for moment in (now, self.end))
+        begins, ends = (bisect_right(activities, moment, key=lambda activity: activity.at) for moment in (now, self.end))
         self.planned, self.activities, self.afternoon = today, activities[begins:ends], activities[ends:]
         self.touched = set(lines)
 
@@ -125,10 +125,6 @@ class Agenda:
     def close(self) -> None:
         """Forget all: the next run looks everything up."""
         self.start, self.end, self.planned = 0, 0, -1
-
-
-def _activity_time(activity: Activity) -> int:
-    return activity.at
 
 
 def plan_line_day(seed: int, line: Line, day: int) -> list[Activity]:

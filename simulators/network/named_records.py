@@ -1,4 +1,4 @@
-"""From what a request names to a record its caller may see: 6 when there is none, 11 when it is another reseller's."""
+"""The records that a request names: refused with 6 where there is none, with 11 where it belongs to another reseller."""
 
 from collections.abc import Collection, Mapping
 from typing import Protocol, TypeVar

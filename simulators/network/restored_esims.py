@@ -1,4 +1,4 @@
-"""eSIMs that a network of an earlier process gave away: a network that begins anew is told of them, so that none is given away twice."""
+"""eSIMs that the network of an earlier process assigned: a new network assigns them again, so that none is given away twice."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

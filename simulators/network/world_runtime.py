@@ -40,14 +40,6 @@ class PushDelivery(NamedTuple):
     body: dict[str, object]
 
 
-def call_log() -> deque[NetworkCall]:
-    return deque(maxlen=CALL_LOG_SIZE)
-
-
-def delivery_log() -> deque[PushDelivery]:
-    return deque(maxlen=CALL_LOG_SIZE)
-
-
 @dataclass(slots=True)
 class WorldClock:
     """Frozen: only the control API moves the world's clock. Following: it keeps its distance to the clock outside."""
@@ -78,8 +70,8 @@ class WorldRuntime:
     world: World
     faults: NetworkFaults
     clock: WorldClock
-    calls: deque[NetworkCall] = field(default_factory=call_log)
-    deliveries: deque[PushDelivery] = field(default_factory=delivery_log)
+    calls: deque[NetworkCall] = field(default_factory=lambda: deque[NetworkCall](maxlen=CALL_LOG_SIZE))
+    deliveries: deque[PushDelivery] = field(default_factory=lambda: deque[PushDelivery](maxlen=CALL_LOG_SIZE))
     underway: deque[PendingPush] = field(default_factory=deque[PendingPush])
     """Notifications that were taken from the world and have not been answered."""
     answered: int = 0

@@ -1,4 +1,4 @@
-"""An account's balance: the sum of its transactions, of which the newest rest for some days before they can be paid out; calls about it."""
+"""The balance of an account: the sum of its transactions, the newest of which cannot be paid out for some days; calls about it."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""One call of the API: who asks, in which account, and what it is told."""
+"""One call of the API: its parameters, the account that it acts in, refusals, and what the nouns of the API have in common."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

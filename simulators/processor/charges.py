@@ -1,4 +1,4 @@
-"""Charges and the payments that they are attempts at: the bank's word, the money, the events, the calls about them."""
+"""Payments, and charges, which are the attempts at them: cards, money, events, and the calls about them."""
 
 from simulators.processor.application_fees import keep_application_fee
 from simulators.processor.balance import book_transaction

@@ -1,4 +1,4 @@
-"""Disputes: a payer's bank asks for the money back; evidence, decisions, and the calls about them."""
+"""Disputes, in which a payer's bank asks for the money back: evidence, decisions, and the calls about them."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Invoices: finalised, sent, paid, voided; what they come to, and how they go over the wire. `invoice_calls` answers the API."""
+"""Invoices: the calls about them, what they come to, how they are paid, and how they go over the wire."""
 
 from dataclasses import replace
 

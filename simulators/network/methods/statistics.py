@@ -1,4 +1,4 @@
-"""Statistics of a line, a week at most: what it used and its signalling, as the wire shows them. Days are UTC days [I]."""
+"""Statistics of a line, a week at most: what it used and its signalling, as the wire shows them. Days are UTC days."""
 
 from bisect import bisect_left
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The two resellers, trees of their own: six accounts, the sponsors of their SIMs, and credentials, which open nothing else."""
+"""The two resellers, neither of which is the other's parent: their accounts, the sponsors of their SIMs, and their tokens."""
 
 from collections.abc import Mapping
 from itertools import groupby

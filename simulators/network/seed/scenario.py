@@ -1,9 +1,7 @@
-"""A scenario: a simulated network with something to find in it, and the truth, looked up in what happened.
+"""A scenario: a simulated network in which some lines show what an operator looks for, and the truth about it.
 
-The customers are the same; some live as an operator's trouble does.
-
-What actors do goes through the same shop, radio life and charging as all else; nothing is written into records. The truth is returned
-beside the world, which does not have it.
+Actors buy, attach and are charged as all other lines; nothing is written into records. The truth is read from what happened, and is
+returned beside the world, which does not hold it.
 """
 
 from collections.abc import Iterable, Mapping

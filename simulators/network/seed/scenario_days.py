@@ -1,4 +1,4 @@
-"""The days of a scenario: the usual history, with a morning for every line that is an actor, and how such a line lives each day."""
+"""The days of a scenario: the usual history, and what each actor does on each day of it."""
 
 import pickle
 from typing import NamedTuple, cast
