@@ -14,7 +14,7 @@ import uvloop
 from benchmarks.processes import peak_mb, resident_mb, restart_peak
 from clients.http import Outbound
 from clients.ocs.client import Ocs, OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from registry.clock import SystemClock
 
 WARM = 0.15

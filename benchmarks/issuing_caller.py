@@ -9,7 +9,7 @@ import uvloop
 
 from clients.http import Outbound
 from clients.ocs.client import Ocs, OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from registry.clock import SystemClock
 
 WARM = 0.15

@@ -1,14 +1,13 @@
 """Times and days in inputs and answers: ISO 8601 in UTC, Unix seconds, ranges of UTC days."""
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from clients.ocs.wire.values import parse_wire_time, wire_time
+from clients.ocs.times import parse_wire_time, wire_time
 from registry.errors import BadRequest
 from registry.model import CamelInput
 
@@ -35,14 +34,6 @@ DATE_TIME_SCHEMA = WithJsonSchema({"type": "string", "format": "date-time"})
 # Choice: dates alone are taken wherever a time is: a start's first second and, as for an expiry, an end's last.
 StartTime = Annotated[datetime, BeforeValidator(partial(parse_utc_time, alone="00:00:00")), DATE_TIME_SCHEMA]
 EndTime = Annotated[datetime, BeforeValidator(partial(parse_utc_time, alone="23:59:59")), DATE_TIME_SCHEMA]
-
-
-def wire_seconds(text: str | None) -> float | None:
-    """Unix seconds of a time that the charging system wrote; nothing where it wrote none, or none that can be read."""
-    try:
-        return None if text is None else parse_wire_time(text).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 WEEK_DAYS = 7
@@ -129,11 +120,3 @@ UnixTime = Annotated[
         }
     ),
 ]
-
-
-def event_seconds(event: Mapping[str, object]) -> float:
-    """When it happened; what tells no readable time comes first."""
-    try:
-        return parse_wire_time(str(event.get("eventTime"))).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0

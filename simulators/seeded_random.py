@@ -4,5 +4,5 @@ from random import Random
 
 
 def seeded_random(*words: object) -> Random:
-    """A source of its own for one question, such as dice(seed, "life", line, day)."""
+    """A generator of its own for one question, such as `seeded_random(seed, "trip", line, block)`."""
     return Random("|".join(map(str, words)))

@@ -32,8 +32,6 @@ class WireRequest(NamedTuple):
 
 
 class WireAnswer(NamedTuple):
-    """One answer."""
-
     status: int
     body: bytes
     headers: Mapping[str, str] = JSON_CONTENT
@@ -54,7 +52,6 @@ class SimulatorApp:
         self._handler, self._deliver, self._interval = handler, deliver, interval
 
     async def __call__(self, scope: AsgiMessage, receive: AsgiReceive, send: AsgiSend) -> None:
-        """A request, or the server's start and stop."""
         if scope["type"] != "lifespan":
             return await self._handler(scope, receive, send)
         await receive()
@@ -99,7 +96,6 @@ def asgi_handler(handle: Callable[[WireRequest], Awaitable[WireAnswer]], too_lon
 
 
 def wire_request(scope: AsgiMessage, body: bytes) -> WireRequest:
-    """The request of an ASGI scope."""
     headers = cast("list[tuple[bytes, bytes]]", scope["headers"])
     client = cast("tuple[str, int] | None", scope.get("client"))
     return WireRequest(

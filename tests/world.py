@@ -33,7 +33,6 @@ from registry.limits import Limits, Role, Tier
 from registry.pipeline import Pipeline
 from registry.ports import Sessions, SharedSecrets, Site
 from registry.rate_limits import RateLimiter
-from simulators.mail import MailCatcher
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
@@ -53,6 +52,7 @@ from storage.upstream_connections import set_connection
 from tests.copies import Original
 from tests.databases import migrated_sqlite
 from tests.direct import Direct
+from tests.mail_catcher import MailCatcher
 from tests.membership_rows import leave
 from transports.http.door import HttpDoor, InnerApplication
 from transports.http.limits import HttpRules

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from clients.outside_system import WAITING_LIMIT
 from registry.clock import Clock
 from registry.limit_lease import LimitLease

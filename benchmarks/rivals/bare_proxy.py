@@ -16,8 +16,8 @@ from benchmarks.rivals.gateway import TOKEN, URL, owned, shown
 from benchmarks.rivals.ledger import Refused
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
+from clients.ocs.link import OcsSettings
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.settings import OcsSettings
 from registry.clock import SystemClock
 
 

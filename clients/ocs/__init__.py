@@ -1,1 +1,1 @@
-"""The upstream online charging system (OCS): its wire, typed."""
+"""The upstream online charging system (OCS): its calls and its answers, typed."""

@@ -5,13 +5,15 @@ from hashlib import scrypt, sha256
 from weakref import WeakValueDictionary
 
 from clients.http import Outbound, OutboundLimits
-from clients.ocs.link import OcsLink
+from clients.ocs.link import OcsLink, OcsSettings
 from clients.ocs.packages import PackageCalls
 from clients.ocs.places import Places, TokenPlaces
-from clients.ocs.reseller import ResellerCalls, TariffCalls
-from clients.ocs.settings import OcsSettings
-from clients.ocs.subscriber import MessageCalls, StatisticsCalls, SubscriberCalls
-from clients.ocs.templates import TemplateCalls, ZoneCalls
+from clients.ocs.resellers import ResellerCalls
+from clients.ocs.statistics import StatisticsCalls
+from clients.ocs.subscribers import MessageCalls, SubscriberCalls
+from clients.ocs.tariffs import TariffCalls
+from clients.ocs.templates import TemplateCalls
+from clients.ocs.zones import ZoneCalls
 from clients.outside_system import BREAKER_LEAST_FAILURES, WAITING_LIMIT, OutsideSystem
 from registry.clock import Clock
 from registry.limit_lease import LimitLease
@@ -19,7 +21,7 @@ from registry.shared_limits import PlaceCount
 
 
 class Ocs:
-    """Every method of the wire, by area."""
+    """The calls of the charging system for one token, by noun. Every call waits for the network and raises OcsError or a class of it."""
 
     def __init__(self, link: OcsLink, settings: OcsSettings) -> None:
         self.link = link
@@ -37,12 +39,12 @@ TOKENS_LIMIT = 1000
 
 
 class OcsPool:
-    """Hands out the client of a token; the ones used longest ago are forgotten."""
+    """Hands out the client of a token. Of more than `TOKENS_LIMIT` clients the one that was used longest ago is dropped."""
 
     def __init__(
         self, outbound: Outbound, settings: OcsSettings, clock: Clock, *, most_waiting: int = WAITING_LIMIT, lease: LimitLease | None = None
     ) -> None:
-        """`most_waiting`: requests that may wait for it at once. `lease`: shares the places of a token with other processes."""
+        """`most_waiting`: requests that may wait for the system at once. `lease`: shares the places of a token with other processes."""
         self.system = OutsideSystem(
             "charging_system", clock, most_waiting=most_waiting, least_failures=min(BREAKER_LEAST_FAILURES, settings.concurrency)
         )
@@ -54,7 +56,7 @@ class OcsPool:
         self._places: WeakValueDictionary[bytes, TokenPlaces] = WeakValueDictionary()
 
     def for_token(self, token: str, owner: str = "") -> Ocs:
-        """The client that calls with this token for an organisation; all that share the token share its limit, in turns."""
+        """The client that calls with `token` for the organisation `owner`. Owners of one token share its limit of calls, in turns."""
         key = sha256(token.encode("utf-8", "surrogatepass")).digest(), owner
         client = self._clients.get(key)
         if client is None:
@@ -77,7 +79,7 @@ class OcsPool:
         return Ocs(link, self._settings)
 
     def _places_of(self, token: str) -> TokenPlaces:
-        """The places for every call, and those that only issuing calls may take. Processes share both kinds, each under its own name."""
+        """The places of `token` for every call, and those for issuing calls alone. Processes share each kind under its own name."""
         count, name = self._settings.concurrency, None if self._lease is None else places_name(token)
         reserved = reserved_places(count)
         ordinary = Places(self._count(name, count - reserved))
@@ -92,15 +94,15 @@ class OcsPool:
 
 
 def places_name(token: str) -> str:
-    """The name of the places of `token` in the database. Choice: slow to compute, because a provider's token may be short."""
+    """The name of the places of `token` in the database. Choice: slow to compute, because a token may be short."""
     return "ocs:" + scrypt(token.encode("utf-8", "surrogatepass"), salt=b"places", n=1 << 11, r=8, p=1, dklen=16).hex()
 
 
 def ocs_limits(settings: OcsSettings) -> OutboundLimits:
-    """What the outbound client of the pool is opened with.
+    """The limits that the outbound client of the pool is opened with.
 
-    Connections are kept for less than the shortest idle time of common servers (5 s): a write that meets one just closed
-    would leave its outcome unknown.
+    Connections are kept for less than the shortest idle time of common servers (5 s): a write on a connection that was just closed would
+    leave its outcome unknown.
     """
     return OutboundLimits(connections=200, keepalive_seconds=4.0, total_seconds=settings.total_seconds)
 

@@ -11,8 +11,7 @@ import orjson
 
 from clients.http import OutboundFailed
 from clients.ocs.outcome import answer_status, open_answer
-from clients.ocs.wire.values import Json, UnreadableAnswer, wire_integer
-from clients.ocs.wire_schema import wire_object
+from clients.ocs.wire_schema import Json, UnreadableAnswer, wire_integer, wire_object
 from registry.errors import OcsError
 
 ARRAY_DEPTH_LIMIT = 1000
@@ -28,7 +27,7 @@ UNMARKED_BYTES = bytes(byte for byte in range(256) if byte not in b'"[]{}')
 
 @cache
 def answer_head_pattern(path: tuple[str, ...]) -> re.Pattern[bytes]:
-    """The usual beginning: the status first, then the way to the array. Group 1 is the status object."""
+    """The usual beginning of an answer: the status, then the members of `path` up to the array. Group 1 is the status object."""
     status = rb"\s*\{\s*\"status\"\s*:\s*(\{(?>[^\"{}]|" + JSON_STRING + rb")*+\})\s*,"
     steps = rb"\{".join(rb"\s*" + re.escape(f'"{name}"'.encode()) + rb"\s*:\s*" for name in path)
     return re.compile(status + steps + rb"(?=\[)", re.DOTALL)
@@ -37,8 +36,8 @@ def answer_head_pattern(path: tuple[str, ...]) -> re.Pattern[bytes]:
 class JsonArrayScan:
     """Follows an array, part by part, to its closing bracket.
 
-    Quotes and brackets alone are kept; strings and pairs that close are then dropped, all by built-in byte operations,
-    which makes it about as fast as copying. Rows of one shape leave the same marks: these are dropped a row at a time.
+    It keeps quotes and brackets alone, and drops strings and pairs that close, all by built-in byte operations: about as fast as copying.
+    Rows of one shape leave the same marks, which are dropped a row at a time.
     """
 
     def __init__(self) -> None:
@@ -50,7 +49,7 @@ class JsonArrayScan:
         """The marks of a row that came before; they open and close everything, so nothing changes when they are left out."""
 
     def feed(self, part: bytes) -> int | None:
-        """How many bytes of this part belong to the array when it ends here, else None. The first part begins with `[`."""
+        """How many bytes of `part` belong to the array when it ends here, else None. The first part begins with `[`."""
         before = self._open, self._escape, self._begun
         if not self._ends(part):
             return None
@@ -96,7 +95,7 @@ class JsonArrayScan:
 
 
 def _row_marks(marks: bytes) -> bytes:
-    """The marks of the first object between two others, unless a string of it holds a bracket: these must count as they stand."""
+    """The marks of the first object between two others; empty where a string of it holds a bracket, because such marks count."""
     start = marks.find(b"}{") + 1
     end = marks.find(b"}{", start) + 1
     row = marks[start:end] if 0 < start < end <= start + ROW_MARKS_LIMIT else b""
@@ -118,7 +117,7 @@ def _reduce_marks(marks: bytes) -> bytes:
 
 
 def _exact_end(data: bytes, before: bytes) -> int:
-    """The exact end, byte by byte: asked for one part of an answer only."""
+    """The end of the array in `data`, byte by byte: for one part of an answer only."""
     depth, position = 1 + len(before.rstrip(b'"')), 0
     if before.endswith(b'"') and (rest := REST_OF_JSON_STRING.match(data)):
         position = rest.end()
@@ -140,7 +139,7 @@ DRAINED_CHUNKS = 16
 
 
 class JsonArrayStream(AsyncGenerator[bytes]):
-    """The bytes of one JSON array. Read it to its end or close it: until then it holds a connection.
+    """The bytes of one JSON array. Until it is read to its end or closed it holds a connection.
 
     `aclose` gives the connection back even when nothing was read, which a plain generator would not do. An OcsError in the middle means
     that the rest did not arrive.
@@ -151,16 +150,15 @@ class JsonArrayStream(AsyncGenerator[bytes]):
         self._held = AsyncExitStack()
 
     def hold(self, held: AsyncExitStack) -> None:
-        """Keep this open until the array is closed."""
+        """Keeps `held` open until the array is closed."""
         self._held.push_async_callback(held.aclose)
 
     def within(self, before: bytes, after: bytes) -> Self:
-        """The same array with something around it, such as `{"data":` and `}`."""
+        """The same array between `before` and `after`, such as `{"data":` and `}`."""
         self._parts = _surrounded(before, self._parts, after)
         return self
 
     async def asend(self, value: None, /) -> bytes:
-        """The next bytes."""
         try:
             return await self._parts.asend(value)
         except BaseException:  # the end too
@@ -175,7 +173,7 @@ class JsonArrayStream(AsyncGenerator[bytes]):
         raise val if isinstance(val, BaseException) else typ
 
     async def aclose(self) -> None:
-        """Give the connection back; closing twice is closing once."""
+        """Gives the connection back. A second call does nothing."""
         await self._parts.aclose()
         await self._held.aclose()
 
@@ -196,7 +194,7 @@ async def begin_array(chunks: AsyncIterator[bytes], path: tuple[str, ...]) -> tu
         rest, _ = (b"", True) if complete else await _read_up_to(chunks, ANSWER_BYTES_LIMIT)
         document = open_answer(head + rest)
         return answer_status(document), JsonArrayStream(_decoded_array(document, path))
-    code = _status_of_head(found.group(1))
+    code = wire_integer(open_answer(found.group(1)).get("code"))
     return code, JsonArrayStream(_array_parts(head[found.end() :], chunks))
 
 
@@ -208,10 +206,6 @@ async def _read_up_to(chunks: AsyncIterator[bytes], most: int) -> tuple[bytes, b
         if len(read) >= most:
             return bytes(read), False
     return bytes(read), True
-
-
-def _status_of_head(status: bytes) -> int:
-    return wire_integer(open_answer(status).get("code"))
 
 
 def _decoded_array(document: dict[str, Json], path: tuple[str, ...]) -> AsyncGenerator[bytes]:
@@ -258,5 +252,4 @@ async def _drain_chunks(chunks: AsyncIterator[bytes]) -> None:
 
 
 def stream_broken_off() -> OcsError:
-    """The rest of a streamed answer did not come."""
     return OcsError("The charging system's answer broke off. Call again.")

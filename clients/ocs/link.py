@@ -5,6 +5,8 @@ import logging
 from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -14,11 +16,9 @@ import orjson
 from clients.http import HttpReply, Outbound, OutboundFailed
 from clients.ocs import outcome
 from clients.ocs.json_array import ANSWER_BYTES_LIMIT, JsonArrayStream, begin_array
-from clients.ocs.outcome import OcsAnswer, OcsCall, OcsFault, answer_status, open_answer
+from clients.ocs.outcome import OcsAnswer, OcsCall, OcsFault, WireVersion, answer_status, open_answer
 from clients.ocs.places import Places, TokenPlaces, WaitTooLong
-from clients.ocs.settings import OcsSettings, WireVersion
-from clients.ocs.wire.values import UnreadableAnswer
-from clients.ocs.wire_schema import ParseAnswer
+from clients.ocs.wire_schema import Json, ParseAnswer, UnreadableAnswer
 from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallOutcome, OutsideSystem
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
 from registry.errors import BadRequest, OcsError
@@ -26,11 +26,12 @@ from registry.errors import BadRequest, OcsError
 TOKEN_MASK = b"***"
 SHORTEST_MASKED_TOKEN = 12
 """A shorter token may be a number or a word of an answer by chance."""
+
 HTML_CHARACTERS_IN_JSON = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&='"})
 
 
 class TokenRedaction:
-    """Finds one token in each spelling that a server may have for it: plain, inside a JSON string, inside an address."""
+    """Masks one token in each spelling that a server may use: plain, inside a JSON string, inside an address."""
 
     def __init__(self, token: str) -> None:
         plain = json.dumps(token, ensure_ascii=False)[1:-1]
@@ -41,13 +42,13 @@ class TokenRedaction:
         )
 
     def whole(self, body: bytes) -> bytes:
-        """All of an answer."""
+        """`body` with the token masked."""
         for secret in self._secrets:
             body = body.replace(secret, TOKEN_MASK)
         return body
 
     async def parts(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-        """An answer as it comes; what may be the beginning of the token waits for the next part."""
+        """The chunks of an answer with the token masked. What may be the beginning of the token waits for the next chunk."""
         held = b""
         async for chunk in chunks:
             data = self.whole(held + chunk if held else chunk)
@@ -60,7 +61,7 @@ class TokenRedaction:
             yield held
 
     def _begun(self, data: bytes) -> int:
-        """How many bytes at the end may be the token's beginning."""
+        """How many bytes at the end of `data` may be the beginning of the token."""
         longest = 0
         for secret in self._secrets:
             lengths = range(min(len(secret) - 1, len(data)), longest, -1)
@@ -81,12 +82,12 @@ def given_members(**members: object) -> WireParams:
 
 
 def flat_subscriber(subscriber_id: int) -> WireParams:
-    """The identifier among the parameters."""
+    """Parameters with the identifier of a line among them."""
     return {"subscriberId": subscriber_id}
 
 
 def nested_subscriber(subscriber_id: int, **members: object) -> WireParams:
-    """The identifier in an object of its own."""
+    """Parameters with the identifier of a line in an object of its own, and `members` that have a value."""
     return {"subscriber": {"subscriberId": subscriber_id}, **given_members(**members)}
 
 
@@ -99,16 +100,42 @@ OCS_WRITE_SECONDS = 5.0
 
 
 class OcsProgress:
-    """Since when a call has a place, and since when it is sent (monotonic seconds; None: it has none, it has not left), and whether its
-    last attempt was answered."""
+    """How far a call got. `placed` and `sent`: since when it has a place, and since when it is sent (monotonic seconds), else None.
+    `failed`: whether its last attempt got no answer.
+    """
 
     placed: float | None = None
     sent: float | None = None
     failed: bool | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OcsSettings:
+    """The address of the server, the variants of its wire, and time limits. Tokens are not settings: each call's owner has one."""
+
+    url: str
+    """The main address, ending in its version segment: there is no default, since every provider has its own."""
+    statistics_url: str = ""
+    """The address of the two usage statistics; empty: the main address."""
+    auth: Literal["query", "bearer", "token-header"] = "query"
+    concurrency: int = 8
+    """Calls under way at once, per token."""
+    total_seconds: float = 20.0
+    """From the wait for a free place to the last byte, retry included. For streams: to the first byte, and between two chunks."""
+    zone_method: str = "changeNetworkProfileOfLocationZone"
+    """The wire name of the one undocumented method."""
+    zone_key: str = "locationZoneId"
+    profile_key: str = "networkProfileId"
+    legacy_expiry: bool = False
+    """Whether the server still wants the parameter names of before December 2025 when an expiry is changed."""
+    ca_file: Path | None = None
+    """Authorities that are trusted beside the public ones."""
+    backoff_seconds: float = 0.5
+    """How long a read waits before it asks again after the traffic limit."""
+
+
 class OcsLink:
-    """Calls the wire with one token. Reads are asked once more when an answer fails; writes never."""
+    """Calls the wire with one token. A read whose answer fails is sent once more; a write never."""
 
     def __init__(
         self,
@@ -121,7 +148,7 @@ class OcsLink:
         owner: str = "",
         system: OutsideSystem | None = None,
     ) -> None:
-        """`places` are the token's, shared with other owners of it, `system` is shared by all; without them it has its own."""
+        """`places` are shared by the owners of the token, `system` by all links; without them the link has its own."""
         self._outbound = outbound
         self._settings = settings
         self._clock = clock
@@ -146,7 +173,7 @@ class OcsLink:
         version: WireVersion = "v1",
         stats: bool = False,
     ) -> OcsAnswerT:
-        """Ask `method` with `payload`, wait for the answer and return what `parse` makes of the member `key` (default: `method`) of it.
+        """Sends `method` with `payload`, waits, and returns what `parse` makes of the member `key` (default: `method`) of the answer.
 
         An answer that `parse` cannot read counts as a failed one. `stats`: at the address of the statistics. Raises OcsError.
         """
@@ -161,7 +188,7 @@ class OcsLink:
     async def stream(
         self, method: str, payload: WirePayload, *, key: tuple[str, ...], version: WireVersion = "v1", stats: bool = False
     ) -> JsonArrayStream:
-        """Read a big array at this path of members. Failures before its first byte are raised here."""
+        """Reads a big array at the path `key` of members. Raises OcsError for failures before its first byte."""
         ocs_call = self._new_call(method, payload, write=False, key=key[0], version=version, stats=stats)
 
         async def attempt(progress: OcsProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
@@ -182,7 +209,7 @@ class OcsLink:
         return await self._complete(ocs_call, attempt)
 
     async def _complete(self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT]) -> OcsAnswerT:
-        """All attempts within the time limit; the wait for a place counts."""
+        """Makes all attempts within the time limit; the wait for a place counts."""
         if not self._usable:
             raise OcsError("The token holds characters that no request can carry. Connect the account again.", before_execution=True)
         request, system = ACTIVE_REQUEST.get(), self._system
@@ -204,7 +231,7 @@ class OcsLink:
     async def _in_time(
         self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], request: ActiveRequest | None
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
-        """Within the time of a call, and of the request that it is made for."""
+        """Keeps the time limit of a call, and of the request that it is made for."""
         seconds = total = self._settings.total_seconds
         if request is not None:
             seconds = min(total, request.left())
@@ -230,13 +257,15 @@ class OcsLink:
         return found
 
     def _never_sent(self, *, cut: bool) -> OcsFault:
-        """Its time was over before a place was free; `cut`: because its request had less time than a call has."""
-        return OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self._settings)
+        """The fault of a call whose time ended before a place was free. `cut`: its request had less time left than a call may take."""
+        return (
+            OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self._settings.concurrency, self._settings.total_seconds)
+        )
 
     async def _placed(
         self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: OcsProgress, seconds: float
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
-        """The place is given back when an answer has begun: a slow reader must not keep other calls waiting."""
+        """Gives the place back when an answer has begun: a slow reader must not keep other calls waiting."""
         try:
             give_back = await self._places.take(self._owner, seconds)
         except WaitTooLong as wait:
@@ -251,7 +280,7 @@ class OcsLink:
             give_back()
 
     async def _is_answered(self) -> bool:
-        """The cheapest question there is, which changes nothing; whatever comes back is an answer."""
+        """Sends the cheapest call, which changes nothing. Any answer counts."""
         try:
             await self._outbound.exchange(
                 "POST", self._url(PROBE_CALL), headers=self._headers, content=PROBE_CALL.body, keep=ANSWER_BYTES_LIMIT
@@ -287,10 +316,14 @@ class OcsLink:
         try:
             document = open_answer(self._mask.whole(reply.body))
             code, payload = answer_status(document), document.get(ocs_call.key)
-            return outcome.ocs_refused(self._settings, ocs_call, code, payload) if code else OcsAnswer(parse(payload))
+            return self._refused(ocs_call, code, payload) if code else OcsAnswer(parse(payload))
         except UnreadableAnswer as why:
             OCS_LOG.warning("The answer to %s is unreadable: %s", ocs_call.method, why)
             return outcome.ocs_unreadable(ocs_call)
+
+    def _refused(self, ocs_call: OcsCall, code: int, payload: Json) -> OcsFault:
+        settings = self._settings
+        return outcome.ocs_refused(ocs_call, code, payload, backoff_seconds=settings.backoff_seconds, zone_method=settings.zone_method)
 
     async def _begin(self, ocs_call: OcsCall, key: tuple[str, ...], progress: OcsProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
         progress.sent = self._clock.monotonic()
@@ -304,7 +337,7 @@ class OcsLink:
                 chunks = await held.enter_async_context(aclosing(self._mask.parts(reply.chunks)))
                 code, passed = await begin_array(chunks, key)
                 if code:
-                    return outcome.ocs_refused(self._settings, ocs_call, code, None)
+                    return self._refused(ocs_call, code, None)
                 passed.hold(held.pop_all())
                 return OcsAnswer(passed)
         except OutboundFailed as failed:
@@ -323,7 +356,7 @@ class OcsLink:
 
 
 def ocs_outcome(progress: OcsProgress, *, overdue: bool) -> CallOutcome:
-    """How a call ended that was not done."""
+    """How a call ended that did not succeed. `overdue`: no answer came in time."""
     if progress.sent is None:
         return "not_sent"
     return "failed" if overdue or progress.failed is not False else "refused"
@@ -337,7 +370,7 @@ def _encode_request(method: str, payload: WirePayload) -> bytes | None:
 
 
 def request_url(settings: OcsSettings, token: str, *, version: WireVersion, stats: bool) -> str:
-    """The whole URL. It is a secret when the token travels in the query."""
+    """The URL of a call, which is a secret where the token travels in the query."""
     base = urlsplit(settings.statistics_url if stats and settings.statistics_url else settings.url)
     path = base.path if version == "v1" else _path_of_version(base.path, version)
     shown = f"token={quote(token, safe='')}" if settings.auth == "query" else ""
@@ -346,7 +379,7 @@ def request_url(settings: OcsSettings, token: str, *, version: WireVersion, stat
 
 
 def request_headers(settings: OcsSettings, token: str) -> dict[str, str]:
-    """What every request carries."""
+    """The headers of a call with `token`."""
     plain = {"content-type": "application/json", "accept": "application/json"}
     if settings.auth == "query":
         return plain
@@ -355,14 +388,13 @@ def request_headers(settings: OcsSettings, token: str) -> dict[str, str]:
 
 
 def can_send_token(settings: OcsSettings, token: str) -> bool:
-    """Whether a header can hold the token; a query can hold any that UTF-8 can write."""
+    """Whether a header can hold `token`; a query can hold any token that UTF-8 can write."""
     if settings.auth == "query":
         return not any("\ud800" <= character <= "\udfff" for character in token)
     return token.isascii() and token.isprintable()
 
 
 def _path_of_version(path: str, version: WireVersion) -> str:
-    """The other version stands where the last segment is."""
     slash = "/" if path.endswith("/") else ""
     head, _, _ = path.rstrip("/").rpartition("/")
     return f"{head}/{version}{slash}"

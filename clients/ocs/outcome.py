@@ -12,19 +12,18 @@ from typing import Generic, Literal, NamedTuple, TypeVar, cast
 import orjson
 
 from clients.http import NEVER_SENT, FailureKind
-from clients.ocs.settings import OcsSettings, WireVersion
-from clients.ocs.wire.values import Json, UnreadableAnswer, wire_integer
-from clients.ocs.wire_schema import wire_object
+from clients.ocs.wire_schema import Json, UnreadableAnswer, wire_integer, wire_object
 from clients.outside_system import NotSentReason
 from registry.errors import EndOfLife, OcsBadRequest, OcsConflict, OcsError, OcsUnavailable, Refusal
 
 TADIG_CODE = re.compile(r"[A-Za-z0-9]{1,12}")
 """A network's code. Anything else in its place would be a text of theirs in an error of ours."""
+
 DETAIL_NAME_LIMIT = 200
 
 
 def open_answer(body: bytes) -> dict[str, Json]:
-    """The decoded answer; Unreadable when it is no JSON object."""
+    """The decoded answer. Raises UnreadableAnswer where `body` is no JSON object."""
     document: Json = None
     try:
         document = cast("Json", orjson.loads(body))
@@ -34,7 +33,7 @@ def open_answer(body: bytes) -> dict[str, Json]:
 
 
 def answer_status(document: dict[str, Json]) -> int:
-    """The status code, 0 for success. `msg` (some servers: `message`) is free text of theirs and is not read."""
+    """The status code of `document`, 0 for success. `msg` (some servers: `message`) is foreign text and is not read."""
     status = document.get("status")
     if not isinstance(status, dict):
         raise UnreadableAnswer("the status is missing")
@@ -42,7 +41,7 @@ def answer_status(document: dict[str, Json]) -> int:
 
 
 def refusal_details(payload: Json) -> dict[str, object] | None:
-    """The two members that the refusals of createLocationZone document."""
+    """The members `invalidTadigs` and `existingLZ` of `payload`, which refusals of createLocationZone document; None without them."""
     if not isinstance(payload, dict):
         return None
     found: dict[str, object] = {}
@@ -55,7 +54,7 @@ def refusal_details(payload: Json) -> dict[str, object] | None:
 
 
 def is_plain_detail(value: Json) -> bool:
-    """What an id or a name can be; anything else in their place is left out."""
+    """Whether `value` can be an id or a name; anything else is left out."""
     if isinstance(value, str):
         return len(value) <= DETAIL_NAME_LIMIT
     return isinstance(value, int) and not isinstance(value, bool)
@@ -148,7 +147,7 @@ METHOD_MEANINGS: dict[tuple[str, int], StatusMeaning] = {
 
 
 def status_meaning(method: str, code: int) -> StatusMeaning:
-    """What a status code means as the answer to a method."""
+    """What the status `code` means as the answer to `method`."""
     return METHOD_MEANINGS.get((method, code)) or STATUS_MEANINGS.get(code) or StatusMeaning(OTHER_STATUS_TEXT.format(code=code))
 
 
@@ -166,11 +165,11 @@ OCS_OK, OCS_UNKNOWN_REQUEST, OCS_UNEXPECTED, OCS_NOT_FOUND, OCS_NOT_VISIBLE, OCS
 RETRY_LATER_SECONDS = 10
 """Seconds after which a read may be repeated when the charging system is in trouble."""
 
+WireVersion = Literal["v1", "v2"]
+
 
 @dataclass(frozen=True, slots=True)
 class OcsCall:
-    """One call as it is to be made."""
-
     method: str
     body: bytes
     write: bool
@@ -181,40 +180,43 @@ class OcsCall:
 
 @dataclass(frozen=True, slots=True)
 class OcsAnswer(Generic[OcsValueT]):
-    """It worked."""
+    """The value of a call that succeeded."""
 
     value: OcsValueT
 
 
 @dataclass(frozen=True, slots=True)
 class OcsFault:
-    """It did not; `again` says that a read may ask once more, `pause` that it should wait before."""
+    """The error of a call that failed. `again`: a read may be sent once more; `pause`: after a wait."""
 
     error: Refusal
     again: bool = False
     pause: bool = False
 
 
-def ocs_refused(settings: OcsSettings, ocs_call: OcsCall, code: int, payload: Json) -> OcsFault:
-    """The system answered with a status other than 0: it has done nothing, code 18 excepted."""
+def ocs_refused(ocs_call: OcsCall, code: int, payload: Json, *, backoff_seconds: float, zone_method: str) -> OcsFault:
+    """The fault of an answer with the status `code`, other than 0: the system has done nothing, code 18 excepted.
+
+    `backoff_seconds`: how long a read waits at the traffic limit. `zone_method`: the name that is set for the undocumented method.
+    """
     text = status_meaning(ocs_call.method, code).text
     if code == OCS_TIMEOUT:
         return ocs_overdue(ocs_call)
     if code == OCS_END_OF_LIFE:
         return OcsFault(EndOfLife(text, ocs_code=code))
     if code == OCS_TRAFFIC_LIMIT:
-        seconds = max(1, math.ceil(settings.backoff_seconds * 2))
+        seconds = max(1, math.ceil(backoff_seconds * 2))
         return OcsFault(OcsError(text, ocs_code=code, retry_after=seconds, before_execution=True), again=True, pause=True)
-    if code == OCS_UNKNOWN_REQUEST and ocs_call.method == settings.zone_method:
+    if code == OCS_UNKNOWN_REQUEST and ocs_call.method == zone_method:
         text += ZONE_METHOD_HINT
     return OcsFault(ocs_error_class(ocs_call, code)(text, ocs_code=code, details=refusal_details(payload)), again=code == OCS_UNEXPECTED)
 
 
 def ocs_error_class(ocs_call: OcsCall, code: int) -> type[OcsError]:
-    """Whether the caller has to send something else (400), to change something first (409), or may call again (502).
+    """The class for the status `code`: send something else (400), change something first (409), or call again (502).
 
-    Choice: only a write's refusal is laid to its caller, whose input it carries. What a read names is often found by ourselves, so
-    the operation that knows that its caller named it says so.
+    Choice: only a write's refusal is its caller's fault, because the write carries the caller's input. What a read names often comes from
+    our own look-ups; an operation whose caller named it says so.
     """
     cure = status_meaning(ocs_call.method, code).cure
     if code in (OCS_NOT_FOUND, OCS_NOT_VISIBLE):
@@ -225,22 +227,22 @@ def ocs_error_class(ocs_call: OcsCall, code: int) -> type[OcsError]:
 
 
 def ocs_overdue(ocs_call: OcsCall) -> OcsFault:
-    """It was sent, and no answer came in time; or the system itself says so."""
+    """The fault of a call that was sent and got no answer in time, or whose answer says so."""
     text = "The charging system did not answer in time."
     return OcsFault(_ocs_failed(ocs_call, text, ocs_code=OCS_TIMEOUT, code="ocs_timeout"), again=True)
 
 
-def ocs_never_started(settings: OcsSettings) -> OcsFault:
-    """All places of this token were taken until the time was up."""
+def ocs_never_started(concurrency: int, total_seconds: float) -> OcsFault:
+    """The fault of a call that was not sent: all `concurrency` places of its token were taken for `total_seconds`."""
     text = (
-        f"{settings.concurrency} calls of this account were under way for {settings.total_seconds:g} s, so this one was not sent. "
+        f"{concurrency} calls of this account were under way for {total_seconds:g} s, so this one was not sent. "
         "Call again with fewer calls at once."
     )
     return OcsFault(OcsError(text, code="ocs_timeout", retry_after=1, before_execution=True))
 
 
 def ocs_unavailable(reason: NotSentReason, retry_after: int) -> OcsUnavailable:
-    """It is not sent: the system does not answer, or too many requests wait for it."""
+    """The error of a call that is not sent: the system does not answer, or too many requests wait for it."""
     if reason == "crowded":
         text, hint = "Too many calls wait for the charging system, so this one was not sent", "Call again, with fewer calls at once"
     else:
@@ -249,13 +251,13 @@ def ocs_unavailable(reason: NotSentReason, retry_after: int) -> OcsUnavailable:
 
 
 def ocs_too_late() -> OcsError:
-    """The request has no time left for it."""
+    """The error of a call whose request has no time left for it."""
     text = "The time for this request is over before the charging system could be asked, so the call was not sent. Call again."
     return OcsError(text, code="ocs_timeout", retry_after=1, before_execution=True)
 
 
 def ocs_not_reached(ocs_call: OcsCall, kind: FailureKind) -> OcsFault:
-    """No complete answer arrived; some failures happen before a byte is sent."""
+    """The fault of a call without a complete answer; some kinds of failure happen before a byte is sent."""
     if kind == "timeout":
         return ocs_overdue(ocs_call)
     if kind in NEVER_SENT:
@@ -265,7 +267,7 @@ def ocs_not_reached(ocs_call: OcsCall, kind: FailureKind) -> OcsFault:
 
 
 def ocs_wrong_status(ocs_call: OcsCall, status: int) -> OcsFault:
-    """An HTTP status other than 200; business refusals come with 200. Only some of them speak of address or token."""
+    """The fault of an HTTP status other than 200: refusals by the system itself come with 200."""
     text = f"The charging system answered with HTTP {status} instead of 200. "
     if status >= 500:
         return OcsFault(_ocs_failed(ocs_call, text + "It is in trouble; try again later.", retry_after=RETRY_LATER_SECONDS), again=True)
@@ -275,22 +277,21 @@ def ocs_wrong_status(ocs_call: OcsCall, status: int) -> OcsFault:
 
 
 def ocs_unreadable(ocs_call: OcsCall) -> OcsFault:
-    """An answer that is not what the wire documents."""
     return OcsFault(_ocs_failed(ocs_call, "The charging system's answer could not be read."), again=True)
 
 
 def _ocs_failed(
     ocs_call: OcsCall, text: str, *, ocs_code: int | None = None, code: str | None = None, retry_after: int | None = None
 ) -> OcsError:
-    """A failed write has an unknown outcome: its text asks to read the state first, and it names no time to call again."""
+    """The outcome of a failed write is unknown: its text asks to read the state first, and it names no time to call again."""
     if ocs_call.write:
         return OcsError(text + OCS_UNKNOWN_OUTCOME, ocs_code=ocs_code, code=code, outcome_unknown=True)
     return OcsError(text, ocs_code=ocs_code, code=code, retry_after=retry_after)
 
 
 class OcsNotFound(OcsError):
-    """The thing named does not exist, or belongs to someone else: codes 6 and 11, which our errors do not tell apart."""
+    """What the call named does not exist, or belongs to another reseller: codes 6 and 11, which our errors do not distinguish."""
 
 
 class OcsUnknownName(OcsBadRequest, OcsNotFound):
-    """A write named something that does not exist, or belongs to someone else."""
+    """A write named something that does not exist, or belongs to another reseller."""

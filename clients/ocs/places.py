@@ -16,10 +16,10 @@ from registry.shared_limits import PlaceCount
 
 
 class Places:
-    """A count of places, and a queue for each owner: many calls of one owner make only that owner wait."""
+    """A count of places with a queue for each owner: many calls of one owner delay that owner alone."""
 
     def __init__(self, count: int | PlaceCount) -> None:
-        """`count`: so many in this process, or this process's part of what several share."""
+        """`count`: the places of this process, or this process's part of places that several processes share."""
         self._count = PlaceCount(count) if isinstance(count, int) else count
         self._count.more = self._hand_on
         self._queued = 0
@@ -27,14 +27,14 @@ class Places:
         self._waiting: dict[str, deque[anyio.Event]] = {}
 
     def try_take(self, owner: str) -> bool:
-        """Take a place if one is free. Unlike `take` it needs no turn of the event loop."""
+        """Takes a place for `owner` if one is free. Unlike `take` it needs no turn of the event loop."""
         if not self._count.take():
             return False
         self._hold(owner)
         return True
 
     async def take(self, owner: str) -> Callable[[], None]:
-        """Wait for a place, without a limit of time; the function that is returned gives it back."""
+        """Waits for a place without a time limit; the returned function gives it back."""
         if not self.try_take(owner):
             await self._wait(owner)
         return lambda: self.give_back(owner)
@@ -55,7 +55,7 @@ class Places:
             raise
 
     def give_back(self, owner: str) -> None:
-        """The place is free for the next."""
+        """Frees a place of `owner` for the next call."""
         self._count.give_back()
         held = self._held.pop(owner) - 1
         if held:
@@ -100,7 +100,7 @@ DURATION_WEIGHT = 0.1
 
 @contextmanager
 def issuing() -> Generator[None]:
-    """Every call in the block may take the places that are kept free for issuing."""
+    """Lets every call in the block take the places that are reserved for issuing."""
     token = ISSUING.set(True)
     try:
         yield
@@ -109,7 +109,7 @@ def issuing() -> Generator[None]:
 
 
 class WaitTooLong(Exception):
-    """No place will be free in time; `seconds` is about how long it would take."""
+    """No place will be free in time; `seconds` is the expected wait."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"a place is expected in {seconds:.1f} s")
@@ -122,7 +122,7 @@ class WaitTooLong(Exception):
 
 
 class PlaceQueue:
-    """Places, the calls that wait for them, and how long these will wait."""
+    """Places, the calls that wait for them, and how long these calls will wait."""
 
     def __init__(self, places: Places, clock: Clock) -> None:
         self._places, self._clock = places, clock
@@ -132,11 +132,11 @@ class PlaceQueue:
         self._samples = 0
 
     def try_take(self, owner: str, seconds: float) -> Callable[[], None] | None:
-        """A place, if one is free, for a call of so many seconds at most; what is returned gives it back."""
+        """Takes a place, if one is free, for a call of at most `seconds`; the returned function gives it back."""
         return self._taken(lambda: self._places.give_back(owner), seconds) if self._places.try_take(owner) else None
 
     async def take(self, owner: str, seconds: float) -> Callable[[], None]:
-        """A place within so many seconds, the call itself included. WaitTooLong, at once, where that is not to be expected."""
+        """Waits for a place. Raises WaitTooLong at once where wait and call are expected to take more than `seconds`."""
         expected = self.expected(owner)
         if expected + self._mean > seconds:
             raise WaitTooLong(expected)
@@ -149,7 +149,7 @@ class PlaceQueue:
                 del self._waiting[owner]
 
     def expected(self, owner: str) -> float:
-        """Seconds until a place is free for one more call of an owner: owners take turns. 0 while nobody knows how long a call takes."""
+        """Expected seconds until a place is free for one more call of `owner`; owners take turns. 0 until the length of calls is known."""
         if self._samples < DURATION_SAMPLES_MINIMUM:
             return 0.0
         own = self._waiting.get(owner, 0)
@@ -172,16 +172,16 @@ class PlaceQueue:
 
 
 class TokenPlaces:
-    """The places of one token: those for every call, and those for calls that issue alone."""
+    """The places of one token: those for every call, and those for issuing calls alone."""
 
     def __init__(self, ordinary: Places, clock: Clock, *, reserved: Places | None = None) -> None:
         self._ordinary = PlaceQueue(ordinary, clock)
         self._reserved = None if reserved is None else PlaceQueue(reserved, clock)
 
     async def take(self, owner: str, seconds: float = math.inf) -> Callable[[], None]:
-        """A place; what is returned gives it back. A call that issues takes a reserved one first, and waits where the wait is shorter.
+        """Waits for a place; the returned function gives it back. An issuing call takes a reserved place first, or joins the shorter queue.
 
-        WaitTooLong, at once, where none is to be expected in so many seconds, the call itself included.
+        Raises WaitTooLong at once where wait and call are expected to take more than `seconds`.
         """
         queues = [self._ordinary]
         if self._reserved is not None and ISSUING.get():

@@ -1,24 +1,147 @@
-"""Package templates, the zones and lists they refer to, network profiles, and the making of location zones."""
+"""Package templates."""
 
-from clients.ocs.json_array import JsonArrayStream
-from clients.ocs.link import OcsLink, WireParams, given_members
-from clients.ocs.settings import OcsSettings
-from clients.ocs.wire.network import (
-    DestinationPrefixes,
-    DetailedDestinationList,
-    DetailedLocationZone,
-    NetworkProfile,
-    NewLocationZone,
-    Operator,
-)
-from clients.ocs.wire.template import Template, TemplateFields
-from clients.ocs.wire_schema import AnswerShape, parse_member, parse_member_rows, parse_nothing, parse_record, parse_rows
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from clients.ocs.link import OcsLink, given_members
+from clients.ocs.packages import DestinationName, ZoneName
+from clients.ocs.wire_schema import AnswerShape, WireId, keeps_unknown, parse_member_rows, parse_record
+
+
+@keeps_unknown
+class SponsorName(TypedDict, total=False):
+    """A sponsor by id and name."""
+
+    sponsorid: int
+    sponsorname: str
+    displayname: str
+
+
+@keeps_unknown
+class ResellerName(TypedDict, total=False):
+    """A reseller by id and name."""
+
+    resellerid: int
+    resellername: str
+
+
+@keeps_unknown
+class Country(TypedDict, total=False):
+    """A country of a template's zone."""
+
+    continent: str
+    countryId: int
+    countryName: str
+    countryIso2: str
+    countryCode: str
+
+
+@keeps_unknown
+class ZoneOperator(TypedDict, total=False):
+    """A network of a template's zone."""
+
+    operId: int
+    operatorName: str
+    tadigList: list[str]
+    mccMncList: Annotated[list[str], Field(description='"mcc-mnc"')]
+    countryId: int
+
+
+@keeps_unknown
+class TemplateZone(TypedDict, total=False):
+    """Where a template's packages work."""
+
+    locationZoneId: int
+    locationZoneName: str
+    countryList: list[Country]
+    operatorList: list[ZoneOperator]
+
+
+class TemplateFields(TypedDict, total=False):
+    """What can be written on a template; None counts as absent."""
+
+    prepaidpackagetemplateid: int
+    prepaidpackagetemplatename: str
+    resellerid: int
+    locationzoneid: int
+    perioddays: int
+    destinationzoneid: int | None
+    databyte: int | None
+    mocsecond: int | None
+    mtcsecond: int | None
+    mosmsnumber: int | None
+    mtsmsnumber: int | None
+    cost: float | None
+    esimSponsor: int | None
+    changeSponsor: bool | None
+    throttlingActive: bool
+    throttlingThreshold1Perc: int | None
+    throttlingThreshold1Limit: int | None
+    throttlingThreshold2Perc: int | None
+    throttlingThreshold2Limit: int | None
+    throttlingThreshold3Perc: int | None
+    throttlingThreshold3Limit: int | None
+    throttlingThreshold4Perc: int | None
+    throttlingThreshold4Limit: int | None
+    throttlingErrorAction: int | None
+    recurring: bool
+    nbOccurrence: int | None
+    recurringPeriodicityType: int | None
+    recurringPeriodicityFrequency: int | None
+    reportUnitsPreviousPackage: bool | None
+
+
+@keeps_unknown
+class Template(TypedDict, total=False):
+    """A package template: what its packages hold, where they work, how long."""
+
+    prepaidpackagetemplateid: WireId
+    prepaidpackagetemplatename: str
+    resellerid: WireId
+    resellerName: str
+    reseller: ResellerName
+    sponsors: SponsorName
+    sponsorName: str
+    rdbLocationZones: ZoneName
+    rdbDestinationZones: DestinationName
+    zone: TemplateZone
+    priority: int
+    locationzoneid: WireId
+    destinationzoneid: int
+    databyte: Annotated[int, Field(description="Bytes")]
+    mocsecond: Annotated[int, Field(description="Calls made, seconds")]
+    mtcsecond: Annotated[int, Field(description="Calls received, seconds")]
+    mosmsnumber: Annotated[int, Field(description="SMS sent")]
+    mtsmsnumber: Annotated[int, Field(description="SMS received")]
+    perioddays: Annotated[int, Field(description="Days")]
+    cost: Annotated[float, Field(description="EUR, informative")]
+    deleted: bool
+    esimSponsor: int
+    useSingleCounterForCall: bool
+    uiStartAvailablePeriod: str
+    uiEndAvailibilityPeriod: str
+    uiVisible: bool
+    userUiName: str
+    throttlingActive: bool
+    throttlingThreshold1Perc: Annotated[int, Field(description="Percent of the data limit")]
+    throttlingThreshold1Limit: Annotated[int, Field(description="kbit/s")]
+    throttlingThreshold2Perc: Annotated[int, Field(description="Percent of the data limit")]
+    throttlingThreshold2Limit: Annotated[int, Field(description="kbit/s")]
+    throttlingThreshold3Perc: Annotated[int, Field(description="Percent of the data limit")]
+    throttlingThreshold3Limit: Annotated[int, Field(description="kbit/s")]
+    throttlingThreshold4Perc: Annotated[int, Field(description="Percent of the data limit")]
+    throttlingThreshold4Limit: Annotated[int, Field(description="kbit/s")]
+    throttlingErrorAction: Annotated[int, Field(description="When throttling fails: 0 keep full speed, 1 block the package")]
+    recurring: bool
+    nbOccurrence: Annotated[int, Field(description="Packages in all; absent when endless")]
+    recurringPeriodicityType: Annotated[int, Field(description="0 daily, 1 weekly, 2 monthly")]
+    recurringPeriodicityFrequency: Annotated[int, Field(description="Every so many periods")]
+    reportUnitsPreviousPackage: Annotated[bool, Field(description="Whether unused units are carried over")]
+
 
 TEMPLATE_SHAPE = AnswerShape(Template, required=("prepaidpackagetemplateid",))
-OPERATOR_SHAPE = AnswerShape(Operator, filled=("mccMncs", "tadigs"))
-PREFIXES_SHAPE = AnswerShape(DestinationPrefixes, filled=("prefixes",))
-ZONE_SHAPE = AnswerShape(DetailedLocationZone, filled=("operators",), inside={"operators": OPERATOR_SHAPE})
-DESTINATIONS_SHAPE = AnswerShape(DetailedDestinationList, filled=("prefixes",))
 MODIFIED_TEMPLATE_KEY = "modifyPrepaidPackageTemplate"
 
 
@@ -47,29 +170,9 @@ class TemplateCalls:
         )
         return await self._link.read("listPrepaidPackageTemplate", params, parse_member_rows("template", TEMPLATE_SHAPE))
 
-    async def location_zone_elements(self, zone_id: int) -> "list[Operator]":
-        """The networks of one zone. Some zones come malformed: `detailed_location_zones` is the safer way."""
-        return await self._link.read("listLocationZoneElement", zone_id, parse_member_rows("operator", OPERATOR_SHAPE))
-
-    async def destination_list_prefixes(self, list_id: int) -> DestinationPrefixes:
-        """The prefixes of one destination list."""
-        return await self._link.read("listDestinationListPrefix", list_id, parse_record(PREFIXES_SHAPE, absent=True))
-
-    async def detailed_location_zones(self, reseller_id: int) -> "list[DetailedLocationZone]":
-        """All zones of a reseller with their networks."""
-        return await self._link.read("listDetailedLocationZone", reseller_id, parse_rows(ZONE_SHAPE))
-
-    async def stream_detailed_location_zones(self, reseller_id: int) -> JsonArrayStream:
-        """The same as the raw JSON array, which passes without being decoded; of no zones it is empty."""
-        return await self._link.stream("listDetailedLocationZone", reseller_id, key=("listDetailedLocationZone",))
-
-    async def detailed_destination_lists(self, reseller_id: int) -> "list[DetailedDestinationList]":
-        """All destination lists of a reseller with their prefixes."""
-        return await self._link.read("listDetailedDestinationList", reseller_id, parse_rows(DESTINATIONS_SHAPE))
-
     async def create(self, fields: TemplateFields) -> Template:
         """Make a template: name, reseller, zone, days, `throttlingActive` and `recurring` are needed. Never repeat it blindly."""
-        return await self._link.write("createPrepaidPackageTemplate", _template_params(fields), parse_record(TEMPLATE_SHAPE))
+        return await self._link.write("createPrepaidPackageTemplate", given_members(**fields), parse_record(TEMPLATE_SHAPE))
 
     async def modify_core(self, fields: TemplateFields) -> Template:
         """Replace all core fields of a template: read it first."""
@@ -84,36 +187,4 @@ class TemplateCalls:
         return await self._modify("modifyPPTThrottling", fields)
 
     async def _modify(self, method: str, fields: TemplateFields) -> Template:
-        return await self._link.write(method, _template_params(fields), parse_record(TEMPLATE_SHAPE), key=MODIFIED_TEMPLATE_KEY)
-
-
-def _template_params(fields: TemplateFields) -> WireParams:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-NETWORK_PROFILE_SHAPE = AnswerShape(NetworkProfile)
-NEW_ZONE_SHAPE = AnswerShape(NewLocationZone, required=("Id",))
-
-
-class ZoneCalls:
-    """Where packages work."""
-
-    def __init__(self, link: OcsLink, settings: OcsSettings) -> None:
-        self._link = link
-        self._settings = settings
-
-    async def list_network_profile(self, *, reseller_id: int | None = None, sponsor_id: int | None = None) -> list[NetworkProfile]:
-        """The network profiles of a reseller, of a sponsor, or the one of both."""
-        params = given_members(resellerId=reseller_id, sponsorId=sponsor_id)
-        return await self._link.read("listNetworkProfile", params, parse_rows(NETWORK_PROFILE_SHAPE))
-
-    async def create_location_zone(self, network_profile_id: int, name: str, tadigs: list[str]) -> NewLocationZone:
-        """Make a zone of these networks. The refusals 10001 to 10004 carry `details`."""
-        params = {"networkProfileId": network_profile_id, "locationZoneName": name, "tadigList": tadigs}
-        return await self._link.write("createLocationZone", params, parse_member("newLZ", NEW_ZONE_SHAPE))
-
-    async def change_network_profile(self, location_zone_id: int, network_profile_id: int) -> None:
-        """Give a zone another network profile. Its wire name is undocumented, hence a setting."""
-        settings = self._settings
-        params = {settings.zone_key: location_zone_id, settings.profile_key: network_profile_id}
-        await self._link.write(settings.zone_method, params, parse_nothing)
+        return await self._link.write(method, given_members(**fields), parse_record(TEMPLATE_SHAPE), key=MODIFIED_TEMPLATE_KEY)

@@ -4,13 +4,72 @@ Servers write what their database holds. So a null member is taken as an absent 
 member further on may rely on its type; what cannot be put right is unreadable.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
-from typing import Generic, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Final, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from typing_extensions import is_typeddict
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypeAliasType, TypedDict, is_typeddict
 
-from clients.ocs.wire.values import EXACT, EXACT_INTEGER_LIMIT, Json, UnreadableAnswer, wire_decimal, wire_integer
+
+class UnreadableAnswer(Exception):
+    """An answer that breaks the wire's shape. The text is ours and never leaves the client's log."""
+
+
+Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, Json] | None")
+"""Any decoded JSON value."""
+
+
+EXACT: Final = "larger than what every reader of JSON holds exactly: unreadable"
+WireId = Annotated[int, EXACT]
+"""An id, or another whole number that must arrive exactly."""
+
+keeps_unknown = with_config(ConfigDict(extra="allow"))
+"""Marks a shape whose unknown members pass through: newer servers add some."""
+
+
+@keeps_unknown
+class Named(TypedDict, total=False):
+    """An id with its name."""
+
+    id: int
+    name: str
+
+
+EXACT_INTEGER_LIMIT = 2**53 - 1
+"""What every reader of JSON holds exactly; no id is larger."""
+INTEGER_TEXT = re.compile(r"-?[0-9]{1,19}")
+NUMBER_TEXT = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
+
+
+def wire_integer(value: Json) -> int:
+    """The whole number that `value` is or spells. Raises UnreadableAnswer where it is none, or too large for every reader of JSON."""
+    if isinstance(value, str) and INTEGER_TEXT.fullmatch(value):
+        value = int(value)
+    whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    if not whole or not -EXACT_INTEGER_LIMIT <= cast("float", value) <= EXACT_INTEGER_LIMIT:
+        raise UnreadableAnswer("a whole number is expected")
+    return int(cast("float", value))
+
+
+def wire_decimal(value: Json) -> float:
+    """The number that `value` is or spells. Raises UnreadableAnswer."""
+    found = balance_amount(value) if isinstance(value, str | float | int) else None
+    if found is None:
+        raise UnreadableAnswer("a number is expected")
+    return found
+
+
+def balance_amount(text: str | float | None) -> float | None:
+    """A balance as a number: the wire writes "1530,20", some servers "1530.20" or a number. None for other texts."""
+    if not isinstance(text, str):
+        return None if text is None or isinstance(text, bool) else float(text)
+    plain = text.strip().replace("\u00a0", "").replace(" ", "")
+    if "," in plain:  # dots before a decimal comma part the thousands
+        plain = plain.replace(".", "").replace(",", ".")
+    return float(plain) if NUMBER_TEXT.fullmatch(plain) else None
+
 
 CARD_SECRETS = frozenset({"pin1", "pin2", "puk1", "puk2"})
 """What unlocks a card. Nobody here needs it, so it is dropped as soon as it is read, wherever it stands."""
@@ -23,7 +82,7 @@ ValueFit = Callable[[Json], Json]
 
 @cache
 def type_fit(kind: object, inner: "AnswerShape[object] | None" = None) -> ValueFit | None:
-    """How a value is made to fit a type; None where any value does. `inner`: of the object, or of the rows of the list, that it is."""
+    """The function that makes a value fit the type `kind`; None where any value fits. `inner`: the shape of an object or of rows."""
     origin = get_origin(kind)
     if kind in SCALAR_FITS:
         return SCALAR_FITS[cast(type, kind)]
@@ -38,7 +97,7 @@ def type_fit(kind: object, inner: "AnswerShape[object] | None" = None) -> ValueF
 
 
 def fit_text(value: Json) -> Json:
-    """A text; numbers that should be one become one."""
+    """A text; a number becomes its text. Raises UnreadableAnswer."""
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -47,7 +106,6 @@ def fit_text(value: Json) -> Json:
 
 
 def fit_flag(value: Json) -> Json:
-    """Yes or no."""
     if isinstance(value, bool):
         return value
     raise UnreadableAnswer("true or false is expected")
@@ -63,7 +121,7 @@ ACCEPTED_TYPES: Mapping[object, frozenset[type]] = {
 
 
 class AnswerShape(Generic[ShapedT_co]):
-    """An object of the wire: the types that `kind` declares, and what is relied upon beyond them. What is not declared stays."""
+    """An object of the wire: the types that `kind` declares, and what is relied upon beyond them. Members that `kind` lacks stay."""
 
     def __init__(
         self,
@@ -83,7 +141,7 @@ class AnswerShape(Generic[ShapedT_co]):
 
     @cached_property
     def fit(self) -> "Callable[[Json], dict[str, Json]]":
-        """Puts an object right in place, which nothing but the answer holds. Lists have hundreds of thousands of members: bare loops."""
+        """Puts an object right, in place: nothing else holds the answer. Bare loops, since lists have hundreds of thousands of members."""
         hints, declared = get_type_hints(self._kind), get_type_hints(self._kind, include_extras=True)
         exact = [name for name, hint in declared.items() if EXACT in getattr(hint, "__metadata__", ())]
         kept = {name: ACCEPTED_TYPES[hint] for name, hint in hints.items() if hint in ACCEPTED_TYPES}
@@ -124,7 +182,7 @@ class AnswerShape(Generic[ShapedT_co]):
 
 
 def fit_member(value: dict[str, Json], name: str, made: ValueFit) -> None:
-    """Make one member fit; a null one goes."""
+    """Makes the member `name` fit; a null member is removed."""
     found = value[name]
     if found is None:
         del value[name]
@@ -133,8 +191,6 @@ def fit_member(value: dict[str, Json], name: str, made: ValueFit) -> None:
 
 
 def array_fit(inner: ValueFit | None) -> ValueFit:
-    """An array."""
-
     def fitted(value: Json) -> Json:
         if not isinstance(value, list):
             raise UnreadableAnswer("an array is expected")
@@ -144,7 +200,7 @@ def array_fit(inner: ValueFit | None) -> ValueFit:
 
 
 def mapping_fit(inner: ValueFit | None) -> ValueFit:
-    """An object whose members are all of one kind."""
+    """Fits an object whose members are all of one kind."""
 
     def fitted(value: Json) -> Json:
         if not isinstance(value, dict):
@@ -155,7 +211,7 @@ def mapping_fit(inner: ValueFit | None) -> ValueFit:
 
 
 def wire_object(value: Json) -> dict[str, Json]:
-    """The object; UnreadableAnswer where it is none."""
+    """`value` as an object. Raises UnreadableAnswer where it is none."""
     if not isinstance(value, dict):
         raise UnreadableAnswer("an object is expected")
     return value
@@ -170,39 +226,39 @@ def _list_or_empty(value: Json) -> list[Json]:
 
 
 def parse_nothing(value: Json) -> None:
-    """Writes that answer with their status alone; a payload is ignored."""
+    """For writes that answer with their status alone: a payload is ignored."""
 
 
 def parse_text(value: Json) -> str:
-    """A bare string."""
+    """A string that is not empty. Raises UnreadableAnswer."""
     if not isinstance(value, str) or not value:
         raise UnreadableAnswer("a string is expected")
     return value
 
 
 def parse_record(shape: AnswerShape[ShapedT], *, absent: bool = False) -> ParseAnswer[ShapedT]:
-    """One object; with `absent`, a missing one is an empty one."""
+    """Reads one object; with `absent`, a missing object counts as an empty one."""
     return lambda value: cast("ShapedT", shape.fit({} if absent and value is None else value))
 
 
 def parse_record_or_none(shape: AnswerShape[ShapedT]) -> ParseAnswer[ShapedT | None]:
-    """One object, or None when it is missing."""
+    """Reads one object, or None where it is missing."""
     return lambda value: None if value is None else cast("ShapedT", shape.fit(value))
 
 
 def parse_rows(shape: AnswerShape[ShapedT]) -> ParseAnswer[list[ShapedT]]:
-    """An array of objects; missing or null when it is empty."""
+    """Reads an array of objects; a missing or null array is empty."""
     return lambda value: cast("list[ShapedT]", [shape.fit(row) for row in _list_or_empty(value)])
 
 
 def parse_member_rows(name: str, shape: AnswerShape[ShapedT]) -> ParseAnswer[list[ShapedT]]:
-    """The array in one member of the answer; both may be missing."""
+    """Reads the array in the member `name` of the answer; both may be missing."""
     parse = parse_rows(shape)
     return lambda value: parse(_member_of(value, name))
 
 
 def parse_member(name: str, shape: AnswerShape[ShapedT]) -> ParseAnswer[ShapedT]:
-    """The object in one member of the answer."""
+    """Reads the object in the member `name` of the answer."""
     return lambda value: cast("ShapedT", shape.fit(_member_of(value, name)))
 
 

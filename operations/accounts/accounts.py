@@ -6,8 +6,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.reseller import AccountStock, ResellerAccounts, SponsorStock
-from clients.ocs.wire.values import keeps_unknown
+from clients.ocs.resellers import AccountStock, ResellerAccounts, SponsorStock
+from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
 from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedBalance, balance_write, refuse_managed_raise
 from operations.upstream.connection import AccountGone, AccountRef, OwnAccount, Upstream, connect_upstream, own_account

@@ -6,7 +6,7 @@ from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.subscriber import Subscriber, SubscriberList
+from clients.ocs.subscribers import Subscriber, SubscriberList
 from operations.deps import Ctx
 from operations.upstream.connection import AccountRef, Upstream, own_account, require_own_account
 from operations.upstream.paging import Data

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.reseller import ChargingInfo, ResellerInfo, Sponsor, TrafficInfo
-from clients.ocs.wire.values import Json, balance_amount, keeps_unknown
+from clients.ocs.resellers import ChargingInfo, ResellerInfo, Sponsor, TrafficInfo
+from clients.ocs.wire_schema import Json, balance_amount, keeps_unknown
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.paging import Data, paged_data

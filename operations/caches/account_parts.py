@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 import anyio
 import orjson
 
-from clients.ocs.wire.subscriber import Subscriber
+from clients.ocs.subscribers import Subscriber
 from registry.clock import REQUEST_SECONDS, Clock, seconds_left
 from registry.errors import OcsUnavailable
 from storage.account_parts import (

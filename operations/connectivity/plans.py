@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from clients.ocs.wire.template import Template
+from clients.ocs.templates import Template
 from operations.connectivity.products import product_plan
 from operations.deps import Ctx
 from operations.plans import BYTES_PER_MB, Plan, product_not_found

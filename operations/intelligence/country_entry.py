@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
+from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
 from operations.intelligence.offers.coverage_map import NetworkCode, network_code
 from operations.intelligence.reports.sheet import Finding, make_finding
 from operations.mobile_countries import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
-from operations.times import wire_seconds
 from operations.upstream.connection import visible_accounts
 from operations.upstream.lines import Line, LineRef, own_line
 from registry.errors import NotFound, OcsError

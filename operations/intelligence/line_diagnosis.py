@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
 from operations.intelligence.diagnosis.causes import (
     CAUSE_STEPS,
@@ -24,7 +25,6 @@ from operations.intelligence.diagnosis.facts import FactPart, LineFacts, read_li
 from operations.intelligence.lines.usage import euros
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkTold, network_view
 from operations.intelligence.reports.sheet import Figure, Finding, Sheet, SheetKind, SheetValue, Table, make_finding, upstream_text
-from operations.times import wire_seconds
 from operations.upstream.lines import Line, LineRef, PackageState, own_line
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import orjson
 
-from clients.ocs.wire.subscriber import Sim
+from clients.ocs.subscribers import Sim
 from operations.plans import Esim, Plan
 from registry.ids import BASE32_ALPHABET, Ids
 from storage.events import NewEvent

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import anyio
 import anyio.lowlevel
 
-from clients.ocs.wire.package import Package
-from clients.ocs.wire.subscriber import Subscriber
-from clients.ocs.wire.values import parse_wire_time
+from clients.ocs.packages import Package
+from clients.ocs.subscribers import Subscriber
+from clients.ocs.times import parse_wire_time
 from operations.caches.account_parts import iccid_in_use
 from operations.deps import Deps
 from operations.ledger.stock import is_fully_read, is_sim_in_stock

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from clients.ocs.outcome import RETRY_LATER_SECONDS, OcsNotFound
+from clients.ocs.packages import Affected, Period
 from clients.ocs.places import issuing
-from clients.ocs.wire.package import Affected, Period
 from operations.deps import Deps
 from operations.ledger.esims import DrawnEsim, lpa_text
 from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_once

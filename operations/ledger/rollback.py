@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from clients.ocs.client import Ocs
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.package import Package, PackageList, RecurringSeries
+from clients.ocs.packages import Package, PackageList, RecurringSeries
 from operations.deps import Ctx
 from operations.ledger.evidence import DRAW_CLOCK_SKEW
 from operations.ledger.issuance import MANUAL_RECONCILIATION, is_unproven

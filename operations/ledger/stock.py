@@ -7,7 +7,7 @@ counts more free eSIMs than are known. Beside that every look reads the part aga
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from clients.ocs.wire.subscriber import Subscriber
+from clients.ocs.subscribers import Subscriber
 from operations.caches.account_parts import (
     SIM_AFFECTED,
     SIM_FREE,

@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.network import DestinationPrefixes, DetailedDestinationList
+from clients.ocs.zones import DestinationPrefixes, DetailedDestinationList
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.paging import Data, paged_data
@@ -68,7 +68,7 @@ async def list_destination_lists(ctx: Ctx, params: ResellerPage) -> Data[list[De
 
 
 async def read_destination_lists(upstream: Upstream, requested: int | None) -> list[DetailedDestinationList]:
-    return await read_reseller_list(upstream, DESTINATION_LISTS, requested, upstream.ocs.templates.detailed_destination_lists)
+    return await read_reseller_list(upstream, DESTINATION_LISTS, requested, upstream.ocs.zones.detailed_destination_lists)
 
 
 def destination_list_number(row: DetailedDestinationList) -> int:
@@ -122,7 +122,7 @@ async def read_prefixes(upstream: Upstream, list_id: int) -> DestinationPrefixes
     if upstream.managed:
         await require_destination_list(upstream, list_id)
     try:
-        return await upstream.ocs.templates.destination_list_prefixes(list_id)
+        return await upstream.ocs.zones.destination_list_prefixes(list_id)
     except OcsNotFound:
         raise NotFound(
             "Your reseller has nothing with this destinationListId", param="destinationListId", hint="list_destination_lists names yours"

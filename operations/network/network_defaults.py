@@ -7,8 +7,8 @@ from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.network import DetailedLocationZone
-from clients.ocs.wire.reseller import SteeringList
+from clients.ocs.resellers import SteeringList
+from clients.ocs.zones import DetailedLocationZone
 from operations.deps import Ctx
 from operations.network.zones import operator_country, read_zones, render_zone_network
 from operations.upstream.connection import Upstream, connect_upstream

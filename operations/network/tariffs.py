@@ -5,8 +5,8 @@ from typing import Annotated, cast
 from pydantic import Field
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.tariff import TariffRule, VoipRule, VoipTariff
-from clients.ocs.wire.values import parse_wire_time
+from clients.ocs.tariffs import TariffRule, VoipRule, VoipTariff
+from clients.ocs.times import parse_wire_time
 from operations.deps import Ctx
 from operations.times import utc_text
 from operations.upstream.connection import connect_upstream

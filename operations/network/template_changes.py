@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import AliasChoices, Field, model_validator
 
-from clients.ocs.wire.template import Template, TemplateFields
+from clients.ocs.templates import Template, TemplateFields
 from operations.deps import Ctx
 from operations.network.templates import (
     CORE_FIELDS,

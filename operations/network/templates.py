@@ -6,8 +6,8 @@ from typing import Annotated, cast
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.template import Template, TemplateFields
-from clients.ocs.wire.values import keeps_unknown
+from clients.ocs.templates import Template, TemplateFields
+from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream, name_refused_field
 from operations.upstream.paging import Data, FieldsQuery, paged_data

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import AfterValidator, AliasChoices, FailFast, Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.network import DetailedLocationZone, NetworkProfile, Operator
-from clients.ocs.wire.values import Named
+from clients.ocs.wire_schema import Named
+from clients.ocs.zones import DetailedLocationZone, NetworkProfile, Operator
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream, name_refused_field
 from operations.upstream.paging import Data, FieldsQuery, paged_data, raw_data
@@ -77,7 +77,7 @@ class ZoneWithNetworks(TypedDict, total=False):
 
 async def read_zones(upstream: Upstream, requested: int | None) -> list[DetailedLocationZone]:
     """All zones of a reseller with their networks, lowest id first. Waits for the network."""
-    rows = await read_reseller_list(upstream, ZONE_LIST, requested, upstream.ocs.templates.detailed_location_zones)
+    rows = await read_reseller_list(upstream, ZONE_LIST, requested, upstream.ocs.zones.detailed_location_zones)
     return sorted(rows, key=zone_number)
 
 
@@ -132,7 +132,7 @@ async def read_zone_networks(upstream: Upstream, zone_id: int, requested: int | 
     """The networks of a zone that the caller may see. Where the answer about it cannot be read, those in the list of all zones."""
     zone = await require_zone(upstream, zone_id, "zoneId", await resolve_reseller(upstream, requested))
     try:
-        return await upstream.ocs.templates.location_zone_elements(zone_id)
+        return await upstream.ocs.zones.location_zone_elements(zone_id)
     except OcsError as error:
         if error.ocs_code is not None:
             raise
@@ -176,7 +176,7 @@ async def list_detailed_location_zones(
     upstream = await connect_upstream(ctx)
     if params.verbose and params.is_unrestricted:
         reseller = await resolve_reseller(upstream, params.reseller_id)
-        return raw_data(await read_of_reseller(params.reseller_id, upstream.ocs.templates.stream_detailed_location_zones(reseller)))
+        return raw_data(await read_of_reseller(params.reseller_id, upstream.ocs.zones.stream_detailed_location_zones(reseller)))
     rows = await read_zones(upstream, params.reseller_id)
     if params.verbose:
         return paged_data(ctx, rows, params, zone_number)

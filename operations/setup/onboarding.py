@@ -8,7 +8,7 @@ import orjson
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.template import Template
+from clients.ocs.templates import Template
 from operations.deps import Ctx
 from operations.upstream.connection import connect_upstream
 from operations.upstream.resellers import find_template

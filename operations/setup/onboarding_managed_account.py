@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from clients.ocs.wire.reseller import ResellerAccounts
+from clients.ocs.resellers import ResellerAccounts
 from operations.deps import Ctx, Deps
 from operations.setup.onboarding import ONBOARDING_EXAMPLE, OnboardingState, PendingReason, read_onboarding
 from operations.setup.onboarding_connection import (

@@ -6,7 +6,7 @@ from typing import cast
 import orjson
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.subscriber import Subscriber
+from clients.ocs.subscribers import Subscriber
 from operations.deps import Ctx
 from operations.ledger.esims import new_test_esim_profile
 from operations.setup.onboarding import ONBOARDING_EXAMPLE, DemoReason, OnboardingState, TestEsim, then_onboarding

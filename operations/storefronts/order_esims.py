@@ -8,8 +8,8 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.package import Package
-from clients.ocs.wire.values import parse_wire_time
+from clients.ocs.packages import Package
+from clients.ocs.times import parse_wire_time
 from operations.deps import Ctx
 from operations.ledger.evidence import DRAW_CLOCK_SKEW
 from operations.ledger.issuance import MANUAL_RECONCILIATION

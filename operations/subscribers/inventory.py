@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from clients.ocs.places import issuing
-from clients.ocs.wire.values import wire_time
+from clients.ocs.times import wire_time
 from operations.deps import Ctx
 from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, NoInventory, before_issuance, draw_esim, require_not_given_back
 from operations.ledger.issuance_targets import InventoryTarget, IssuedData

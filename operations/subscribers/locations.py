@@ -8,9 +8,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.statistics import CallRecord
-from clients.ocs.wire.subscriber import Location
-from clients.ocs.wire.values import parse_wire_time
+from clients.ocs.statistics import CallRecord
+from clients.ocs.subscribers import Location
+from clients.ocs.times import parse_wire_time
 from operations.deps import Ctx
 from operations.times import WEEK_DAYS, utc_text, utc_today
 from operations.upstream.connection import visible_accounts

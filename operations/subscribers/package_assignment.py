@@ -6,8 +6,9 @@ from typing import Annotated, Literal, NamedTuple, Protocol, Self, TypeVar
 from pydantic import AliasChoices, Field, model_validator
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.package import Affected, Package, PackageList, Period
-from clients.ocs.wire.values import keeps_unknown, wire_time
+from clients.ocs.packages import Affected, Package, PackageList, Period
+from clients.ocs.times import wire_time
+from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
 from operations.subscribers.packages import PACKAGE_DAYS_LIMIT, PackageRef, find_package, package_not_found, read_packages
 from operations.times import EndTime, StartTime

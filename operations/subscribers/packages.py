@@ -6,8 +6,8 @@ from typing import Annotated, Literal, NamedTuple, NotRequired, Protocol, Self, 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.package import Package, PackageLimits, PackageList, RecurringSeries
-from clients.ocs.wire.values import keeps_unknown
+from clients.ocs.packages import Package, PackageLimits, PackageList, RecurringSeries
+from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
 from operations.times import EndTime, StartTime, utc_text
 from operations.upstream.lines import (

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
-from clients.ocs.subscriber import escape_sms_text
+from clients.ocs.subscribers import escape_sms_text
 from operations.deps import Ctx
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.subscriber import Subscriber
+from clients.ocs.subscribers import Subscriber
 from operations.deps import Ctx
 from operations.upstream.account_lines import OCS_INVALID_REQUEST, LineList, read_account_lines
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream, require_own_account

@@ -11,8 +11,8 @@ from typing import Annotated, Literal, NamedTuple, NotRequired, TypeVar, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.package import Period
-from clients.ocs.wire.statistics import (
+from clients.ocs.packages import Period
+from clients.ocs.statistics import (
     CountryQuantity,
     DayUsage,
     EventSection,
@@ -23,10 +23,11 @@ from clients.ocs.wire.statistics import (
     SubscriberUsage,
     UsageTotal,
 )
-from clients.ocs.wire.subscriber import GreenZoneCounter
-from clients.ocs.wire.values import keeps_unknown
+from clients.ocs.subscribers import GreenZoneCounter
+from clients.ocs.times import event_seconds
+from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
-from operations.times import DayRange, DayWindow, day_window, event_seconds, split_weeks
+from operations.times import DayRange, DayWindow, day_window, split_weeks
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
 from registry.errors import EndOfLife, NotFound, OcsError

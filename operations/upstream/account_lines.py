@@ -10,7 +10,7 @@ from typing import NamedTuple
 import anyio
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.subscriber import Subscriber, SubscriberList
+from clients.ocs.subscribers import Subscriber, SubscriberList
 from operations.caches.account_parts import ICCID_SEARCH_DIGITS, AccountListing, AccountPart, FirstLines, account_part_of_rows, iccid_in_use
 from operations.upstream.connection import Upstream
 from registry.clock import request_is_over

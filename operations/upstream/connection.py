@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple, Protocol, TypeVar, cast
 from pydantic import Field
 
 from clients.ocs.client import Ocs
-from clients.ocs.wire.reseller import Account, ResellerInfo
+from clients.ocs.resellers import Account, ResellerInfo
 from operations.caches.account_parts import AccountParts
 from operations.caches.answers import ReadCache
 from operations.deps import Ctx, Deps

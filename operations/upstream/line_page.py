@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from clients.ocs.wire.subscriber import Subscriber
+from clients.ocs.subscribers import Subscriber
 from operations.caches.account_parts import (
     PARTS_RELEARN_SECONDS,
     PARTS_UNCOUNTED_SECONDS,

@@ -12,9 +12,10 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.package import Package
-from clients.ocs.wire.subscriber import Subscriber, SubscriberFields, Utc
-from clients.ocs.wire.values import keeps_unknown, parse_wire_time
+from clients.ocs.packages import Package
+from clients.ocs.subscribers import Subscriber, SubscriberFields, Utc
+from clients.ocs.times import parse_wire_time
+from clients.ocs.wire_schema import keeps_unknown
 from operations.caches.account_parts import HistoryEntry, entry_in_use, entry_start, open_entries
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream

@@ -10,8 +10,8 @@ from typing import Annotated, TypeVar, cast
 from pydantic import Field
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.network import DetailedLocationZone
-from clients.ocs.wire.template import Template
+from clients.ocs.templates import Template
+from clients.ocs.zones import DetailedLocationZone
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream
 from operations.upstream.paging import PageQuery
@@ -158,7 +158,7 @@ async def require_zone(upstream: Upstream, zone_id: int, param: str, reseller: i
     found = await require_in_reseller_list(
         upstream,
         await reseller_list_key(upstream, ZONE_LIST, owner),
-        lambda: upstream.ocs.templates.detailed_location_zones(owner),
+        lambda: upstream.ocs.zones.detailed_location_zones(owner),
         zone_id,
         id="zoneId",
         param=param,
@@ -173,7 +173,7 @@ async def require_destination_list(upstream: Upstream, list_id: int, param: str 
     await require_in_reseller_list(
         upstream,
         DESTINATION_LISTS,
-        lambda: upstream.ocs.templates.detailed_destination_lists(reseller),
+        lambda: upstream.ocs.zones.detailed_destination_lists(reseller),
         list_id,
         id="listId",
         param=param,
@@ -261,7 +261,7 @@ async def zone_countries(upstream: Upstream) -> dict[int | None, list[str]]:
     key = (upstream.identity, "zones", reseller)
 
     async def read() -> dict[int | None, list[str]]:
-        zones = await upstream.reads.get(key, lambda: upstream.ocs.templates.detailed_location_zones(reseller))
+        zones = await upstream.reads.get(key, lambda: upstream.ocs.zones.detailed_location_zones(reseller))
         return {zone.get("zoneId"): zone_country_codes(zone) for zone in zones}
 
     return await upstream.reads.get((*key, "countries"), read)

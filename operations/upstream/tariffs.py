@@ -7,8 +7,8 @@ from typing import Annotated, Literal, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.tariff import TariffRule
-from clients.ocs.wire.values import wire_time
+from clients.ocs.tariffs import TariffRule
+from clients.ocs.times import wire_time
 from operations.upstream.connection import Upstream
 
 TrafficKind = Literal["data", "voice", "sms"]

@@ -20,47 +20,9 @@ class FleetSkill(NamedTuple):
     needs_line: bool = False
 
 
-def _answer_lines(data: object) -> str:
-    return f"{len(_as_rows(data))} lines."
-
-
-def _answer_suspended(data: object) -> str:
-    return f"{len(_as_rows(data))} suspended lines: {_joined_members(data, 'iccid')}."
-
-
-def _answer_money(data: object) -> str:
-    return f"{sum(_as_number(each['balance']) for each in _as_rows(data)):.2f} EUR."
-
-
-def _answer_free(data: object) -> str:
-    return f"{_as_row(data)['free']} free eSIMs."
-
-
-def answer_status(data: object) -> str:
-    """Of one line."""
-    return f"It is {_as_row(data)['currentStatus']}."
-
-
-def _answer_packages(data: object) -> str:
-    return f"{len(_as_rows(data))} packages, {sum(_as_number(each['useddatabyte']) for each in _as_rows(data)):.0f} bytes used."
-
-
-def answer_cost(data: object) -> str:
-    """What a line cost the reseller."""
-    return f"It cost {_as_number(_as_row(_as_row(data)['total'])['resellerCost']):.6f} EUR in the last 7 days."
-
-
-def _answer_countries(data: object) -> str:
-    return f"Seen in {_joined_members(_as_row(_as_row(data)['total'])['quantityPerCountry'], 'name')} in the last 7 days."
-
-
 def _answer_cheapest(data: object) -> str:
     found = min((each for each in _as_rows(data) if each.get("cost")), key=lambda each: _as_number(each["cost"]))
     return f"{found['prepaidpackagetemplatename']} at {found['cost']} EUR."
-
-
-def _answer_steering(data: object) -> str:
-    return f"{len(_as_rows(data))} lists: {_joined_members(data, 'name')}."
 
 
 def _as_rows(data: object) -> list[ModelJson]:
@@ -80,22 +42,49 @@ def _as_number(value: object) -> float:
 
 
 FLEET_SKILLS = (
-    FleetSkill("how many lines", "list_subscribers", {"limit": 1000, "fields": ["currentStatus"]}, _answer_lines),
-    FleetSkill("suspended", "list_subscribers", {"limit": 1000, "status": "SUSPENDED", "fields": ["iccid"]}, _answer_suspended),
-    FleetSkill("money", "list_reseller_accounts", {}, _answer_money),
-    FleetSkill("free esims", "esim_status_per_account", {"accountId": 8101}, _answer_free),
-    FleetSkill("status of", "get_subscriber", {}, answer_status, needs_line=True),
-    FleetSkill("packages of", "list_subscriber_packages", {}, _answer_packages, needs_line=True),
-    FleetSkill("cost", "subscriber_usage", {}, answer_cost, needs_line=True),
-    FleetSkill("countries", "subscriber_usage", {}, _answer_countries, needs_line=True),
+    FleetSkill(
+        "how many lines", "list_subscribers", {"limit": 1000, "fields": ["currentStatus"]}, lambda data: f"{len(_as_rows(data))} lines."
+    ),
+    FleetSkill(
+        "suspended",
+        "list_subscribers",
+        {"limit": 1000, "status": "SUSPENDED", "fields": ["iccid"]},
+        lambda data: f"{len(_as_rows(data))} suspended lines: {_joined_members(data, 'iccid')}.",
+    ),
+    FleetSkill(
+        "money", "list_reseller_accounts", {}, lambda data: f"{sum(_as_number(each['balance']) for each in _as_rows(data)):.2f} EUR."
+    ),
+    FleetSkill("free esims", "esim_status_per_account", {"accountId": 8101}, lambda data: f"{_as_row(data)['free']} free eSIMs."),
+    FleetSkill("status of", "get_subscriber", {}, lambda data: f"It is {_as_row(data)['currentStatus']}.", needs_line=True),
+    FleetSkill(
+        "packages of",
+        "list_subscriber_packages",
+        {},
+        lambda data: f"{len(_as_rows(data))} packages, {sum(_as_number(each['useddatabyte']) for each in _as_rows(data)):.0f} bytes used.",
+        needs_line=True,
+    ),
+    FleetSkill(
+        "cost",
+        "subscriber_usage",
+        {},
+        lambda data: f"It cost {_as_number(_as_row(_as_row(data)['total'])['resellerCost']):.6f} EUR in the last 7 days.",
+        needs_line=True,
+    ),
+    FleetSkill(
+        "countries",
+        "subscriber_usage",
+        {},
+        lambda data: f"Seen in {_joined_members(_as_row(_as_row(data)['total'])['quantityPerCountry'], 'name')} in the last 7 days.",
+        needs_line=True,
+    ),
     FleetSkill("cheapest package", "list_package_templates", TEMPLATE_ARGUMENTS, _answer_cheapest),
-    FleetSkill("steering", "list_steering_lists", {}, _answer_steering),
+    FleetSkill("steering", "list_steering_lists", {}, lambda data: f"{len(_as_rows(data))} lists: {_joined_members(data, 'name')}."),
 )
 KNOWN_WORDS = ", ".join(skill.words for skill in FLEET_SKILLS)
 
 
 def fleet_script(heard: ModelRequest) -> ModelTurn:
-    """Ask the tool, then tell what it said."""
+    """The turn of a model that asks the tool of a question that it knows, then answers from the tool's result."""
     question = heard.question.lower()
     skill = next((each for each in FLEET_SKILLS if each.words in question), None)
     if skill is None:

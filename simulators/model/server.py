@@ -68,14 +68,11 @@ class ModelTurn:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request."""
-
     body: ModelJson
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def messages(self) -> list[ModelJson]:
-        """The conversation so far."""
         return cast("list[ModelJson]", self.body.get("messages", []))
 
     @property
@@ -85,7 +82,6 @@ class ModelRequest:
 
     @property
     def tools(self) -> list[str]:
-        """The names of the tools it may use."""
         tools = cast("list[dict[str, ModelJson]]", self.body.get("tools", []))
         return [str(tool["function"]["name"]) for tool in tools]
 
@@ -111,24 +107,22 @@ class ModelServer:
         self._connections: set[asyncio.Task[None]] = set()
 
     async def until(self, true: Callable[[], bool]) -> None:
-        """Wait for something of the above."""
+        """Waits until `true` holds: it is asked whenever `calls`, `hung_up` or `open` has changed."""
         async with self.changed:
             await self.changed.wait_for(true)
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Somebody has connected."""
         task = asyncio.ensure_future(self._serve(reader, writer))
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
 
     async def stop(self) -> None:
-        """End what is under way."""
+        """Ends all connections."""
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection with one request."""
         self.open += 1
         try:
             await self._answer(reader, writer)
@@ -166,13 +160,10 @@ class ModelServer:
 
 
 class ModelReply:
-    """One answer."""
-
     def __init__(self, writer: asyncio.StreamWriter, model: str) -> None:
         self._writer, self._model = writer, model
 
     async def say(self, turn: ModelTurn) -> None:
-        """The turn, or the way in which it fails."""
         if turn.fault in FAULT_STATUSES:
             await self.status(FAULT_STATUSES[turn.fault], {"error": {"message": FAILURE_TEXT, "type": "sandbox", "code": FAILURE_TEXT}})
         elif turn.fault == "endless_error":
@@ -244,7 +235,6 @@ class ModelReply:
 
 
 def event_bytes(value: ModelJson) -> bytes:
-    """One server-sent event."""
     return b"data: " + json.dumps(value).encode() + b"\n\n"
 
 
@@ -264,7 +254,7 @@ async def read_model_request(reader: asyncio.StreamReader) -> ModelRequest | Non
 async def model_server(
     script: ModelScript, *, key: str = "", host: str = "127.0.0.1", port: int = 0
 ) -> AsyncGenerator[tuple[str, ModelServer]]:
-    """Listen for the length of a block; port 0 takes a free one. Its base URL, and the server."""
+    """Listens for the length of a block; port 0 takes a free one. Yields the base URL and the server."""
     made = ModelServer(script, key=key)
     server = await asyncio.start_server(made.connected, host, port)
     try:

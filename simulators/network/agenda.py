@@ -18,14 +18,14 @@ TICK, ARRIVAL = 0, 2
 
 
 class Stay(NamedTuple):
-    """From this moment the line is in this country."""
+    """From `since` (Unix seconds) on, the line is in this country."""
 
     since: int
     iso2: str
 
 
 def stays_of_day(seed: int, line_id: int, persona: Persona, day: int) -> list[Stay]:
-    """The first is where the day begins; the others are arrivals."""
+    """Where the line is on a UTC day (days since 1970): the first stay begins at midnight, the others are arrivals."""
     home = Stay(day * DAY_SECONDS, persona.home_iso2)
     if not persona.travel_iso2 or persona.travel_share <= 0:
         return [home]
@@ -43,7 +43,6 @@ def _country_at(stays: list[Stay], at: int) -> str:
 
 
 def _commute(seed: int, line_id: int, persona: Persona, day: int) -> list[Stay]:
-    """Over the border in the morning, back in the evening."""
     roll = seeded_random(seed, "commute", line_id, day).random
     if roll() >= persona.travel_share:
         return []
@@ -110,27 +109,22 @@ class Agenda:
                 activity for line in lines.values() if line.persona.kind != "stock" for activity in plan_line_day(seed, line, today)
             ]
         activities.sort()
-        begins, ends = (bisect_right(activities, moment, key=_activity_time) for moment in (now, self.end))
+        begins, ends = (bisect_right(activities, moment, key=lambda activity: activity.at) for moment in (now, self.end))
         self.planned, self.activities, self.afternoon = today, activities[begins:ends], activities[ends:]
         self.touched = set(lines)
 
     def add_ticks(self, line: int, moments: list[int]) -> None:
-        """A line has something due at these moments."""
         for moment in moments:
             if moment <= self.end:
                 heappush(self.activities, Activity(moment, line, TICK))
 
     def next(self, stop: int) -> Activity | None:
-        """Take the soonest activity up to `stop` out."""
+        """Removes and returns the soonest activity up to `stop` (Unix seconds); None where there is none."""
         return heappop(self.activities) if self.activities and self.activities[0].at <= stop else None
 
     def close(self) -> None:
         """Forget all: the next run looks everything up."""
         self.start, self.end, self.planned = 0, 0, -1
-
-
-def _activity_time(activity: Activity) -> int:
-    return activity.at
 
 
 def plan_line_day(seed: int, line: Line, day: int) -> list[Activity]:
@@ -151,7 +145,6 @@ def plan_line_day(seed: int, line: Line, day: int) -> list[Activity]:
 
 
 def _uses(roll: Callable[[], float], sessions: float, size: int, calls: float, messages: float) -> list[tuple[int, int]]:
-    """Kinds and quantities; the means are the persona's."""
     data = [(DATA, 2048 + int(size * 3 * roll() ** 2)) for _ in range(_near_mean(roll, sessions))]
     talks = [(MOC if roll() < 0.6 else MTC, 5 + int(360 * roll() ** 2)) for _ in range(_near_mean(roll, calls))]
     texts = [(MO_SMS if roll() < 0.5 else MT_SMS, 1) for _ in range(_near_mean(roll, messages))]

@@ -5,8 +5,6 @@ from typing import Literal, NamedTuple
 
 
 class Country(NamedTuple):
-    """A country of the simulated world."""
-
     country_id: int
     iso2: str
     name: str
@@ -126,8 +124,6 @@ class VoipRule(NamedTuple):
 
 
 class VoipTariff(NamedTuple):
-    """A price list for calls over IP."""
-
     id: int
     name: str
     reseller_id: int

@@ -4,7 +4,7 @@ from bisect import insort
 from dataclasses import dataclass, field
 
 from simulators.network import radio
-from simulators.network.catalogue import Network, Tariff, TariffRule, VoipRule
+from simulators.network.catalogue import Network, TariffRule, VoipRule
 from simulators.network.entities import (
     DATA,
     MEBIBYTE,
@@ -34,8 +34,6 @@ USAGE_NAMES = {DATA: "DATA", MOC: "MOC", MTC: "MTC", MO_SMS: "MO_SMS", MT_SMS: "
 
 @dataclass(slots=True)
 class UsageCharge:
-    """One use while it is being charged."""
-
     world: World
     line: Line
     reseller: Reseller
@@ -90,7 +88,9 @@ def charge_usage(
             break
         _from_package(began, package)
     if began.rest and usage_type == DATA:
-        _from_green_zone(began, covering)
+        zone = open_green_zone(began.world, began.line, covering)
+        if zone is not None:
+            _record_usage(began, use_green_zone(began.line, zone, began.rest, began.at), None)
     if began.rest:
         _from_balance(began)
     _finish_charge(began, covering)
@@ -126,12 +126,6 @@ def _from_package(began: UsageCharge, package: Package) -> None:
     package.reseller_cost += cost
     package.parent_cost += _parent_cost(began, taken)
     _notify_thresholds(began, package, kind, limit or 0, before, before + taken)
-
-
-def _from_green_zone(began: UsageCharge, covering: list[Package]) -> None:
-    zone = open_green_zone(began.world, began.line, covering)
-    if zone is not None:
-        _record_usage(began, use_green_zone(began.line, zone, began.rest, began.at), None)
 
 
 def _from_balance(began: UsageCharge) -> None:
@@ -226,7 +220,7 @@ def _parent_cost(began: UsageCharge, quantity: int) -> int:
 
 
 def _notify_thresholds(began: UsageCharge, package: Package, kind: int, limit: int, before: int, after: int) -> None:
-    """Tell each threshold once; kinds of use are told apart, so a mark is the kind times 1000 plus the percentage."""
+    """Notifies each threshold once per kind of use: a mark is the kind times 1000 plus the percentage."""
     target = began.reseller.push
     for percent in target.thresholds:
         mark = kind * 1000 + percent
@@ -268,7 +262,10 @@ def find_tariff_rule(world: World, tariff_id: int | None, network_id: int, spons
     if tariff is None:
         return None
     if tariff.indexed is not tariff.rules:
-        _index_rules(tariff)
+        tariff.index = {}
+        for row in sorted(tariff.rules, key=lambda row: -row.start):
+            tariff.index.setdefault((row.network_id, row.sponsor_id), []).append(row)
+        tariff.indexed = tariff.rules
     for key in ((network_id, sponsor_id), (network_id, None)):
         for found in tariff.index.get(key, ()):
             if found.active and found.start <= at:
@@ -307,7 +304,7 @@ def rate_unit(usage_type: int) -> int:
 
 
 def usage_cost(rate: int | None, quantity: int, per: int) -> int:
-    """Rounded half up to a micro-euro."""
+    """The cost of `quantity` units in micro-euro, rounded half up, where `per` units cost `rate`."""
     return (2 * rate * quantity + per) // (2 * per) if rate else 0
 
 
@@ -316,13 +313,6 @@ def affordable_units(rate: int, balance: int, per: int) -> int | None:
     if rate <= 0:
         return None
     return (2 * per * balance + per - 1) // (2 * rate) if balance > 0 else 0
-
-
-def _index_rules(tariff: Tariff) -> None:
-    tariff.index = {}
-    for row in sorted(tariff.rules, key=lambda row: -row.start):
-        tariff.index.setdefault((row.network_id, row.sponsor_id), []).append(row)
-    tariff.indexed = tariff.rules
 
 
 def counted_usage_type(world: World, line: Line, package: Package, usage_type: int) -> int:

@@ -42,7 +42,10 @@ async def control_network(runtime: WorldRuntime, method: str, path: str, query: 
     name = path.removeprefix("/control").strip("/")
     action = CONTROL_ACTIONS.get((method, name))
     if action is None:
-        return _unknown_control_path(method, name)
+        methods = [verb for verb, known in CONTROL_ACTIONS if known == name]
+        if methods:
+            return control_error(405, 1, f"/control/{name} takes {' and '.join(methods)}, not {method}")
+        return control_error(404, 1, f"no /control/{name}; there are: {'; '.join(NETWORK_CONTROL_PATHS)}")
     try:
         value: object = orjson.loads(body or b"{}")
         found = action(runtime, {key: values[0] for key, values in parse_qs(query).items()}, value)
@@ -55,15 +58,7 @@ async def control_network(runtime: WorldRuntime, method: str, path: str, query: 
 
 
 def control_error(status: int, code: int, message: str) -> WireAnswer:
-    """A refusal with the network's own code, where it has one."""
     return WireAnswer(status, orjson.dumps({"error": {"code": code, "message": message}}))
-
-
-def _unknown_control_path(method: str, name: str) -> WireAnswer:
-    methods = [verb for verb, known in CONTROL_ACTIONS if known == name]
-    if methods:
-        return control_error(405, 1, f"/control/{name} takes {' and '.join(methods)}, not {method}")
-    return control_error(404, 1, f"no /control/{name}; there are: {'; '.join(NETWORK_CONTROL_PATHS)}")
 
 
 def _list_control_paths(_runtime: WorldRuntime, _query: ControlQuery, _value: object) -> object:
@@ -208,7 +203,7 @@ def _attach_line(runtime: WorldRuntime, _query: dict[str, str], value: object) -
 
 
 def set_provider_status(runtime: WorldRuntime, _query: dict[str, str], value: object) -> object:
-    """Let the provider say something of a profile; the reseller is told."""
+    """Sets the status of a profile, and notifies the reseller."""
     fields = RequestFields(value, "body")
     iccid, status = fields.need("iccid", read_digits), fields.need("status", read_text)
     profile_type = fields.maybe("profileType", read_text) or "P1"
@@ -233,12 +228,8 @@ def set_push_targets(runtime: WorldRuntime, _query: dict[str, str], value: objec
         target.location_url if location_url is None else location_url,
         target.thresholds if marks is None else marks,
     )
-    return _push_target_view(number, reseller.push)
-
-
-def _push_target_view(reseller_id: int, target: PushTarget) -> WireMembers:
-    urls = {"usageUrl": target.usage_url, "esimUrl": target.esim_url, "locationUrl": target.location_url}
-    return {"resellerId": reseller_id, **urls, "thresholds": list(target.thresholds)}
+    urls = {"usageUrl": reseller.push.usage_url, "esimUrl": reseller.push.esim_url, "locationUrl": reseller.push.location_url}
+    return {"resellerId": number, **urls, "thresholds": list(reseller.push.thresholds)}
 
 
 def read_push_url(value: object, path: str) -> str:
@@ -252,7 +243,7 @@ def read_push_url(value: object, path: str) -> str:
 
 
 def read_percents(value: object, path: str) -> tuple[int, ...]:
-    """Shares of a package at which the reseller is told."""
+    """Percentages of a package, ascending, at which the reseller is notified."""
     if not isinstance(value, list):
         raise invalid_request(f"{path} must be an array of percentages")
     found = sorted({read_positive(item, path) for item in value})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # each is checked

@@ -44,7 +44,7 @@ class GreenZone:
 
 @dataclass(slots=True)
 class PushTarget:
-    """Where a reseller's notifications go; empty URLs are not called. `kinds` are usage, esim, location."""
+    """Where a reseller's notifications go; an empty URL is not called. `thresholds` are percentages of a package."""
 
     usage_url: str = ""
     esim_url: str = ""
@@ -187,7 +187,6 @@ class Package:
         return max(0, limit - used) if limit is not None else 0
 
     def count_usage(self, usage_type: int, quantity: int) -> None:
-        """Add to the counter of a kind of use."""
         if usage_type == DATA:
             self.data_used += quantity
         elif usage_type == MOC:
@@ -287,8 +286,6 @@ class Sim:
 
 @dataclass(slots=True)
 class Sighting:
-    """Where a line was last seen."""
-
     at: int
     mcc: str
     mnc: str
@@ -365,8 +362,6 @@ class Persona(NamedTuple):
 
 @dataclass(slots=True)
 class Line:
-    """A subscriber."""
-
     id: int
     account_id: int
     reseller_id: int
@@ -413,28 +408,22 @@ class Line:
 
     @property
     def status(self) -> LineStatus:
-        """The row without an end."""
         return self.statuses[-1].status
 
     @property
     def imsi(self) -> str:
-        """The active IMSI."""
         return self.imsis[-1].imsi
 
     @property
     def iccid(self) -> str:
-        """The active ICCID."""
         return self.imsis[-1].iccid
 
     @property
     def number(self) -> str:
-        """The active phone number."""
         return self.numbers[-1].number
 
 
 class NetworkToken(NamedTuple):
-    """A credential of the wire."""
-
     value: str
     reseller_id: int
     addresses: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from typing import cast
 
 from simulators.network.dispatch import CallOutcome
 from simulators.network.entities import LIMIT_EXCEEDED
-from simulators.network.wire import RequestFields, WireMembers, invalid_request, read_flag, read_positive, read_text
+from simulators.network.wire import NULL_PAYLOAD, RequestFields, WireMembers, invalid_request, read_flag, read_positive, read_text
 
 FAULT_DELAY_LIMIT = 600
 ABSENT_VALUES = (None, False)  # a delay of 0.0 is one of them
@@ -33,21 +33,21 @@ class NetworkFault:
 
     @property
     def kinds(self) -> list[str]:
-        """What it does, by name."""
+        """The names of the members that are set."""
         return [name for name in FAULT_KINDS if getattr(self, name) not in ABSENT_VALUES]
 
     @property
     def before(self) -> bool:
-        """The call has no effect."""
+        """Whether the call has no effect."""
         return self.drop_before or ((self.code is not None or self.status is not None) and not self.commit)
 
     @property
     def dropped(self) -> bool:
-        """There is no answer."""
+        """Whether there is no answer."""
         return self.drop_before or self.drop_after
 
     def of(self, outcome: CallOutcome) -> CallOutcome:
-        """What the answer says instead."""
+        """The outcome that is answered instead of `outcome`."""
         if self.code is not None:
             return CallOutcome(self.code, "injected fault")
         payload = outcome.payload
@@ -58,15 +58,13 @@ class NetworkFault:
         return outcome._replace(payload=payload)
 
     def as_json(self) -> WireMembers:
-        """For the control API."""
         members: WireMembers = asdict(self)
         return {name: members[name] for name in ("method", *self.kinds, "commit", "times")}
 
 
 def without_lists(payload: object) -> object:
-    """Null where a list was."""
     if isinstance(payload, list):
-        return None
+        return NULL_PAYLOAD
     if not isinstance(payload, dict):
         return payload
     return {name: None if isinstance(value, list) else value for name, value in cast(WireMembers, payload).items()}
@@ -98,7 +96,6 @@ def read_network_fault(value: object) -> NetworkFault:
 
 
 def read_error_status(value: object, path: str) -> int:
-    """A status that is no success."""
     found = read_positive(value, path)
     if not 400 <= found <= 599:
         raise invalid_request(f"{path} must be from 400 to 599")
@@ -120,16 +117,14 @@ class NetworkFaults:
     _calls: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
     def add(self, fault: NetworkFault) -> None:
-        """Behind the others."""
         self.queue.append(fault)
 
     def clear(self) -> None:
-        """No more trouble."""
         self.queue.clear()
         self._calls.clear()
 
     def take(self, method: str) -> NetworkFault | None:
-        """The fault of this call; one that is for some calls only is used up by it."""
+        """The fault that a call of `method` meets, or None. A fault with `times` is used up by one."""
         for place, fault in enumerate(self.queue):
             if fault.method not in ("*", method) or not self._strikes(fault):
                 continue

@@ -1,7 +1,7 @@
-"""From what a request names to a record its caller may see: 6 when there is none, 11 when it is another reseller's."""
+"""The records that a request names: refused with 6 where there is none, with 11 where it belongs to another reseller."""
 
 from collections.abc import Collection, Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from simulators.network.catalogue import Tariff
 from simulators.network.entities import (
@@ -20,6 +20,16 @@ from simulators.network.wire import RequestFields, read_digits, read_integer, re
 from simulators.network.world import World
 
 RecordT = TypeVar("RecordT")
+
+
+class OwnedRecord(Protocol):
+    """A record that belongs to a reseller."""
+
+    @property
+    def reseller_id(self) -> int: ...
+
+
+OwnedT = TypeVar("OwnedT", bound=OwnedRecord)
 LINE_IDENTIFIERS = ("subscriberId", "imsi", "iccid", "msisdn", "multiImsi", "activationCode")
 SINGLE_IDENTIFIERS = ("subscriberId", "imsi", "iccid", "msisdn", "activationCode")
 CONTACT_IDENTIFIERS = ("subscriberId", "imsi", "iccid")
@@ -36,10 +46,9 @@ def find_nested_line(
     return find_line(world, caller, name, value)
 
 
-def find_flat_line(world: World, caller: NetworkToken, params: object, *, kinds: Collection[str] = LINE_IDENTIFIERS) -> Line:
+def find_flat_line(world: World, caller: NetworkToken, fields: RequestFields) -> Line:
     """The line of parameters that are an identifier and nothing else."""
-    fields = RequestFields(params)
-    name, value = read_line_identifier(fields, kinds)
+    name, value = read_line_identifier(fields)
     fields.done()
     return find_line(world, caller, name, value)
 
@@ -70,7 +79,7 @@ def require_living_line(line: Line) -> Line:
 
 
 def find_record(records: Mapping[int, RecordT], number: int, noun: str) -> RecordT:
-    """A record by id."""
+    """The record `number`. Raises NetworkRefusal (6); `noun` is for its text."""
     found = records.get(number)
     if found is None:
         raise NetworkRefusal(NOT_FOUND, f"no {noun} {number}")
@@ -100,15 +109,19 @@ def visible_resellers(world: World, caller: NetworkToken, number: int | None) ->
     return [reseller for reseller in world.resellers.values() if reseller.id in family]
 
 
+def find_visible(world: World, caller: NetworkToken, records: Mapping[int, OwnedT], number: int, noun: str) -> OwnedT:
+    """The record `number` that belongs to a reseller of the caller's tree. Raises NetworkRefusal (6, 11); `noun` is for its text."""
+    found = find_record(records, number, noun)
+    require_visible(world, caller, found.reseller_id, noun)
+    return found
+
+
 def find_account(world: World, caller: NetworkToken, number: int) -> ResellerAccount:
-    """An account by id."""
-    account = find_record(world.accounts, number, "account")
-    require_visible(world, caller, account.reseller_id, "account")
-    return account
+    """The account `number`. Raises NetworkRefusal (6, 11)."""
+    return find_visible(world, caller, world.accounts, number, "account")
 
 
 def find_package(world: World, caller: NetworkToken, number: int) -> Package:
-    """A package on a line of the caller's."""
     package = find_record(world.packages, number, "package")
     require_visible(world, caller, world.lines[package.line_id].reseller_id, "package")
     return package

@@ -77,7 +77,6 @@ def assign_package_series(
 
 
 def remove_all_packages(world: World, line: Line) -> None:
-    """Remove every package and series of a line."""
     for package in line.packages:
         world.packages.pop(package.id, None)
     for series in line.series:
@@ -88,7 +87,6 @@ def remove_all_packages(world: World, line: Line) -> None:
 
 
 def remove_package(world: World, package: Package) -> None:
-    """Remove one package."""
     line = world.lines[package.line_id]
     line.packages = [held for held in line.packages if held.id != package.id]
     world.packages.pop(package.id, None)
@@ -106,7 +104,7 @@ def set_package_limits(
     mt_sms: int | None,
     comment: str,
 ) -> None:
-    """Replace limits; None leaves one as it is. A threshold that is no longer reached may be told again."""
+    """Replaces limits; None keeps one. A threshold that is no longer reached can be notified again."""
     package.data_limit = package.data_limit if data is None else data
     package.moc_limit = package.moc_limit if moc is None else moc
     package.mtc_limit = package.mtc_limit if mtc is None else mtc

@@ -18,13 +18,17 @@ def attach_to_network(world: World, line: Line, network_id: int, at: int) -> Non
     seen = line.sighting
     moved = seen is None or (seen.at <= at and not seen_on_network(seen, network))
     update_sighting(line, network, at)
-    _signal(line, network, at)
+    mcc, mnc = network.codes[line.id % len(network.codes)]
+    session = f"{network.network_id}.{line.id}.{at}"
+    if network.radio == "3G":
+        record_network_event(line, NetworkEvent(at, "map", "UpdateLocation", network.network_id, mcc, mnc, "Success", session))
+    else:
+        record_network_event(line, NetworkEvent(at, "s6a", "ULR", network.network_id, mcc, mnc, "2001", session))
     if moved and world.resellers[line.reseller_id].relay_location:
         push_location(world, line)
 
 
 def seen_on_network(sighting: Sighting, network: Network) -> bool:
-    """Whether the line was last seen on this network."""
     return (sighting.mcc, sighting.mnc) in network.codes
 
 
@@ -50,20 +54,11 @@ def update_sighting(line: Line, network: Network, at: int) -> None:
 
 
 def record_network_event(line: Line, event: NetworkEvent) -> None:
-    """Keep the events in order of time."""
+    """Adds `event`; the events of a line stay in order of time."""
     if line.events and line.events[-1].at > event.at:
         insort(line.events, event, key=lambda kept: kept.at)
     else:
         line.events.append(event)
-
-
-def _signal(line: Line, network: Network, at: int) -> None:
-    mcc, mnc = network.codes[line.id % len(network.codes)]
-    session = f"{network.network_id}.{line.id}.{at}"
-    if network.radio == "3G":
-        record_network_event(line, NetworkEvent(at, "map", "UpdateLocation", network.network_id, mcc, mnc, "Success", session))
-    else:
-        record_network_event(line, NetworkEvent(at, "s6a", "ULR", network.network_id, mcc, mnc, "2001", session))
 
 
 def _cell(line: Line, network: Network, at: int) -> int:
@@ -79,7 +74,7 @@ def _imei(line: Line) -> str:
 
 
 def push_location(world: World, line: Line) -> None:
-    """A line came to another network; our own shape."""
+    """Notifies the reseller that a line came to another network. The body's shape is ours."""
     sighting = line.sighting
     if sighting is None:
         return

@@ -1,4 +1,4 @@
-"""eSIMs that a network of an earlier process gave away: a network that begins anew is told of them, so that none is given away twice."""
+"""eSIMs that the network of an earlier process assigned: a new network assigns them again, so that none is given away twice."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class IssuedEsim(NamedTuple):
 
 
 def restore_esims(world: World, given: Iterable[IssuedEsim]) -> None:
-    """Give them away again, oldest first. Lines that this world does not have, or has in use already, stay as they are."""
+    """Assigns the eSIMs again, oldest first. A line that this world does not have, or has in use, stays as it is."""
     lines = {line.iccid: line for line in world.lines.values()}
     for one in given:
         line = lines.get(one.iccid)
@@ -30,7 +30,7 @@ def restore_esims(world: World, given: Iterable[IssuedEsim]) -> None:
 
 
 def restore_esim(world: World, line: Line, given: IssuedEsim) -> None:
-    """Put the package on the line that it had. Without its template, which was made in that world, the SIM is in use all the same."""
+    """Puts the former package on its line. Where this world lacks the template the SIM is in use without a package."""
     template = world.templates.get(given.template_id)
     package = None
     if template is not None:
@@ -58,7 +58,7 @@ def package_period(given: IssuedEsim) -> tuple[int, int] | None:
 
 
 def restore_package_id(world: World, package: Package, id: int) -> None:
-    """Give a package the id it had; whichever the history of this world gave that id to gets another one."""
+    """Gives `package` the id that it had; another package that has that id in this world gets a new one."""
     other = world.packages.get(id)
     if other is not None and other is not package:
         renumber_package(world, other, world.next_id("package"))
@@ -67,7 +67,7 @@ def restore_package_id(world: World, package: Package, id: int) -> None:
 
 
 def renumber_package(world: World, package: Package, id: int) -> None:
-    """Another id, wherever it is named."""
+    """Changes the id of a package wherever it is named."""
     old, line = package.id, world.lines[package.line_id]
     del world.packages[old]
     package.id = id

@@ -14,7 +14,6 @@ from simulators.network.control import control_network
 from simulators.network.dispatch import (
     CallOutcome,
     MethodCall,
-    NetworkMethod,
     authenticate_caller,
     encode_answer,
     methods_at_path,
@@ -25,6 +24,7 @@ from simulators.network.dispatch import (
 )
 from simulators.network.entities import NetworkRefusal, NetworkToken
 from simulators.network.faults import NetworkFault, NetworkFaults
+from simulators.network.wire import NetworkMethod
 from simulators.network.world import LineIndex, World
 from simulators.network.world_runtime import NetworkCall, PushDelivery, WorldClock, WorldRuntime
 from simulators.server import JSON_CONTENT, AnswerLost, PostBody, SimulatorApp, WireAnswer, asgi_handler
@@ -60,7 +60,7 @@ class SimulatedNetwork:
 
     @property
     def world(self) -> World | None:
-        """The world, once it is built. Who has it may change it by hand: from now on no look-up is kept between requests."""
+        """The world, once it is built. The caller may change it by hand: from now on no look-up is kept between requests."""
         self._shared = True
         if self._runtime is None:
             return None

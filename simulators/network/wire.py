@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Final, TypeAlias, TypeVar, cast, final
+from typing import Final, Literal, TypeAlias, TypeVar, cast, final
 
-from simulators.network.entities import INVALID_REQUEST, MICRO_EURO, NetworkRefusal
+from simulators.network.entities import INVALID_REQUEST, MICRO_EURO, NetworkRefusal, NetworkToken
+from simulators.network.world import World
 
 WireMembers: TypeAlias = dict[str, object]
 WIRE_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?", re.ASCII)
@@ -17,9 +19,20 @@ DAYS_LIMIT = 36_500
 TEXT_LIMIT = 1_000
 
 
-@final
-class NoPayload:
-    """An answer of status only."""
+@dataclass(frozen=True, slots=True)
+class NetworkMethod:
+    """A method of the wire. `dispatch` finds what the files of `methods` declare.
+
+    `perform` takes the world, the caller and the parameters, and returns the payload. A refusal changes nothing.
+    """
+
+    name: str
+    perform: Callable[[World, NetworkToken, object], object]
+    key: str
+    """The member of the answer that holds the payload. The answer lacks it where `perform` returns None."""
+    version: Literal["v1", "v2"]
+    statistics: bool
+    """Whether the statistics server answers it too."""
 
 
 @final
@@ -30,7 +43,12 @@ class TruncatedPayload:
         self.payload = payload
 
 
-NO_PAYLOAD: Final = NoPayload()
+@final
+class NullPayload:
+    """The payload null: without a payload the answer lacks its key."""
+
+
+NULL_PAYLOAD: Final = NullPayload()
 
 
 def drop_empty(members: WireMembers) -> WireMembers:
@@ -39,12 +57,10 @@ def drop_empty(members: WireMembers) -> WireMembers:
 
 
 def wire_euro(micro: int) -> float:
-    """Micro-euro as the wire's float."""
     return micro / MICRO_EURO
 
 
 def wire_euro_or_none(micro: int | None) -> float | None:
-    """As `wire_euro`; what has no price has none."""
     return None if micro is None else micro / MICRO_EURO
 
 
@@ -60,7 +76,6 @@ def wire_moment(at: int) -> str:
 
 
 def wire_moment_or_none(at: int | None) -> str | None:
-    """As `wire_moment`; what has not happened has no date."""
     return None if at is None else wire_moment(at)
 
 
@@ -87,7 +102,6 @@ def parse_wire_day(text: str) -> date | None:
 
 
 def invalid_request(message: str) -> NetworkRefusal:
-    """The request has not the documented shape."""
     return NetworkRefusal(INVALID_REQUEST, message)
 
 
@@ -116,7 +130,6 @@ class RequestFields:
         return name in self._value
 
     def raw(self, name: str) -> object:
-        """The member as it came."""
         self._taken.add(name)
         return self._value.get(name)
 
@@ -126,14 +139,12 @@ class RequestFields:
         return None if value is None else read(value, f"{self._path}.{name}")
 
     def need(self, name: str, read: Callable[[object, str], ParamT]) -> ParamT:
-        """A member that must be there."""
         value = self.maybe(name, read)
         if value is None:
             raise invalid_request(f"{self._path}.{name} is missing")
         return value
 
     def nested(self, name: str) -> "RequestFields":
-        """An object inside this one."""
         return self.need(name, RequestFields)
 
 
@@ -150,7 +161,6 @@ def read_integer(value: object, path: str) -> int:
 
 
 def read_positive(value: object, path: str) -> int:
-    """An integer from 1."""
     number = read_integer(value, path)
     if number == 0:
         raise invalid_request(f"{path} must be at least 1")
@@ -158,7 +168,6 @@ def read_positive(value: object, path: str) -> int:
 
 
 def read_days(value: object, path: str) -> int:
-    """A length in days."""
     number = read_positive(value, path)
     if number > DAYS_LIMIT:
         raise invalid_request(f"{path} must be at most {DAYS_LIMIT} days")
@@ -182,7 +191,6 @@ def read_money(value: object, path: str) -> int:
 
 
 def read_price(value: object, path: str) -> int:
-    """An amount that is not negative."""
     amount = read_money(value, path)
     if amount < 0:
         raise invalid_request(f"{path} must not be negative")
@@ -190,7 +198,6 @@ def read_price(value: object, path: str) -> int:
 
 
 def read_flag(value: object, path: str) -> bool:
-    """True or false, not a word for it."""
     if type(value) is not bool:
         raise invalid_request(f"{path} must be true or false, not {_json_kind(value)}")
     return value
@@ -206,7 +213,6 @@ def read_text(value: object, path: str) -> str:
 
 
 def read_digits(value: object, path: str) -> str:
-    """A string of digits."""
     found = read_text(value, path)
     if not (found.isascii() and found.isdigit()):
         raise invalid_request(f"{path} must consist of digits")
@@ -227,7 +233,6 @@ def read_moment(value: object, path: str) -> int:
 
 
 def read_day(value: object, path: str) -> date:
-    """A calendar day."""
     found = parse_wire_day(read_text(value, path))
     if found is None:
         raise invalid_request(f"{path} must look like 2026-01-31")
@@ -235,7 +240,6 @@ def read_day(value: object, path: str) -> date:
 
 
 def read_texts(value: object, path: str) -> list[str]:
-    """An array of strings that is not empty."""
     if not isinstance(value, list) or not value:
         raise invalid_request(f"{path} must be an array of strings that is not empty")
     return [read_text(item, f"{path}[{index}]") for index, item in enumerate(cast(list[object], value))]
@@ -267,3 +271,31 @@ def require_exactly_one(fields: RequestFields, names: Collection[str]) -> str:
     if len(found) != 1:
         raise invalid_request(f"give exactly one of {', '.join(names)}, not {len(found)}")
     return found[0]
+
+
+MethodT = TypeVar("MethodT")
+MethodFunction: TypeAlias = Callable[[World, NetworkToken, MethodT], object]
+
+
+def network_method(
+    name: str, *, key: str = "", version: Literal["v1", "v2"] = "v1", statistics: bool = False
+) -> Callable[[MethodFunction[RequestFields]], NetworkMethod]:
+    """Declares a function of an object of parameters as the method `name`. `key`: the answer's key, where it is not `name` (quirk 1)."""
+
+    def declare(perform: MethodFunction[RequestFields]) -> NetworkMethod:
+        return NetworkMethod(
+            name, lambda world, caller, params: perform(world, caller, RequestFields(params)), key or name, version, statistics
+        )
+
+    return declare
+
+
+def bare_method(name: str, *, key: str = "") -> Callable[[MethodFunction[int]], NetworkMethod]:
+    """As `network_method`, for a method whose parameters are a bare id."""
+
+    def declare(perform: MethodFunction[int]) -> NetworkMethod:
+        return NetworkMethod(
+            name, lambda world, caller, params: perform(world, caller, read_integer(params, "params")), key or name, "v1", False
+        )
+
+    return declare

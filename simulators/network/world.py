@@ -26,8 +26,6 @@ AFTER_IDENTIFIERS = "~"
 
 
 class PendingPush(NamedTuple):
-    """A notification that waits to be sent: to which URL, and the JSON body."""
-
     at: int
     url: str
     body: dict[str, object]
@@ -89,7 +87,7 @@ class LineIndex:
         return self.sims[account]
 
     def number_changed(self, line: Line) -> None:
-        """A line has another phone number than before."""
+        """Updates the look-ups after the phone number of a line changed."""
         before, after = line.numbers[-2].number, line.numbers[-1].number
         if "msisdn" in self.named:
             if self.named["msisdn"].get(before) == line.id:
@@ -99,7 +97,7 @@ class LineIndex:
             insort(self.sorted["msisdnPrefix"], (after, line.id))
 
     def sim_changed(self, line: Line, before: str) -> None:
-        """The status of a line's SIM was `before`."""
+        """Updates the look-ups after the status of a line's SIM changed from `before`."""
         after = line.sim.status
         if after == "FREE" != before and line.account_id in self.free:
             heappush(self.free[line.account_id], line.id)
@@ -108,7 +106,7 @@ class LineIndex:
             self.sims[line.account_id][line.sim.sponsor_id, after] += 1
 
     def moved(self) -> None:
-        """Lines have come to another account."""
+        """Drops the look-ups by account after lines moved."""
         self.accounts.clear()
         self.free.clear()
         self.sims.clear()
@@ -169,7 +167,7 @@ class World:
         return frozenset(found)
 
     def forget(self) -> None:
-        """Look everything up anew that is kept for speed."""
+        """Drops the look-ups that are kept for speed."""
         self.lookup, self.agenda = LineIndex(), Agenda()
 
     def lines_of(self, account_id: int) -> Sequence[Line]:

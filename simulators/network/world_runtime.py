@@ -40,16 +40,6 @@ class PushDelivery(NamedTuple):
     body: dict[str, object]
 
 
-def call_log() -> deque[NetworkCall]:
-    """The newest calls."""
-    return deque(maxlen=CALL_LOG_SIZE)
-
-
-def delivery_log() -> deque[PushDelivery]:
-    """The newest deliveries."""
-    return deque(maxlen=CALL_LOG_SIZE)
-
-
 @dataclass(slots=True)
 class WorldClock:
     """Frozen: only the control API moves the world's clock. Following: it keeps its distance to the clock outside."""
@@ -71,34 +61,31 @@ class WorldClock:
         return wanted if wanted - now >= self.step else now
 
     def restart_from(self, now: int) -> None:
-        """Go on from here: somebody moved the world's clock."""
+        """Keeps the present distance to the clock outside, after the world's clock was moved to `now`."""
         self.offset = now - self.wall()
 
 
 @dataclass(slots=True)
 class WorldRuntime:
-    """A world and its surroundings."""
-
     world: World
     faults: NetworkFaults
     clock: WorldClock
-    calls: deque[NetworkCall] = field(default_factory=call_log)
-    deliveries: deque[PushDelivery] = field(default_factory=delivery_log)
+    calls: deque[NetworkCall] = field(default_factory=lambda: deque[NetworkCall](maxlen=CALL_LOG_SIZE))
+    deliveries: deque[PushDelivery] = field(default_factory=lambda: deque[PushDelivery](maxlen=CALL_LOG_SIZE))
     underway: deque[PendingPush] = field(default_factory=deque[PendingPush])
     """Notifications that were taken from the world and have not been answered."""
     answered: int = 0
 
     def note(self, make: Callable[[int, int], NetworkCall]) -> None:
-        """Log a call under the next number."""
         self.answered += 1
         self.calls.append(make(self.answered, self.world.now))
 
     async def catch_up(self) -> None:
-        """Let the world live until where its clock wants it."""
+        """Runs the world to where its clock should stand."""
         await self.run_to(self.clock.target(self.world.now))
 
     async def run_to(self, moment: int) -> None:
-        """Let the world live until a moment."""
+        """Runs the world to `moment` (Unix seconds), in a thread where that takes long."""
         distance, world = moment - self.world.now, self.world
         looks_up = len(world.lines) > THREAD_LINES and not world.agenda.covers(world.now)
         if distance > THREAD_SECONDS or (distance > 0 and looks_up):

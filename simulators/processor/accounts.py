@@ -13,54 +13,10 @@ from simulators.processor.state import ProcessorState, emit_event
 
 ACCOUNT_TYPES = ("express", "custom", "standard")
 
-ACCOUNT_COUNTRIES = frozenset(
-    (
-        "AE",
-        "AT",
-        "AU",
-        "BE",
-        "BG",
-        "BR",
-        "CA",
-        "CH",
-        "CY",
-        "CZ",
-        "DE",
-        "DK",
-        "EE",
-        "ES",
-        "FI",
-        "FR",
-        "GB",
-        "GI",
-        "GR",
-        "HK",
-        "HR",
-        "HU",
-        "IE",
-        "IT",
-        "JP",
-        "LI",
-        "LT",
-        "LU",
-        "LV",
-        "MT",
-        "MX",
-        "MY",
-        "NL",
-        "NO",
-        "NZ",
-        "PL",
-        "PT",
-        "RO",
-        "SE",
-        "SG",
-        "SI",
-        "SK",
-        "TH",
-        "US",
-    )
+ACCOUNT_COUNTRY_CODES = (
+    "AE AT AU BE BG BR CA CH CY CZ DE DK EE ES FI FR GB GI GR HK HR HU IE IT JP LI LT LU LV MT MX MY NL NO NZ PL PT RO SE SG SI SK TH US"
 )
+ACCOUNT_COUNTRIES = frozenset(ACCOUNT_COUNTRY_CODES.split())
 ACCOUNT_CONTROLLERS: dict[str, tuple[str, str, str, str]] = {
     "express": ("application_express", "application", "stripe", "express"),
     "standard": ("account", "stripe", "stripe", "full"),
@@ -91,7 +47,8 @@ def create_account(call: ApiCall, form: CallForm) -> JsonObject:
     business_type = form.choice("business_type", ("company", "government_entity", "individual", "non_profit"))
     profile, capabilities, schedule = _read_business_profile(form), _read_capabilities(form), read_account_schedule(form)
     form.done()
-    require_platform(call)
+    if call.on_behalf:
+        raise ProcessorRefusal("Only platforms can create connected accounts; leave out the Stripe-Account header.", early=True)
     account = make_account(call.state, kind=kind, country=country or call.owner.country, email=email, metadata=metadata)
     account.business_type = business_type
     account.name, account.url = profile
@@ -101,14 +58,8 @@ def create_account(call: ApiCall, form: CallForm) -> JsonObject:
     return account_json(call.state, account)
 
 
-def require_platform(call: ApiCall) -> None:
-    """Connected accounts connect nobody."""
-    if call.on_behalf:
-        raise ProcessorRefusal("Only platforms can create connected accounts; leave out the Stripe-Account header.", early=True)
-
-
 def read_account_kind(form: CallForm) -> str:
-    """Choice: absent, it is a Standard account, as it was before controllers."""
+    """The kind that `type` or `controller` asks for. Choice: without both it is a Standard account, as before controllers."""
     kind, controller = form.choice("type", ACCOUNT_TYPES), form.part("controller")
     if controller is None:
         return kind or "standard"
@@ -145,7 +96,7 @@ def _read_capabilities(form: CallForm) -> list[str]:
 
 
 def find_call_account(call: ApiCall) -> ProcessorAccount:
-    """The account of the path. One that is not there is as forbidden as one that is not connected."""
+    """The account of the path. Raises ProcessorRefusal: an account that does not exist is refused as one that is not connected."""
     row = call.state.accounts.get(call.ids[0])
     if row is None or not row.attached or (call.on_behalf and row.id != call.account):
         raise account_refusal(call.ids[0], call.key)
@@ -153,7 +104,6 @@ def find_call_account(call: ApiCall) -> ProcessorAccount:
 
 
 def retrieve_account(call: ApiCall, form: CallForm) -> JsonObject:
-    """One account."""
     form.done()
     return account_json(call.state, find_call_account(call))
 
@@ -165,7 +115,6 @@ def retrieve_own_account(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def update_account(call: ApiCall, form: CallForm) -> JsonObject:
-    """Its schedule, its business's name, the platform's words about it."""
     row = find_call_account(call)
     before = account_json(call.state, row)
     email, metadata = form.email(), form.metadata(row.metadata)
@@ -187,13 +136,11 @@ def update_account(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def retrieve_balance_settings(call: ApiCall, form: CallForm) -> JsonObject:
-    """When it is paid out."""
     form.done()
     return balance_settings_json(call.owner)
 
 
 def update_balance_settings(call: ApiCall, form: CallForm) -> JsonObject:
-    """Another schedule."""
     schedule = read_balance_schedule(form)
     form.done()
     if schedule is not None:
@@ -203,7 +150,6 @@ def update_balance_settings(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
-    """An account as the platform sees it."""
     return {
         "id": row.id,
         "object": "account",
@@ -252,7 +198,6 @@ def _controller_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject
 
 
 def requirements_json(due: list[str]) -> JsonObject:
-    """What the processor still asks for."""
     return {
         "alternatives": [],
         "current_deadline": None,
@@ -266,7 +211,7 @@ def requirements_json(due: list[str]) -> JsonObject:
 
 
 def account_settings_json(row: ProcessorAccount) -> JsonObject:
-    """Of them, only the payout schedule is simulated."""
+    """The settings of an account; only the payout schedule is simulated."""
     return {
         "bacs_debit_payments": {"display_name": None, "service_user_number": None},
         "branding": null_members("icon logo primary_color secondary_color"),
@@ -303,7 +248,7 @@ def _bank_json(row: ProcessorAccount) -> JsonObject:
 
 
 def make_account(state: ProcessorState, *, kind: str, country: str, email: str | None, metadata: dict[str, str]) -> ProcessorAccount:
-    """A connected account that knows nothing of its owner yet."""
+    """A new connected account, of whose owner nothing is known."""
     account = ProcessorAccount(
         id=state.new_id("acct_1", 15),
         created=state.now(),
@@ -322,5 +267,4 @@ def make_account(state: ProcessorState, *, kind: str, country: str, email: str |
 
 
 def notify_account(state: ProcessorState, account: str, type: str = "account.updated", previous: JsonObject | None = None) -> None:
-    """About a connected account."""
     emit_event(state, type, account_json(state, state.accounts[account]), account, previous)

@@ -24,16 +24,7 @@ from simulators.processor import (
     promotions,
     refunds,
 )
-from simulators.processor.call import (
-    ApiCall,
-    ApiHandler,
-    CallForm,
-    OAuthRefusal,
-    ProcessorRefusal,
-    account_refusal,
-    list_page,
-    parse_form,
-)
+from simulators.processor.call import ApiCall, ApiHandler, CallForm, OAuthRefusal, ProcessorRefusal, account_refusal, list_page, parse_form
 from simulators.processor.entities import JsonObject, StoredAnswer
 from simulators.processor.state import PROCESSOR_API_VERSION, ProcessorState
 from simulators.server import WireAnswer
@@ -68,7 +59,6 @@ class ProcessorApi:
         self._key = key
 
     def handle(self, state: ProcessorState, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> WireAnswer:
-        """One call, in a turn of its own."""
         state.request, state.request_key = state.new_id("req_", 14), None
         try:
             return self._answer(state, method, path, query, headers, body)
@@ -95,7 +85,7 @@ class ProcessorApi:
         return answer_once(call, route, text)
 
     def _check_key(self, headers: Mapping[str, str], form: str) -> None:
-        """The secret key, as a bearer; the way in for accounts also takes it as a parameter."""
+        """Checks the secret key, a bearer token; the OAuth calls also take it as a parameter."""
         scheme, _, given = headers.get("authorization", "").partition(" ")
         secret = parse_form(form).get("client_secret") if form else None
         if isinstance(secret, str):
@@ -116,14 +106,12 @@ def check_api_version(headers: Mapping[str, str]) -> None:
 
 
 class ApiRoute(NamedTuple):
-    """Who answers, and what the path names."""
-
     handler: ApiHandler
     ids: tuple[str, ...]
 
 
 def answer_once(call: ApiCall, route: ApiRoute, text: str) -> WireAnswer:
-    """The same call under the same key is done once, and answered alike for a day."""
+    """Performs the call once per idempotency key; repetitions within a day get the same answer."""
     state, headers = call.state, call.headers
     key = headers.get("idempotency-key")
     if key is None:
@@ -146,7 +134,7 @@ def answer_once(call: ApiCall, route: ApiRoute, text: str) -> WireAnswer:
 
 
 def perform_call(call: ApiCall, route: ApiRoute, text: str) -> tuple[int, JsonObject]:
-    """Do it. What was begun and refused is an answer like any other; what could not begin is raised."""
+    """Performs the call. A refusal after the call began is an answer; a refusal before that is raised."""
     try:
         return 200, route.handler(call, CallForm(parse_form(text)))
     except ProcessorRefusal as refused:
@@ -189,7 +177,7 @@ def list_events(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def event_type_matches(type: str, wanted: list[str] | None) -> bool:
-    """Of one of the types; the last part may be *."""
+    """Whether `type` is one of `wanted`, which may end in `.*`; None wants every type."""
     if wanted is None:
         return True
     return any(one == type or (one.endswith(".*") and type.startswith(one[:-1])) for one in wanted)
@@ -215,25 +203,25 @@ V1_ROUTES: dict[str, ApiHandler] = {
     "POST balance_settings": accounts.update_balance_settings,
     "GET balance_transactions": balance.list_balance_transactions,
     "GET balance_transactions/*": balance.TRANSACTIONS.retrieve,
-    "GET charges": charges.list_charges,
+    "GET charges": charges.CHARGES.list,
     "GET charges/*": charges.CHARGES.retrieve,
     "POST charges/*": charges.update_charge,
-    "GET payment_intents": charges.list_payment_intents,
+    "GET payment_intents": charges.PAYMENT_INTENTS.list,
     "GET payment_intents/*": charges.retrieve_payment_intent,
-    "GET application_fees": application_fees.list_application_fees,
+    "GET application_fees": application_fees.APPLICATION_FEES.list,
     "GET application_fees/*": application_fees.APPLICATION_FEES.retrieve,
     "GET application_fees/*/refunds": application_fees.list_fee_refunds,
     "GET events": list_events,
     "GET events/*": _retrieve_event,
     "POST refunds": refunds.create_refund,
-    "GET refunds": refunds.list_refunds,
+    "GET refunds": refunds.REFUNDS.list,
     "GET refunds/*": refunds.REFUNDS.retrieve,
     "POST refunds/*": refunds.update_refund,
     "POST payouts": payouts.create_payout,
-    "GET payouts": payouts.list_payouts,
+    "GET payouts": payouts.PAYOUTS.list,
     "GET payouts/*": payouts.PAYOUTS.retrieve,
     "POST payouts/*/cancel": payouts.cancel_payout,
-    "GET disputes": disputes.list_disputes,
+    "GET disputes": disputes.DISPUTES.list,
     "GET disputes/*": disputes.DISPUTES.retrieve,
     "POST disputes/*": disputes.update_dispute,
     "POST disputes/*/close": disputes.accept_dispute,
@@ -284,7 +272,7 @@ V1_ROUTES: dict[str, ApiHandler] = {
 
 
 def route_tables() -> dict[tuple[str, int], list[tuple[tuple[str, ...], ApiHandler]]]:
-    """By method and length, so that few are looked at."""
+    """The routes by method and number of steps, so that few are compared."""
     found: dict[tuple[str, int], list[tuple[tuple[str, ...], ApiHandler]]] = {}
     for prefix, routes in (("v1/", V1_ROUTES), ("", OAUTH_ROUTES)):
         for name, handler in routes.items():

@@ -6,7 +6,11 @@ from simulators.processor.entities import ApplicationFee, Charge, FeeRefund, Jso
 from simulators.processor.state import ProcessorState
 
 APPLICATION_FEES = ApiNoun(
-    "application_fee", "/v1/application_fees", lambda book: book.fees, lambda state, _, row: _application_fee_json(state, row)
+    "application_fee",
+    "/v1/application_fees",
+    lambda book: book.fees,
+    lambda state, _, row: _application_fee_json(state, row),
+    filters={"charge": lambda row: row.charge},
 )
 
 
@@ -46,14 +50,7 @@ def _fee_refund_json(row: FeeRefund) -> JsonObject:
     }
 
 
-def list_application_fees(call: ApiCall, form: CallForm) -> JsonObject:
-    """Fees of all connected accounts, by `charge`."""
-    charge = form.text("charge")
-    return APPLICATION_FEES.list(call, form, lambda row: charge in (None, row.charge))
-
-
 def list_fee_refunds(call: ApiCall, form: CallForm) -> JsonObject:
-    """Of one fee, newest first."""
     fee = APPLICATION_FEES.find(call)
     rows = {id: row for id, row in call.book.fee_refunds.items() if row.fee == fee.id}
     url = f"/v1/application_fees/{fee.id}/refunds"
@@ -61,7 +58,7 @@ def list_fee_refunds(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def keep_application_fee(state: ProcessorState, account: str, charge: Charge, rests: int) -> None:
-    """The platform's part of a connected account's charge."""
+    """Books the platform's fee of a connected account's charge."""
     fee = ApplicationFee(state.new_id("fee_"), state.now(), account, charge.id, charge.fee_amount or 0, charge.currency)
     platform = state.platform
     txn = book_transaction(state, platform, amount=fee.amount, currency=fee.currency, type="application_fee", source=fee.id, rests=rests)
@@ -71,7 +68,7 @@ def keep_application_fee(state: ProcessorState, account: str, charge: Charge, re
 
 
 def refund_application_fee(state: ProcessorState, account: str, charge: Charge) -> None:
-    """In proportion to all that was refunded so far; nothing is lost or won by rounding."""
+    """Gives the fee back in proportion to all refunds of the charge so far, so that rounding adds up."""
     platform = state.book(state.platform)
     fee = platform.fees.get(charge.fee or "")
     if fee is None:

@@ -1,12 +1,9 @@
-"""An account's balance: the sum of its transactions, of which the newest rest for some days before they can be paid out; calls about it."""
+"""The balance of an account: the sum of its transactions, the newest of which cannot be paid out for some days; calls about it."""
 
 from typing import NamedTuple
 
 from simulators.processor.call import ApiCall, ApiNoun, CallForm
-from simulators.processor.entities import (
-    BalanceTransaction,
-    JsonObject,
-)
+from simulators.processor.entities import BalanceTransaction, JsonObject
 from simulators.processor.state import ProcessorState
 
 BALANCE_DAY_SECONDS = 86_400
@@ -16,7 +13,7 @@ TRANSACTIONS = ApiNoun(
 
 
 class BalanceFunds(NamedTuple):
-    """In one currency: at hand, and on the way."""
+    """The funds of one currency, in minor units."""
 
     available: int
     pending: int
@@ -51,7 +48,7 @@ def book_transaction(
 
 
 def account_funds(state: ProcessorState, account: str) -> dict[str, BalanceFunds]:
-    """By currency; the account's own first, be it empty."""
+    """The funds by currency. The account's own currency comes first, even without funds."""
     owner = state.accounts[account]
     sums: dict[str, BalanceFunds] = {owner.currency: BalanceFunds(0, 0)}
     for txn in state.book(account).txns.values():
@@ -63,7 +60,6 @@ def account_funds(state: ProcessorState, account: str) -> dict[str, BalanceFunds
 
 
 def balance_transaction_json(state: ProcessorState, row: BalanceTransaction) -> JsonObject:
-    """A movement of the balance."""
     own = row.fee - row.application_fee
     details: list[JsonObject] = []
     if row.application_fee:
@@ -118,6 +114,5 @@ def list_balance_transactions(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def retrieve_balance(call: ApiCall, form: CallForm) -> JsonObject:
-    """What there is."""
     form.done()
     return _balance_json(call.state, call.account)

@@ -1,13 +1,13 @@
-"""One call of the API: who asks, in which account, and what it is told."""
+"""One call of the API: its parameters, the account that it acts in, refusals, and what the nouns of the API have in common."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import Generic, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from simulators.processor.entities import JsonObject, ProcessorAccount
+from simulators.processor.entities import JsonObject, ProcessorAccount, StoredRow
 from simulators.processor.state import AccountBook, ProcessorState, emit_event
 
 ERROR_DOCS_URL = "https://stripe.com/docs/error-codes/"
@@ -56,17 +56,14 @@ class OAuthRefusal(Exception):
         self.error, self.description, self.status = error, description, status
 
     def body(self) -> JsonObject:
-        """As it goes over the wire."""
         return {"error": self.error, "error_description": self.description}
 
 
 def missing_row(kind: str, id: str, *, param: str, status: int = 404, early: bool = False) -> ProcessorRefusal:
-    """The refusal of an id that the account does not have."""
     return ProcessorRefusal(f"No such {kind}: '{id}'", status=status, code="resource_missing", param=param, early=early)
 
 
 def account_refusal(account: str, key: str) -> ProcessorRefusal:
-    """The key does not open that account."""
     shown = f"{key[:8]}{'*' * 12}{key[-4:]}"
     text = (
         f"The provided key '{shown}' does not have access to account '{account}' (or that account does not exist). "
@@ -75,46 +72,11 @@ def account_refusal(account: str, key: str) -> ProcessorRefusal:
     return ProcessorRefusal(text, status=403, code="account_invalid", early=True)
 
 
-PROCESSOR_CURRENCIES = frozenset(
-    [
-        "aed",
-        "aud",
-        "bgn",
-        "brl",
-        "cad",
-        "chf",
-        "clp",
-        "cny",
-        "cop",
-        "czk",
-        "dkk",
-        "eur",
-        "gbp",
-        "hkd",
-        "huf",
-        "idr",
-        "ils",
-        "inr",
-        "jpy",
-        "krw",
-        "mxn",
-        "myr",
-        "nok",
-        "nzd",
-        "php",
-        "pln",
-        "ron",
-        "sek",
-        "sgd",
-        "thb",
-        "try",
-        "twd",
-        "uah",
-        "usd",
-        "vnd",
-        "zar",
-    ]
+PROCESSOR_CURRENCY_CODES = (
+    "aed aud bgn brl cad chf clp cny cop czk dkk eur gbp hkd huf idr ils inr jpy krw mxn myr nok nzd php pln ron sek sgd thb try twd uah "
+    "usd vnd zar"
 )
+PROCESSOR_CURRENCIES = frozenset(PROCESSOR_CURRENCY_CODES.split())
 
 
 def parse_form(text: str) -> dict[str, FormNode]:
@@ -139,7 +101,7 @@ def _put_in_tree(root: dict[str, FormNode], path: Sequence[str], value: str) -> 
 
 
 def invalid_parameter(message: str, param: str, code: str | None = None) -> ProcessorRefusal:
-    """A parameter that the call cannot begin with."""
+    """The refusal of a parameter, before the call begins."""
     return ProcessorRefusal(message, code=code, param=param, early=True)
 
 
@@ -156,11 +118,10 @@ class CallForm:
         return f"{self._path}[{name}]" if self._path else name
 
     def has(self, name: str) -> bool:
-        """It was sent, be it empty."""
+        """Whether the parameter was sent, even empty."""
         return name in self._nodes
 
     def missing(self, name: str) -> ProcessorRefusal:
-        """It must be there."""
         where = self.at(name)
         return invalid_parameter(f"Missing required param: {where}.", where, "parameter_missing")
 
@@ -173,7 +134,7 @@ class CallForm:
         return node
 
     def text(self, name: str, longest: int = 5000) -> str | None:
-        """A text that is not empty."""
+        """A text that is not empty; None where it was not sent."""
         value = self.raw(name)
         if value == "":
             where = self.at(name)
@@ -188,14 +149,12 @@ class CallForm:
         return value
 
     def need_text(self, name: str, longest: int = 5000) -> str:
-        """A text that must be there."""
         value = self.text(name, longest)
         if value is None:
             raise self.missing(name)
         return value
 
     def integer(self, name: str, least: int | None = None, most: int | None = None) -> int | None:
-        """A whole number."""
         value = self.text(name)
         if value is None:
             return None
@@ -211,14 +170,12 @@ class CallForm:
         return int(value)
 
     def need_integer(self, name: str, least: int | None = None, most: int | None = None) -> int:
-        """A whole number that must be there."""
         value = self.integer(name, least, most)
         if value is None:
             raise self.missing(name)
         return value
 
     def number(self, name: str) -> Decimal | None:
-        """A decimal number."""
         value = self.text(name)
         try:
             found = None if value is None else Decimal(value)
@@ -229,14 +186,12 @@ class CallForm:
         return found
 
     def flag(self, name: str) -> bool | None:
-        """True or false."""
         value = self.text(name)
         if value not in (None, "true", "false"):
             raise invalid_parameter(f"Invalid boolean: {value}", self.at(name))
         return None if value is None else value == "true"
 
     def choice(self, name: str, options: Sequence[str]) -> str | None:
-        """One of some words."""
         value = self.text(name)
         if value is not None and value not in options:
             listed = options[0] if len(options) == 1 else f"one of {', '.join(options[:-1])}, or {options[-1]}"
@@ -254,21 +209,18 @@ class CallForm:
         return value and value.lower()
 
     def need_currency(self, name: str = "currency") -> str:
-        """A currency that must be there."""
         value = self.currency(name)
         if value is None:
             raise self.missing(name)
         return value
 
     def url(self, name: str) -> str | None:
-        """An address of the web."""
         value = self.text(name)
         if value is not None and not is_web_address(value):
             raise invalid_parameter("Not a valid URL", self.at(name), "url_invalid")
         return value
 
     def email(self, name: str = "email") -> str | None:
-        """A mail address."""
         value = self.text(name, 512)
         if value is not None and not re.match(r"^[^@\s]+@[^@\s]+\.[^@\s.]+$", value):
             raise invalid_parameter(f"Invalid email address: {value}", self.at(name), "email_invalid")
@@ -287,7 +239,6 @@ class CallForm:
         return part
 
     def parts(self, name: str) -> "list[CallForm]":
-        """A list of such."""
         self._read.add(name)
         node = self._nodes.get(name)
         if node is None or node == "":
@@ -299,7 +250,6 @@ class CallForm:
         return found
 
     def texts(self, name: str) -> list[str] | None:
-        """A list of texts."""
         self._read.add(name)
         node = self._nodes.get(name)
         if node is None:
@@ -345,15 +295,14 @@ class CallForm:
         return merged
 
     def names(self) -> list[str]:
-        """All that was sent."""
         return list(self._nodes)
 
     def take_all(self) -> None:
-        """Whatever is here, it changes nothing."""
+        """Accepts every parameter; none has an effect."""
         self._read.update(self._nodes)
 
     def done(self) -> None:
-        """Nothing else was sent. `expand` is known everywhere."""
+        """Refuses parameters that were not read. `expand` is known everywhere."""
         for name in self._nodes:
             if name not in self._read and name != "expand":
                 raise invalid_parameter(f"Received unknown parameter: {self.at(name)}", self.at(name), "parameter_unknown")
@@ -368,7 +317,6 @@ class CallForm:
 
 
 def is_web_address(value: str) -> bool:
-    """It names a host."""
     try:
         return re.match(r"^https?://[^\s/]+", value) is not None and bool(urlsplit(value).hostname)
     except ValueError:
@@ -376,7 +324,6 @@ def is_web_address(value: str) -> bool:
 
 
 def group_text(node: Mapping[str, FormNode]) -> str:
-    """How a group is shown where a text was expected."""
     return "{" + ", ".join(f'"{key}"=>"..."' for key in node) + "}"
 
 
@@ -394,17 +341,15 @@ class ApiCall:
 
     @property
     def book(self) -> AccountBook:
-        """What the account holds."""
         return self.state.book(self.account)
 
     @property
     def owner(self) -> ProcessorAccount:
-        """The account."""
         return self.state.accounts[self.account]
 
     @property
     def on_behalf(self) -> bool:
-        """The platform acts in a connected account."""
+        """Whether the platform acts in a connected account."""
         return self.account != self.state.platform
 
 
@@ -417,15 +362,6 @@ def find_row(rows: Mapping[str, RowT], id: str, kind: str, *, param: str = "id",
     if row is None:
         raise missing_row(kind, id, param=param, status=status, early=True)
     return row
-
-
-class StoredRow(Protocol):
-    """A row of an account's book; `created` is in Unix seconds."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def created(self) -> int: ...
 
 
 StoredT = TypeVar("StoredT", bound=StoredRow)
@@ -444,6 +380,8 @@ class ApiNoun(Generic[StoredT]):
     """A row of an account (its id is the second argument) as it goes over the wire."""
     param: str = "id"
     """The parameter that refusals name where the path names no row."""
+    filters: Mapping[str, Callable[[StoredT], object]] = field(default_factory=dict[str, Callable[[StoredT], object]])
+    """The parameters of its list that are compared with what the functions take from a row."""
 
     def find(self, call: ApiCall) -> StoredT:
         """The row that the path names. Raises ProcessorRefusal (404) where there is none."""
@@ -459,8 +397,10 @@ class ApiNoun(Generic[StoredT]):
         return self.answer(call, self.find(call))
 
     def list(self, call: ApiCall, form: CallForm, fits: Callable[[StoredT], bool] = lambda _: True) -> JsonObject:
-        """A page of the rows that `fits` takes, newest first. The caller has read its filters from `form`."""
-        rows = {id: row for id, row in self.rows(call.book).items() if fits(row)}
+        """A page of the rows that the filters and `fits` take, newest first. The caller has read its own filters from `form`."""
+        wanted = {value: text for name, value in self.filters.items() if (text := form.text(name)) is not None}
+        found = {id: row for id, row in self.rows(call.book).items() if fits(row)}
+        rows = {id: row for id, row in found.items() if all(value(row) == text for value, text in wanted.items())}
         return list_page(form, rows, lambda row: self.answer(call, row), url=self.url, kind=self.kind, when=lambda row: row.created)
 
     def notify(self, state: ProcessorState, account: str, row: StoredT, *types: str, previous: JsonObject | None = None) -> None:
@@ -516,10 +456,8 @@ def _within_bounds(at: int, bounds: Mapping[str, int | None]) -> bool:
 
 
 def list_object(data: list[JsonObject], url: str, *, more: bool = False) -> JsonObject:
-    """A list as it goes over the wire."""
     return {"object": "list", "data": data, "has_more": more, "url": url}
 
 
 def null_members(names: str) -> JsonObject:
-    """Members that hold nothing."""
     return {name: None for name in names.split()}  # noqa: C420

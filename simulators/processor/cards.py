@@ -66,12 +66,11 @@ NOT_A_TEST_CARD = CardVerdict(
 
 
 def card_digits(number: str) -> str:
-    """As people write it, without what they put between."""
     return number.replace(" ", "").replace("-", "")
 
 
 def card_verdict(number: str) -> CardVerdict:
-    """What the bank says; a number that is none is refused before any bank is asked."""
+    """What the bank says. Raises ProcessorRefusal (402) for a number that no card can have."""
     found = card_digits(number)
     if not (found.isascii() and found.isdecimal() and 12 <= len(found) <= 19 and _has_check_digit(found)):
         raise ProcessorRefusal("Your card number is incorrect.", status=402, type="card_error", code="incorrect_number", param="number")
@@ -79,7 +78,6 @@ def card_verdict(number: str) -> CardVerdict:
 
 
 def card_brand(number: str) -> str:
-    """Whose network it is."""
     return CARD_BRANDS.get(card_digits(number)[:1], "unknown")
 
 
@@ -89,6 +87,5 @@ def _has_check_digit(number: str) -> bool:
 
 
 def find_named_card(name: str, *, owner: str | None = None, email: str | None = None) -> SimulatedCard | None:
-    """The card that was chosen."""
     found = NAMED_CARDS.get(name)
     return None if found is None else SimulatedCard(found[0], owner, email)

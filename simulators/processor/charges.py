@@ -1,4 +1,4 @@
-"""Charges and the payments that they are attempts at: the bank's word, the money, the events, the calls about them."""
+"""Payments, and charges, which are the attempts at them: cards, money, events, and the calls about them."""
 
 from simulators.processor.application_fees import keep_application_fee
 from simulators.processor.balance import book_transaction
@@ -9,9 +9,20 @@ from simulators.processor.entities import Charge, JsonObject, PaymentIntent
 from simulators.processor.fraud import REVIEWS, open_review
 from simulators.processor.state import ProcessorState
 
-CHARGES = ApiNoun("charge", "/v1/charges", lambda book: book.charges, lambda state, _, row: charge_json(state, row))
+CHARGES = ApiNoun(
+    "charge",
+    "/v1/charges",
+    lambda book: book.charges,
+    lambda state, _, row: charge_json(state, row),
+    filters={"customer": lambda row: row.customer, "payment_intent": lambda row: row.intent},
+)
 PAYMENT_INTENTS = ApiNoun(
-    "payment_intent", "/v1/payment_intents", lambda book: book.intents, lambda state, _, row: _payment_intent_json(state, row), "intent"
+    "payment_intent",
+    "/v1/payment_intents",
+    lambda book: book.intents,
+    lambda state, _, row: _payment_intent_json(state, row),
+    "intent",
+    {"customer": lambda row: row.customer},
 )
 DISPUTE_REASONS = {"dispute": "fraudulent", "dispute_not_received": "product_not_received", "inquiry": "fraudulent"}
 EMPTY_ADDRESS = null_members("city country line1 line2 postal_code state")
@@ -20,7 +31,7 @@ EMPTY_ADDRESS = null_members("city country line1 line2 postal_code state")
 def make_payment_intent(
     state: ProcessorState, account: str, *, amount: int, currency: str, fee_amount: int | None, metadata: dict[str, str]
 ) -> PaymentIntent:
-    """A payment that is to be made, told about."""
+    """Adds a payment that is to be made. The caller emits its event."""
     intent = PaymentIntent(state.new_id("pi_"), state.now(), amount, currency, fee_amount=fee_amount, metadata=dict(metadata))
     state.book(account).intents[intent.id] = intent
     return intent
@@ -65,7 +76,7 @@ def _make_attempt(state: ProcessorState, intent: PaymentIntent, card: SimulatedC
 
 
 def decline_payment(state: ProcessorState, account: str, intent: PaymentIntent, charge: Charge) -> None:
-    """The bank said no: the payment can be tried again."""
+    """Records that the bank declined the charge: the payment can be tried again."""
     intent.status, intent.method = "requires_payment_method", None
     intent.failure_code, intent.decline_code, intent.failure_message = charge.failure_code, charge.decline_code, charge.failure_message
     CHARGES.notify(state, account, charge, "charge.failed")
@@ -78,7 +89,7 @@ def _declined_refusal(charge: Charge) -> ProcessorRefusal:
 
 
 def complete_payment(state: ProcessorState, account: str, intent: PaymentIntent, charge: Charge, verdict: CardVerdict) -> None:
-    """The money is on its way; then comes what the card stands for."""
+    """Completes a payment, then does what the test card stands for, such as a review or a dispute."""
     intent.status, intent.amount_received = "succeeded", charge.amount
     intent.failure_code = intent.decline_code = intent.failure_message = None
     rests = 0 if verdict.after == "available" else state.accounts[account].delay_days
@@ -95,7 +106,7 @@ def complete_payment(state: ProcessorState, account: str, intent: PaymentIntent,
 
 
 def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: int) -> None:
-    """Into the account's balance, and the platform's part into the platform's."""
+    """Books the charge into the account's balance, and the application fee into the platform's. The money rests for `rests` days."""
     # Choice: 2.9 % half up and 30 minor units of each charge, whatever the country and the currency.
     own = (charge.amount * 29 + 500) // 1000 + 30
     kept = charge.fee_amount or 0
@@ -116,7 +127,6 @@ def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: in
 
 
 def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
-    """One attempt at a payment."""
     paid = row.status == "succeeded"
     return {
         "id": row.id,
@@ -246,7 +256,6 @@ def _payment_intent_json(state: ProcessorState, row: PaymentIntent) -> JsonObjec
 
 
 def last_error_json(row: PaymentIntent) -> JsonObject | None:
-    """Why the newest attempt failed."""
     if row.failure_code is None:
         return None
     return {
@@ -259,7 +268,6 @@ def last_error_json(row: PaymentIntent) -> JsonObject | None:
 
 
 def update_charge(call: ApiCall, form: CallForm) -> JsonObject:
-    """The account's words about it."""
     row = CHARGES.find(call)
     metadata, description = form.metadata(row.metadata), form.text("description")
     form.done()
@@ -267,22 +275,9 @@ def update_charge(call: ApiCall, form: CallForm) -> JsonObject:
     return CHARGES.answer(call, row)
 
 
-def list_charges(call: ApiCall, form: CallForm) -> JsonObject:
-    """Charges by `customer` and `payment_intent`, also those that failed."""
-    customer, intent = form.text("customer"), form.text("payment_intent")
-    return CHARGES.list(call, form, lambda row: customer in (None, row.customer) and intent in (None, row.intent))
-
-
 def retrieve_payment_intent(call: ApiCall, form: CallForm) -> JsonObject:
-    """One payment."""
     form.text("client_secret")
     return PAYMENT_INTENTS.retrieve(call, form)
-
-
-def list_payment_intents(call: ApiCall, form: CallForm) -> JsonObject:
-    """Payments by `customer`."""
-    customer = form.text("customer")
-    return PAYMENT_INTENTS.list(call, form, lambda row: customer in (None, row.customer))
 
 
 def make_charge(

@@ -1,25 +1,10 @@
 """Checkout sessions: the calls about them, the buyer's payment, and how they go over the wire."""
 
-from simulators.processor.call import (
-    ApiCall,
-    ApiNoun,
-    CallForm,
-    ProcessorRefusal,
-    find_row,
-    invalid_parameter,
-    list_object,
-    null_members,
-)
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, null_members
 from simulators.processor.cards import SimulatedCard
 from simulators.processor.charges import PAYMENT_INTENTS, attempt_payment, make_payment_intent
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import (
-    CheckoutSession,
-    JsonObject,
-    PaymentIntent,
-    PromotionCode,
-    SessionLine,
-)
+from simulators.processor.entities import CheckoutSession, JsonObject, PaymentIntent, PromotionCode, SessionLine
 from simulators.processor.promotions import promotion_usable
 from simulators.processor.state import ProcessorState
 
@@ -59,7 +44,7 @@ def create_session(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def read_session_mode(form: CallForm) -> None:
-    """Payments on a page of the processor's; nothing else is simulated."""
+    """Refuses everything but payments on a hosted page: nothing else is simulated."""
     mode, ui = form.choice("mode", ("payment", "setup", "subscription")), form.choice("ui_mode", ("hosted_page", "embedded_page", "form"))
     if mode is None:
         raise form.missing("mode")
@@ -144,7 +129,7 @@ def _read_session_payment(call: ApiCall, form: CallForm, row: CheckoutSession) -
 
 
 def read_session_discount(call: ApiCall, form: CallForm, row: CheckoutSession) -> None:
-    """Either a discount from the beginning, or codes that the buyer may type in."""
+    """Reads either a discount of the session, or whether the buyer may type in codes."""
     row.promotions = form.flag("allow_promotion_codes") or False
     discounts = form.parts("discounts")
     if not discounts:
@@ -166,7 +151,7 @@ def read_session_discount(call: ApiCall, form: CallForm, row: CheckoutSession) -
 
 
 def check_session_amounts(row: CheckoutSession) -> None:
-    """Not less than the processor collects, and not less than the platform keeps."""
+    """Refuses a total below the least amount of the currency, and an application fee above the total."""
     total, least = session_total(row), LEAST_AMOUNTS.get(row.currency, USUAL_LEAST_AMOUNT)
     if 0 < total < least:
         text = f"The Checkout Session's total amount due must add up to at least {least} minor units of {row.currency}."
@@ -178,7 +163,7 @@ def check_session_amounts(row: CheckoutSession) -> None:
 
 
 def session_answer(call: ApiCall, row: CheckoutSession, form: CallForm) -> JsonObject:
-    """As answered: the lines only where they were asked for."""
+    """The session as an answer; its lines only where `expand` asks for them."""
     answer = session_json(call.state, row)
     if "line_items" in (form.texts("expand") or []):
         answer["line_items"] = _session_lines_json(call.state, row)
@@ -186,21 +171,18 @@ def session_answer(call: ApiCall, row: CheckoutSession, form: CallForm) -> JsonO
 
 
 def retrieve_session(call: ApiCall, form: CallForm) -> JsonObject:
-    """One session."""
     answer = session_answer(call, SESSIONS.find(call), form)
     form.done()
     return answer
 
 
 def list_session_lines(call: ApiCall, form: CallForm) -> JsonObject:
-    """What is bought."""
     form.integer("limit", 1, 100)
     form.done()
     return _session_lines_json(call.state, SESSIONS.find(call))
 
 
 def expire_session(call: ApiCall, form: CallForm) -> JsonObject:
-    """Nobody can pay there any more."""
     row = SESSIONS.find(call)
     form.done()
     if row.status != "open":
@@ -309,12 +291,10 @@ def _session_subtotal(row: CheckoutSession) -> int:
 
 
 def session_total(row: CheckoutSession) -> int:
-    """What the buyer pays."""
     return _session_subtotal(row) - row.discount
 
 
 def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
-    """A page on which one buyer pays."""
     is_open = row.status == "open"
     return {
         "id": row.id,

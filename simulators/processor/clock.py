@@ -9,7 +9,7 @@ EVENT_RETENTION_DAYS = 30
 
 
 def catch_up_processor(state: ProcessorState) -> None:
-    """All that has come due since the last turn."""
+    """Does all that has come due since the last turn."""
     for account in list(state.accounts):
         make_scheduled_payouts(state, state.accounts[account])
         book = state.books.get(account)
@@ -21,11 +21,6 @@ def catch_up_processor(state: ProcessorState) -> None:
             if session.status == "open" and session.expires_at <= state.now():
                 session.status = "expired"
                 SESSIONS.notify(state, account, session, "checkout.session.expired")
-    forget_old_events(state)
-
-
-def forget_old_events(state: ProcessorState) -> None:
-    """Events are told of for 30 days, answers under idempotency keys are kept for one."""
     now = state.now()
     while state.events:
         oldest = next(iter(state.events.values()))

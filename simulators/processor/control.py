@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
 
+import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulators.processor.accounts import account_json
@@ -28,6 +29,7 @@ from simulators.processor.onboarding import (
 )
 from simulators.processor.payouts import complete_payout, fail_payout, payout_json
 from simulators.processor.state import ProcessorState
+from simulators.server import WireAnswer, WireRequest
 
 ControlModelT = TypeVar("ControlModelT", bound=BaseModel)
 ProcessorControl: TypeAlias = Callable[[ProcessorState, str, object], object]
@@ -46,7 +48,7 @@ ControlAmount = Annotated[int, Field(ge=1, le=99_999_999)]
 
 
 def read_control_body(model: type[ControlModelT], body: object) -> ControlModelT:
-    """What was order, or why it was not understood."""
+    """The body as a `model`. Raises ProcessorRefusal that says what is wrong."""
     try:
         return model.model_validate({} if body is None else body)
     except ValidationError as error:
@@ -55,7 +57,6 @@ def read_control_body(model: type[ControlModelT], body: object) -> ControlModelT
 
 
 def processor_state(state: ProcessorState, _id: str, _body: object) -> JsonObject:
-    """The state in numbers, and where each account stands."""
     return {
         "now": state.now(),
         "platform": state.platform,
@@ -121,7 +122,6 @@ def _control_new_account(state: ProcessorState, _id: str, body: object) -> JsonO
 
 
 def control_past_account(state: ProcessorState, _id: str, body: object) -> JsonObject:
-    """An account with weeks of payments, to look at and to fill screens with."""
     order = read_control_body(NewPast, body)
     row = make_demo_account(state, email=order.email, country=order.country, name=order.name, days=order.days, told=order.told)
     return account_json(state, row)
@@ -161,14 +161,13 @@ def _control_review(state: ProcessorState, _id: str, body: object) -> JsonObject
 
 
 def control_payout_end(state: ProcessorState, id: str, body: object) -> JsonObject:
-    """The bank has it, or sends it back."""
     order = read_control_body(PayoutEnd, body)
     end = complete_payout if order.status == "paid" else fail_payout
     return payout_json(state, end(state, _require_account(state, order.account), id))
 
 
 def control_invoice(state: ProcessorState, id: str, body: object) -> JsonObject:
-    """As its recipient does on its page; `id` is the invoice's."""
+    """Pays an invoice as its recipient does on its page; `id` is the invoice's."""
     order = read_control_body(PagePayment, body)
     for account, book in state.books.items():
         if id in book.invoices:
@@ -178,7 +177,7 @@ def control_invoice(state: ProcessorState, id: str, body: object) -> JsonObject:
 
 
 def control_checkout(state: ProcessorState, id: str, body: object) -> JsonObject:
-    """As the buyer does on its page; `id` is the session's."""
+    """Pays a checkout as the buyer does on its page; `id` is the session's."""
     order, where = read_control_body(PagePayment, body), find_checkout_session(state, id)
     if where is None:
         raise ProcessorRefusal(f"No such checkout.session: '{id}'", status=404)
@@ -228,14 +227,12 @@ def control_clock(state: ProcessorState, _id: str, body: object) -> JsonObject:
 
 
 class ControlBody(BaseModel):
-    """Nothing but what is known."""
+    """A body of the control API. Unknown members are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class NewCharge(ControlBody):
-    """A buyer's payment into an account."""
-
     account: str
     amount: ControlAmount
     currency: Annotated[str, Field(pattern="^[A-Za-z]{3}$")]
@@ -247,7 +244,7 @@ class NewCharge(ControlBody):
 
 
 class NewAccount(ControlBody):
-    """An account of somebody who has been with the processor for long; `connected`: the platform is let in already."""
+    """A Standard account that has existed for long; `connected`: the platform has access already."""
 
     kind: Literal["standard"] = "standard"
     name: str = "Own account"
@@ -257,7 +254,7 @@ class NewAccount(ControlBody):
 
 
 class NewPast(ControlBody):
-    """An Express account that has worked for `days`: payments, refunds, payouts, a dispute. `told`: all of it goes out as events."""
+    """An Express account with `days` of payments, refunds, payouts and a dispute. `told`: all of it is sent as webhooks."""
 
     name: str = "Demo reseller"
     country: Annotated[str, Field(pattern="^[A-Z]{2}$")] = "US"
@@ -277,8 +274,6 @@ class AccountChange(ControlBody):
 
 
 class NewDispute(ControlBody):
-    """A payer's bank asks for the money back."""
-
     account: str
     charge: str
     reason: str = "fraudulent"
@@ -287,22 +282,16 @@ class NewDispute(ControlBody):
 
 
 class DisputeEnd(ControlBody):
-    """The bank has decided."""
-
     account: str
     outcome: Literal["won", "lost"]
 
 
 class NewReview(ControlBody):
-    """The fraud rules want a person to look at a charge."""
-
     account: str
     charge: str
 
 
 class PayoutEnd(ControlBody):
-    """The bank has it, or sends it back."""
-
     account: str
     status: Literal["paid", "failed"]
 
@@ -316,7 +305,7 @@ class PagePayment(ControlBody):
 
 
 class WebhookChange(ControlBody):
-    """How events are told from now on, and one that is to be told once more."""
+    """How webhooks are sent from now on, and an event that is to be sent once more."""
 
     hold: bool | None = None
     shuffle: bool | None = None
@@ -384,7 +373,7 @@ async def control_processor(processor: ControlledProcessor, method: str, path: s
 
 
 def control_faults(processor: ControlledProcessor, method: str, body: object) -> JsonObject:
-    """One fault or a list of them goes behind the others; DELETE ends them all."""
+    """Adds one fault or a list of them behind the others; DELETE removes all."""
     queue = processor.faults.queue
     if method == "DELETE":
         queue.clear()
@@ -392,3 +381,15 @@ def control_faults(processor: ControlledProcessor, method: str, body: object) ->
         wanted = cast("list[object]", body) if isinstance(body, list) else [body]
         queue.extend(read_control_body(FaultOrder, {"faults": wanted}).faults)
     return {"faults": [fault.model_dump(exclude_defaults=True) for fault in queue]}
+
+
+async def control_answer(processor: ControlledProcessor, request: WireRequest) -> WireAnswer:
+    """The answer to `request`, which came over HTTP. A refusal is an answer that says what to do instead."""
+    try:
+        order: object = orjson.loads(request.body) if request.body else None
+        status, answer = 200, await control_processor(processor, request.method, request.path.removeprefix("/control"), order)
+    except orjson.JSONDecodeError:
+        status, answer = 400, {"error": {"message": "the body is not JSON"}}
+    except ProcessorRefusal as refusal:
+        status, answer = refusal.status, {"error": {"message": refusal.message}}
+    return WireAnswer(status, orjson.dumps(answer, option=orjson.OPT_INDENT_2))

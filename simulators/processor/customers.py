@@ -12,7 +12,6 @@ CUSTOMERS = ApiNoun("customer", "/v1/customers", lambda book: book.customers, la
 
 
 def create_customer(call: ApiCall, form: CallForm) -> JsonObject:
-    """Nothing is required."""
     row = Customer(call.state.new_id("cus_", 14), call.state.now())
     read_customer(form, row)
     form.done()
@@ -23,7 +22,7 @@ def create_customer(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def read_customer(form: CallForm, row: Customer) -> None:
-    """What is known of somebody; "" forgets it."""
+    """Reads what is given of a customer; an empty text removes a value."""
     for name in ("name", "phone", "description"):
         if form.has(name):
             setattr(row, name, form.raw(name) or None)
@@ -41,7 +40,6 @@ def read_customer(form: CallForm, row: Customer) -> None:
 
 
 def update_customer(call: ApiCall, form: CallForm) -> JsonObject:
-    """What is given is changed."""
     row = replace(find_customer(call, call.ids[0], "id", 404))
     read_customer(form, row)
     form.done()
@@ -51,7 +49,6 @@ def update_customer(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def delete_customer(call: ApiCall, form: CallForm) -> JsonObject:
-    """For good; their charges stay."""
     form.done()
     row = find_customer(call, call.ids[0], "id", 404)
     CUSTOMERS.notify(call.state, call.account, row, "customer.deleted")

@@ -68,11 +68,14 @@ def live_demo_day(state: ProcessorState, account: ProcessorAccount, day: int) ->
     if luck.random() < 0.2:
         refund_demo_charge(state, account, whole=luck.random() < 0.6)
     if day % 7 == 6:
-        pay_out_demo_balance(state, account)
+        amount = account_funds(state, account.id)[account.currency].available * 4 // 5
+        if amount > 0:
+            row = start_payout(state, account, amount=amount, currency=account.currency)
+            PAYOUTS.notify(state, account.id, row, "payout.created")
 
 
 def make_demo_payment(state: ProcessorState, account: ProcessorAccount, amount: int, name: str, number: str) -> None:
-    """Somebody buys; a card that is declined is a part of the picture."""
+    """Somebody pays. A declined card leaves a failed charge."""
     email = f"{name.split(maxsplit=1)[0].lower().encode('ascii', 'ignore').decode()}@example.com"
     try:
         make_charge(
@@ -89,7 +92,7 @@ def make_demo_payment(state: ProcessorState, account: ProcessorAccount, amount: 
 
 
 def refund_demo_charge(state: ProcessorState, account: ProcessorAccount, *, whole: bool) -> None:
-    """The newest charge that nothing was given back of."""
+    """Refunds the newest charge that has neither a refund nor a dispute."""
     for charge in reversed(state.book(account.id).charges.values()):
         if charge.status == "succeeded" and charge.amount_refunded == 0 and not charge.disputed:
             amount = charge.amount if whole else charge.amount // 2
@@ -99,16 +102,8 @@ def refund_demo_charge(state: ProcessorState, account: ProcessorAccount, *, whol
             return
 
 
-def pay_out_demo_balance(state: ProcessorState, account: ProcessorAccount) -> None:
-    """What is at hand, but for a rest."""
-    amount = account_funds(state, account.id)[account.currency].available * 4 // 5
-    if amount > 0:
-        row = start_payout(state, account, amount=amount, currency=account.currency)
-        PAYOUTS.notify(state, account.id, row, "payout.created")
-
-
 def live_last_days(state: ProcessorState, account: ProcessorAccount) -> None:
-    """What a person has to look at: a dispute to answer, and a charge under review."""
+    """Adds what a person has to look at: a dispute to answer, and a charge under review."""
     catch_up_processor(state)
     fit = [row for row in state.book(account.id).charges.values() if row.status == "succeeded" and row.amount_refunded == 0]
     open_dispute(state, account.id, fit[-6].id, "product_not_received")

@@ -1,16 +1,19 @@
-"""Disputes: a payer's bank asks for the money back; evidence, decisions, and the calls about them."""
+"""Disputes, in which a payer's bank asks for the money back: evidence, decisions, and the calls about them."""
 
 from typing import Literal
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, balance_transaction_json, book_transaction
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
-from simulators.processor.entities import (
-    Dispute,
-    JsonObject,
-)
+from simulators.processor.entities import Dispute, JsonObject
 from simulators.processor.state import ProcessorState
 
-DISPUTES = ApiNoun("dispute", "/v1/disputes", lambda book: book.disputes, lambda state, account, row: dispute_json(state, account, row))
+DISPUTES = ApiNoun(
+    "dispute",
+    "/v1/disputes",
+    lambda book: book.disputes,
+    lambda state, account, row: dispute_json(state, account, row),
+    filters={"charge": lambda row: row.charge, "payment_intent": lambda row: row.intent},
+)
 DISPUTE_DUE_DAYS = 9
 DISPUTE_FEE = 1500
 """In minor units; Choice: kept also where the dispute is won."""
@@ -81,7 +84,7 @@ def open_dispute(
 
 
 def move_disputed_money(state: ProcessorState, account: str, dispute: Dispute, sign: int) -> None:
-    """The disputed money out of the balance, or back into it."""
+    """Takes the disputed amount and a fee out of the balance (`sign` -1), or puts the amount back (1)."""
     fee = DISPUTE_FEE if sign < 0 else 0
     amount = sign * dispute.amount
     txn = book_transaction(state, account, amount=amount, currency=dispute.currency, type="adjustment", source=dispute.id, fee=fee)
@@ -89,7 +92,6 @@ def move_disputed_money(state: ProcessorState, account: str, dispute: Dispute, s
 
 
 def close_dispute(state: ProcessorState, account: str, dispute: str, outcome: Literal["won", "lost"]) -> Dispute:
-    """The bank has decided."""
     row = find_row(state.book(account).disputes, dispute, "dispute")
     if row.status in CLOSED_STATUSES:
         raise ProcessorRefusal("This dispute is already closed")
@@ -100,12 +102,6 @@ def close_dispute(state: ProcessorState, account: str, dispute: str, outcome: Li
         move_disputed_money(state, account, row, 1)
         DISPUTES.notify(state, account, row, "charge.dispute.funds_reinstated")
     return row
-
-
-def list_disputes(call: ApiCall, form: CallForm) -> JsonObject:
-    """Disputes by `charge` and `payment_intent`."""
-    charge, intent = form.text("charge"), form.text("payment_intent")
-    return DISPUTES.list(call, form, lambda row: charge in (None, row.charge) and intent in (None, row.intent))
 
 
 def update_dispute(call: ApiCall, form: CallForm) -> JsonObject:
@@ -123,12 +119,15 @@ def update_dispute(call: ApiCall, form: CallForm) -> JsonObject:
     if submit is not False and (evidence or submit) and row.status in ANSWERED_STATUSES:
         row.status, row.submissions = ANSWERED_STATUSES[row.status], row.submissions + 1
     DISPUTES.notify(call.state, call.account, row, "charge.dispute.updated")
-    decide_dispute(call, row)
+    # as in the real test mode, a certain text decides a dispute as soon as it is submitted
+    outcome = {"winning_evidence": "won", "losing_evidence": "lost"}.get(row.evidence.get("uncategorized_text", ""))
+    if row.submissions and outcome and row.status not in CLOSED_STATUSES:
+        close_dispute(call.state, call.account, row.id, "won" if outcome == "won" else "lost")
     return DISPUTES.answer(call, row)
 
 
 def read_evidence(form: CallForm) -> dict[str, str]:
-    """What is told; a text that is empty is taken back."""
+    """The evidence that `form` gives; an empty text removes a former one."""
     part = form.part("evidence")
     if part is None:
         return {}
@@ -143,15 +142,7 @@ def read_evidence(form: CallForm) -> dict[str, str]:
     return given
 
 
-def decide_dispute(call: ApiCall, row: Dispute) -> None:
-    """As in the real test mode, a certain text decides a dispute as soon as it is submitted."""
-    outcome = {"winning_evidence": "won", "losing_evidence": "lost"}.get(row.evidence.get("uncategorized_text", ""))
-    if row.submissions and outcome and row.status not in CLOSED_STATUSES:
-        close_dispute(call.state, call.account, row.id, "won" if outcome == "won" else "lost")
-
-
 def accept_dispute(call: ApiCall, form: CallForm) -> JsonObject:
-    """Give in."""
     form.done()
     row = DISPUTES.find(call)
     if row.status not in ANSWERED_STATUSES:
@@ -163,7 +154,6 @@ def accept_dispute(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def dispute_json(state: ProcessorState, account: str, row: Dispute) -> JsonObject:
-    """A payer's bank asks for the money back."""
     return {
         "id": row.id,
         "object": "dispute",

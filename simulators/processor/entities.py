@@ -9,17 +9,18 @@ AccountKind: TypeAlias = Literal["express", "standard", "custom", "none"]
 JsonObject: TypeAlias = dict[str, object]
 
 
-def no_metadata() -> dict[str, str]:
-    """No metadata yet."""
-    return {}
-
-
 @dataclass(slots=True)
-class ProcessorAccount:
-    """The platform's own account, or one connected to it."""
+class StoredRow:
+    """A row of an account's book; `created` is in Unix seconds."""
 
     id: str
     created: int
+
+
+@dataclass(slots=True)
+class ProcessorAccount(StoredRow):
+    """The platform's own account, or one connected to it."""
+
     kind: AccountKind = "express"
     country: str = "US"
     currency: str = "usd"
@@ -31,7 +32,7 @@ class ProcessorAccount:
     payouts_enabled: bool = False
     details_submitted: bool = False
     currently_due: list[str] = field(default_factory=list[str])
-    capabilities: dict[str, str] = field(default_factory=no_metadata)
+    capabilities: dict[str, str] = field(default_factory=dict[str, str])
     attached: bool = True
     """False once it has let the platform go."""
     interval: str = "daily"
@@ -44,15 +45,13 @@ class ProcessorAccount:
     """Payouts to this bank come back."""
     swept: int = 0
     """The day (since 1970) up to which scheduled payouts were made."""
-    metadata: dict[str, str] = field(default_factory=no_metadata)
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class PaymentIntent:
+class PaymentIntent(StoredRow):
     """A payment that is to be made, whatever the number of attempts."""
 
-    id: str
-    created: int
     amount: int
     currency: str
     status: str = "requires_payment_method"
@@ -69,15 +68,13 @@ class PaymentIntent:
     failure_code: str | None = None
     decline_code: str | None = None
     failure_message: str | None = None
-    metadata: dict[str, str] = field(default_factory=no_metadata)
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class Charge:
+class Charge(StoredRow):
     """One attempt at a payment."""
 
-    id: str
-    created: int
     amount: int
     currency: str
     status: str
@@ -101,15 +98,13 @@ class Charge:
     risk_level: str = "normal"
     risk_score: int = 22
     review: str | None = None
-    metadata: dict[str, str] = field(default_factory=no_metadata)
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class Refund:
+class Refund(StoredRow):
     """Money on its way back to a payer."""
 
-    id: str
-    created: int
     amount: int
     currency: str
     charge: str
@@ -119,15 +114,13 @@ class Refund:
     txn: str | None = None
     failure_reason: str | None = None
     failure_txn: str | None = None
-    metadata: dict[str, str] = field(default_factory=no_metadata)
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class Payout:
+class Payout(StoredRow):
     """Money on its way to the account's bank."""
 
-    id: str
-    created: int
     amount: int
     currency: str
     arrival: int
@@ -141,15 +134,11 @@ class Payout:
     failure_code: str | None = None
     failure_message: str | None = None
     failure_txn: str | None = None
-    metadata: dict[str, str] = field(default_factory=no_metadata)
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class Dispute:
-    """A payer's bank asks for the money back."""
-
-    id: str
-    created: int
+class Dispute(StoredRow):
     amount: int
     currency: str
     charge: str
@@ -159,17 +148,15 @@ class Dispute:
     intent: str | None = None
     brand: str = "visa"
     submissions: int = 0
-    evidence: dict[str, str] = field(default_factory=no_metadata)
+    evidence: dict[str, str] = field(default_factory=dict[str, str])
     txns: list[str] = field(default_factory=list[str])
-    metadata: dict[str, str] = field(default_factory=no_metadata)
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class Review:
+class Review(StoredRow):
     """A charge that a person should look at."""
 
-    id: str
-    created: int
     charge: str
     intent: str | None
     open: bool = True
@@ -182,33 +169,25 @@ class Review:
 
 
 @dataclass(slots=True)
-class ValueList:
+class ValueList(StoredRow):
     """Values that the fraud rules name."""
 
-    id: str
-    created: int
     alias: str
     name: str
     item_type: str = "string"
-    metadata: dict[str, str] = field(default_factory=no_metadata)
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class ListValue:
-    """One value of such a list."""
-
-    id: str
-    created: int
+class ListValue(StoredRow):
     list: str
     value: str
 
 
 @dataclass(slots=True)
-class ApplicationFee:
+class ApplicationFee(StoredRow):
     """What the platform kept of a connected account's charge; the platform's own."""
 
-    id: str
-    created: int
     account: str
     charge: str
     amount: int
@@ -218,11 +197,9 @@ class ApplicationFee:
 
 
 @dataclass(slots=True)
-class FeeRefund:
-    """Part of such a fee, given back."""
+class FeeRefund(StoredRow):
+    """A part of an application fee that was given back."""
 
-    id: str
-    created: int
     fee: str
     amount: int
     currency: str
@@ -230,11 +207,9 @@ class FeeRefund:
 
 
 @dataclass(slots=True)
-class BalanceTransaction:
+class BalanceTransaction(StoredRow):
     """One movement of an account's balance."""
 
-    id: str
-    created: int
     amount: int
     currency: str
     fee: int
@@ -246,11 +221,9 @@ class BalanceTransaction:
 
 
 @dataclass(slots=True)
-class Customer:
+class Customer(StoredRow):
     """Somebody who pays."""
 
-    id: str
-    created: int
     name: str | None = None
     email: str | None = None
     phone: str | None = None
@@ -259,26 +232,22 @@ class Customer:
     prefix: str = ""
     address: dict[str, str | None] | None = None
     deleted: bool = False
-    metadata: dict[str, str] = field(default_factory=no_metadata)
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class OAuthCode:
+class OAuthCode(StoredRow):
     """An authorisation an account's owner gave: a code that is changed once for access."""
 
-    id: str
-    created: int
     account: str
     scope: str
     used: bool = False
 
 
 @dataclass(slots=True)
-class AccountLink:
+class AccountLink(StoredRow):
     """A page for one person: an account link or a login link."""
 
-    id: str
-    created: int
     account: str
     expires_at: int
     kind: str = "account_onboarding"
@@ -299,11 +268,9 @@ class StoredAnswer:
 
 
 @dataclass(slots=True)
-class InvoiceItem:
+class InvoiceItem(StoredRow):
     """One line, waiting for an invoice or on one."""
 
-    id: str
-    created: int
     customer: str
     amount: int
     currency: str
@@ -321,11 +288,9 @@ class InvoiceItem:
 
 
 @dataclass(slots=True)
-class Invoice:
+class Invoice(StoredRow):
     """An invoice; `items` are the ids of its lines in order."""
 
-    id: str
-    created: int
     customer: str
     currency: str
     customer_name: str | None = None
@@ -373,11 +338,9 @@ class SessionLine(TypedDict):
 
 
 @dataclass(slots=True)
-class CheckoutSession:
+class CheckoutSession(StoredRow):
     """A page on which one buyer pays once."""
 
-    id: str
-    created: int
     currency: str
     success_url: str
     expires_at: int
@@ -406,11 +369,7 @@ class CheckoutSession:
 
 
 @dataclass(slots=True)
-class Coupon:
-    """Money off."""
-
-    id: str
-    created: int
+class Coupon(StoredRow):
     duration: str = "once"
     duration_in_months: int | None = None
     percent_off: float | None = None
@@ -425,11 +384,9 @@ class Coupon:
 
 
 @dataclass(slots=True)
-class PromotionCode:
+class PromotionCode(StoredRow):
     """A code that buyers type in for a coupon."""
 
-    id: str
-    created: int
     code: str
     coupon: str
     active: bool = True

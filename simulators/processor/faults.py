@@ -32,11 +32,11 @@ class ProcessorFault(BaseModel):
 
     @property
     def has_effect(self) -> bool:
-        """The call does what it is for."""
+        """Whether the call takes effect."""
         return self.trouble == "garbage" or (self.after and self.trouble != "rate_limited")
 
     def answer(self) -> WireAnswer:
-        """What is said instead. Raises AnswerLost."""
+        """The answer that is given instead. Raises AnswerLost."""
         if self.trouble in ("timeout", "closed"):
             raise AnswerLost(slow=self.trouble == "timeout")
         headers = {"content-type": "application/json", "request-id": "req_fault"}
@@ -59,8 +59,6 @@ class ProcessorCall(NamedTuple):
 
 
 class FaultOrder(BaseModel):
-    """Some of them; all or none are taken."""
-
     faults: list[ProcessorFault]
 
 

@@ -2,16 +2,7 @@
 
 import re
 
-from simulators.processor.call import (
-    ApiCall,
-    ApiNoun,
-    CallForm,
-    ProcessorRefusal,
-    find_row,
-    invalid_parameter,
-    list_object,
-    null_members,
-)
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, null_members
 from simulators.processor.entities import Charge, JsonObject, ListValue, Review, ValueList
 from simulators.processor.state import ProcessorState
 
@@ -58,7 +49,6 @@ def list_reviews(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def approve_review(call: ApiCall, form: CallForm) -> JsonObject:
-    """The charge is fine."""
     form.done()
     row = REVIEWS.find(call)
     if not row.open:
@@ -68,7 +58,6 @@ def approve_review(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def create_value_list(call: ApiCall, form: CallForm) -> JsonObject:
-    """A list for the rules to name."""
     alias, name = form.need_text("alias", 100), form.need_text("name", 100)
     item_type, metadata = form.choice("item_type", VALUE_TYPES), form.metadata()
     form.done()
@@ -104,7 +93,6 @@ def create_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def delete_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
-    """The rules name it no more."""
     form.done()
     row = LIST_VALUES.find(call)
     del call.book.values[row.id]
@@ -140,28 +128,21 @@ def open_review(state: ProcessorState, account: str, charge: str, *, quiet: bool
 
 
 def close_review(state: ProcessorState, account: str, review: Review, reason: str) -> None:
-    """Nobody needs to look any more: approved, refunded or disputed."""
+    """Closes a review because its charge was approved, refunded or disputed."""
     review.open, review.reason, review.closed_reason = False, reason, reason
-    release_reviewed_charge(state, account, review)
-    REVIEWS.notify(state, account, review, "review.closed")
-
-
-def release_reviewed_charge(state: ProcessorState, account: str, review: Review) -> None:
-    """Its charge is under no review any more."""
     book = state.book(account)
     book.charges[review.charge].review = None
     if review.intent in book.intents:
         book.intents[review.intent].review = None
+    REVIEWS.notify(state, account, review, "review.closed")
 
 
 def find_open_review(state: ProcessorState, account: str, charge: Charge) -> Review | None:
-    """The open review of a charge."""
     review = state.book(account).reviews.get(charge.review or "")
     return review if review is not None and review.open else None
 
 
 def review_json(state: ProcessorState, row: Review) -> JsonObject:
-    """A charge that a person should look at."""
     place = {**null_members("city latitude longitude region"), "country": row.country}
     return {
         "id": row.id,

@@ -75,7 +75,6 @@ def _read_item_details(form: CallForm, row: InvoiceItem) -> None:
 
 
 def delete_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
-    """Off its draft, or waiting no more."""
     form.done()
     row = INVOICE_ITEMS.find(call)
     if row.invoice is not None:
@@ -95,7 +94,6 @@ def list_invoice_items(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def invoice_line_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
-    """A line of an invoice."""
     return {
         "id": row.line,
         "object": "line_item",
@@ -157,7 +155,6 @@ def _invoice_item_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
 
 
 def add_invoice_line(state: ProcessorState, invoice: Invoice, item: InvoiceItem) -> None:
-    """A line more."""
     if len(invoice.items) >= INVOICE_LINE_LIMIT:
         text = f"Invoice {invoice.id} has reached the maximum of {INVOICE_LINE_LIMIT} line items."
         raise ProcessorRefusal(text, param="invoice")

@@ -1,4 +1,4 @@
-"""Invoices: finalised, sent, paid, voided; what they come to, and how they go over the wire. `invoice_calls` answers the API."""
+"""Invoices: the calls about them, what they come to, how they are paid, and how they go over the wire."""
 
 from dataclasses import replace
 
@@ -15,18 +15,9 @@ from simulators.processor.call import (
     null_members,
 )
 from simulators.processor.cards import SimulatedCard, card_verdict
-from simulators.processor.charges import (
-    PAYMENT_INTENTS,
-    attempt_payment,
-    make_payment_intent,
-)
+from simulators.processor.charges import PAYMENT_INTENTS, attempt_payment, make_payment_intent
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import (
-    Charge,
-    Invoice,
-    InvoiceItem,
-    JsonObject,
-)
+from simulators.processor.entities import Charge, Invoice, InvoiceItem, JsonObject
 from simulators.processor.invoice_items import INVOICE_LINE_LIMIT, add_invoice_line, invoice_line_json
 from simulators.processor.state import ProcessorState, emit_event
 
@@ -43,7 +34,7 @@ INVOICE_FEE_REFUSED = (
 
 
 def finalize_draft(state: ProcessorState, account: str, row: Invoice) -> None:
-    """Its figures are frozen, it has a number and a pay page; with nothing to pay it is paid."""
+    """Freezes the figures of a draft, and gives it a number and a pay page. With nothing to pay it is paid."""
     if row.status != "draft":
         raise ProcessorRefusal("This invoice is already finalized, you can't re-finalize a non-draft invoice.")
     total = invoice_total(state, account, row)
@@ -55,14 +46,18 @@ def finalize_draft(state: ProcessorState, account: str, row: Invoice) -> None:
     if row.due_date is None and row.days_until_due is not None:
         row.due_date = state.now() + row.days_until_due * BALANCE_DAY_SECONDS
     if total > 0:
-        _request_invoice_payment(state, account, row)
+        amount = invoice_due(state, account, row)
+        intent = make_payment_intent(state, account, amount=amount, currency=row.currency, fee_amount=row.fee_amount, metadata={})
+        intent.customer, intent.description = row.customer, f"Payment for Invoice {row.number}"
+        row.intent, row.payment = intent.id, state.new_id("inpay_")
+        PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.created")
     INVOICES.notify(state, account, row, "invoice.updated", "invoice.finalized")
     if total <= 0:
         mark_invoice_paid(state, account, row)
 
 
 def next_invoice_number(state: ProcessorState, account: str, row: Invoice) -> str:
-    """The customer's prefix, and a count."""
+    """The customer's prefix, and the first count that is free."""
     book = state.book(account)
     taken = {one.number for one in book.invoices.values()}
     prefix = book.customers[row.customer].prefix
@@ -70,38 +65,6 @@ def next_invoice_number(state: ProcessorState, account: str, row: Invoice) -> st
     while f"{prefix}-{count:04d}" in taken:
         count += 1
     return f"{prefix}-{count:04d}"
-
-
-def _request_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
-    amount = invoice_due(state, account, row)
-    intent = make_payment_intent(state, account, amount=amount, currency=row.currency, fee_amount=row.fee_amount, metadata={})
-    intent.customer, intent.description = row.customer, f"Payment for Invoice {row.number}"
-    row.intent, row.payment = intent.id, state.new_id("inpay_")
-    PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.created")
-
-
-def mail_invoice(state: ProcessorState, account: str, row: Invoice) -> None:
-    """Mail it; a draft is finalised first."""
-    if row.collection_method != "send_invoice":
-        raise ProcessorRefusal("You can only manually send an invoice if its collection method is 'send_invoice'.")
-    if row.status not in ("draft", "open"):
-        raise ProcessorRefusal(f"You can't send an invoice that is {row.status}.")
-    if row.customer_email is None:
-        raise ProcessorRefusal("This invoice cannot be sent: its customer has no email address.")
-    if row.status == "draft":
-        finalize_draft(state, account, row)
-    row.sent_at = state.now()
-    INVOICES.notify(state, account, row, "invoice.sent")
-
-
-def void_open_invoice(state: ProcessorState, account: str, row: Invoice) -> None:
-    """Taken back; it keeps its number."""
-    if row.status not in ("open", "uncollectible"):
-        text = "You can only pass in open or uncollectible invoices." if row.status == "draft" else f"This invoice is {row.status}."
-        raise ProcessorRefusal(f"{text} This invoice cannot be voided.")
-    row.status, row.voided_at = "void", state.now()
-    _cancel_invoice_payment(state, account, row)
-    INVOICES.notify(state, account, row, "invoice.updated", "invoice.voided")
 
 
 def _cancel_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
@@ -140,7 +103,7 @@ def pay_invoice_by_card(state: ProcessorState, account: str, invoice: str, card:
 
 
 def mark_invoice_paid(state: ProcessorState, account: str, row: Invoice) -> None:
-    """It is paid, by a charge, out of band, or because there is nothing to pay."""
+    """Marks an invoice as paid: by a charge, out of band, or because there is nothing to pay."""
     row.amount_paid += invoice_remaining(state, account, row)
     row.status, row.paid_at = "paid", state.now()
     INVOICES.notify(state, account, row, "invoice.updated", "invoice.paid", "invoice.payment_succeeded")
@@ -149,28 +112,25 @@ def mark_invoice_paid(state: ProcessorState, account: str, row: Invoice) -> None
 
 
 def invoice_lines(state: ProcessorState, account: str, invoice: Invoice) -> list[InvoiceItem]:
-    """Its lines, in order."""
     rows = state.book(account).items
     return [rows[id] for id in invoice.items]
 
 
 def invoice_total(state: ProcessorState, account: str, invoice: Invoice) -> int:
-    """The sum of its lines; below nothing is nothing (the rest would be the customer's credit)."""
+    """The sum of the lines, which may be negative."""
     return sum(item.amount for item in invoice_lines(state, account, invoice))
 
 
 def invoice_due(state: ProcessorState, account: str, invoice: Invoice) -> int:
-    """What there is to pay, before any payment."""
+    """What there is to pay before any payment: never negative."""
     return max(0, invoice_total(state, account, invoice))
 
 
 def invoice_remaining(state: ProcessorState, account: str, invoice: Invoice) -> int:
-    """What is still to be paid."""
     return invoice_due(state, account, invoice) - invoice.amount_paid
 
 
 def invoice_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
-    """An invoice with its first lines."""
     total, due = invoice_total(state, account, row), invoice_due(state, account, row)
     return {
         "id": row.id,
@@ -290,7 +250,7 @@ def _invoice_payment_json(state: ProcessorState, account: str, row: Invoice) -> 
 
 
 def invoice_answer(call: ApiCall, row: Invoice, form: CallForm) -> JsonObject:
-    """As answered: `payments` only where it was asked for."""
+    """The invoice as an answer; its payments only where `expand` asks for them."""
     answer = INVOICES.answer(call, row)
     if "payments" in (form.texts("expand") or []):
         payments = [_invoice_payment_json(call.state, call.account, row)] if row.payment else []
@@ -330,7 +290,7 @@ def _copy_invoice_customer(call: ApiCall, row: Invoice) -> None:
 
 
 def check_invoice_sendable(row: Invoice) -> None:
-    """An invoice that is mailed says when it is due, and has an address to go to."""
+    """Refuses to mail an invoice without a due date or a mail address."""
     if row.due_date is None and row.days_until_due is None:
         text = "If invoices are set to `collection_method=send_invoice`, you must specify `days_until_due` or `due_date`."
         raise ProcessorRefusal(text, param="days_until_due", code="parameter_missing", early=True)
@@ -362,7 +322,7 @@ def _read_invoice(call: ApiCall, form: CallForm, row: Invoice) -> None:
 
 
 def read_invoice_number(call: ApiCall, form: CallForm, row: Invoice) -> None:
-    """The caller's own number: used once in an account."""
+    """Reads the caller's own number, which is used once in an account."""
     number = form.raw("number")
     if number is None:
         return
@@ -396,14 +356,13 @@ def read_ignored_settings(form: CallForm, name: str) -> None:
 
 
 def retrieve_invoice(call: ApiCall, form: CallForm) -> JsonObject:
-    """One invoice."""
     answer = invoice_answer(call, INVOICES.find(call), form)
     form.done()
     return answer
 
 
 def update_invoice(call: ApiCall, form: CallForm) -> JsonObject:
-    """A draft; of a finalised one only the caller's own words."""
+    """Changes a draft; of a finalised invoice only the metadata."""
     row = INVOICES.find(call)
     if row.status != "draft" and any(name not in ("metadata", "expand", "auto_advance") for name in form.names()):
         raise ProcessorRefusal("Finalized invoices can't be updated in this way", code="invoice_not_editable")
@@ -416,7 +375,6 @@ def update_invoice(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def delete_invoice(call: ApiCall, form: CallForm) -> JsonObject:
-    """A draft, with its lines."""
     form.done()
     row = INVOICES.find(call)
     if row.status != "draft":
@@ -429,7 +387,6 @@ def delete_invoice(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def finalize_invoice(call: ApiCall, form: CallForm) -> JsonObject:
-    """From now on it can be paid."""
     row = INVOICES.find(call)
     advance = form.flag("auto_advance")
     form.done()
@@ -439,23 +396,34 @@ def finalize_invoice(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def send_invoice(call: ApiCall, form: CallForm) -> JsonObject:
-    """To the customer's mail address."""
     row = INVOICES.find(call)
     form.done()
-    mail_invoice(call.state, call.account, row)
+    if row.collection_method != "send_invoice":
+        raise ProcessorRefusal("You can only manually send an invoice if its collection method is 'send_invoice'.")
+    if row.status not in ("draft", "open"):
+        raise ProcessorRefusal(f"You can't send an invoice that is {row.status}.")
+    if row.customer_email is None:
+        raise ProcessorRefusal("This invoice cannot be sent: its customer has no email address.")
+    if row.status == "draft":
+        finalize_draft(call.state, call.account, row)
+    row.sent_at = call.state.now()
+    INVOICES.notify(call.state, call.account, row, "invoice.sent")
     return invoice_answer(call, row, form)
 
 
 def void_invoice(call: ApiCall, form: CallForm) -> JsonObject:
-    """Taken back."""
     row = INVOICES.find(call)
     form.done()
-    void_open_invoice(call.state, call.account, row)
+    if row.status not in ("open", "uncollectible"):
+        text = "You can only pass in open or uncollectible invoices." if row.status == "draft" else f"This invoice is {row.status}."
+        raise ProcessorRefusal(f"{text} This invoice cannot be voided.")
+    row.status, row.voided_at = "void", call.state.now()
+    _cancel_invoice_payment(call.state, call.account, row)
+    INVOICES.notify(call.state, call.account, row, "invoice.updated", "invoice.voided")
     return invoice_answer(call, row, form)
 
 
 def mark_uncollectible(call: ApiCall, form: CallForm) -> JsonObject:
-    """Given up."""
     row = INVOICES.find(call)
     form.done()
     if row.status != "open":
@@ -466,7 +434,7 @@ def mark_uncollectible(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def pay_invoice_out_of_band(call: ApiCall, form: CallForm) -> JsonObject:
-    """Paid outside of the processor; nobody's card is on file here."""
+    """Marks an invoice as paid outside of the processor. No customer has a card on file here."""
     row = INVOICES.find(call)
     out_of_band = form.flag("paid_out_of_band")
     form.done()
@@ -495,7 +463,6 @@ def list_invoices(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def list_invoice_lines(call: ApiCall, form: CallForm) -> JsonObject:
-    """In order."""
     row = INVOICES.find(call)
     limit, after = form.integer("limit", 1, 100) or 10, form.text("starting_after")
     form.text("ending_before")

@@ -12,7 +12,7 @@ OAUTH_CODE_SECONDS = 300
 
 
 def complete_onboarding(state: ProcessorState, account: str) -> ProcessorAccount:
-    """The owner has told all that is asked for: the account takes payments and pays out. Done again, it changes nothing."""
+    """Completes the onboarding: the account takes payments and pays out. Repeated, it changes nothing."""
     row = find_row(state.accounts, account, "account")
     if row.charges_enabled and not row.currently_due:
         return row
@@ -50,7 +50,7 @@ def restrict_account(state: ProcessorState, account: str, due: list[str] | None 
 def open_standard_account(
     state: ProcessorState, *, name: str = "Own account", country: str = "US", email: str | None = None
 ) -> ProcessorAccount:
-    """An account of somebody who has been with the processor for long, and is not connected to the platform."""
+    """A Standard account that has existed for long and is not connected to the platform."""
     row = make_account(state, kind="standard", country=country, email=email, metadata={})
     row.name, row.attached = name, False
     row.charges_enabled = row.payouts_enabled = row.details_submitted = True
@@ -60,7 +60,7 @@ def open_standard_account(
 
 
 def open_resident_account(state: ProcessorState, id: str) -> ProcessorAccount:
-    """An Express account that takes payments, as if it had been made and onboarded long ago: nothing is told of it."""
+    """An Express account that takes payments, as if it had been onboarded long ago: it emits no event."""
     active = {"card_payments": "active", "transfers": "active"}
     state.accounts[id] = row = ProcessorAccount(
         id, state.now(), country="DE", currency="eur", email="demo@example.com", name="Demo Telecom", capabilities=active
@@ -80,7 +80,7 @@ def authorize_oauth(state: ProcessorState, account: str, scope: str = "read_writ
 
 
 def attach_account(state: ProcessorState, account: str) -> None:
-    """The platform has changed the code: from now on it acts in the account."""
+    """Connects the account to the platform."""
     row = state.accounts[account]
     if not row.attached:
         row.attached = True
@@ -88,7 +88,7 @@ def attach_account(state: ProcessorState, account: str) -> None:
 
 
 def release_account(state: ProcessorState, account: str) -> ProcessorAccount:
-    """Owner or platform end it: the platform acts in the account no more."""
+    """Disconnects the account from the platform."""
     row = state.accounts.get(account)
     if row is None or not row.attached or account == state.platform:
         raise ProcessorRefusal(f"This application is not connected to stripe account {account}, or that account does not exist.")
@@ -110,7 +110,7 @@ def open_account_link(state: ProcessorState, account: str, *, kind: str, return_
 
 
 def follow_account_link(state: ProcessorState, token: str, *, kind: str = "account_onboarding") -> AccountLink | None:
-    """The person opens the page, for the first time and in time; None otherwise. `find_account_link` says where to send others."""
+    """The link, opened for the first time and in time; None otherwise."""
     visit = state.visits.get(token)
     if visit is None or visit.used or visit.expires_at <= state.now() or (visit.kind == "login") != (kind == "login"):
         return None
@@ -119,12 +119,11 @@ def follow_account_link(state: ProcessorState, token: str, *, kind: str = "accou
 
 
 def find_account_link(state: ProcessorState, token: str) -> AccountLink | None:
-    """A visit whatever its age: its `refresh_url` is where a person with an old link goes."""
+    """The link whatever its age: its `refresh_url` is where a person with an old link goes."""
     return state.visits.get(token)
 
 
 def exchange_oauth_code(call: ApiCall, form: CallForm) -> JsonObject:
-    """Change a code for access, once."""
     grant, code = form.raw("grant_type"), form.raw("code")
     if grant not in ("authorization_code",):
         said = "No grant type specified" if grant is None else f"Unsupported grant type: {grant}"
@@ -155,7 +154,6 @@ def exchange_oauth_code(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def deauthorize_account(call: ApiCall, form: CallForm) -> JsonObject:
-    """Let an account go."""
     client, account = form.raw("client_id"), form.raw("stripe_user_id")
     if not client:
         raise OAuthRefusal("invalid_request", "No client_id specified")
@@ -190,7 +188,8 @@ def create_account_link(call: ApiCall, form: CallForm) -> JsonObject:
     if row.kind == "standard" and kind == "account_update":
         raise invalid_parameter("You cannot create `account_update` type Account Links for this account.", "type")
     visit = open_account_link(call.state, account, kind=kind, return_url=return_url or "", refresh_url=refresh_url or "")
-    return _account_link_json(call.state, visit)
+    url = f"{call.state.pages_url}/onboarding/{visit.id}"
+    return {"object": "account_link", "created": visit.created, "expires_at": visit.expires_at, "url": url}
 
 
 def create_login_link(call: ApiCall, form: CallForm) -> JsonObject:
@@ -204,11 +203,6 @@ def create_login_link(call: ApiCall, form: CallForm) -> JsonObject:
     if not row.details_submitted:
         raise ProcessorRefusal("Cannot create a login link for an account that has not completed onboarding.", param="account")
     return _login_link_json(call.state, open_account_link(call.state, row.id, kind="login"))
-
-
-def _account_link_json(state: ProcessorState, row: AccountLink) -> JsonObject:
-    url = f"{state.pages_url}/onboarding/{row.id}"
-    return {"object": "account_link", "created": row.created, "expires_at": row.expires_at, "url": url}
 
 
 def _login_link_json(state: ProcessorState, row: AccountLink) -> JsonObject:

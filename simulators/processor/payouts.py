@@ -6,14 +6,16 @@ from typing import NamedTuple
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, account_funds, book_transaction
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
-from simulators.processor.entities import (
-    JsonObject,
-    Payout,
-    ProcessorAccount,
-)
+from simulators.processor.entities import JsonObject, Payout, ProcessorAccount
 from simulators.processor.state import ProcessorState
 
-PAYOUTS = ApiNoun("payout", "/v1/payouts", lambda book: book.payouts, lambda state, _, row: payout_json(state, row))
+PAYOUTS = ApiNoun(
+    "payout",
+    "/v1/payouts",
+    lambda book: book.payouts,
+    lambda state, _, row: payout_json(state, row),
+    filters={"status": lambda row: row.status, "destination": lambda row: row.destination},
+)
 INSUFFICIENT_FUNDS_TEXT = (
     "You have insufficient funds in your Stripe account for this transfer. Your card balance is too low.  You can use the the "
     "/v1/balance endpoint to view your Stripe balance (for more details, see stripe.com/docs/api#balance)."
@@ -27,7 +29,6 @@ PAYOUT_DELAY_LIMIT = 31
 
 
 def create_payout(call: ApiCall, form: CallForm) -> JsonObject:
-    """By hand, out of what is available."""
     amount, currency = form.need_integer("amount", 1), form.need_currency()
     method = form.choice("method", ("instant", "standard"))
     form.choice("source_type", ("bank_account", "card", "fpx"))
@@ -53,7 +54,6 @@ def create_payout(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def cancel_payout(call: ApiCall, form: CallForm) -> JsonObject:
-    """While it is pending."""
     form.done()
     row = PAYOUTS.find(call)
     if row.automatic:
@@ -64,12 +64,6 @@ def cancel_payout(call: ApiCall, form: CallForm) -> JsonObject:
     row.status = "canceled"
     PAYOUTS.notify(call.state, call.account, row, "payout.updated", "payout.canceled")
     return PAYOUTS.answer(call, row)
-
-
-def list_payouts(call: ApiCall, form: CallForm) -> JsonObject:
-    """Payouts by `status` and `destination`."""
-    status, destination = form.text("status"), form.text("destination")
-    return PAYOUTS.list(call, form, lambda row: status in (None, row.status) and destination in (None, row.destination))
 
 
 def make_scheduled_payouts(state: ProcessorState, row: ProcessorAccount) -> None:
@@ -85,7 +79,7 @@ def make_scheduled_payouts(state: ProcessorState, row: ProcessorAccount) -> None
 
 
 def payout_falls_on(row: ProcessorAccount, day: int) -> bool:
-    """The schedule has a payout on that day since 1970."""
+    """Whether the schedule has a payout on a day (since 1970)."""
     date = datetime.fromtimestamp(day * BALANCE_DAY_SECONDS, UTC)
     if row.interval == "weekly":
         return WEEKDAYS[date.weekday()] in row.weekly_days
@@ -104,7 +98,7 @@ def pay_out_balance(state: ProcessorState, row: ProcessorAccount) -> None:
 
 
 def start_payout(state: ProcessorState, row: ProcessorAccount, *, amount: int, currency: str, automatic: bool = False) -> Payout:
-    """Out of the balance, and on its way to the bank."""
+    """Books a payout out of the balance; it arrives in two days."""
     payout = Payout(
         id=state.new_id("po_"),
         created=state.now(),
@@ -147,7 +141,7 @@ def fail_payout(state: ProcessorState, account: str, payout: str, code: str = "a
 
 
 def complete_payout(state: ProcessorState, account: str, payout: str) -> Payout:
-    """It arrives now."""
+    """Completes a payout now."""
     row = find_row(state.book(account).payouts, payout, "payout")
     if row.status not in ("pending", "in_transit"):
         raise ProcessorRefusal(f"This payout is already {row.status}.")
@@ -162,7 +156,7 @@ def _return_payout(state: ProcessorState, account: str, row: Payout, type: str) 
 
 
 class ScheduleRequest(NamedTuple):
-    """A schedule to be; None keeps what is."""
+    """A requested payout schedule; what is None or empty stays as it is."""
 
     interval: str | None
     weekly: list[str]
@@ -234,7 +228,6 @@ def check_schedule(wanted: ScheduleRequest) -> ScheduleRequest:
 
 
 def change_payout_schedule(row: ProcessorAccount, wanted: ScheduleRequest) -> None:
-    """From now on."""
     if wanted.interval is not None:
         row.interval = wanted.interval
     if wanted.interval is not None or wanted.weekly or wanted.monthly:
@@ -243,7 +236,6 @@ def change_payout_schedule(row: ProcessorAccount, wanted: ScheduleRequest) -> No
 
 
 def payout_json(state: ProcessorState, row: Payout) -> JsonObject:
-    """Money sent to the account's bank."""
     return {
         "id": row.id,
         "object": "payout",

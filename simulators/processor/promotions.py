@@ -91,7 +91,6 @@ def _check_promotion(call: ApiCall, row: PromotionCode) -> None:
 
 
 def update_promotion(call: ApiCall, form: CallForm) -> JsonObject:
-    """Switch it on or off."""
     row = PROMOTIONS.find(call)
     active, metadata = form.flag("active"), form.metadata(row.metadata)
     form.done()
@@ -157,7 +156,7 @@ def _promotion_json(state: ProcessorState, row: PromotionCode) -> JsonObject:
 
 
 def promotion_usable(state: ProcessorState, row: PromotionCode) -> bool:
-    """It may be typed in now."""
+    """Whether the code can be used now."""
     used_up = row.max_redemptions is not None and row.times_redeemed >= row.max_redemptions
     over = row.expires_at is not None and row.expires_at <= state.now()
     return row.active and not used_up and not over

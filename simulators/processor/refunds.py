@@ -2,16 +2,7 @@
 
 from simulators.processor.application_fees import refund_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import (
-    ApiCall,
-    ApiNoun,
-    CallForm,
-    ProcessorRefusal,
-    find_row,
-    invalid_parameter,
-    missing_row,
-    null_members,
-)
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, missing_row, null_members
 from simulators.processor.cards import REFUND_FAILS_LAST4
 from simulators.processor.charges import CHARGES
 from simulators.processor.entities import Charge, JsonObject, Refund
@@ -24,7 +15,7 @@ REFUND_REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 def refund_charge(
     state: ProcessorState, account: str, charge: Charge, *, amount: int, reason: str | None, metadata: dict[str, str], with_fee: bool
 ) -> Refund:
-    """Out of the balance, which may go below zero by it."""
+    """Refunds out of the balance, which may become negative."""
     previous: JsonObject = {"amount_refunded": charge.amount_refunded, "refunded": charge.amount_refunded == charge.amount}
     refund = Refund(
         id=state.new_id("re_"),
@@ -54,7 +45,7 @@ def refund_charge(
 
 
 def fail_refund(state: ProcessorState, account: str, refund: Refund, reason: str = "lost_or_stolen_card") -> None:
-    """The payer's bank does not take it: the money is in the balance again."""
+    """Fails a refund: the money is back in the balance."""
     charge = state.book(account).charges[refund.charge]
     txn = book_transaction(state, account, amount=refund.amount, currency=refund.currency, type="refund_failure", source=refund.id)
     refund.status, refund.failure_reason, refund.failure_txn = "failed", reason, txn.id
@@ -62,7 +53,13 @@ def fail_refund(state: ProcessorState, account: str, refund: Refund, reason: str
     REFUNDS.notify(state, account, refund, "refund.updated", "charge.refund.updated", "refund.failed")
 
 
-REFUNDS = ApiNoun("refund", "/v1/refunds", lambda book: book.refunds, lambda state, _, row: refund_json(state, row))
+REFUNDS = ApiNoun(
+    "refund",
+    "/v1/refunds",
+    lambda book: book.refunds,
+    lambda state, _, row: refund_json(state, row),
+    filters={"charge": lambda row: row.charge, "payment_intent": lambda row: row.intent},
+)
 
 
 def create_refund(call: ApiCall, form: CallForm) -> JsonObject:
@@ -100,7 +97,7 @@ def _find_refunded_charge(call: ApiCall, charge: str | None, intent: str | None)
 
 
 def refundable_amount(row: Charge, amount: int | None) -> int:
-    """How much goes back, if it may."""
+    """The amount to refund: `amount`, or all the rest. Raises ProcessorRefusal where that is not possible."""
     rest = row.amount - row.amount_refunded
     if row.status != "succeeded":
         raise ProcessorRefusal(f"Charge {row.id} was not successful and cannot be refunded.", code="charge_not_refundable", param="charge")
@@ -120,7 +117,6 @@ def _refund_money_text(amount: int, currency: str) -> str:
 
 
 def update_refund(call: ApiCall, form: CallForm) -> JsonObject:
-    """Change the metadata."""
     row = REFUNDS.find(call)
     metadata = form.metadata(row.metadata)
     form.done()
@@ -129,14 +125,7 @@ def update_refund(call: ApiCall, form: CallForm) -> JsonObject:
     return REFUNDS.answer(call, row)
 
 
-def list_refunds(call: ApiCall, form: CallForm) -> JsonObject:
-    """Refunds by `charge` and `payment_intent`."""
-    charge, intent = form.text("charge"), form.text("payment_intent")
-    return REFUNDS.list(call, form, lambda row: charge in (None, row.charge) and intent in (None, row.intent))
-
-
 def refund_json(state: ProcessorState, row: Refund) -> JsonObject:
-    """Money given back."""
     found: JsonObject = {
         "id": row.id,
         "object": "refund",

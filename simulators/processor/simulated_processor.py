@@ -16,7 +16,7 @@ import orjson
 from simulators.processor.faults import ProcessorCall, ProcessorFaults
 from simulators.processor.state_file import StateFile
 from simulators.processor.webhooks import sign_webhook
-from simulators.server import PostBody, WireAnswer
+from simulators.server import AsgiMessage, AsgiReceive, AsgiSend, PostBody, SimulatorApp, WireAnswer, WireRequest, asgi_handler
 
 if TYPE_CHECKING:  # start-up budget: what it is made of is imported when it is first asked
     from simulators.processor.pages import ProcessorPages
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # start-up budget: what it is made of is imported when it is 
     from simulators.processor.turns import ProcessorTurns
 
 PROCESSOR_CALL_LOG_SIZE = 1_000
+WEBHOOK_INTERVAL_SECONDS = 0.5
 
 
 class SimulatedProcessor:
@@ -64,12 +65,12 @@ class SimulatedProcessor:
 
     @property
     def live(self) -> bool:
-        """It says that its money is real, to try what happens then; none ever is."""
+        """Whether it says that its money is real, to try what happens then. It never is."""
         return "_live_" in self.key[:8]
 
     @property
     def begun(self) -> bool:
-        """Somebody has asked for it, here or in a process before."""
+        """Whether there is a state, in this process or in the file of an earlier one."""
         return self._state_file.begun
 
     @property
@@ -85,7 +86,6 @@ class SimulatedProcessor:
 
     @property
     def pages(self) -> ProcessorPages:
-        """What people see of it."""
         return self._turns.pages
 
     @asynccontextmanager
@@ -120,6 +120,10 @@ class SimulatedProcessor:
         """What a test, or a person who tries things out, does beside the API: `path` is below /control. Raises ProcessorRefusal."""
         return await self._turns.control(method, path, body)
 
+    async def control_answer(self, request: WireRequest) -> WireAnswer:
+        """The answer to a request to the control API that came over HTTP."""
+        return await self._turns.control_answer(request)
+
     async def deliver(self, send: PostBody) -> list[int]:
         """Post what is due, once each; what is not taken is posted again later. Returns the status of each post, 0 without an answer."""
         if not self.webhook_url:
@@ -136,7 +140,7 @@ class SimulatedProcessor:
         return [status for _, status in answers]
 
     async def _due(self) -> list[tuple[str, bytes]]:
-        """Events to be posted now, with their bodies. Idle, it changes nothing."""
+        """The events to be posted now, with their bodies. Without any it changes nothing."""
         async with self.turn(writes=False) as state:
             idle = not state.pending and not state.hooks.has_due(state.at)
         if idle:
@@ -147,3 +151,25 @@ class SimulatedProcessor:
             state.pending.clear()
             due = state.hooks.due(state.at, self.seed)
             return [(event, orjson.dumps(state.events[event])) for event in due if event in state.events]
+
+
+def make_processor_app(sandbox: SimulatedProcessor) -> SimulatorApp:
+    """HTTP around a processor. Choice: its control API takes no key, for it listens where its user says: on this machine by default."""
+
+    async def handle(request: WireRequest) -> WireAnswer:
+        if request.path == "/control" or request.path.startswith("/control/"):
+            return await sandbox.control_answer(request)
+        return await sandbox.handle(*request[:5])
+
+    async def deliver(post: PostBody) -> None:
+        if sandbox.begun:
+            await sandbox.deliver(post)
+
+    api = asgi_handler(handle, b"{}")
+
+    async def handler(scope: AsgiMessage, receive: AsgiReceive, send: AsgiSend) -> None:
+        path = str(scope["path"])
+        ours = path == "/control" or path.startswith(("/v1/", "/oauth/token", "/oauth/deauthorize", "/control/"))
+        await (api if ours else sandbox.pages)(scope, receive, send)
+
+    return SimulatorApp(handler, deliver, WEBHOOK_INTERVAL_SECONDS)

@@ -3,11 +3,11 @@
 Plain data, so that it can be kept in a file. Whoever takes a turn calls `enter_turn` first: that is where its time comes from.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import sha512
 from typing import Annotated
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from simulators.processor.entities import (
     AccountLink,
@@ -65,8 +65,6 @@ class AccountBook:
 
 @dataclass(slots=True)
 class ProcessorState:
-    """All of it."""
-
     seed: int = 1
     at: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     """The time of this turn."""
@@ -108,17 +106,7 @@ class ProcessorState:
         return prefix + "".join(letters)
 
     def book(self, account: str) -> AccountBook:
-        """What an account holds."""
         return self.books.setdefault(account, AccountBook())
-
-    def to_dict(self) -> JsonObject:
-        """All of it, ready for JSON."""
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(value: JsonObject) -> "ProcessorState":
-        """As it was; what a later version added begins as it does in a new one."""
-        return TypeAdapter(ProcessorState).validate_python(value)
 
 
 def enter_turn(state: ProcessorState, *, now: float, pages_url: str, live: bool) -> None:
@@ -129,7 +117,7 @@ def enter_turn(state: ProcessorState, *, now: float, pages_url: str, live: bool)
 
 
 def make_processor_state(*, now: float, pages_url: str, live: bool, seed: int) -> ProcessorState:
-    """A platform that nobody is connected to."""
+    """A state with a platform account, to which no account is connected."""
     state = ProcessorState(seed=seed, at=now, pages_url=pages_url, live=live)
     state.platform = state.new_id("acct_1", 15)
     state.client_id = state.new_id("ca_")
@@ -151,7 +139,7 @@ def make_processor_state(*, now: float, pages_url: str, live: bool, seed: int) -
 
 
 def emit_event(state: ProcessorState, type: str, object: JsonObject, account: str, previous: JsonObject | None = None) -> JsonObject:
-    """Tell of something: kept among the events, and queued for the webhook. `account`: in whose books it happened."""
+    """Adds an event, and queues it for the webhook. `account`: the one in whose books it happened."""
     data: JsonObject = {"object": object}
     if previous is not None:
         data["previous_attributes"] = previous

@@ -39,7 +39,6 @@ class StateFile(Generic[StoredStateT]):
 
     @property
     def state(self) -> StoredStateT:
-        """As it is in this process."""
         if self._state is None:
             self._state = self._begin()
         return self._state
@@ -114,7 +113,7 @@ class StateFile(Generic[StoredStateT]):
 
 
 def file_version(path: Path) -> tuple[int, int] | None:
-    """What a file that is replaced whole has another of each time."""
+    """The inode and the time of a file, which change whenever the file is replaced; None where there is no file."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -7,14 +7,13 @@ from typing import Protocol
 
 from pydantic import TypeAdapter
 
-from simulators.processor.account_pages import ACCOUNT_PAGES
 from simulators.processor.api import ProcessorApi
 from simulators.processor.clock import catch_up_processor
-from simulators.processor.control import ControlledProcessor, control_processor
+from simulators.processor.control import ControlledProcessor, control_answer, control_processor
 from simulators.processor.onboarding import open_resident_account
 from simulators.processor.pages import PagesProcessor, ProcessorPages
-from simulators.processor.payment_pages import PAYMENT_PAGES
 from simulators.processor.state import ProcessorState, enter_turn, make_processor_state
+from simulators.server import WireAnswer, WireRequest
 
 
 class TurnsProcessor(PagesProcessor, ControlledProcessor, Protocol):
@@ -42,7 +41,7 @@ class ProcessorTurns:
         self._processor = processor
         self.state_adapter = TypeAdapter(ProcessorState)
         self.api = ProcessorApi(key=processor.key)
-        self.pages = ProcessorPages(processor, {**ACCOUNT_PAGES, **PAYMENT_PAGES})
+        self.pages = ProcessorPages(processor)
 
     def first_state(self) -> ProcessorState:
         """The state of a processor that nobody has asked yet."""
@@ -61,3 +60,7 @@ class ProcessorTurns:
     async def control(self, method: str, path: str, body: object) -> object:
         """Answer the control API: `path` is below /control. Raises ProcessorRefusal."""
         return await control_processor(self._processor, method, path, body)
+
+    async def control_answer(self, request: WireRequest) -> WireAnswer:
+        """Answer `request` to the control API over HTTP, a refusal as well."""
+        return await control_answer(self._processor, request)

@@ -24,8 +24,6 @@ class PendingWebhook:
 
 @dataclass(slots=True)
 class WebhookPost:
-    """One post of an event."""
-
     event: str
     at: float
     status: int
@@ -43,11 +41,10 @@ class WebhookQueue:
     rounds: int = 0
 
     def add(self, event: str, now: float) -> None:
-        """It is posted as soon as possible."""
         self.waiting.append(PendingWebhook(event, now, now))
 
     def has_due(self, now: float) -> bool:
-        """Something is to be posted now."""
+        """Whether a webhook is due at `now`."""
         return not self.held and any(one.due <= now for one in self.waiting)
 
     def due(self, now: float, seed: int) -> list[str]:
@@ -61,7 +58,7 @@ class WebhookQueue:
         return found
 
     def note(self, event: str, status: int, now: float) -> None:
-        """One post is over: any 2xx takes the event, and whatever else happened it is posted again, until it is too old."""
+        """Records one post. Any 2xx ends the webhook; otherwise it is posted again, until the event is too old."""
         self.told.append(WebhookPost(event, now, status))
         del self.told[:-WEBHOOK_LOG_SIZE]
         one = next((one for one in self.waiting if one.event == event), None)

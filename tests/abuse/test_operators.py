@@ -12,9 +12,10 @@ from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from simulators.network.entities import Line
 from tests.bridge.pushing import PUSH_SECRET, PUSHES, place, push_signed, push_status, remembered
+from tests.clients.ocs.sources import CLIENT_READS
 from tests.contract.stage import request_of
 from tests.faults.inputs import Inputs
-from tests.faults.rows import READS, ROWS, CallRow
+from tests.faults.rows import ROWS, CallRow
 from tests.network_facts import INTERNAL
 from tests.world import World, open_world
 
@@ -59,7 +60,7 @@ async def test_what_belongs_to_a_neighbour_on_the_same_token_is_not_found_and_co
         assert repr(stranger) == before
     for path in ("/v1/accounts/8102/esim-status", "/v1/accounts/9999/esim-status", "/v1/subscribers?accountId=8102"):
         assert (await http.get(path)).status_code == 404
-    assert not [call.method for call in world.sandbox.calls if call.method not in READS]
+    assert not [call.method for call in world.sandbox.calls if call.method not in CLIENT_READS]
 
 
 async def test_a_package_and_a_template_of_somebody_else_are_not_found(world: World, http: httpx.AsyncClient) -> None:
@@ -75,7 +76,7 @@ async def test_a_package_and_a_template_of_somebody_else_are_not_found(world: Wo
         await http.put(f"/v1/package-templates/{template}/core", json={"name": "Taken"}),
     ]
     assert [answer.status_code for answer in answers] == [404] * 4
-    assert not [call.method for call in world.sandbox.calls if call.method not in READS]
+    assert not [call.method for call in world.sandbox.calls if call.method not in CLIENT_READS]
 
 
 async def test_a_search_never_shows_a_neighbour_and_never_sends_what_was_typed(world: World, http: httpx.AsyncClient) -> None:

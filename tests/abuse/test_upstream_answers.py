@@ -15,8 +15,7 @@ from pydantic import TypeAdapter
 
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
-from clients.ocs.link import TokenRedaction
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings, TokenRedaction
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.transport import SimulatorTransport
 from tests.faults.inputs import UPSTREAM_OPERATIONS

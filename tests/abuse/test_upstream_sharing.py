@@ -12,8 +12,8 @@ import pytest
 
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import OcsPool
+from clients.ocs.link import OcsSettings
 from clients.ocs.places import Places
-from clients.ocs.settings import OcsSettings
 from operations.caches.answers import ReadCache
 from registry.limits import Tier
 from simulators.server import WireAnswer as SandboxAnswer

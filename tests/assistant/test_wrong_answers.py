@@ -9,7 +9,7 @@ import pytest
 
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from simulators.model.server import ModelRequest, ModelTurn, ToolUse
 from tests.abuse.test_upstream_answers import Twisting
 from tests.assistant.stage import AssistantStage, spoken

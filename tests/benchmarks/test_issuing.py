@@ -13,7 +13,7 @@ from benchmarks.rivals.issuing_network import TOKEN, make
 from benchmarks.tables import Row
 from clients.http import Outbound
 from clients.ocs.client import Ocs, OcsPool
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from operations.caches.account_parts import iccid_in_use
 from operations.ledger.stock import is_sim_in_stock
 from tests.clients.clock import ManualClock

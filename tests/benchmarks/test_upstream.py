@@ -14,9 +14,9 @@ from benchmarks.tables import Row
 from benchmarks.upstream_page import LINE, LINES, RULES, SOME, aims, section
 from clients.http import Outbound
 from clients.ocs.client import Ocs, OcsPool
+from clients.ocs.link import OcsSettings
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.settings import OcsSettings
-from clients.ocs.wire.subscriber import Subscriber
+from clients.ocs.subscribers import Subscriber
 from operations.upstream.lines import public_line_row, subscriber_number
 from tests.clients.clock import ManualClock
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from simulators.network import packages
 from simulators.network.entities import Line
 from simulators.network.methods.templates import create_prepaid_package_template
@@ -102,10 +102,12 @@ def new_network(start: int, place: int) -> tuple[Network, Own]:
         free.imsis[-1].iccid = f"89883037{place:06d}{number:05d}"
     network.counters["zone"] += 100 * place
     network.counters["template"] += 100 * place
-    create_location_zone(network, FJORD_TOKEN, dict(ZONE))
+    create_location_zone.perform(network, FJORD_TOKEN, dict(ZONE))
     zone = network.counters["zone"]
     fields = {"prepaidpackagetemplatename": "Ours", "resellerid": FJORD_TOKEN.reseller_id, "locationzoneid": zone, "perioddays": 30}
-    create_prepaid_package_template(network, FJORD_TOKEN, {**fields, "databyte": 1 << 30, "throttlingActive": False, "recurring": False})
+    create_prepaid_package_template.perform(
+        network, FJORD_TOKEN, {**fields, "databyte": 1 << 30, "throttlingActive": False, "recurring": False}
+    )
     return network, own(network, network.lines[line_id], zone)
 
 

@@ -9,19 +9,68 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import blocks
 from tests.harness.processes import ROOT
 
 SKIPPED = shutil.ignore_patterns(".git", ".venv", "data", "__pycache__", ".*_cache", "node_modules")
 GENERATED = ("docs/openapi.json", "docs/reference/", "llms.txt")
 """What CONTRIBUTING names under "What is generated", without the tables, which take half a minute."""
 CHECKS = ("test_rows.py", "test_examples.py", "test_bad_input.py", "test_tiers.py", "test_doors.py", "test_texts.py")
-ITS_TEST_AND_CHANGELOG = 2
-UPSTREAM_READ = '''
-"""How many sponsors the SIMs roam with."""
+METHOD_TABLES = ("tests/sandbox/test_methods_table.py", "tests/clients/ocs/test_methods.py", "tests/faults/test_complete.py")
+"""What is held of every method of the wire."""
+STORE_HANDLER = '''
+"""How many notes an organisation wrote."""
 
 from typing_extensions import TypedDict
 
+from operations.deps import Ctx
+from registry.model import Input
+from registry.operation import Example, operation
+from storage.notes import count_written_notes
+
+
+class AllNotes(Input):
+    """Nothing to choose."""
+
+
+class NoteCount(TypedDict):
+    """How many notes there are."""
+
+    notes: int
+
+
+@operation("GET", "/v1/note-count", examples=[Example("How many?", {}, {"notes": 3})])
+async def count_notes(ctx: Ctx, params: AllNotes) -> NoteCount:
+    """Count the notes that your organisation wrote about lines."""
+    del params
+    return {"notes": await ctx.deps.store.read(count_written_notes, organisation=ctx.organisation)}
+'''
+STORE_FUNCTION = '''
+
+@value_or(0)
+def count_written_notes(*, organisation: str) -> sa.Executable:
+    """How many entries of histories an organisation has."""
+    return sa.select(sa.func.count()).select_from(SUBSCRIBER_NOTE).where(SUBSCRIBER_NOTE.c.organisation == organisation)
+'''
+STORE_TEST = """
+from pathlib import Path
+
+from operations.subscribers import note_counts, notes
+from registry.catalogue import Catalogue, Toolset
+from registry.limits import Tier
+from tests.world import open_world
+
+CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (notes, note_counts))])
+
+
+async def test_every_note_is_counted(tmp_path: Path) -> None:
+    async with open_world(tmp_path, CATALOGUE) as world, world.client((await world.caller(Tier.PRO)).secret) as http:
+        await http.post("/v1/subscribers/8988303000000912345/notes", json={"note": "seen"})
+        assert (await http.get("/v1/note-count")).json() == {"notes": 1}
+"""
+READ_HANDLER = '''
+"""The IMSI prefixes that SIMs roam with."""
+
+from clients.ocs.resellers import SponsorPrefix
 from operations.deps import Ctx
 from operations.upstream.connection import connect_upstream
 from operations.upstream.paging import Data
@@ -30,22 +79,55 @@ from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 
 
-class SponsorCount(TypedDict):
-    """How many sponsors there are."""
-
-    sponsors: int
-
-
 @operation(
-    "GET", "/v1/sponsor-count", upstream=True, raises=[NotFound, OcsError], examples=[Example("How many?", {}, {"data": {"sponsors": 2}})]
+    "GET",
+    "/v1/sponsor-prefixes",
+    upstream=True,
+    raises=[NotFound, OcsError],
+    examples=[Example("Which?", {}, {"data": [{"prefix": 90170}]})],
 )
-async def count_sponsors(ctx: Ctx, params: ResellerQuery) -> Data[SponsorCount]:
-    """Count the sponsors whose IMSI ranges your SIMs roam with."""
+async def list_sponsor_prefixes(ctx: Ctx, params: ResellerQuery) -> Data[list[SponsorPrefix]]:
+    """List the IMSI prefixes that your SIMs roam with."""
     upstream = await connect_upstream(ctx)
     reseller = await resolve_reseller(upstream, params.reseller_id)
-    rows = await read_of_reseller(params.reseller_id, upstream.ocs.reseller.list_sponsor(reseller))
-    return {"data": {"sponsors": len(rows)}}
+    return {"data": await read_of_reseller(params.reseller_id, upstream.ocs.reseller.list_sponsor_prefix(reseller))}
 '''
+CLIENT_SHAPE = '''
+@keeps_unknown
+class SponsorPrefix(TypedDict, total=False):
+    """The IMSI prefix of a sponsor."""
+
+    prefix: int
+
+
+'''
+CLIENT_METHOD = '''
+    async def list_sponsor_prefix(self, reseller_id: int) -> list[SponsorPrefix]:
+        """The IMSI prefixes of a reseller's sponsors."""
+        return await self._link.read("listSponsorPrefix", reseller_id, parse_rows(AnswerShape(SponsorPrefix)))
+'''
+SIMULATED_METHOD = """
+
+@bare_method("listSponsorPrefix")
+def list_sponsor_prefix(world: World, caller: NetworkToken, number: int) -> object:
+    reseller = find_reseller(world, caller, number)
+    return [{"prefix": world.sponsors[number].prefix} for number in world.sponsored.get(reseller.id, ())]
+"""
+READ_TEST = """
+from pathlib import Path
+
+from operations.accounts import sponsor_prefixes
+from registry.catalogue import Catalogue, Toolset
+from tests.stage import OperatorStage, open_operator
+
+CATALOGUE = Catalogue([Toolset("accounts", "Accounts.", (sponsor_prefixes,))])
+
+
+async def test_the_prefixes_are_those_of_the_sponsors_of_a_reseller(tmp_path: Path) -> None:
+    async with open_operator(tmp_path, CATALOGUE, OperatorStage) as stage:
+        assert (await stage.http.get("/v1/sponsor-prefixes")).json() == {"data": [{"prefix": 90170}, {"prefix": 90177}]}
+        assert stage.calls("listSponsorPrefix") == [7001]
+"""
 
 
 @pytest.fixture
@@ -80,18 +162,45 @@ def written_by_hand(tree: Path) -> set[str]:
     return {file for file in changed if not file.startswith(GENERATED)}
 
 
-def test_an_operation_of_our_own_store_is_added_by_hand_in_four_files_at_most(tree: Path) -> None:
-    [block] = blocks("python", document="CONTRIBUTING.md")
-    (tree / "operations/connectivity/estimates.py").write_text(block.text)
-    generate_and_check(tree, "estimate_data")
-    assert len(written_by_hand(tree)) + ITS_TEST_AND_CHANGELOG <= 4
+def write_file(tree: Path, path: str, text: str) -> None:
+    assert not (tree / path).exists()
+    (tree / path).write_text(text.lstrip())
 
 
-def test_a_read_of_the_charging_system_is_added_by_hand_in_six_files_at_most(tree: Path) -> None:
-    (tree / "operations/accounts/sponsor_counts.py").write_text(UPSTREAM_READ)
-    calls = tree / "tests/faults/rows.py"
-    row = '    CallRow("list_sponsors", ("getResellerInfo", "listSponsor")),\n'
-    assert row in calls.read_text()
-    calls.write_text(calls.read_text().replace(row, f'{row}    CallRow("count_sponsors", ("getResellerInfo", "listSponsor")),\n'))
-    generate_and_check(tree, "count_sponsors")
-    assert len(written_by_hand(tree)) + ITS_TEST_AND_CHANGELOG <= 6
+def insert_text(tree: Path, path: str, text: str, *, before: str = "") -> None:
+    """Text in front of the one line that begins with `before`, or at the end of a file."""
+    found = (tree / path).read_text()
+    assert not before or found.count(f"\n{before}") == 1
+    at = found.index(f"\n{before}") + 1 if before else len(found)
+    (tree / path).write_text(found[:at] + text.lstrip("\n" if before else "") + found[at:])
+
+
+def tell_of_it(tree: Path, line: str) -> None:
+    changelog = tree / "CHANGELOG.md"
+    changelog.write_text(changelog.read_text().replace("## [Unreleased]\n", f"## [Unreleased]\n\n### Added\n\n- {line}\n", 1))
+
+
+def test_an_operation_with_a_new_function_of_our_own_store_is_added_by_hand_in_four_files_at_most(tree: Path) -> None:
+    write_file(tree, "operations/subscribers/note_counts.py", STORE_HANDLER)
+    insert_text(tree, "storage/notes.py", STORE_FUNCTION)
+    storage = tree / "storage/notes.py"
+    storage.write_text(storage.read_text().replace("import Connection, writes", "import Connection, value_or, writes"))
+    write_file(tree, "tests/subscribers/test_note_counts.py", STORE_TEST)
+    tell_of_it(tree, "`count_notes` counts the notes of an organisation.")
+    generate_and_check(tree, "count_notes")
+    run_in(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/subscribers/test_note_counts.py")
+    assert len(written_by_hand(tree)) <= 4
+
+
+def test_a_read_with_a_new_method_of_the_wire_is_added_by_hand_in_six_files_at_most(tree: Path) -> None:
+    write_file(tree, "operations/accounts/sponsor_prefixes.py", READ_HANDLER)
+    insert_text(tree, "clients/ocs/resellers.py", CLIENT_SHAPE, before="ACCOUNTS_SHAPE =")
+    insert_text(tree, "clients/ocs/resellers.py", CLIENT_METHOD)
+    insert_text(tree, "simulators/network/methods/resellers.py", SIMULATED_METHOD)
+    row = '    CallRow("list_sponsor_prefixes", ("getResellerInfo", "listSponsorPrefix")),\n'
+    insert_text(tree, "tests/faults/rows.py", row, before='    CallRow("list_sponsors", ')
+    write_file(tree, "tests/accounts/test_sponsor_prefixes.py", READ_TEST)
+    tell_of_it(tree, "`list_sponsor_prefixes` lists the IMSI prefixes of a reseller's sponsors.")
+    generate_and_check(tree, "list_sponsor_prefixes")
+    run_in(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/accounts/test_sponsor_prefixes.py", *METHOD_TABLES)
+    assert len(written_by_hand(tree)) <= 6

@@ -11,11 +11,10 @@ from typing import NamedTuple, get_args
 import httpx
 import pytest
 
-from simulators.processor.account_pages import ACCOUNT_PAGES
 from simulators.processor.cards import NAMED_CARDS
 from simulators.processor.control import OUTCOME_CARDS, PROCESSOR_CONTROL_PATHS
 from simulators.processor.faults import FaultTrouble
-from simulators.processor.payment_pages import PAYMENT_PAGES
+from simulators.processor.pages import PROCESSOR_PAGES
 from tests.docs.blocks import blocks
 from tests.docs.reader import as_reader, done, find, shell
 from tests.docs.test_simulated_network import port_of_a_run
@@ -81,6 +80,4 @@ def test_the_page_names_every_path_of_the_control_api_every_fault_and_every_card
     assert [name for name in (*get_args(FaultTrouble), *OUTCOME_CARDS, *NAMED_CARDS) if f"`{name}`" not in text] == []
     grouped = [" ".join(number[i : i + 4] for i in range(0, 16, 4)) for number in OUTCOME_CARDS.values()]
     assert [number for number in grouped if number not in text] == []
-    assert len(ACCOUNT_PAGES) + len(PAYMENT_PAGES) == len(
-        re.findall(r"^\| (?:Onboarding|Authorization|Invoice|Checkout|Dashboard) \|", text, re.MULTILINE)
-    )
+    assert len(PROCESSOR_PAGES) == len(re.findall(r"^\| (?:Onboarding|Authorization|Invoice|Checkout|Dashboard) \|", text, re.MULTILINE))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clients.ocs.wire.package import Package
-from clients.ocs.wire.subscriber import Subscriber
-from clients.ocs.wire.values import wire_time
+from clients.ocs.packages import Package
+from clients.ocs.subscribers import Subscriber
+from clients.ocs.times import wire_time
 from operations.ledger.evidence import IssuanceAccountState, decide_issuance, stock_lines_by_iccid
 from storage.issuance import IssuanceRow
 from storage.reconciliation import LedgerEntry

@@ -2,36 +2,8 @@
 
 from typing import Any, NamedTuple
 
-READS = frozenset(
-    {
-        "esimStatusPerAccount",
-        "getCustomerTariff",
-        "getResellerInfo",
-        "getSimProviderStatus",
-        "getSingleSubscriber",
-        "getSubscriberActivePeriod",
-        "getSubscriberLocation",
-        "getSubscriberLocationByCellId",
-        "hlrGetBitrate",
-        "listDestinationListPrefix",
-        "listDetailedDestinationList",
-        "listDetailedLocationZone",
-        "listLocationZoneElement",
-        "listNetworkProfile",
-        "listPrepaidPackageTemplate",
-        "listResellerAccount",
-        "listSponsor",
-        "listSteeringList",
-        "listSubscriber",
-        "listSubscriberPrepaidPackages",
-        "listSubscriberTariff",
-        "listSubscriberVoipTariff",
-        "listVoipTariffRule",
-        "subscriberNetworkEventsOverPeriod",
-        "subscriberUsageOverPeriod",
-    }
-)
-"""What changes nothing. Every other method is a write, which is never sent twice."""
+from tests.clients.ocs.sources import CLIENT_READS
+
 UNUSED = frozenset({"listResellerTariff", "listTariffRule", "modifyResellerBalance"})
 """What the wire has and no operation calls."""
 DEGRADING = (
@@ -54,11 +26,11 @@ class CallRow(NamedTuple):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return tuple(method for method in self.uses if method in READS)
+        return tuple(method for method in self.uses if method in CLIENT_READS)
 
     @property
     def write(self) -> str | None:
-        return next((method for method in self.uses if method not in READS), None)
+        return next((method for method in self.uses if method not in CLIENT_READS), None)
 
     @property
     def name(self) -> str:

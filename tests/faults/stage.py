@@ -10,7 +10,7 @@ import httpx
 
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from registry.limits import Limits, Tier
 from simulators.network.faults import NetworkFault
 from simulators.network.simulated_network import SimulatedNetwork

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import anyio.to_thread
 import orjson
 import sqlalchemy as sa
+from pydantic import TypeAdapter
 
 from operations.ledger.esims import open_esim_profile, seal_esim_profile
 from registry.ids import without_order_tokens
@@ -82,7 +83,7 @@ def replace_all(state: ProcessorState, ids: Mapping[str, str]) -> None:
 
 def take_over(state: ProcessorState, members: dict[str, object]) -> None:
     """The state is another from now on."""
-    other = ProcessorState.from_dict(members)
+    other = TypeAdapter(ProcessorState).validate_python(members)
     for name in asdict(other):
         setattr(state, name, getattr(other, name))
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import httpx
@@ -78,7 +78,7 @@ async def test_a_word_of_an_old_charge_that_comes_later_brings_no_id_back(house:
     before = await shop.buy()
     ids = await as_release_1_0(floor, house.url)
     async with shop.world.payments.turn(writes=True) as state:
-        processor = orjson.dumps(state.to_dict())  # a real processor keeps what it was told
+        processor = orjson.dumps(asdict(state))  # a real processor keeps what it was told
     assert ids[before].encode() in processor
     await upgraded(floor, house.url)
     async with shop.world.payments.turn(writes=True) as state:

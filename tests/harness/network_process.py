@@ -14,7 +14,7 @@ import httpx
 
 from clients.http import Outbound
 from clients.ocs.client import Ocs, OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from tests.harness.fork_server import reseller
 from tests.harness.processes import environment
 from tests.harness.shared_clock import SharedClock

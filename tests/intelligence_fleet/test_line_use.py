@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from clients.ocs.wire.statistics import PeriodUsage
+from clients.ocs.statistics import PeriodUsage
 from operations.caches.usage import PACKED_FIGURE_LIMIT, USAGE_DAYS_LIMIT, UsageCache, UsageSpan, cut_span, span_days
 from operations.intelligence.lines.usage import (
     day_places,

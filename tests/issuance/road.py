@@ -9,7 +9,7 @@ import orjson
 
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from clients.outside_system import WAITING_LIMIT
 from registry.clock import Clock
 from simulators.network.simulated_network import SimulatedNetwork

@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from registry.limits import Role
 from registry.policy import DAY_SECONDS
 from simulators.network.faults import NetworkFault

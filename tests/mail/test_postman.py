@@ -15,13 +15,13 @@ from clients.mail.letter import Letter, MailFailed, MailTransport
 from clients.mail.smtp import SmtpMail, smtp_settings
 from operations.letters import queue_letter, seal_letter
 from registry.errors import StoreUnavailable
-from simulators.mail import MailCatcher
 from storage.engine.connection import Command, Connection, Query
 from storage.engine.store import Store, open_store
 from storage.mail import MAIL, drop_mail
 from storage.sealing import Keyring, new_key_setting
 from tests.databases import migrated_sqlite
 from tests.mail.office import open_server
+from tests.mail_catcher import MailCatcher
 from tests.setup.signing_up import BOTH, address_of
 from tests.world import CountingIds, SettableClock
 from tests.wrapped_store import WrappedStore

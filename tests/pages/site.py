@@ -10,11 +10,11 @@ import httpx
 
 from clients.mail.letter import Letter
 from registry.limits import Role, Tier
-from simulators.mail import MailCatcher
 from storage.memberships import add_member
 from storage.organisations import create_organisation
 from storage.people import ensure_person
 from tests.databases import migrated_sqlite
+from tests.mail_catcher import MailCatcher
 from tests.pages.browser import Browser, Seen
 from tests.world import CountingIds, SettableClock
 from transports.app import Application

@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world

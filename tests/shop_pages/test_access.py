@@ -1,6 +1,7 @@
 """What opens an order, and what is shown of it to everybody else: the number is seen by many, and opens nothing."""
 
 import re
+from dataclasses import asdict
 
 import pytest
 from inline_snapshot import snapshot
@@ -46,7 +47,7 @@ async def test_what_the_organisation_and_the_processor_see_of_an_order_is_its_nu
     seen = await operator_sees(market)
     assert TOKEN.findall(seen) == []
     assert {f'"id":"{number}"', f'"order":"{number}"', f'"idempotency_key":"{number}"'} <= set(re.findall(r'"\w+":"onr_\w+"', seen))
-    processor = str(market.counter.world.payments.state.to_dict())
+    processor = str(asdict(market.counter.world.payments.state))
     assert TOKEN.findall(processor) == [] and number in processor
     asked = [call.key for call in market.counter.world.payments.calls]
     assert number in asked and not any(TOKEN.search(key) for key in asked)

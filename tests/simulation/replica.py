@@ -12,7 +12,7 @@ import orjson
 from clients.circuit_breaker import CircuitBreaker
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import OcsPool
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from clients.payments.client import ProcessorClient, ProcessorSettings
 from operations.caches.answers import ReadCache
 from operations.caches.stock import StockSnapshots

@@ -7,7 +7,7 @@ import pytest
 
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import Ocs, OcsPool
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from registry.errors import OcsError
 from tests.simulation.clock import SimClock
 from tests.simulation.loop import SimLoop

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.ocs.subscriber import escape_sms_text
+from clients.ocs.subscribers import escape_sms_text
 from operations.subscribers.sms import measure_sms
 from registry.limits import Tier
 from simulators.network.entities import NetworkRefusal

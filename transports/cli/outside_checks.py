@@ -17,7 +17,7 @@ from clients.http import Outbound, OutboundFailed, OutboundLimits, trusted_autho
 from clients.mail.letter import MailFailed
 from clients.mail.smtp import UNTRUSTED_CERTIFICATE, SmtpMail, SmtpSettings, smtp_settings
 from clients.ocs.client import Ocs, OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsSettings
 from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
 from clients.payments.port import KeyRefused
 from registry.clock import SystemClock

@@ -116,7 +116,7 @@ def run_sandbox_payments(
     except OSError as error:
         raise Failure(f"port {port} on {host}: {error.strerror}; {PORT_HINT}") from None
     with bound:
-        from simulators.processor.simulated_processor import SimulatedProcessor
+        from simulators.processor.simulated_processor import SimulatedProcessor, make_processor_app
 
         address = f"http://{f'[{host}]' if ':' in host else host}:{socket_port(bound)}"
         sandbox = SimulatedProcessor(
@@ -130,7 +130,7 @@ def run_sandbox_payments(
             seed=seed,
             report=tell_starter,
         )
-        run_on_uvloop(serve_processor(bound, sandbox, lambda: print_processor(address, sandbox)))
+        run_on_uvloop(serve_simulator(make_processor_app(sandbox), bound, lambda: print_processor(address, sandbox)))
 
 
 def check_processor_options(key: str, webhook_url: str, webhook_secret: str) -> None:
@@ -141,12 +141,6 @@ def check_processor_options(key: str, webhook_url: str, webhook_secret: str) -> 
         raise Failure("--webhook-secret: must be whsec_ and 8 letters or digits or more")
     if webhook_url and not webhook_url.startswith(("http://", "https://")):
         raise Failure(f"--webhook-url {webhook_url}: must begin with http:// or https://")
-
-
-async def serve_processor(bound: socket.socket, sandbox: "SimulatedProcessor", say: Callable[[], None]) -> None:
-    from simulators.processor.app import make_processor_app
-
-    await serve_simulator(make_processor_app(sandbox), bound, say)
 
 
 async def serve_simulator(app: "SimulatorApp", bound: socket.socket, say: Callable[[], None]) -> None:

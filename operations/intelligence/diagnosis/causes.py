@@ -7,12 +7,12 @@ How far an eSIM profile has come is told by the words of its provider: an open s
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from clients.ocs.wire.subscriber import ProviderStatus
+from clients.ocs.subscribers import ProviderStatus
+from clients.ocs.times import wire_seconds
 from operations.intelligence.diagnosis.facts import LineFacts
 from operations.intelligence.offers.coverage_map import CoverageMap
 from operations.intelligence.offers.line_packages import DataPackage, packages_in_date
 from operations.intelligence.reports.sheet import upstream_text
-from operations.times import wire_seconds
 
 ProfileStage = Literal["not_installed", "disabled", "deleted"]
 PROFILE_STAGES: Mapping[str, ProfileStage] = {

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 import anyio.to_thread
 
+from clients.ocs.times import wire_seconds
 from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import FleetLine, FleetReading, begin_fleet_reading, read_each_line, read_fleet
@@ -17,7 +18,7 @@ from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwor
 from operations.intelligence.offers.line_packages import DataPackage, data_packages, usable_packages
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
 from operations.intelligence.reports.sheet import Incomplete, cached_result, missing_parts
-from operations.times import WEEK_DAYS, DayWindow, utc_today, wire_seconds
+from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import line_not_found
 from operations.upstream.resellers import read_reseller_list

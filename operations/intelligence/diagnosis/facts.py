@@ -9,10 +9,11 @@ from typing import Literal, NamedTuple, cast
 import anyio
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.package import PackageList
-from clients.ocs.wire.reseller import Account
-from clients.ocs.wire.statistics import NetworkEvents
-from clients.ocs.wire.subscriber import ProviderStatus, Subscriber
+from clients.ocs.packages import PackageList
+from clients.ocs.resellers import Account
+from clients.ocs.statistics import NetworkEvents
+from clients.ocs.subscribers import ProviderStatus, Subscriber
+from clients.ocs.times import event_seconds, wire_seconds
 from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import fleet_line, line_status_word
@@ -20,7 +21,7 @@ from operations.intelligence.lines.usage import read_line_use
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCode, network_code, read_coverage_map
 from operations.intelligence.offers.line_packages import DataPackage, data_packages
 from operations.intelligence.reports.sheet import upstream_text
-from operations.times import WEEK_DAYS, DayWindow, event_seconds, utc_today, wire_seconds
+from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.lines import Line
 from registry.clock import limit_reading_time
 from registry.errors import Refusal

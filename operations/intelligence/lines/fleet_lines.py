@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 from pydantic import Field
 
-from clients.ocs.wire.subscriber import Subscriber
+from clients.ocs.subscribers import Subscriber
 from operations.deps import Ctx
 from operations.upstream.account_lines import LineList, read_account_lines
 from operations.upstream.connection import Upstream, connect_upstream

@@ -12,7 +12,7 @@ import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.reseller import Account, AccountStock
+from clients.ocs.resellers import Account, AccountStock
 from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import PARALLEL_LINES, FleetLine, FleetLines, read_each_line, read_fleet, sample_evenly

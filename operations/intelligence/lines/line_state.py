@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.values import parse_wire_time
+from clients.ocs.times import parse_wire_time
 from operations.caches.account_parts import SIM_FREE
 from operations.intelligence.lines.fleet_lines import FleetLine
 

@@ -13,8 +13,8 @@ from datetime import date, timedelta
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from clients.ocs.wire.statistics import CallRecord, DayUsage, PeriodUsage
-from clients.ocs.wire.values import parse_wire_time
+from clients.ocs.statistics import CallRecord, DayUsage, PeriodUsage
+from clients.ocs.times import parse_wire_time
 from operations.caches.usage import (
     RECENT_USAGE_SECONDS,
     CountryVisit,

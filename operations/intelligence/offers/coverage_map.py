@@ -8,7 +8,7 @@ import anyio.lowlevel
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.network import DetailedLocationZone, Operator
+from clients.ocs.zones import DetailedLocationZone, Operator
 from operations.intelligence.reports.sheet import upstream_text
 from operations.mobile_countries import network_country
 from operations.upstream.connection import Upstream
@@ -116,7 +116,7 @@ def _code_number(part: object) -> int | None:
 
 async def read_coverage_map(upstream: Upstream) -> CoverageMap:
     """The zones of the caller's reseller, two minutes old at most. Waits for the network."""
-    zones = await read_reseller_list(upstream, COVERAGE_ZONES, None, upstream.ocs.templates.detailed_location_zones)
+    zones = await read_reseller_list(upstream, COVERAGE_ZONES, None, upstream.ocs.zones.detailed_location_zones)
 
     async def index() -> CoverageMap:
         return await index_zones(zones)

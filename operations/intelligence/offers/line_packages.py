@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import NamedTuple
 
-from clients.ocs.wire.package import Package, PackageList, RecurringSeries
+from clients.ocs.packages import Package, PackageList, RecurringSeries
 from operations.intelligence.lines.usage import CALENDAR_DAYS, micro_euros
 from operations.intelligence.offers.offers import MONTH_DAYS
 from operations.times import DayWindow

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from clients.ocs.wire.template import Template
+from clients.ocs.templates import Template
 from operations.caches.usage import LineUse, PlaceUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import CALENDAR_DAYS, UseKind, micro_euros, use_kind

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
-from clients.ocs.wire.package import Package, PackageList
-from clients.ocs.wire.template import Template
+from clients.ocs.packages import Package, PackageList
+from clients.ocs.templates import Template
 from operations.caches.usage import LineUse
 from operations.intelligence.lines.line_state import parse_day
 from operations.intelligence.lines.usage import USAGE_TYPE_DATA, micro_euros

@@ -15,8 +15,8 @@ import anyio
 import orjson
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.reseller import AccountStock
-from clients.ocs.wire.template import Template
+from clients.ocs.resellers import AccountStock
+from clients.ocs.templates import Template
 from clients.payments.records import CheckoutSession, NewCheckout
 from operations.deps import Deps
 from operations.ledger.orders import new_order_token

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import orjson
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.package import Affected, Package
+from clients.ocs.packages import Affected, Package
 from operations.deps import Deps
 from operations.ledger.evidence import DRAW_CLOCK_SKEW, EFFECT_WINDOW, DrawMatch, id_of_package, parse_package_moment, template_of_package
 from operations.ledger.issuance import (

@@ -12,15 +12,17 @@ from simulators.network.named_records import (
     find_nested_line,
     find_package,
     find_record,
+    find_visible,
     require_living_line,
     require_visible,
 )
 from simulators.network.wire import (
-    NO_PAYLOAD,
     RequestFields,
     WireMembers,
+    bare_method,
     drop_empty,
     invalid_request,
+    network_method,
     read_days,
     read_flag,
     read_integer,
@@ -38,9 +40,9 @@ PACKAGE_LIMIT_KEYS = ("dataByte", "mocSecond", "mtcSecond", "moSms", "mtSms")
 SERIES_OWNER_KEYS = ("recurringId", "subscriberId", "templateId")
 
 
-def affect_package_to_subscriber(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("affectPackageToSubscriber")
+def affect_package_to_subscriber(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Give a package to a line, or to the free eSIM with the lowest id of an account."""
-    fields = RequestFields(params)
     template_id = fields.need("packageTemplateId", read_integer)
     period, validity = read_package_period(fields), fields.maybe("validityPeriod", read_days)
     if period and validity:
@@ -66,9 +68,9 @@ def read_package_period(fields: RequestFields) -> tuple[int, int] | None:
     return found
 
 
-def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("affectRecurringPackageToSubscriber")
+def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Start a series of packages; the first one is made now unless it begins more than twelve hours ahead."""
-    fields = RequestFields(params)
     template_id = fields.need("packageTemplateId", read_integer)
     start, at_first_use = fields.maybe("startTimeUTC", read_moment), fields.maybe("activationAtFirstUse", read_flag) or False
     if start is not None and at_first_use:
@@ -81,18 +83,19 @@ def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, p
     return drop_empty({"packageInfo": info, "simInfo": esim_view(world, line, package)})
 
 
-def list_subscriber_prepaid_packages(world: World, caller: NetworkToken, params: object) -> object:
-    """All packages of a line, expired and blocked ones too."""
-    return drop_empty(_package_list_view(world, caller, params, recurring=False))
+@network_method("listSubscriberPrepaidPackages")
+def list_subscriber_prepaid_packages(world: World, caller: NetworkToken, fields: RequestFields) -> object:
+    return drop_empty(_package_list_view(world, caller, fields, recurring=False))
 
 
-def list_subscriber_prepaid_packages_v2(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("listSubscriberPrepaidPackages", version="v2")
+def list_subscriber_prepaid_packages_v2(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """As v1, with the series and each package's link to its own."""
-    return drop_empty(_package_list_view(world, caller, params, recurring=True))
+    return drop_empty(_package_list_view(world, caller, fields, recurring=True))
 
 
-def _package_list_view(world: World, caller: NetworkToken, params: object, *, recurring: bool) -> WireMembers:
-    line = find_flat_line(world, caller, params)
+def _package_list_view(world: World, caller: NetworkToken, fields: RequestFields, *, recurring: bool) -> WireMembers:
+    line = find_flat_line(world, caller, fields)
     parent = line.reseller_id != caller.reseller_id
     return {
         "packages": [package_view(world, line, package, recurring=recurring, parent=parent) for package in line.packages],
@@ -101,21 +104,19 @@ def _package_list_view(world: World, caller: NetworkToken, params: object, *, re
     }
 
 
-def clean_subscriber_all_packages(world: World, caller: NetworkToken, params: object) -> object:
-    """Remove every package and series of a line."""
-    packages.remove_all_packages(world, find_flat_line(world, caller, params))
-    return NO_PAYLOAD
+@network_method("cleanSubscriberAllPackages")
+def clean_subscriber_all_packages(world: World, caller: NetworkToken, fields: RequestFields) -> None:
+    packages.remove_all_packages(world, find_flat_line(world, caller, fields))
 
 
-def delete_subscriber_package(world: World, caller: NetworkToken, params: object) -> object:
-    """Remove one package."""
-    packages.remove_package(world, find_package(world, caller, read_integer(params, "params")))
-    return NO_PAYLOAD
+@bare_method("deleteSubscriberPackage")
+def delete_subscriber_package(world: World, caller: NetworkToken, number: int) -> None:
+    packages.remove_package(world, find_package(world, caller, number))
 
 
-def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifySubscriberPrepaidPackageLimits")
+def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """New limits; all five keys must stand there, null leaves one as it is. Calls are in seconds, whatever the table says."""
-    fields = RequestFields(params)
     number, comment = fields.need("packageId", read_integer), fields.maybe("comment", read_text) or ""
     limits = fields.nested("newLimits")
     missing = [name for name in PACKAGE_LIMIT_KEYS if not limits.has_key(name)]
@@ -126,12 +127,11 @@ def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken,
     fields.done()
     package = find_package(world, caller, number)
     packages.set_package_limits(world, package, data=data, moc=moc, mtc=mtc, mo_sms=mo_sms, mt_sms=mt_sms, comment=comment)
-    return NO_PAYLOAD
 
 
-def modify_subscriber_prepaid_package_exp_date(world: World, caller: NetworkToken, params: object) -> object:
-    """Another end: a date for a package that has one, or a length."""
-    fields = RequestFields(params)
+@network_method("modifySubscriberPrepaidPackageExpDate")
+def modify_subscriber_prepaid_package_exp_date(world: World, caller: NetworkToken, fields: RequestFields) -> None:
+    """Sets the end of a package that has one, or its length in days."""
     number = fields.need("packageId", read_integer)
     name = require_exactly_one(fields, ("newExpirationDate", "newValidityDuration"))
     if name == "newExpirationDate":
@@ -142,35 +142,30 @@ def modify_subscriber_prepaid_package_exp_date(world: World, caller: NetworkToke
         length = fields.need(name, read_days)
         fields.done()
         packages.set_package_validity(world, find_package(world, caller, number), length)
-    return NO_PAYLOAD
 
 
-def modify_subscriber_prepaid_package_status(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifySubscriberPrepaidPackageStatus")
+def modify_subscriber_prepaid_package_status(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Block a package or let it be used again; the id has a name of its own here."""
-    fields = RequestFields(params)
     number, active = fields.need("subsPrepaidPackageId", read_integer), fields.need("active", read_flag)
     fields.done()
     packages.set_package_active(world, find_package(world, caller, number), active)
-    return NO_PAYLOAD
 
 
-def modify_subscriber_prepaid_package_active_period(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifySubscriberPrepaidPackageActivePeriod")
+def modify_subscriber_prepaid_package_active_period(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Dates for a package that waits for its first use; the comment is mandatory."""
-    fields = RequestFields(params)
     number, comment = fields.need("packageId", read_integer), fields.need("comment", read_text)
     start, end = read_window(fields, "newActivationDateUtc", "newExpirationDateUtc")
     fields.done()
     packages.set_package_period(world, find_package(world, caller, number), start, end, comment)
-    return NO_PAYLOAD
 
 
-def stop_resume_subs_recurring_package(world: World, caller: NetworkToken, params: object) -> object:
-    """Stop or resume one series, all of a line, or all of a template."""
-    fields = RequestFields(params)
+@network_method("stopResumeSubsRecurringPackage")
+def stop_resume_subs_recurring_package(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     active = fields.need("active", read_flag)
     name = require_exactly_one(fields, SERIES_OWNER_KEYS)
     packages.set_series_active(world, list(_requested_series(world, caller, fields, name)), active)
-    return NO_PAYLOAD
 
 
 def _requested_series(world: World, caller: NetworkToken, fields: RequestFields, name: str) -> Iterable[PackageSeries]:
@@ -182,7 +177,7 @@ def _requested_series(world: World, caller: NetworkToken, fields: RequestFields,
         series = find_record(world.series, number, "recurring package")
         require_visible(world, caller, world.lines[series.line_id].reseller_id, "recurring package")
         return [series]
-    require_visible(world, caller, find_record(world.templates, number, "template").reseller_id, "template")
+    find_visible(world, caller, world.templates, number, "template")
     family = world.family(caller.reseller_id)
     return [one for one in world.series.values() if one.template_id == number and world.lines[one.line_id].reseller_id in family]
 

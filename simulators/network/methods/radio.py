@@ -8,10 +8,10 @@ from simulators.network.catalogue import Country
 from simulators.network.entities import NOT_FOUND, NOT_POSSIBLE, UNLIMITED_BITRATE, NetworkRefusal, NetworkToken
 from simulators.network.named_records import find_flat_line, find_line, require_living_line
 from simulators.network.wire import (
-    NO_PAYLOAD,
     RequestFields,
     WireMembers,
     invalid_request,
+    network_method,
     read_digits,
     read_digits_or_number,
     read_integer,
@@ -39,44 +39,41 @@ SPREAD_DEGREES = 0.4
 COARSE_METRES = 15_000
 
 
-def hlr_set_bitrate(world: World, caller: NetworkToken, params: object) -> object:
-    """Cap a line's speed."""
-    fields = RequestFields(params)
+@network_method("hlrSetBitrate")
+def hlr_set_bitrate(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     limit, imsi = fields.need("limit", read_one_of(BITRATE_LIMITS)), fields.need("imsi", read_digits)
     fields.done()
     line = require_living_line(find_line(world, caller, "imsi", imsi))
     line.bitrate, line.throttled = limit, False
-    return NO_PAYLOAD
 
 
-def hlr_get_bitrate(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("hlrGetBitrate")
+def hlr_get_bitrate(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """A line's speed, as a bare string."""
-    fields = RequestFields(params)
     imsi = fields.need("imsi", read_digits)
     fields.done()
     return find_line(world, caller, "imsi", imsi).bitrate
 
 
-def push_steering_to_subs(world: World, caller: NetworkToken, params: object) -> object:
-    """Send the preferred networks of the current country to the card."""
-    line = require_living_line(find_flat_line(world, caller, params))
+@network_method("pushSteeringToSubs")
+def push_steering_to_subs(world: World, caller: NetworkToken, fields: RequestFields) -> None:
+    """Refuses a line whose country is unknown (14) or that has no steering list (16). Sends nothing."""
+    line = require_living_line(find_flat_line(world, caller, fields))
     if line.sighting is None:
         raise NetworkRefusal(NOT_POSSIBLE, "the current country of the subscriber is not known")
     if line.steering_list_id is None and world.accounts[line.account_id].steering_list_id is None:
         raise NetworkRefusal(STEERING_ERROR, "neither the subscriber nor its account has a steering list")
-    return NO_PAYLOAD
 
 
-def reset_subs_gz_counter(world: World, caller: NetworkToken, params: object) -> object:
-    """Begin the green zone's volume anew."""
-    line = find_flat_line(world, caller, params)
+@network_method("resetSubsGzCounter")
+def reset_subs_gz_counter(world: World, caller: NetworkToken, fields: RequestFields) -> None:
+    line = find_flat_line(world, caller, fields)
     line.green_bytes, line.green_reset = 0, world.now
-    return NO_PAYLOAD
 
 
-def send_mt_sms(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("sendMtSms")
+def send_mt_sms(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Send a message to a line. Choice: only an active line can take one."""
-    fields = RequestFields(params)
     name = require_exactly_one(fields, ("imsi", "msisdn"))
     value, message = fields.need(name, read_digits_or_number), fields.need("text", read_text)
     fields.need("senderId", read_sender)
@@ -85,7 +82,6 @@ def send_mt_sms(world: World, caller: NetworkToken, params: object) -> object:
     line = require_living_line(find_line(world, caller, name, value))
     if line.status != "ACTIVE":
         raise NetworkRefusal(NOT_POSSIBLE, "the subscriber is not active")
-    return NO_PAYLOAD
 
 
 def read_sender(value: object, path: str) -> str:
@@ -107,9 +103,9 @@ def require_one_message(message: str) -> None:
         raise invalid_request(f"params.text has {units} characters of {limit}")
 
 
-def get_subscriber_location(world: World, caller: NetworkToken, params: object) -> object:
-    """Where a line was last seen."""
-    line = find_flat_line(world, caller, params)
+@network_method("getSubscriberLocation", key="subscriberLocation")
+def get_subscriber_location(world: World, caller: NetworkToken, fields: RequestFields) -> object:
+    line = find_flat_line(world, caller, fields)
     seen = line.sighting
     if seen is None:
         raise NetworkRefusal(NOT_FOUND, "the subscriber was never seen")
@@ -117,9 +113,9 @@ def get_subscriber_location(world: World, caller: NetworkToken, params: object) 
     return {**place, "dateTime": wire_moment(seen.at)}
 
 
-def get_subscriber_location_by_cell_id(world: World, _caller: NetworkToken, params: object) -> object:
+@network_method("getSubscriberLocationByCellId", key="subscriberLocation")
+def get_subscriber_location_by_cell_id(world: World, _caller: NetworkToken, fields: RequestFields) -> object:
     """Where a cell is; without the cell's id, roughly where its area is."""
-    fields = RequestFields(params)
     fields.need("radioType", read_one_of(RADIO_TYPES))
     mcc, mnc, lac = fields.need("mcc", read_integer), fields.need("mnc", read_integer), fields.need("lac", read_integer)
     cell_id = fields.maybe("cellId", read_integer)

@@ -6,13 +6,15 @@ from typing import Literal, NamedTuple
 from simulators.network import packages
 from simulators.network.catalogue import NetworkProfile
 from simulators.network.entities import NOT_POSSIBLE, BalanceChange, Line, NetworkRefusal, NetworkToken, Reseller, ResellerAccount
-from simulators.network.named_records import find_account, find_nested_line, find_record, find_reseller, require_visible, visible_resellers
+from simulators.network.named_records import find_account, find_nested_line, find_reseller, find_visible, visible_resellers
 from simulators.network.wire import (
-    NO_PAYLOAD,
+    NULL_PAYLOAD,
     RequestFields,
     WireMembers,
+    bare_method,
     drop_empty,
     invalid_request,
+    network_method,
     read_digits,
     read_flag,
     read_integer,
@@ -30,9 +32,8 @@ READ_ONLY_BALANCE = 12
 RANGE_COLUMNS = ("IMSI", "ICCID")
 
 
-def list_reseller_account(world: World, caller: NetworkToken, params: object) -> object:
-    """Resellers with their accounts."""
-    fields = RequestFields(params)
+@network_method("listResellerAccount")
+def list_reseller_account(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     number = fields.maybe("resellerId", read_integer)
     fields.done()
     return drop_empty({"reseller": [_reseller_view(world, reseller) for reseller in visible_resellers(world, caller, number)]})
@@ -58,9 +59,8 @@ def _reseller_accounts(world: World, reseller: Reseller) -> Iterable[ResellerAcc
     return (account for account in world.accounts.values() if account.reseller_id == reseller.id)
 
 
-def get_reseller_info(world: World, caller: NetworkToken, params: object) -> object:
-    """One reseller: its flags, plans and contact."""
-    fields = RequestFields(params)
+@network_method("getResellerInfo")
+def get_reseller_info(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     number = fields.maybe("id", read_integer)
     fields.done()
     reseller = find_reseller(world, caller, number)
@@ -96,9 +96,9 @@ def charging_info_view(world: World, reseller: Reseller) -> WireMembers:
     )
 
 
-def esim_status_per_account(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("esimStatusPerAccount")
+def esim_status_per_account(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """How many eSIMs of each sponsor are free."""
-    fields = RequestFields(params)
     name = require_exactly_one(fields, ("accountId", "resellerId"))
     number = fields.need(name, read_integer)
     fields.done()
@@ -119,28 +119,29 @@ def _esim_count_view(world: World, account: ResellerAccount) -> WireMembers:
 
 
 def sim_count_view(sims: SimCounts, sponsor: int) -> list[WireMembers]:
-    """How many of a sponsor's are in each status; a status that nothing has is not named."""
+    """The eSIMs of `sponsor` by status; a status without any is left out."""
     found = {status: sims[sponsor, status] for status in SIM_STATUS_NUMBERS}
     rows = [(*SIM_STATUS_NUMBERS[status], count) for status, count in found.items() if count]
     return [{"statusNum": number, "statusStr": word, "count": count} for number, word, count in rows]
 
 
-def list_sponsor(world: World, caller: NetworkToken, params: object) -> object:
-    """A reseller's sponsors."""
-    reseller = find_reseller(world, caller, read_integer(params, "params"))
+@bare_method("listSponsor")
+def list_sponsor(world: World, caller: NetworkToken, number: int) -> object:
+    reseller = find_reseller(world, caller, number)
     sponsors = [world.sponsors[number] for number in world.sponsored.get(reseller.id, ())]
     return drop_empty({"sponsor": [{"id": sponsor.id, "prefix": sponsor.prefix, "name": sponsor.name} for sponsor in sponsors]})
 
 
-def list_steering_list(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("listSteeringList")
+def list_steering_list(world: World, caller: NetworkToken, number: int) -> object:
     """A reseller's steering lists, without what is in them; null when there are none."""
-    reseller = find_reseller(world, caller, read_integer(params, "params"))
+    reseller = find_reseller(world, caller, number)
     rows = [row for row in world.steering.values() if row.reseller_id == reseller.id]
-    return [{"id": row.id, "resellerId": row.reseller_id, "name": row.name} for row in rows] or None
+    return [{"id": row.id, "resellerId": row.reseller_id, "name": row.name} for row in rows] or NULL_PAYLOAD
 
 
 class BalanceRequest(NamedTuple):
-    """What is asked for, in micro-euro."""
+    """A requested change of a balance; `amount` is in micro-euro."""
 
     amount: int
     replace: bool
@@ -162,21 +163,20 @@ def apply_balance_request(
     world.transactions.append(row)
 
 
-def modify_account_balance(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifyAccountBalance")
+def modify_account_balance(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """An account's balance. Choice: an account that only takes packages has none to change."""
-    fields = RequestFields(params)
     change, number = _read_balance_request(fields), fields.need("accountId", read_integer)
     fields.done()
     account = find_account(world, caller, number)
     if account.package_only:
         raise NetworkRefusal(READ_ONLY_BALANCE, "the account only takes packages")
     apply_balance_request(world, "account", account, change)
-    return NO_PAYLOAD
 
 
-def modify_reseller_balance(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifyResellerBalance")
+def modify_reseller_balance(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """A reseller's balance. Choice: a reseller that has a parent cannot change its own."""
-    fields = RequestFields(params)
     change, number = _read_balance_request(fields), fields.need("resellerId", read_integer)
     fields.need("type", read_text)
     fields.done()
@@ -184,20 +184,17 @@ def modify_reseller_balance(world: World, caller: NetworkToken, params: object) 
     if reseller.id == caller.reseller_id and reseller.parent_id in world.resellers:
         raise NetworkRefusal(READ_ONLY_BALANCE, "only the parent reseller may change this balance")
     apply_balance_request(world, "reseller", reseller, change)
-    return NO_PAYLOAD
 
 
-def modify_subscriber_balance(world: World, caller: NetworkToken, params: object) -> object:
-    """A line's balance."""
-    fields = RequestFields(params)
+@network_method("modifySubscriberBalance")
+def modify_subscriber_balance(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     change = _read_balance_request(fields)
     apply_balance_request(world, "line", find_nested_line(world, caller, fields), change)
-    return NO_PAYLOAD
 
 
-def move_subscriber_range_to_account(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("moveSubscriberRangeToAccount")
+def move_subscriber_range_to_account(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Both accounts belong to one reseller; the answer is the bare number of lines moved."""
-    fields = RequestFields(params)
     source, target, lines = read_range_move(world, caller, fields)
     if source.reseller_id != target.reseller_id:
         raise NetworkRefusal(NOT_POSSIBLE, "the accounts belong to different resellers: use v2")
@@ -209,9 +206,9 @@ def move_subscriber_range_to_account(world: World, caller: NetworkToken, params:
     return len(lines)
 
 
-def move_subscriber_range_to_account_v2(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("moveSubscriberRangeToAccount", version="v2")
+def move_subscriber_range_to_account_v2(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """As v1, also between resellers and to another network profile; across resellers all packages are lost."""
-    fields = RequestFields(params)
     profile_id = fields.maybe("destNetworkProfileId", read_integer)
     source, target, lines = read_range_move(world, caller, fields)
     across = source.reseller_id != target.reseller_id
@@ -222,13 +219,16 @@ def move_subscriber_range_to_account_v2(world: World, caller: NetworkToken, para
         line.account_id = target.id
         line.profile_id = profile.id if profile else line.profile_id
         if across:
-            move_line_to_reseller(world, line, target)
+            # what belonged to the former reseller stays behind
+            packages.remove_all_packages(world, line)
+            line.reseller_id = target.reseller_id
+            line.steering_list_id = line.mobile_plan_id = line.voip_plan_id = None
     world.lookup.moved()
     return len(lines)
 
 
 def read_range_move(world: World, caller: NetworkToken, fields: RequestFields) -> tuple[ResellerAccount, ResellerAccount, list[Line]]:
-    """Where from, where to, and which lines."""
+    """The source account, the destination account, and the lines that are to be moved."""
     column = fields.need("rangeType", read_one_of(RANGE_COLUMNS))
     first, last = fields.need("rangeStart", read_digits), fields.need("rangeEnd", read_digits)
     if len(first) != len(last) or first > last:
@@ -247,17 +247,9 @@ def line_in_range(line: Line, column: str, first: str, last: str) -> bool:
 
 def find_move_profile(world: World, caller: NetworkToken, number: int, target: ResellerAccount, lines: list[Line]) -> NetworkProfile:
     """A profile of the destination's reseller, for the sponsor of all these SIMs."""
-    profile = find_record(world.profiles, number, "network profile")
-    require_visible(world, caller, profile.reseller_id, "network profile")
+    profile = find_visible(world, caller, world.profiles, number, "network profile")
     if profile.reseller_id != target.reseller_id:
         raise NetworkRefusal(NOT_POSSIBLE, "the network profile belongs to another reseller than the destination account")
     if any(line.sim.sponsor_id != profile.sponsor_id for line in lines):
         raise NetworkRefusal(NOT_POSSIBLE, "the network profile is for another sponsor than some of the SIMs")
     return profile
-
-
-def move_line_to_reseller(world: World, line: Line, target: ResellerAccount) -> None:
-    """What belonged to the former reseller stays behind."""
-    packages.remove_all_packages(world, line)
-    line.reseller_id = target.reseller_id
-    line.steering_list_id = line.mobile_plan_id = line.voip_plan_id = None

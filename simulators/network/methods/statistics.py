@@ -1,4 +1,4 @@
-"""Statistics of a line, a week at most: what it used and its signalling, as the wire shows them. Days are UTC days [I]."""
+"""Statistics of a line, a week at most: what it used and its signalling, as the wire shows them. Days are UTC days."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -10,36 +10,35 @@ from simulators.network.catalogue import Country, Sponsor
 from simulators.network.entities import DATA, DAY_SECONDS, MICRO_EURO, Cdr, Line, NetworkEvent, NetworkToken
 from simulators.network.methods.tariffs import EURO_CURRENCY_ID
 from simulators.network.named_records import find_flat_line, find_nested_line
-from simulators.network.wire import RequestFields, WireMembers, drop_empty, invalid_request, read_day, wire_moment
+from simulators.network.wire import RequestFields, WireMembers, drop_empty, invalid_request, network_method, read_day, wire_moment
 from simulators.network.world import World
 
 LONGEST_PERIOD = timedelta(days=6)
 UNKNOWN_VALUE = "N/A"
 
 
-def get_subscriber_active_period(world: World, caller: NetworkToken, params: object) -> object:
-    """First and last use."""
-    line = find_flat_line(world, caller, params)
+@network_method("getSubscriberActivePeriod")
+def get_subscriber_active_period(world: World, caller: NetworkToken, fields: RequestFields) -> object:
+    line = find_flat_line(world, caller, fields)
     first, last = line.first_usage_at, line.last_usage_at
     period = {"start": wire_moment(first), "end": wire_moment(last)} if first is not None and last is not None else None
     return drop_empty({"subscriberId": line.id, "period": period})
 
 
-def subscriber_usage_over_period(world: World, caller: NetworkToken, params: object) -> object:
-    """Call records of up to seven days, added up."""
-    line, first, last = read_statistics_period(world, caller, params)
+@network_method("subscriberUsageOverPeriod", statistics=True)
+def subscriber_usage_over_period(world: World, caller: NetworkToken, fields: RequestFields) -> object:
+    line, first, last = read_statistics_period(world, caller, fields)
     return usage_view(world, line, first, last)
 
 
-def subscriber_network_events_over_period(world: World, caller: NetworkToken, params: object) -> object:
-    """Signalling of up to seven days."""
-    line, first, last = read_statistics_period(world, caller, params)
+@network_method("subscriberNetworkEventsOverPeriod", statistics=True)
+def subscriber_network_events_over_period(world: World, caller: NetworkToken, fields: RequestFields) -> object:
+    line, first, last = read_statistics_period(world, caller, fields)
     return network_events_view(world, line, first, last)
 
 
-def read_statistics_period(world: World, caller: NetworkToken, params: object) -> tuple[Line, date, date]:
+def read_statistics_period(world: World, caller: NetworkToken, fields: RequestFields) -> tuple[Line, date, date]:
     """The line and its days, both ends included."""
-    fields = RequestFields(params)
     period = fields.nested("period")
     first, last = period.need("start", read_day), period.need("end", read_day)
     period.done()
@@ -275,10 +274,8 @@ def _event_time(at: int) -> str:
 
 
 def network_country(world: World, network_id: int) -> Country:
-    """The country of a network."""
     return world.countries[world.networks[network_id].iso2]
 
 
 def line_sponsor(world: World, line: Line) -> Sponsor:
-    """Whose IMSI range a line roams with."""
     return world.sponsors[line.sim.sponsor_id]

@@ -31,11 +31,12 @@ from simulators.network.named_records import (
     require_visible,
 )
 from simulators.network.wire import (
-    NO_PAYLOAD,
     RequestFields,
     WireMembers,
+    bare_method,
     drop_empty,
     invalid_request,
+    network_method,
     read_digits,
     read_digits_or_number,
     read_flag,
@@ -72,9 +73,8 @@ SHORTEST_PHONE_NUMBER = 5
 LONGEST_PHONE_NUMBER = 15
 
 
-def get_single_subscriber(world: World, caller: NetworkToken, params: object) -> object:
-    """One line by its current identifier."""
-    fields = RequestFields(params)
+@network_method("getSingleSubscriber")
+def get_single_subscriber(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     with_sim = fields.maybe("withSimInfo", read_flag) is not False
     only_subscriber = fields.maybe("onlySubsInfo", read_flag) or False
     with_counter = fields.maybe("withGzCounter", read_flag) or False
@@ -86,9 +86,9 @@ def get_single_subscriber(world: World, caller: NetworkToken, params: object) ->
     return drop_empty({**members, "networkInfo": network_info_view(line), "greenZoneCounter": counter})
 
 
-def list_subscriber(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("listSubscriber")
+def list_subscriber(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Lines by a prefix, an account or an activation code; history counts. There is no second page."""
-    fields = RequestFields(params)
     name = require_exactly_one(fields, SUBSCRIBER_FILTERS)
     found = filtered_lines(world, caller, fields, name)
     rows = [subscriber_view(world, line) for line in found[: world.row_cap]]
@@ -113,9 +113,9 @@ def filtered_lines(world: World, caller: NetworkToken, fields: RequestFields, na
     return [line for line in lines if line.reseller_id in family]
 
 
-def get_sim_provider_status(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("getSimProviderStatus")
+def get_sim_provider_status(world: World, caller: NetworkToken, number: int) -> object:
     """What the SIM's provider says of its profile, newest first; no answer key when it said nothing."""
-    number = read_integer(params, "params")
     line = _line_of_sim(world, caller, number)
     rows = [
         drop_empty(
@@ -130,7 +130,7 @@ def get_sim_provider_status(world: World, caller: NetworkToken, params: object) 
         )
         for row in reversed(line.sim.provider)
     ]
-    return rows or NO_PAYLOAD
+    return rows or None
 
 
 def _line_of_sim(world: World, caller: NetworkToken, number: int) -> Line:
@@ -267,57 +267,51 @@ def _green_zone_view(zone: GreenZone | None) -> WireMembers | None:
     return {"greenZoneId": zone.id, "greenZoneName": zone.name, "maxVolumeMB": zone.max_mb, "throttlingKbs": zone.throttle_kbps}
 
 
-def modify_subscriber_contact_info(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifySubscriberContactInfo")
+def modify_subscriber_contact_info(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Names and addresses; what is left out stays."""
-    fields = RequestFields(params)
     name, phone = fields.maybe("name", read_text), fields.maybe("phone", read_text)
     mail, company = fields.maybe("mail", read_text), fields.maybe("company", read_text)
     line = find_nested_line(world, caller, fields, kinds=CONTACT_IDENTIFIERS)
     line.name, line.phone = name or line.name, phone or line.phone
     line.email, line.company = mail or line.email, company or line.company
-    return NO_PAYLOAD
 
 
-def modify_subscriber_status(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifySubscriberStatus")
+def modify_subscriber_status(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """A new row of the status history, also when it says what the row before said."""
-    fields = RequestFields(params)
     status = fields.need("newStatus", read_one_of(tuple(WRITABLE_STATUSES)))
     begin_line_status(world, require_living_line(find_nested_line(world, caller, fields)), WRITABLE_STATUSES[status])
-    return NO_PAYLOAD
 
 
 def begin_line_status(world: World, line: Line, status: LineStatus) -> None:
-    """End the row before, begin another."""
     line.statuses[-1].end = world.now
     line.statuses.append(StatusRow(world.next_id("status"), status, world.now))
     if status == "ACTIVE" and line.activated_at is None:
         line.activated_at = world.now
 
 
-def set_subscriber_traffic_restrictions(world: World, caller: NetworkToken, params: object) -> object:
-    """All four switches at once."""
-    fields = RequestFields(params)
+@network_method("setSubscriberTrafficRestrictions")
+def set_subscriber_traffic_restrictions(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     data, moc = fields.need("dataAllowed", read_flag), fields.need("mocAllowed", read_flag)
     mtc, mo_sms = fields.need("mtcAllowed", read_flag), fields.need("smsMoAllowed", read_flag)
     line = require_living_line(find_nested_line(world, caller, fields))
     line.allowed_data, line.allowed_moc, line.allowed_mtc, line.allowed_mo_sms = data, moc, mtc, mo_sms
-    return NO_PAYLOAD
 
 
-def modify_subscriber_steering_list(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifySubscriberSteeringList")
+def modify_subscriber_steering_list(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Choose a steering list, or none; nothing is sent to the card."""
-    fields = RequestFields(params)
     number = fields.maybe("steeringListId", read_integer)
     line = find_nested_line(world, caller, fields)
     if number is not None and find_record(world.steering, number, "steering list").reseller_id != line.reseller_id:
         raise NetworkRefusal(NOT_VISIBLE, "the steering list belongs to another reseller")
     line.steering_list_id = number
-    return NO_PAYLOAD
 
 
-def modify_subscriber_mobile_plan(world: World, caller: NetworkToken, params: object) -> object:
-    """Choose what a line is charged, or the reseller's plan."""
-    fields = RequestFields(params)
+@network_method("modifySubscriberMobilePlan")
+def modify_subscriber_mobile_plan(world: World, caller: NetworkToken, fields: RequestFields) -> None:
+    """Sets the price list of a line; without an id that of its reseller applies."""
     number = fields.maybe("mobilePlanId", read_integer)
     line = find_nested_line(world, caller, fields, key="subscriberId")
     tariff = None if number is None else find_record(world.tariffs, number, "mobile plan")
@@ -326,24 +320,22 @@ def modify_subscriber_mobile_plan(world: World, caller: NetworkToken, params: ob
     if tariff and tariff.kind != "SUBSCRIBER":
         raise NetworkRefusal(NOT_FOUND, "no mobile plan with this id: it is a reseller's tariff")
     line.mobile_plan_id = number
-    return NO_PAYLOAD
 
 
-def modify_subscriber_voip_plan(world: World, caller: NetworkToken, params: object) -> object:
-    """Choose what calls over IP cost, or the reseller's plan."""
-    fields = RequestFields(params)
+@network_method("modifySubscriberVoipPlan")
+def modify_subscriber_voip_plan(world: World, caller: NetworkToken, fields: RequestFields) -> None:
+    """Sets the price list of a line's calls over IP; without an id that of its reseller applies."""
     number = fields.maybe("voipPlanId", read_integer)
     line = find_nested_line(world, caller, fields, key="subscriberId")
     tariff = None if number is None else find_record(world.voip_tariffs, number, "VoIP plan")
     if tariff and tariff.reseller_id != line.reseller_id:
         raise NetworkRefusal(NOT_VISIBLE, "the VoIP plan belongs to another reseller")
     line.voip_plan_id = number
-    return NO_PAYLOAD
 
 
-def change_sim_status(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("changeSimStatus")
+def change_sim_status(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Repair a SIM's status; a profile that was downloaded is not made downloadable by it."""
-    fields = RequestFields(params)
     number, status = fields.need("simId", read_integer), fields.need("newStatus", read_one_of(tuple(SIM_STATUSES)))
     fields.done()
     line = _line_of_sim(world, caller, number)
@@ -354,12 +346,11 @@ def change_sim_status(world: World, caller: NetworkToken, params: object) -> obj
         sim.affected_at = None
     elif sim.affected_at is None:
         sim.affected_at = world.now
-    return NO_PAYLOAD
 
 
-def affect_subscriber_real_phone_number(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("affectSubscriberRealPhoneNumber")
+def affect_subscriber_real_phone_number(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Give a line a public number. Choice: the number it already has is accepted and changes nothing."""
-    fields = RequestFields(params)
     number = fields.need("phoneNumber", read_digits_or_number)
     if not SHORTEST_PHONE_NUMBER <= len(number) <= LONGEST_PHONE_NUMBER:
         raise invalid_request(f"params.phoneNumber must have {SHORTEST_PHONE_NUMBER} to {LONGEST_PHONE_NUMBER} digits")
@@ -367,18 +358,15 @@ def affect_subscriber_real_phone_number(world: World, caller: NetworkToken, para
     if world.lookup.line(world.lines, "msisdn", number) not in (None, line):
         raise NetworkRefusal(ALREADY_EXISTS, "the phone number is in use")
     assign_phone_number(world, line, number, real=True)
-    return NO_PAYLOAD
 
 
-def affect_subscriber_fake_phone_number(world: World, caller: NetworkToken, params: object) -> object:
-    """Give a line its own internal number back."""
-    line = find_flat_line(world, caller, params)
+@network_method("affectSubscriberFakePhoneNumber")
+def affect_subscriber_fake_phone_number(world: World, caller: NetworkToken, fields: RequestFields) -> None:
+    line = find_flat_line(world, caller, fields)
     assign_phone_number(world, line, line.own_number, real=False)
-    return NO_PAYLOAD
 
 
 def assign_phone_number(world: World, line: Line, number: str, *, real: bool) -> None:
-    """End the former number, begin the new one."""
     if line.number == number:
         return
     line.numbers[-1].end = world.now

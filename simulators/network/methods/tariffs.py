@@ -5,12 +5,13 @@ from typing import Literal
 from simulators.network.catalogue import Tariff, TariffRule, VoipRule, VoipTariff
 from simulators.network.entities import NetworkToken
 from simulators.network.methods.zones import operator_view
-from simulators.network.named_records import find_record, find_reseller, find_tariff, require_visible, visible_resellers
+from simulators.network.named_records import find_record, find_reseller, find_tariff, find_visible, visible_resellers
 from simulators.network.wire import (
-    NO_PAYLOAD,
     RequestFields,
     WireMembers,
+    bare_method,
     drop_empty,
+    network_method,
     read_integer,
     wire_euro,
     wire_euro_or_none,
@@ -22,51 +23,53 @@ EURO_CURRENCY_ID = 1
 ANY_SPONSOR = -1
 
 
-def list_reseller_tariff(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("listResellerTariff")
+def list_reseller_tariff(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """What resellers pay."""
-    return _tariff_list_view(world, caller, params, "RESELLER")
+    return _tariff_list_view(world, caller, fields, "RESELLER")
 
 
-def list_subscriber_tariff(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("listSubscriberTariff")
+def list_subscriber_tariff(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """What resellers charge."""
-    return _tariff_list_view(world, caller, params, "SUBSCRIBER")
+    return _tariff_list_view(world, caller, fields, "SUBSCRIBER")
 
 
-def _tariff_list_view(world: World, caller: NetworkToken, params: object, kind: Literal["RESELLER", "SUBSCRIBER"]) -> object:
-    owners = _tariff_owners(world, caller, params)
+def _tariff_list_view(world: World, caller: NetworkToken, fields: RequestFields, kind: Literal["RESELLER", "SUBSCRIBER"]) -> object:
+    owners = _tariff_owners(world, caller, fields)
     rows = [tariff for tariff in world.tariffs.values() if tariff.kind == kind and tariff.reseller_id in owners]
     return drop_empty({"tariff": [tariff_view(world, tariff) for tariff in rows]})
 
 
-def _tariff_owners(world: World, caller: NetworkToken, params: object) -> set[int]:
-    fields = RequestFields(params)
+def _tariff_owners(world: World, caller: NetworkToken, fields: RequestFields) -> set[int]:
     number = fields.maybe("resellerId", read_integer)
     fields.done()
     return {reseller.id for reseller in visible_resellers(world, caller, number)}
 
 
-def list_tariff_rule(world: World, caller: NetworkToken, params: object) -> object:
-    """All prices of a tariff."""
-    return tariff_rules_view(world, find_tariff(world, caller, read_integer(params, "params")))
+@bare_method("listTariffRule")
+def list_tariff_rule(world: World, caller: NetworkToken, number: int) -> object:
+    return tariff_rules_view(world, find_tariff(world, caller, number))
 
 
-def get_customer_tariff(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("getCustomerTariff", key="listTariffRule")
+def get_customer_tariff(world: World, caller: NetworkToken, number: int) -> object:
     """All prices that a reseller pays."""
-    reseller = find_reseller(world, caller, read_integer(params, "params"))
+    reseller = find_reseller(world, caller, number)
     return tariff_rules_view(world, find_record(world.tariffs, reseller.buy_tariff_id, "tariff"))
 
 
-def list_subscriber_voip_tariff(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("listSubscriberVoipTariff")
+def list_subscriber_voip_tariff(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Price lists of calls over IP, deleted ones too."""
-    owners = _tariff_owners(world, caller, params)
-    return [voip_tariff_view(world, tariff) for tariff in world.voip_tariffs.values() if tariff.reseller_id in owners] or NO_PAYLOAD
+    owners = _tariff_owners(world, caller, fields)
+    return [voip_tariff_view(world, tariff) for tariff in world.voip_tariffs.values() if tariff.reseller_id in owners] or None
 
 
-def list_voip_tariff_rule(world: World, caller: NetworkToken, params: object) -> object:
-    """All prices of such a list."""
-    tariff = find_record(world.voip_tariffs, read_integer(params, "params"), "VoIP plan")
-    require_visible(world, caller, tariff.reseller_id, "VoIP plan")
-    return [voip_rule_view(rule) for rule in tariff.rules] or NO_PAYLOAD
+@bare_method("listVoipTariffRule")
+def list_voip_tariff_rule(world: World, caller: NetworkToken, number: int) -> object:
+    tariff = find_visible(world, caller, world.voip_tariffs, number, "VoIP plan")
+    return [voip_rule_view(rule) for rule in tariff.rules] or None
 
 
 def tariff_view(world: World, tariff: Tariff) -> WireMembers:
@@ -89,7 +92,6 @@ def tariff_view(world: World, tariff: Tariff) -> WireMembers:
 
 
 def tariff_rules_view(world: World, tariff: Tariff) -> WireMembers:
-    """The answer of listTariffRule and of getCustomerTariff."""
     return drop_empty({"rule": [tariff_rule_view(world, rule) for rule in tariff.rules]})
 
 
@@ -131,7 +133,6 @@ def tariff_rule_view(world: World, rule: TariffRule) -> WireMembers:
 
 
 def voip_tariff_view(world: World, tariff: VoipTariff) -> WireMembers:
-    """A price list for calls over IP."""
     owner = world.resellers[tariff.reseller_id]
     return drop_empty(
         {

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from simulators.network.catalogue import NetworkProfile, Zone
 from simulators.network.entities import (
     ALREADY_EXISTS,
     NOT_FOUND,
@@ -15,12 +14,13 @@ from simulators.network.entities import (
     ThrottleThreshold,
 )
 from simulators.network.methods.zones import destination_list_reference, template_zone_view, zone_reference
-from simulators.network.named_records import find_record, find_reseller, require_visible
+from simulators.network.named_records import find_record, find_reseller, find_visible
 from simulators.network.wire import (
     RequestFields,
     WireMembers,
     drop_empty,
     invalid_request,
+    network_method,
     read_days,
     read_flag,
     read_integer,
@@ -46,9 +46,9 @@ THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 512
 MONTHLY_PERIODICITY = 2
 
 
-def list_prepaid_package_template(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("listPrepaidPackageTemplate")
+def list_prepaid_package_template(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Templates, deleted ones too; at most one filter."""
-    fields = RequestFields(params)
     names = fields.given(tuple(TEMPLATE_FILTERS))
     if len(names) > 1:
         raise invalid_request(f"give at most one of {', '.join(TEMPLATE_FILTERS)}")
@@ -65,16 +65,13 @@ def list_prepaid_package_template(world: World, caller: NetworkToken, params: ob
 
 
 def find_template(world: World, caller: NetworkToken, number: int) -> PackageTemplate:
-    """A template by id, deleted or not."""
-    template = find_record(world.templates, number, "template")
-    require_visible(world, caller, template.reseller_id, "template")
-    return template
+    return find_visible(world, caller, world.templates, number, "template")
 
 
-def create_prepaid_package_template(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("createPrepaidPackageTemplate")
+def create_prepaid_package_template(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """A new template; its sponsor is that of the zone's network profile."""
-    fields = RequestFields(params)
-    template = _read_template_recurrence(fields, _read_template_throttling(fields, read_template_core(fields)))
+    template = _read_template_recurrence(fields, _read_template_throttling(fields, read_template_core(fields, BLANK_TEMPLATE)))
     fields.done()
     placed = place_template(world, caller, template)
     check_template_name(world, placed)
@@ -83,11 +80,11 @@ def create_prepaid_package_template(world: World, caller: NetworkToken, params: 
     return changed_template_view(world, made)
 
 
-def modify_ppt_core(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifyPPTCore", key="modifyPrepaidPackageTemplate")
+def modify_ppt_core(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Replace the whole core: what is left out is gone. Packages on lines stay as they are."""
-    fields = RequestFields(params)
     number = fields.need("prepaidpackagetemplateid", read_integer)
-    asked = read_template_core(fields)
+    asked = read_template_core(fields, BLANK_TEMPLATE)
     sponsor, change = fields.maybe("esimSponsor", read_integer), fields.maybe("changeSponsor", read_flag) or False
     fields.done()
     before, core = require_template(world, caller, number), place_template(world, caller, asked)
@@ -95,23 +92,23 @@ def modify_ppt_core(world: World, caller: NetworkToken, params: object) -> objec
         raise NetworkRefusal(NOT_POSSIBLE, "a template keeps its reseller")
     if core.sponsor_id != before.sponsor_id and not change:
         raise NetworkRefusal(NOT_POSSIBLE, "the zone has another sponsor: changeSponsor must be true")
-    after = replace(with_template_core(before, core), esim_sponsor=sponsor)
+    after = replace(read_template_core(fields, before), sponsor_id=core.sponsor_id, esim_sponsor=sponsor)
     check_template_name(world, after)
     world.templates[number] = after
     world.agenda.close()  # its series may have more or less to come
     return changed_template_view(world, after)
 
 
-def modify_ppt_recurring(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifyPPTRecurring", key="modifyPrepaidPackageTemplate")
+def modify_ppt_recurring(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Replace the recurrence; false ends the series that exist."""
-    fields = RequestFields(params)
     number = fields.need("prepaidpackagetemplateid", read_integer)
     return change_template_group(world, caller, fields, number, _read_template_recurrence)
 
 
-def modify_ppt_throttling(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("modifyPPTThrottling", key="modifyPrepaidPackageTemplate")
+def modify_ppt_throttling(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """Replace the throttling; packages on lines follow."""
-    fields = RequestFields(params)
     number = fields.need("prepaidpackagetemplateid", read_integer)
     return change_template_group(world, caller, fields, number, _read_template_throttling)
 
@@ -140,14 +137,13 @@ def require_template(world: World, caller: NetworkToken, number: int) -> Package
     return template
 
 
-def read_template_core(fields: RequestFields) -> PackageTemplate:
-    """The core of a template that has neither id nor sponsor yet; null limits are absent."""
-    return PackageTemplate(
-        id=0,
+def read_template_core(fields: RequestFields, template: PackageTemplate) -> PackageTemplate:
+    """`template` with another core; its id, sponsor, flags and groups stay. Null limits are absent."""
+    return replace(
+        template,
         name=fields.need("prepaidpackagetemplatename", read_text),
         reseller_id=fields.need("resellerid", read_integer),
         zone_id=fields.need("locationzoneid", read_integer),
-        sponsor_id=0,
         period_days=fields.need("perioddays", read_days),
         data_bytes=fields.maybe("databyte", read_integer),
         moc_seconds=fields.maybe("mocsecond", read_integer),
@@ -162,37 +158,14 @@ def read_template_core(fields: RequestFields) -> PackageTemplate:
 def place_template(world: World, caller: NetworkToken, template: PackageTemplate) -> PackageTemplate:
     """Check what the template refers to, and give it the sponsor of its zone."""
     reseller = find_reseller(world, caller, template.reseller_id)
-    _, profile = _find_template_zone(world, caller, template.zone_id, reseller.id)
+    zone = find_visible(world, caller, world.zones, template.zone_id, "location zone")
+    if zone.reseller_id != reseller.id:
+        raise NetworkRefusal(NOT_VISIBLE, "the location zone belongs to another reseller than the template")
+    profile = world.profiles[zone.profile_id]
     number = template.destination_id
     if number is not None and find_record(world.destinations, number, "destination list").reseller_id != reseller.id:
         raise NetworkRefusal(NOT_VISIBLE, "the destination list belongs to another reseller")
     return replace(template, sponsor_id=profile.sponsor_id, single_counter=reseller.single_counter)
-
-
-def _find_template_zone(world: World, caller: NetworkToken, number: int, reseller_id: int) -> tuple[Zone, NetworkProfile]:
-    zone = find_record(world.zones, number, "location zone")
-    require_visible(world, caller, zone.reseller_id, "location zone")
-    if zone.reseller_id != reseller_id:
-        raise NetworkRefusal(NOT_VISIBLE, "the location zone belongs to another reseller than the template")
-    return zone, world.profiles[zone.profile_id]
-
-
-def with_template_core(before: PackageTemplate, core: PackageTemplate) -> PackageTemplate:
-    """The template with another core; its id, flags and groups stay."""
-    return replace(
-        before,
-        name=core.name,
-        zone_id=core.zone_id,
-        sponsor_id=core.sponsor_id,
-        period_days=core.period_days,
-        data_bytes=core.data_bytes,
-        moc_seconds=core.moc_seconds,
-        mtc_seconds=core.mtc_seconds,
-        mo_sms=core.mo_sms,
-        mt_sms=core.mt_sms,
-        destination_id=core.destination_id,
-        cost=core.cost,
-    )
 
 
 def check_template_name(world: World, template: PackageTemplate) -> None:
@@ -299,7 +272,6 @@ def _template_core_view(template: PackageTemplate) -> WireMembers:
 
 
 def template_throttling_view(template: PackageTemplate) -> WireMembers:
-    """At which share of the volume which speed."""
     members: WireMembers = {"throttlingActive": template.throttling}
     for number, throttle in enumerate(template.throttles, start=1):
         if throttle:
@@ -309,7 +281,6 @@ def template_throttling_view(template: PackageTemplate) -> WireMembers:
 
 
 def template_recurrence_view(template: PackageTemplate) -> WireMembers:
-    """How often it comes again."""
     if not template.recurring:
         return {"recurring": False}
     return {

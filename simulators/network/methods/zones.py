@@ -4,13 +4,15 @@ from collections.abc import Iterable
 
 from simulators.network.catalogue import DestinationList, Network, NetworkProfile, Zone
 from simulators.network.entities import ALREADY_EXISTS, NOT_POSSIBLE, NetworkRefusal, NetworkToken, Reseller
-from simulators.network.named_records import find_record, find_reseller, require_visible, visible_resellers
+from simulators.network.named_records import find_reseller, find_visible, visible_resellers
 from simulators.network.wire import (
-    NO_PAYLOAD,
+    NULL_PAYLOAD,
     RequestFields,
     TruncatedPayload,
     WireMembers,
+    bare_method,
     drop_empty,
+    network_method,
     read_integer,
     read_text,
     read_texts,
@@ -26,41 +28,40 @@ NOT_OFFERED = 10004
 DATA_CEILING = 50_000
 
 
-def list_location_zone_element(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("listLocationZoneElement")
+def list_location_zone_element(world: World, caller: NetworkToken, number: int) -> object:
     """The networks of a zone; for some zones the JSON ends too early."""
-    zone = _find_zone(world, caller, read_integer(params, "params"))
+    zone = _find_zone(world, caller, number)
     answer = drop_empty({"operator": _zone_operators(world, zone)})
     return TruncatedPayload(answer) if zone.malformed else answer
 
 
 def _find_zone(world: World, caller: NetworkToken, number: int) -> Zone:
-    zone = find_record(world.zones, number, "location zone")
-    require_visible(world, caller, zone.reseller_id, "location zone")
-    return zone
+    return find_visible(world, caller, world.zones, number, "location zone")
 
 
-def list_detailed_location_zone(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("listDetailedLocationZone")
+def list_detailed_location_zone(world: World, caller: NetworkToken, number: int) -> object:
     """A reseller's zones with their networks; null when there are none."""
-    reseller = find_reseller(world, caller, read_integer(params, "params"))
-    return [zone_view(world, zone) for zone in world.zones.values() if zone.reseller_id == reseller.id] or None
+    reseller = find_reseller(world, caller, number)
+    return [zone_view(world, zone) for zone in world.zones.values() if zone.reseller_id == reseller.id] or NULL_PAYLOAD
 
 
-def list_destination_list_prefix(world: World, caller: NetworkToken, params: object) -> object:
-    """The prefixes of a destination list."""
-    row = find_record(world.destinations, read_integer(params, "params"), "destination list")
-    require_visible(world, caller, row.reseller_id, "destination list")
+@bare_method("listDestinationListPrefix")
+def list_destination_list_prefix(world: World, caller: NetworkToken, number: int) -> object:
+    row = find_visible(world, caller, world.destinations, number, "destination list")
     return drop_empty({"prefixes": list(row.prefixes), "resellerId": row.reseller_id, "listId": row.id, "listName": row.name})
 
 
-def list_detailed_destination_list(world: World, caller: NetworkToken, params: object) -> object:
+@bare_method("listDetailedDestinationList")
+def list_detailed_destination_list(world: World, caller: NetworkToken, number: int) -> object:
     """A reseller's destination lists; null when there are none."""
-    reseller = find_reseller(world, caller, read_integer(params, "params"))
-    return [destination_list_view(world, row) for row in world.destinations.values() if row.reseller_id == reseller.id] or None
+    reseller = find_reseller(world, caller, number)
+    return [destination_list_view(world, row) for row in world.destinations.values() if row.reseller_id == reseller.id] or NULL_PAYLOAD
 
 
-def list_network_profile(world: World, caller: NetworkToken, params: object) -> object:
-    """Network profiles by reseller and sponsor."""
-    fields = RequestFields(params)
+@network_method("listNetworkProfile")
+def list_network_profile(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     reseller_id, sponsor_id = fields.maybe("resellerId", read_integer), fields.maybe("sponsorId", read_integer)
     fields.done()
     owners = {reseller.id for reseller in visible_resellers(world, caller, reseller_id)}
@@ -77,18 +78,16 @@ def list_network_profile(world: World, caller: NetworkToken, params: object) -> 
         }
         for profile in rows
         if sponsor_id in (None, profile.sponsor_id)
-    ] or NO_PAYLOAD
+    ] or None
 
 
 def _find_network_profile(world: World, caller: NetworkToken, number: int) -> NetworkProfile:
-    profile = find_record(world.profiles, number, "network profile")
-    require_visible(world, caller, profile.reseller_id, "network profile")
-    return profile
+    return find_visible(world, caller, world.profiles, number, "network profile")
 
 
-def create_location_zone(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("createLocationZone")
+def create_location_zone(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """A new zone; the order of the checks is part of the contract, and refusals carry a payload."""
-    fields = RequestFields(params)
     profile_id, name = fields.need("networkProfileId", read_integer), fields.need("locationZoneName", read_text)
     tadigs = fields.need("tadigList", read_texts)
     fields.done()
@@ -136,9 +135,9 @@ def check_zone_tariff(world: World, profile: NetworkProfile, networks: dict[str,
         raise NetworkRefusal(NOT_OFFERED, "operators are not available from the sponsor", {"invalidTadigs": dear})
 
 
-def change_network_profile_of_location_zone(world: World, caller: NetworkToken, params: object) -> object:
+@network_method("changeNetworkProfileOfLocationZone")
+def change_network_profile_of_location_zone(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """Undocumented upstream. Choice: the profile must offer all networks of the zone; the zone's templates get its sponsor."""
-    fields = RequestFields(params)
     zone_id, profile_id = fields.need("locationZoneId", read_integer), fields.need("networkProfileId", read_integer)
     fields.done()
     zone, profile = _find_zone(world, caller, zone_id), _find_network_profile(world, caller, profile_id)
@@ -150,7 +149,6 @@ def change_network_profile_of_location_zone(world: World, caller: NetworkToken, 
     for template in world.templates.values():
         if template.zone_id == zone.id:
             template.sponsor_id = profile.sponsor_id
-    return NO_PAYLOAD
 
 
 def operator_view(world: World, network: Network) -> WireMembers:
@@ -174,12 +172,10 @@ def _zone_operators(world: World, zone: Zone) -> list[WireMembers]:
 
 
 def zone_reference(world: World, zone_id: int) -> WireMembers:
-    """A zone's id and name, as packages and templates carry it."""
     return {"locationzoneid": zone_id, "locationzonename": world.zones[zone_id].name}
 
 
 def destination_list_reference(world: World, list_id: int | None) -> WireMembers | None:
-    """A destination list's id and name."""
     return None if list_id is None else {"destinationzoneid": list_id, "destinationzonename": world.destinations[list_id].name}
 
 

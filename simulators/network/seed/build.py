@@ -46,11 +46,6 @@ def world_without_lines(seed: int, start: int) -> World:
     world.sponsors, world.sponsored = make_sponsors(), dict(RESELLER_SPONSORS)
     world.resellers, world.accounts = make_resellers(), make_accounts()
     world.tokens = {token.value: token for token in SIMULATED_TOKENS}
-    _add_catalogue(world, start)
-    return world
-
-
-def _add_catalogue(world: World, start: int) -> None:
     priced = (start - PRICE_LIST_AGE) // DAY_SECONDS * DAY_SECONDS
     world.profiles = make_profiles(world.seed, world.networks)
     world.zones = make_zones(world.networks, world.profiles)
@@ -59,3 +54,4 @@ def _add_catalogue(world: World, start: int) -> None:
     world.voip_tariffs = make_voip_tariffs(priced)
     world.templates = make_templates(world.zones, world.profiles)
     world.counters["zone"], world.counters["template"] = max(world.zones), max(world.templates)
+    return world

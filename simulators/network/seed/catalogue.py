@@ -64,7 +64,6 @@ DAILY, WEEKLY, MONTHLY = 0, 1, 2
 
 
 def make_zones(networks: Mapping[int, Network], profiles: Mapping[int, NetworkProfile]) -> dict[int, Zone]:
-    """Every zone by its id."""
     made = (
         make_zone(number, name, profiles[profile], network_ids_in(networks.values(), places))
         for number, (name, profile, places) in enumerate(ZONE_TABLE, start=FIRST_ZONE_ID)
@@ -79,7 +78,7 @@ def make_zone(number: int, name: str, profile: NetworkProfile, wanted: frozenset
 
 
 def zone_countries(zone: Zone, networks: Mapping[int, Network]) -> frozenset[str]:
-    """Where a zone works."""
+    """The ISO codes of the countries in which `zone` has a network."""
     return frozenset(networks[network_id].iso2 for network_id in zone.network_ids)
 
 
@@ -112,7 +111,7 @@ def make_destination_lists() -> dict[int, DestinationList]:
 
 
 class TemplateCatalogue(NamedTuple):
-    """Where templates are put together: which reseller's zones, and of which profile each zone is."""
+    """Where templates are put together: the zones of one reseller, and the network profiles that they belong to."""
 
     reseller_id: int
     zones: Mapping[int, Zone]
@@ -129,7 +128,6 @@ class TemplateCatalogue(NamedTuple):
 def recurring_template(
     template: PackageTemplate, periodicity: int, *, frequency: int = 1, occurrences: int | None, carry_over: bool = False
 ) -> PackageTemplate:
-    """The same package again and again."""
     return replace(
         template,
         recurring=True,
@@ -214,6 +212,5 @@ def _alpine_templates(shelf: TemplateCatalogue) -> list[PackageTemplate]:
 
 
 def make_templates(zones: Mapping[int, Zone], profiles: Mapping[int, NetworkProfile]) -> dict[int, PackageTemplate]:
-    """Every template by its id."""
     made = _fjord_templates(TemplateCatalogue(FJORD, zones, profiles)) + _alpine_templates(TemplateCatalogue(ALPINE, zones, profiles))
     return {number: replace(template, id=number) for number, template in enumerate(made, start=FIRST_TEMPLATE_ID)}

@@ -132,7 +132,6 @@ def draw_person(chance: Random, home: str) -> str:
 
 
 def mail_address(name: str, host: str) -> str:
-    """The address a person of this name might have."""
     plain = normalize("NFKD", name.lower().translate(ASCII_LETTERS)).encode("ascii", "ignore").decode()
     return f"{'.'.join(plain.split())}@{host}"
 
@@ -147,8 +146,6 @@ class LineOwner(NamedTuple):
 
 
 class StatusChange(NamedTuple):
-    """A change of status by hand."""
-
     at: int
     status: LineStatus
 
@@ -174,7 +171,6 @@ def add_fleet(world: World, lines: int, first: int, start: int) -> list[LinePlan
 
 
 def make_line(world: World, account: ResellerAccount, plan: LinePlan, first: int, start: int) -> Line:
-    """One line with its SIM."""
     number = world.next_id("line")
     chance = seeded_random(world.seed, "line", number)
     sponsor_id = _draw_sponsor(chance, account.id, plan)
@@ -334,7 +330,6 @@ def internal_number(line_id: int) -> str:
 
 
 def draw_digits(chance: Random, length: int) -> str:
-    """A PIN or PUK."""
     return f"{chance.randrange(10**length):0{length}d}"
 
 

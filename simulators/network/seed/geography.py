@@ -111,13 +111,11 @@ def _make_country(number: int, continent: str, cells: list[str]) -> Country:
 
 
 def make_countries() -> dict[str, Country]:
-    """Every country by its lower-case ISO code."""
     made = (_make_country(number, continent, cells) for number, (continent, cells) in enumerate(_country_rows(), start=1))
     return {one.iso2: one for one in made}
 
 
 def country_codes(words: str) -> tuple[str, ...]:
-    """Country codes with blanks between."""
     return tuple(words.split())
 
 
@@ -201,7 +199,6 @@ NETWORK_TABLE = """
 
 
 def make_networks() -> dict[int, Network]:
-    """Every network by its id."""
     prefixes = {cells[0][:2]: cells[0][3:] for _, cells in _country_rows()}
     countries = [line.split(":") for line in NETWORK_TABLE.strip().splitlines()]
     rows = [(iso2.strip(), place, words.split()) for iso2, block in countries for place, words in enumerate(block.split(";"))]
@@ -216,6 +213,5 @@ def make_network(number: int, iso2: str, prefix: str, place: int, words: Sequenc
 
 
 def network_ids_in(networks: Iterable[Network], countries: Iterable[str]) -> frozenset[int]:
-    """The ids of the networks of some countries."""
     wanted = frozenset(countries)
     return frozenset(network.network_id for network in networks if network.iso2 in wanted)

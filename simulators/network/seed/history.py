@@ -49,17 +49,14 @@ PACKAGE_SIZES: dict[PersonaKind, tuple[int, int]] = {
 
 
 class TemplateOffer(NamedTuple):
-    """A template, and where it works."""
-
     template: PackageTemplate
     countries: frozenset[str]
 
 
 class PackageShop:
-    """The offers of a world."""
+    """The templates on sale, and which of them a line buys."""
 
     def __init__(self, world: World) -> None:
-        """What is not deleted."""
         on_sale = [template for template in world.templates.values() if not template.deleted]
         self.offers = [TemplateOffer(template, zone_countries(world.zones[template.zone_id], world.networks)) for template in on_sale]
 
@@ -73,14 +70,14 @@ class PackageShop:
         return chance.choice(sized).template if sized else None
 
     def fitting(self, line: Line) -> list[TemplateOffer]:
-        """What this SIM can have."""
+        """The offers of the line's reseller for its SIM's sponsor."""
         wanted = line.reseller_id, line.sim.sponsor_id
         return [offer for offer in self.offers if (offer.template.reseller_id, offer.template.sponsor_id) == wanted]
 
 
 @dataclass(slots=True)
 class History:
-    """A history on its way: what is still to come, and who thinks about buying."""
+    """A history while it is lived: activations and status changes by day, and when lines without data buy again."""
 
     world: World
     shop: PackageShop
@@ -106,7 +103,7 @@ def run_history(world: World, plans: list[LinePlan], first: int, start: int) -> 
 
 
 def prepare_history(world: World, plans: list[LinePlan], first: int) -> History:
-    """Sort what will happen by day."""
+    """Sorts what the plans hold by the day on which it happens."""
     history = History(world, PackageShop(world), {}, {}, {}, first)
     history.balances = {owner.id: owner.balance for owner in _balance_owners(world)}
     for plan in plans:
@@ -133,7 +130,10 @@ def apply_day(history: History, day: int) -> None:
     """What customers and resellers did in the day that just went by."""
     world = history.world
     for line in history.activations.get(day, ()):
-        buy_first_package(history, line)
+        chance = seeded_random(history.world.seed, "first package", line.id)
+        template = history.shop.pick(chance, line)
+        if template is not None:
+            begin_line_life(history, chance, line, template)
     renew_packages(history, day)
     for line, turn in history.turns.get(day, ()):
         change_line_status(world, line, turn)
@@ -153,16 +153,7 @@ def at_earlier_moment(world: World, line: Line, moment: int) -> Generator[int]:
         world.now = now
 
 
-def buy_first_package(history: History, line: Line) -> None:
-    """The first package; a profile that was not in use is downloaded and enabled."""
-    chance = seeded_random(history.world.seed, "first package", line.id)
-    template = history.shop.pick(chance, line)
-    if template is not None:
-        begin_line_life(history, chance, line, template)
-
-
 def begin_line_life(history: History, chance: Random, line: Line, template: PackageTemplate) -> None:
-    """The life of a line with its first package."""
     world = history.world
     evening, is_new = world.now, line.sim.status == "FREE"
     with at_earlier_moment(world, line, history.moments[line.id]) as moment:
@@ -186,7 +177,11 @@ def renew_packages(history: History, day: int) -> None:
     for line in history.world.lines.values():
         if line.packages and line.status == "ACTIVE" and not has_supply(line, history.world.now):
             if line.id not in history.due:
-                history.due[line.id] = next_purchase_day(history, line, day)
+                # drawn once for each time the data is gone
+                chance = seeded_random(history.world.seed, "renewal", line.id, len(line.packages))
+                history.due[line.id] = (
+                    day + chance.choice((1, 1, 1, 2, 3, 5)) if chance.random() < RENEWAL_CHANCES[line.persona.kind] else None
+                )
             elif history.due[line.id] == day:
                 del history.due[line.id]
                 buy_again(history, line)
@@ -197,12 +192,6 @@ def has_supply(line: Line, now: int) -> bool:
     if any(series.active and (series.occurrences is None or series.created < series.occurrences) for series in line.series):
         return True
     return any(package.in_date(now) and package.units_left(DATA) for package in reversed(line.packages))
-
-
-def next_purchase_day(history: History, line: Line, day: int) -> int | None:
-    """The day a customer comes back, drawn once for each time the data is gone."""
-    chance = seeded_random(history.world.seed, "renewal", line.id, len(line.packages))
-    return day + chance.choice((1, 1, 1, 2, 3, 5)) if chance.random() < RENEWAL_CHANCES[line.persona.kind] else None
 
 
 def buy_again(history: History, line: Line) -> None:

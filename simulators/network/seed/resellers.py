@@ -1,4 +1,4 @@
-"""The two resellers, trees of their own: six accounts, the sponsors of their SIMs, and credentials, which open nothing else."""
+"""The two resellers, neither of which is the other's parent: their accounts, the sponsors of their SIMs, and their tokens."""
 
 from collections.abc import Mapping
 from itertools import groupby
@@ -43,7 +43,6 @@ SIMULATED_TOKENS = (NetworkToken("sandbox-7001-token", 7001), NetworkToken("sand
 
 
 def make_resellers() -> dict[int, Reseller]:
-    """Both resellers by id."""
     fjord = Reseller(
         FJORD,
         "Fjord Mobile",
@@ -78,7 +77,6 @@ def make_resellers() -> dict[int, Reseller]:
 
 
 def make_accounts() -> dict[int, ResellerAccount]:
-    """Every account by its id."""
     made = (
         ResellerAccount(DEMO_ACCOUNT, FJORD, "Demo Retail", 412_500_000, False, 17, GreenZone(311, "Retail green zone", 0, 128)),
         ResellerAccount(8102, FJORD, "Fleet Trackers", 238 * MICRO_EURO, False, 18, GreenZone(312, "Fleet green zone", 5, 64)),
@@ -91,7 +89,7 @@ def make_accounts() -> dict[int, ResellerAccount]:
 
 
 def line_counts(lines: int) -> dict[int, int]:
-    """How many lines each account has: in proportion, and what is left over in the demo account, as is all beyond 400."""
+    """How many of `lines` each account has: in proportion. What is left over, and all beyond 400, is in the demo account."""
     whole = sum(LINE_SHARES.values())
     counts = {account: min(share, share * lines // whole) for account, share in LINE_SHARES.items()}
     counts[DEMO_ACCOUNT] += lines - sum(counts.values())
@@ -99,7 +97,6 @@ def line_counts(lines: int) -> dict[int, int]:
 
 
 def make_sponsors() -> dict[int, Sponsor]:
-    """Every sponsor by its id."""
     made = (
         Sponsor(SPX, "SPX", "SPX Roaming", 90170, 301),
         Sponsor(MERIDIAN, "MERIDIAN", "Meridian M2M", 90177, 302),
@@ -119,7 +116,6 @@ def draw_agreements(seed: int, sponsor_id: int, share: float, networks: Mapping[
 
 
 def make_profiles(seed: int, networks: Mapping[int, Network]) -> dict[int, NetworkProfile]:
-    """Every network profile by its id."""
     spx = draw_agreements(seed, SPX, 0.9, networks)
     europe = spx & network_ids_in(networks.values(), EUROPE)
     made = (

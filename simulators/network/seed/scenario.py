@@ -1,9 +1,7 @@
-"""A scenario: a simulated network with something to find in it, and the truth, looked up in what happened.
+"""A scenario: a simulated network in which some lines show what an operator looks for, and the truth about it.
 
-The customers are the same; some live as an operator's trouble does.
-
-What actors do goes through the same shop, radio life and charging as all else; nothing is written into records. The truth is returned
-beside the world, which does not have it.
+Actors buy, attach and are charged as all other lines; nothing is written into records. The truth is read from what happened, and is
+returned beside the world, which does not hold it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -71,13 +69,10 @@ class ScenarioTruth:
     """Lines that look like something and are not, by what they look like."""
 
     def as_json(self) -> dict[str, object]:
-        """For orjson, which knows days."""
         return asdict(self)
 
 
 class ScenarioWorld(NamedTuple):
-    """A world, and what is true in it."""
-
     world: World
     truth: ScenarioTruth
 
@@ -142,12 +137,12 @@ def observe_scenario(stage: ScenarioStage, later: World) -> ScenarioTruth:
 
 
 def utc_day(number: int) -> date:
-    """A UTC day."""
+    """The date of a day that is counted from 1970 in UTC."""
     return datetime.fromtimestamp(number * DAY_SECONDS, UTC).date()
 
 
 class WorldObserver:
-    """Looks at a world and at what became of it."""
+    """Compares a world with the same world four weeks later."""
 
     def __init__(self, world: World, later: World, silenced: set[int]) -> None:
         self.world, self.later, self.silenced = world, later, silenced
@@ -157,11 +152,11 @@ class WorldObserver:
         self.usual_cost = sum(costs) / max(1, sum(cost > 0 for cost in costs))
 
     def recent(self, line: Line) -> list[Cdr]:
-        """The records of the last days, without what comes in by itself."""
+        """The call records of the last 28 days, without incoming messages."""
         return [cdr for cdr in line.cdrs if cdr.at >= self.since and cdr.usage_type != MT_SMS]
 
     def data(self, line: Line) -> dict[int, int]:
-        """Bytes by day."""
+        """The bytes of data that a line used in the last 28 days, by day since 1970."""
         found: dict[int, int] = {}
         for cdr in self.recent(line):
             if cdr.usage_type == DATA:
@@ -177,15 +172,15 @@ class WorldObserver:
         return [(line.iccid, any(cdr.at >= now and cdr.usage_type != MT_SMS for cdr in after[line.id])) for line in living]
 
     def gone(self) -> set[str]:
-        """Without use after the start."""
+        """The ICCIDs of the lines of `used` that have no use after the start."""
         return {iccid for iccid, goes_on in self.used() if not goes_on}
 
     def staying(self) -> tuple[str, ...]:
-        """With use after the start."""
+        """The ICCIDs of the lines of `used` that have use after the start, sorted."""
         return tuple(sorted(iccid for iccid, goes_on in self.used() if goes_on))
 
     def spikes(self, line: Line, actor: ScenarioActor) -> tuple[date, ...]:
-        """The meant days that stand out."""
+        """The days of `actor` on which use stands out as a spike."""
         data = self.data(line)
         others = [bytes_ for day, bytes_ in data.items() if day not in actor.days] or [0]
         least = max(SPIKE_RATIO * median(others), SPIKE_OVER_OTHER_DAYS * max(others), 1)
@@ -204,45 +199,44 @@ class WorldObserver:
         return [cdr for cdr in records if any(self.would_pay(package, cdr) for package in line.packages)]
 
     def would_pay(self, package: Package, cdr: Cdr) -> bool:
-        """On another network of the country, with data it still has today."""
+        """Whether `package` would have paid for `cdr` on another network of the country; it still has data today."""
         country = self.world.networks[cdr.network_id].iso2
         zone = self.world.zones[package.zone_id].network_ids
         covers = cdr.network_id not in zone and any(self.world.networks[one].iso2 == country for one in zone)
         return covers and package.assigned <= cdr.at and package.in_date(cdr.at) and package.units_left(DATA) > 0
 
     def strayed(self, line: Line) -> tuple[str, ...]:
-        """The countries of such data."""
+        """The countries of the data that `outside` finds."""
         return tuple(sorted({self.world.networks[cdr.network_id].iso2 for cdr in self.outside(line)}))
 
     def mostly_outside(self, line: Line, actor: ScenarioActor) -> bool:
-        """Half of its data or more since it was steered."""
+        """Whether half of the line's data or more, since its steering list changed, was used outside of its packages."""
         since = actor.begin * DAY_SECONDS
         whole = sum(cdr.quantity for cdr in line.cdrs if cdr.usage_type == DATA and cdr.at >= since)
         return 0 < whole <= 2 * sum(cdr.quantity for cdr in self.outside(line) if cdr.at >= since)
 
     def holds(self, line: Line, template_id: int) -> bool:
-        """The package is there and used."""
+        """Whether a package of `template_id` is in date and used."""
         return any(package.template_id == template_id and package.data_used for package in self.current(line))
 
     def cost(self, line: Line) -> int:
-        """What the line cost the reseller."""
+        """What the line cost the reseller in the last 28 days, in micro-euro."""
         return sum(cdr.reseller_cost for cdr in self.recent(line))
 
     def is_dear(self, line: Line) -> bool:
-        """Three times what lines that are used cost on average."""
+        """Whether the line cost at least three times the average of lines that are used."""
         return self.cost(line) >= 3 * self.usual_cost
 
     def seen_in(self, line: Line, iso2: str) -> bool:
-        """Where it was last."""
+        """Whether the line was last seen in a country."""
         seen = line.sighting
         return seen is not None and any((seen.mcc, seen.mnc) in one.codes for one in self.world.networks.values() if one.iso2 == iso2)
 
     def current(self, line: Line) -> list[Package]:
-        """Packages in date."""
         return [package for package in line.packages if package.in_date(self.world.now)]
 
     def troubled(self, line: Line, actor: ScenarioActor, cause: TroubleCause) -> bool:
-        """Whether the trouble is there, and its alone."""
+        """Whether the line has the trouble `cause`, and no other."""
         current = self.current(line)
         stocked = [package for package in current if package.units_left(DATA)]
         if cause in ("suspended", "forbidden"):

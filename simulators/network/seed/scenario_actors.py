@@ -99,7 +99,7 @@ def add_partner_template(world: World) -> PackageTemplate:
 
 
 def steerable_countries(world: World, template: PackageTemplate) -> list[str]:
-    """Countries where that list leads out of the package's zone, onto a network that can be had and has a price."""
+    """Countries where the cheapest steering list leads out of the template's zone, to a network that has a price."""
     covered = zone_countries(world.zones[template.zone_id], world.networks)
     allowed, sell = world.profiles[FJORD_SPX].network_ids, world.resellers[FJORD].mobile_plan_id
     found = [world.networks[number] for number in world.steering[CHEAPEST_STEERING_LIST].network_ids if number in allowed]
@@ -119,7 +119,7 @@ def expensive_countries(world: World, line: Line, offer: TemplateOffer) -> list[
 
 
 def affordable_template(offers: list[TemplateOffer], chance: Random, places: set[str], least: int) -> PackageTemplate | None:
-    """One of the cheapest packages of one time that work everywhere and hold so many bytes; the largest when none does."""
+    """One of the cheapest one-time packages that work in all `places` and hold `least` bytes; the largest where none holds as much."""
     there = [offer.template for offer in offers if places <= offer.countries and not offer.template.recurring]
     enough = [template for template in there if (template.data_bytes or 0) >= least]
     if enough:
@@ -128,7 +128,7 @@ def affordable_template(offers: list[TemplateOffer], chance: Random, places: set
 
 
 def oversized_template(offers: list[TemplateOffer], chance: Random, home: str) -> PackageTemplate | None:
-    """One of the packages of a month that cost most there, and at least twice as much as the cheapest that holds a GiB."""
+    """One of the dearest packages of a month there: at least twice the price of the cheapest one that holds a GiB."""
     there = [
         offer.template for offer in offers if home in offer.countries and not offer.template.recurring and offer.template.period_days >= 30
     ]
@@ -138,7 +138,7 @@ def oversized_template(offers: list[TemplateOffer], chance: Random, home: str) -
 
 
 def weekly_template(offers: list[TemplateOffer], home: str) -> PackageTemplate | None:
-    """The package of a week that works there, the cheapest."""
+    """The cheapest package of a week that works there."""
     there = [
         offer.template for offer in offers if home in offer.countries and not offer.template.recurring and offer.template.period_days == 7
     ]
@@ -152,7 +152,7 @@ def throttling_template(offers: list[TemplateOffer], home: str) -> PackageTempla
 
 
 class ActorCandidate(NamedTuple):
-    """A line that may get a part, and what the answer depends on."""
+    """A line that may play a role, and what decides whether it fits."""
 
     world: World
     role: ActorRole
@@ -180,7 +180,7 @@ class ScenarioActor(NamedTuple):
 
 
 def cast_actors(world: World, plans: list[LinePlan], shop: PackageShop, partner: PackageTemplate, last: int) -> list[ScenarioActor]:
-    """The parts of all accounts. Lines whose way through the history is drawn otherwise, and stock, get none."""
+    """The actors of all accounts. Lines in stock, and lines whose status the history changes, get no role."""
     free = {plan.line_id for plan in plans if plan.used and not plan.turns}
     actors: list[ScenarioActor] = []
     for account_id in world.accounts:
@@ -205,20 +205,15 @@ def choose_actors(
         if actor is not None:
             found.append(actor)
             waiting.remove(line)
-            prepare_actor(line, role)
+            if role in NO_BALANCE_ROLES:
+                line.use_account, line.balance = False, 0
+            if role in ("mis_steered", "partner"):
+                line.steering_list_id = None
     return found
 
 
-def prepare_actor(line: Line, role: ActorRole) -> None:
-    """What is true of the line from its first day."""
-    if role in NO_BALANCE_ROLES:
-        line.use_account, line.balance = False, 0
-    if role in ("mis_steered", "partner"):
-        line.steering_list_id = None
-
-
 def lively_persona(line: Line, least: float = 0.0) -> Persona:
-    """The life the line has; one that sleeps is woken."""
+    """The persona of the line; a dormant one becomes a traveller. `least` is the lowest share of active days."""
     base = line.persona if line.persona.kind != "dormant" else persona_of_kind(line.persona, "traveller")
     return base._replace(active_share=max(base.active_share, least))
 
@@ -239,14 +234,14 @@ def _monthly_bytes(persona: Persona) -> int:
 def make_actor(
     given: ActorCandidate, base: Persona, template: PackageTemplate | None, begin: int, end: int, place: str = ""
 ) -> ScenarioActor | None:
-    """The part, when there is a package for it; days count back from the last."""
+    """The actor, or None without a package. `begin` and `end` count days from the last day."""
     if template is None:
         return None
     return ScenarioActor(given.role, given.line.id, base, template.id, given.last + begin, given.last + end, place)
 
 
 def fitting_package(given: ActorCandidate, base: Persona, *places: str) -> PackageTemplate | None:
-    """A package for that life, there and everywhere it goes."""
+    """A package for that persona at home, in `places`, and where it travels if there is one."""
     return affordable_template(
         given.offers, given.chance, {base.home_iso2, *base.travel_iso2, *places}, _monthly_bytes(base)
     ) or affordable_template(given.offers, given.chance, {base.home_iso2, *places}, _monthly_bytes(base))
@@ -285,7 +280,7 @@ def spike_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 
 def partner_persona(given: ActorCandidate) -> tuple[Persona, str] | None:
-    """A life where the partners' package works; nothing for lines that it is not made for."""
+    """A persona, and a country, where the partners' package works; None for a line that the package is not made for."""
     line = given.line
     rich = line.use_account and not given.world.accounts[line.account_id].package_only
     if not rich or (line.reseller_id, line.sim.sponsor_id) != (FJORD, SPX):
@@ -295,7 +290,7 @@ def partner_persona(given: ActorCandidate) -> tuple[Persona, str] | None:
 
 
 def mis_steered_actor(given: ActorCandidate) -> ScenarioActor | None:
-    """Two or three weeks ago its steering list was changed: some live where it harms, some went there then."""
+    """Two or three weeks ago its steering list was changed. Half of these lines live where that harms, the others went there then."""
     found = partner_persona(given)
     if found is None:
         return None
@@ -330,7 +325,7 @@ def high_cost_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 
 def abroad_actor(given: ActorCandidate) -> ScenarioActor | None:
-    """Since some days where nobody expects it, with a package that works there."""
+    """For some days in a country where nobody expects it, with a package that works there."""
     base = _without_travel(lively_persona(given.line, 0.85))
     place = given.chance.choice([iso2 for iso2 in NEAR_COUNTRIES if iso2 != base.home_iso2])
     return make_actor(
@@ -361,7 +356,7 @@ def expired_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 
 def stopped_actor(given: ActorCandidate) -> ScenarioActor | None:
-    """Since some days something is switched off."""
+    """For some days something has been switched off."""
     base = light_persona(given)
     return make_actor(
         given, base, affordable_template(given.offers, given.chance, {base.home_iso2}, GIB), -given.chance.randint(2, 5), MONTH_DAYS

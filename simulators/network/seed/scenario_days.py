@@ -1,4 +1,4 @@
-"""The days of a scenario: the usual history, with a morning for every line that is an actor, and how such a line lives each day."""
+"""The days of a scenario: the usual history, and what each actor does on each day of it."""
 
 import pickle
 from typing import NamedTuple, cast
@@ -27,23 +27,22 @@ FIRST_MONDAY = 4
 
 
 class ScenarioStage(NamedTuple):
-    """The world with its customers, and the parts."""
+    """A world with its history, and its actors."""
 
     history: History
     actors: list[ScenarioActor]
 
     @property
     def world(self) -> World:
-        """The world as it is now."""
         return self.history.world
 
     def copy(self) -> "ScenarioStage":
-        """The same once more, to try what comes."""
+        """A deep copy, which can be run ahead."""
         return cast(ScenarioStage, pickle.loads(pickle.dumps(self)))
 
 
 def open_scenario(history_: History, actors: list[ScenarioActor]) -> ScenarioStage:
-    """The first evening: everybody who has a part gets the first package of it; the others do as ever."""
+    """Begins the scenario: each actor gets its first package on the first evening; the other lines live as usual."""
     world, played = history_.world, {actor.line_id for actor in actors}
     for actor in actors:
         line = world.lines[actor.line_id]
@@ -56,10 +55,13 @@ def open_scenario(history_: History, actors: list[ScenarioActor]) -> ScenarioSta
 
 
 def live_scenario(stage: ScenarioStage, until: int) -> None:
-    """Live on, cut at midnights for the mornings and at the evenings of the history."""
+    """Lives until `until` (Unix seconds): a midnight begins the day of each actor, an evening ends a day of the history."""
     world, first = stage.world, stage.history.first
     while world.now < until:
-        prepare_scenario_day(stage, world.now // DAY_SECONDS)
+        world.agenda.close()  # actors live otherwise from now on
+        day = world.now // DAY_SECONDS
+        for actor in stage.actors:
+            prepare_actor_day(world, actor, world.lines[actor.line_id], day)
         midnight = (world.now // DAY_SECONDS + 1) * DAY_SECONDS
         evening = first + ((world.now - first) // DAY_SECONDS + 1) * DAY_SECONDS
         for stop in sorted({min(midnight, until), min(evening, midnight, until)}):
@@ -68,15 +70,8 @@ def live_scenario(stage: ScenarioStage, until: int) -> None:
                 history.apply_day(stage.history, (evening - first) // DAY_SECONDS)
 
 
-def prepare_scenario_day(stage: ScenarioStage, day: int) -> None:
-    """The morning of everybody with a part."""
-    stage.world.agenda.close()  # they live otherwise from now on
-    for actor in stage.actors:
-        prepare_actor_day(stage.world, actor, stage.world.lines[actor.line_id], day)
-
-
 def release_actors(stage: ScenarioStage) -> None:
-    """From here on the world lives by itself."""
+    """Ends the scenario: actors keep the persona of this day, but those that only paused return to their usual one."""
     stage.world.agenda.close()
     day = stage.world.now // DAY_SECONDS
     for actor in stage.actors:
@@ -86,7 +81,7 @@ def release_actors(stage: ScenarioStage) -> None:
 
 
 def actor_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
-    """How the line lives on a UTC day."""
+    """The persona of a line on a UTC day (days since 1970)."""
     special = actor.begin <= day < actor.end
     if actor.role == "churn":
         return fading_persona(actor, day)
@@ -95,7 +90,8 @@ def actor_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
     if actor.role in AWAY_ROLES:
         return actor.base._replace(home_iso2=actor.place) if special else actor.base
     if actor.role == "spike" and day in actor.days:
-        return spiking_persona(actor.base)
+        size = int(actor.base.sessions * actor.base.session_bytes * SPIKE_FACTOR / SPIKE_SESSIONS)
+        return actor.base._replace(active_share=1.0, sessions=SPIKE_SESSIONS, session_bytes=size)
     if actor.role == "weekday" and (day - FIRST_MONDAY) % 7 >= 5:
         return actor.base._replace(active_share=0.04)
     if actor.role == "throttled" and special and not line.throttled:
@@ -120,14 +116,7 @@ def fading_persona(actor: ScenarioActor, day: int) -> Persona:
 
 
 def silent_persona(persona: Persona) -> Persona:
-    """Nothing at all, anywhere else either."""
     return persona._replace(active_share=0.0, travel_iso2=())
-
-
-def spiking_persona(persona: Persona) -> Persona:
-    """Many sessions, together a multiple of a day's."""
-    size = int(persona.sessions * persona.session_bytes * SPIKE_FACTOR / SPIKE_SESSIONS)
-    return persona._replace(active_share=1.0, sessions=SPIKE_SESSIONS, session_bytes=size)
 
 
 def _greedy_persona(persona: Persona, size: int) -> Persona:

@@ -65,7 +65,6 @@ def _draw_price(chance: Random, data: float) -> BuyingPrice:
 def make_tariffs(
     seed: int, start: int, countries: Mapping[str, Country], networks: Mapping[int, Network], next_rule: Callable[[], int]
 ) -> dict[int, Tariff]:
-    """Both tariffs of both resellers by id."""
     costs = draw_prices(seed, countries, networks)
     made = [
         Tariff(BUY_TARIFFS[FJORD], "Fjord Buy", FJORD, "RESELLER", ()),
@@ -134,7 +133,6 @@ def make_voip_rules(start: int, factor: float) -> tuple[VoipRule, ...]:
 
 
 def make_voip_tariffs(start: int) -> dict[int, VoipTariff]:
-    """Every VoIP price list by its id."""
     made = (
         VoipTariff(92, "Std", FJORD, "VoxLink", False, False, 1_500_000, make_voip_rules(start, 1.0)),
         VoipTariff(93, "Premium routes", FJORD, "VoxLink", False, False, 3_000_000, make_voip_rules(start, 1.6)),

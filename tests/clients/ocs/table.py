@@ -158,7 +158,7 @@ TEMPLATES = [
     ),
     WireCase(
         "listLocationZoneElement",
-        lambda ocs: ocs.templates.location_zone_elements(2301),
+        lambda ocs: ocs.zones.location_zone_elements(2301),
         2301,
         "listLocationZoneElement",
         wraps("operator", x.OPERATOR),
@@ -166,14 +166,14 @@ TEMPLATES = [
     ),
     WireCase(
         "listDestinationListPrefix",
-        lambda ocs: ocs.templates.destination_list_prefixes(64),
+        lambda ocs: ocs.zones.destination_list_prefixes(64),
         64,
         "listDestinationListPrefix",
         x.PREFIXES,
     ),
     WireCase(
         "listDetailedLocationZone",
-        lambda ocs: ocs.templates.detailed_location_zones(7001),
+        lambda ocs: ocs.zones.detailed_location_zones(7001),
         7001,
         "listDetailedLocationZone",
         [x.ZONE],
@@ -181,7 +181,7 @@ TEMPLATES = [
     ),
     WireCase(
         "listDetailedDestinationList",
-        lambda ocs: ocs.templates.detailed_destination_lists(7001),
+        lambda ocs: ocs.zones.detailed_destination_lists(7001),
         7001,
         "listDetailedDestinationList",
         [x.DESTINATIONS],

@@ -9,8 +9,7 @@ import pytest
 
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import Ocs, OcsPool, ocs_limits
-from clients.ocs.link import OcsLink
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsLink, OcsSettings
 from registry.errors import OcsError
 from tests.clients.clock import ManualClock
 from tests.clients.ocs.examples import FIRST_DAY

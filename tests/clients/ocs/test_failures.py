@@ -13,10 +13,9 @@ import pytest
 
 from clients.http import AddressBlocked, Outbound
 from clients.ocs.client import Ocs, OcsPool, ocs_limits
-from clients.ocs.link import OcsLink
+from clients.ocs.link import OcsLink, OcsSettings
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.places import Places, TokenPlaces
-from clients.ocs.settings import OcsSettings
 from registry.errors import BadRequest, Conflict, OcsError, Refusal
 from tests.clients.clock import ManualClock
 from tests.clients.ocs.upstream import URL, UpstreamAnswer, broken, raw, reply, upstream

@@ -2,8 +2,7 @@
 
 import pytest
 
-from clients.ocs.wire.values import balance_amount
-from clients.ocs.wire_schema import parse_nothing
+from clients.ocs.wire_schema import balance_amount, parse_nothing
 from registry.errors import OcsError
 from tests.clients.ocs.examples import FIRST_DAY, WireCase
 from tests.clients.ocs.table import CASES
@@ -42,7 +41,7 @@ async def test_lists_inside_an_answer_are_filled_in() -> None:
     assert await ocs.packages.list_packages(1) == {"packages": [], "recurring": []}
     assert await ocs.packages.list_packages(1, version="v1") == {"packages": []}
     assert await ocs.subscriber.list_subscriber(1) == {"subscriberList": []}
-    assert await ocs.templates.destination_list_prefixes(1) == {"prefixes": []}
+    assert await ocs.zones.destination_list_prefixes(1) == {"prefixes": []}
     assert await ocs.statistics.active_period(1) == {}
     events = await ocs.statistics.network_events_over_period(1, FIRST_DAY, FIRST_DAY)
     assert events == {"mapAnswer": {"events": []}, "s6aAnswer": {"events": []}, "gyAnswer": {"events": []}}

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import Ocs
 from clients.ocs.json_array import ARRAY_HEAD_BYTES, JsonArrayScan
-from clients.ocs.link import OcsLink
-from clients.ocs.settings import OcsSettings
+from clients.ocs.link import OcsLink, OcsSettings
 from registry.errors import OcsError
 from tests.clients.clock import ManualClock
 from tests.clients.ocs.upstream import URL, Chunked, Upstream, broken, raw, reply, upstream

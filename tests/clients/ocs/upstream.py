@@ -9,9 +9,8 @@ import orjson
 
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import Ocs
-from clients.ocs.link import OcsLink
+from clients.ocs.link import OcsLink, OcsSettings
 from clients.ocs.places import TokenPlaces
-from clients.ocs.settings import OcsSettings
 from tests.clients.clock import ManualClock
 
 URL = "https://ocs.example/ocs-custo/main/v1"

@@ -1,10 +1,119 @@
-"""Resellers, accounts, sponsors, steering lists and price lists."""
+"""Resellers, accounts, sponsors, steering lists."""
 
-from clients.ocs.json_array import JsonArrayStream
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
 from clients.ocs.link import OcsLink, given_members
-from clients.ocs.wire.reseller import AccountStock, EsimCounts, ResellerAccounts, ResellerInfo, Sponsor, SponsorStock, SteeringList
-from clients.ocs.wire.tariff import Tariff, TariffRule, VoipRule, VoipTariff
-from clients.ocs.wire_schema import AnswerShape, parse_member_rows, parse_nothing, parse_record, parse_rows
+from clients.ocs.wire_schema import AnswerShape, Named, WireId, keeps_unknown, parse_member_rows, parse_nothing, parse_record, parse_rows
+
+
+@keeps_unknown
+class Account(TypedDict, total=False):
+    """An account that holds lines."""
+
+    id: WireId
+    name: str
+    balance: Annotated[float, Field(description="EUR")]
+    packageOnly: Annotated[bool, Field(description="Whether the account has no balance to spend")]
+    steeringListId: int
+
+
+@keeps_unknown
+class ResellerAccounts(TypedDict, total=False):
+    """A reseller with its accounts."""
+
+    id: WireId
+    name: str
+    account: list[Account]
+
+
+@keeps_unknown
+class TrafficInfo(TypedDict, total=False):
+    """Which live traffic is relayed to the customer's own system."""
+
+    relayGy: Annotated[bool, Field(description="Live data charging is relayed")]
+    relayCallSms: Annotated[bool, Field(description="Calls and SMS are relayed")]
+    relayLU: Annotated[bool, Field(description="Location updates are relayed")]
+    relayVoIP: Annotated[bool, Field(description="Calls over IP are relayed")]
+
+
+@keeps_unknown
+class ChargingInfo(TypedDict, total=False):
+    """The price lists of a reseller."""
+
+    mobilePlan: Named
+    voipPlan: Named
+    CallPackageUseSingleCounter: Annotated[bool, Field(description="Made and received calls share one counter")]
+    voipFree: bool
+
+
+@keeps_unknown
+class ResellerInfo(TypedDict, total=False):
+    """A reseller's own data."""
+
+    id: WireId
+    name: str
+    parentId: Annotated[int, Field(description="-1 for a top reseller")]
+    balance: Annotated[str, Field(description='EUR with a decimal comma, such as "1530,20"')]
+    cdrFolder: str
+    trafficInfo: TrafficInfo
+    chargingInfo: ChargingInfo
+    contactInfo: dict[str, object]
+
+
+@keeps_unknown
+class EsimStatusCount(TypedDict, total=False):
+    """How many eSIMs stand in one status."""
+
+    statusNum: Annotated[int, Field(description="0 free, 2 affected")]
+    statusStr: str
+    count: int
+
+
+@keeps_unknown
+class EsimCounts(TypedDict, total=False):
+    """eSIMs by status."""
+
+    status: list[EsimStatusCount]
+
+
+@keeps_unknown
+class SponsorStock(TypedDict, total=False):
+    """The eSIMs of one sponsor in an account."""
+
+    id: WireId
+    name: str
+    esim: EsimCounts
+
+
+@keeps_unknown
+class AccountStock(TypedDict, total=False):
+    """The eSIMs of an account by sponsor."""
+
+    id: WireId
+    name: str
+    sponsor: list[SponsorStock]
+
+
+@keeps_unknown
+class Sponsor(TypedDict, total=False):
+    """A network whose IMSI range the SIMs roam with."""
+
+    id: WireId
+    prefix: Annotated[int, Field(description="IMSI prefix")]
+    name: str
+
+
+@keeps_unknown
+class SteeringList(TypedDict, total=False):
+    """A named list of preferred networks; its content is not shown."""
+
+    id: WireId
+    resellerId: WireId
+    name: str
+
 
 ACCOUNTS_SHAPE = AnswerShape(ResellerAccounts, filled=("account",))
 SPONSOR_STOCK_SHAPE = AnswerShape(SponsorStock, inside={"esim": AnswerShape(EsimCounts, filled=("status",))})
@@ -55,47 +164,3 @@ class ResellerCalls:
     async def list_steering_list(self, reseller_id: int) -> list[SteeringList]:
         """The steering lists of a reseller, by name."""
         return await self._link.read("listSteeringList", reseller_id, parse_rows(STEERING_LIST_SHAPE))
-
-
-TARIFF_SHAPE = AnswerShape(Tariff)
-TARIFF_RULE_SHAPE = AnswerShape(TariffRule)
-VOIP_TARIFF_SHAPE = AnswerShape(VoipTariff)
-VOIP_RULE_SHAPE = AnswerShape(VoipRule)
-TARIFF_RULES_KEY = "listTariffRule"
-
-
-class TariffCalls:
-    """What traffic costs."""
-
-    def __init__(self, link: OcsLink) -> None:
-        self._link = link
-
-    async def list_reseller_tariff(self, *, reseller_id: int | None = None) -> list[Tariff]:
-        """What the reseller pays."""
-        return await self._link.read("listResellerTariff", given_members(resellerId=reseller_id), parse_member_rows("tariff", TARIFF_SHAPE))
-
-    async def list_subscriber_tariff(self, *, reseller_id: int | None = None) -> list[Tariff]:
-        """What the reseller charges."""
-        return await self._link.read(
-            "listSubscriberTariff", given_members(resellerId=reseller_id), parse_member_rows("tariff", TARIFF_SHAPE)
-        )
-
-    async def list_rules(self, tariff_id: int) -> list[TariffRule]:
-        """The prices of one list, by network."""
-        return await self._link.read("listTariffRule", tariff_id, parse_member_rows("rule", TARIFF_RULE_SHAPE))
-
-    async def customer_tariff(self, reseller_id: int) -> list[TariffRule]:
-        """The prices this reseller is charged, by network."""
-        return await self._link.read("getCustomerTariff", reseller_id, parse_member_rows("rule", TARIFF_RULE_SHAPE), key=TARIFF_RULES_KEY)
-
-    async def stream_customer_tariff(self, reseller_id: int) -> JsonArrayStream:
-        """The same as `customer_tariff`, as the raw JSON array: megabytes pass without being decoded."""
-        return await self._link.stream("getCustomerTariff", reseller_id, key=(TARIFF_RULES_KEY, "rule"))
-
-    async def list_voip_tariffs(self, *, reseller_id: int | None = None) -> list[VoipTariff]:
-        """Plans for calls over IP; deleted ones may be among them."""
-        return await self._link.read("listSubscriberVoipTariff", given_members(resellerId=reseller_id), parse_rows(VOIP_TARIFF_SHAPE))
-
-    async def list_voip_rules(self, voip_plan_id: int) -> list[VoipRule]:
-        """The prices of one plan, by called prefix."""
-        return await self._link.read("listVoipTariffRule", voip_plan_id, parse_rows(VOIP_RULE_SHAPE))

@@ -1,4 +1,4 @@
-"""A mail catcher: letters stay in a list, for tests and for a service that is only tried out."""
+"""A mail catcher: letters stay in a list."""
 
 from clients.mail.letter import Letter
 
@@ -10,7 +10,6 @@ class MailCatcher:
         self.letters: list[Letter] = []
 
     async def send(self, letter: Letter, id: str) -> None:
-        """Keep the letter."""
         del id
         self.letters.append(letter)
 

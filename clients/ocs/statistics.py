@@ -1,12 +1,15 @@
 """Usage and network events of a line."""
 
+from datetime import date
 from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.package import Period
-from clients.ocs.wire.values import Utc, WireId, keeps_unknown
+from clients.ocs.link import OcsLink, WireParams, flat_subscriber, nested_subscriber
+from clients.ocs.packages import Period
+from clients.ocs.times import Utc
+from clients.ocs.wire_schema import AnswerShape, WireId, keeps_unknown, parse_record
 
 
 @keeps_unknown
@@ -136,3 +139,45 @@ class NetworkEvents(TypedDict, total=False):
     mapAnswer: EventSection
     s6aAnswer: EventSection
     gyAnswer: EventSection
+
+
+COUNTRY_SHAPE = AnswerShape(CountryQuantity, filled=("quantityPerOperator",))
+USAGE_TOTAL_SHAPE = AnswerShape(UsageTotal, filled=("quantityPerCountry",), inside={"quantityPerCountry": COUNTRY_SHAPE})
+DAY_USAGE_SHAPE = AnswerShape(DayUsage, filled=("subsDailyUsages",), inside={"total": USAGE_TOTAL_SHAPE})
+LINE_USAGE_SHAPE = AnswerShape(
+    SubscriberUsage, filled=("subsPeriodUsages",), inside={"total": USAGE_TOTAL_SHAPE, "subsPeriodUsages": DAY_USAGE_SHAPE}
+)
+USAGE_SHAPE = AnswerShape(PeriodUsage, made=("total",), filled=("usages",), inside={"total": USAGE_TOTAL_SHAPE, "usages": LINE_USAGE_SHAPE})
+EVENTS_SHAPE = AnswerShape(EventSection, filled=("events",))
+EVENT_SECTIONS = ("mapAnswer", "s6aAnswer", "gyAnswer")
+NETWORK_EVENTS_SHAPE = AnswerShape(NetworkEvents, made=EVENT_SECTIONS, inside=dict.fromkeys(EVENT_SECTIONS, EVENTS_SHAPE))
+ACTIVE_PERIOD_SHAPE = AnswerShape(SubscriberPeriod)
+
+
+class StatisticsCalls:
+    """What a line did."""
+
+    def __init__(self, link: OcsLink) -> None:
+        self._link = link
+
+    async def active_period(self, subscriber_id: int) -> SubscriberPeriod:
+        """First and last usage of a line; `period` is absent when it was never used."""
+        return await self._link.read(
+            "getSubscriberActivePeriod", flat_subscriber(subscriber_id), parse_record(ACTIVE_PERIOD_SHAPE, absent=True)
+        )
+
+    async def usage_over_period(self, subscriber_id: int, first: date, last: date) -> PeriodUsage:
+        """Usage and costs by day: a week at most, both days included."""
+        params = _period_params(subscriber_id, first, last)
+        return await self._link.read("subscriberUsageOverPeriod", params, parse_record(USAGE_SHAPE, absent=True), stats=True)
+
+    async def network_events_over_period(self, subscriber_id: int, first: date, last: date) -> NetworkEvents:
+        """Signalling by protocol: a week at most, both days included."""
+        params = _period_params(subscriber_id, first, last)
+        return await self._link.read(
+            "subscriberNetworkEventsOverPeriod", params, parse_record(NETWORK_EVENTS_SHAPE, absent=True), stats=True
+        )
+
+
+def _period_params(subscriber_id: int, first: date, last: date) -> WireParams:
+    return nested_subscriber(subscriber_id, period={"start": first.isoformat()[:10], "end": last.isoformat()[:10]})

@@ -5,9 +5,11 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.network import Operator
-from clients.ocs.wire.template import ResellerName
-from clients.ocs.wire.values import WireId, keeps_unknown
+from clients.ocs.json_array import JsonArrayStream
+from clients.ocs.link import OcsLink, given_members
+from clients.ocs.templates import ResellerName
+from clients.ocs.wire_schema import AnswerShape, WireId, keeps_unknown, parse_member_rows, parse_rows
+from clients.ocs.zones import Operator
 
 
 @keeps_unknown
@@ -111,3 +113,47 @@ class VoipRule(TypedDict, total=False):
     country: Annotated[str, Field(description="Upper case")]
     price: Annotated[float, Field(description="Per minute")]
     fromdate: Annotated[str, Field(description="YYYY-MM-DD HH:MM:SS")]
+
+
+TARIFF_SHAPE = AnswerShape(Tariff)
+TARIFF_RULE_SHAPE = AnswerShape(TariffRule)
+VOIP_TARIFF_SHAPE = AnswerShape(VoipTariff)
+VOIP_RULE_SHAPE = AnswerShape(VoipRule)
+TARIFF_RULES_KEY = "listTariffRule"
+
+
+class TariffCalls:
+    """What traffic costs."""
+
+    def __init__(self, link: OcsLink) -> None:
+        self._link = link
+
+    async def list_reseller_tariff(self, *, reseller_id: int | None = None) -> list[Tariff]:
+        """What the reseller pays."""
+        return await self._link.read("listResellerTariff", given_members(resellerId=reseller_id), parse_member_rows("tariff", TARIFF_SHAPE))
+
+    async def list_subscriber_tariff(self, *, reseller_id: int | None = None) -> list[Tariff]:
+        """What the reseller charges."""
+        return await self._link.read(
+            "listSubscriberTariff", given_members(resellerId=reseller_id), parse_member_rows("tariff", TARIFF_SHAPE)
+        )
+
+    async def list_rules(self, tariff_id: int) -> list[TariffRule]:
+        """The prices of one list, by network."""
+        return await self._link.read("listTariffRule", tariff_id, parse_member_rows("rule", TARIFF_RULE_SHAPE))
+
+    async def customer_tariff(self, reseller_id: int) -> list[TariffRule]:
+        """The prices this reseller is charged, by network."""
+        return await self._link.read("getCustomerTariff", reseller_id, parse_member_rows("rule", TARIFF_RULE_SHAPE), key=TARIFF_RULES_KEY)
+
+    async def stream_customer_tariff(self, reseller_id: int) -> JsonArrayStream:
+        """The same as `customer_tariff`, as the raw JSON array: megabytes pass without being decoded."""
+        return await self._link.stream("getCustomerTariff", reseller_id, key=(TARIFF_RULES_KEY, "rule"))
+
+    async def list_voip_tariffs(self, *, reseller_id: int | None = None) -> list[VoipTariff]:
+        """Plans for calls over IP; deleted ones may be among them."""
+        return await self._link.read("listSubscriberVoipTariff", given_members(resellerId=reseller_id), parse_rows(VOIP_TARIFF_SHAPE))
+
+    async def list_voip_rules(self, voip_plan_id: int) -> list[VoipRule]:
+        """The prices of one plan, by called prefix."""
+        return await self._link.read("listVoipTariffRule", voip_plan_id, parse_rows(VOIP_RULE_SHAPE))
