@@ -4,6 +4,7 @@
 from asyncio import CancelledError, timeout
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -87,7 +88,7 @@ async def gather_reply(reply: Reply, request_id: str) -> Reply:
     except (Refusal, TimeoutError) as error:
         refusal = error if isinstance(error, Refusal) else OcsError("The provider's answer did not come to its end in time; call again")
         return refusal_reply(refusal, request_id)
-    return Reply(reply.status, bytes(body), reply.media_type, headers=reply.headers, next_cursor=reply.next_cursor, note=reply.note)
+    return replace(reply, body=bytes(body), stream=None, encoded_here=False)
 
 
 class ModelTool(NamedTuple):

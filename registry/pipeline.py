@@ -174,18 +174,6 @@ class Pipeline(Generic[PipelineDeps]):
         except AlreadyAnswered as won:
             return self._replay(context, won.stored)
 
-    async def admit(self, caller: Caller) -> None:
-        """Let a protocol message in that may turn out to be no call at all; the calls among them are counted again, as calls."""
-        await self.rate_limiter.message(caller)
-
-    async def admit_body(self, caller: Caller, client: str) -> None:
-        """Let the body of such a message be read."""
-        await self.rate_limiter.body(caller, client)
-
-    def charge_refused_body(self, caller: Caller, client: str, size: int) -> None:
-        """Charge a body that a door refused, or the pipeline for a reason that the door was told."""
-        self.rate_limiter.refused_body(caller, client, size)
-
     @contextmanager
     def _charging(self, call: Call) -> Generator[None]:
         """Whoever sends a body that is refused has it charged, since such a call costs no quota."""
@@ -195,14 +183,6 @@ class Pipeline(Generic[PipelineDeps]):
             if call.identified is not None and (call.raw is not None or call.surface == "mcp"):
                 self.rate_limiter.refused_body(call.identified, call.client, call.size)
             raise
-
-    async def admit_public(self, client: str) -> None:
-        """Let the reader of a public page in; pages and public operations share one count per address."""
-        await self.rate_limiter.address(client)
-
-    async def admit_order(self, client: str) -> None:
-        """Let somebody begin to buy: each beginning is a row of ours and a page at the payment processor."""
-        await self.rate_limiter.order(client)
 
     def binding(self, operation: Operation[Any, Any]) -> Binding[Any]:
         """The operation's binding plan and validator, made on its first call."""

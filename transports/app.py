@@ -139,7 +139,7 @@ class Application:
     async def _page(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         """A page, with all the calls that it makes."""
         request = cast(HttpScope, scope)
-        await self.service.pipeline.admit_public((request.get("client") or ("", 0))[0])
+        await self.service.pipeline.rate_limiter.address((request.get("client") or ("", 0))[0])
         if path == "/":  # for whoever opens the printed address in a browser
             await send_reply(send, 307, [(b"location", self._docs_path), (b"content-length", b"0")], b"")
             return

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from mcp.server.context import ServerRequestContext as McpContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -15,7 +16,6 @@ from mcp_types import (
     TextContent,
 )
 
-from transports.mcp.request_caller import McpContext
 from transports.mcp.tools import refuse_cursor
 
 LONGEST_PROMPT_ARGUMENT = 200

@@ -1,22 +1,14 @@
-"""The caller of one MCP request, and the tools that they asked to see; also as the SDK carries them."""
+"""The caller of one MCP request, and the tools that they asked to see."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
-from mcp.server.context import ServerRequestContext
-from starlette.requests import Request
-
 from registry.call import Call, Reply
 from registry.caller import Caller
-from transports.mcp.selection import RequestedTools
+from transports.mcp.selection import NO_SELECTION, RequestedTools
 
-NO_SELECTION = RequestedTools()
 CallListener: TypeAlias = Callable[[Call, Reply], None]
-
-
 ReplyAdmission: TypeAlias = Callable[[Call, Reply], Awaitable[Reply]]
 
 
@@ -44,25 +36,3 @@ class RequestCaller:
     """Counts a reply that is large, until the request has been answered; or says why it cannot be given now."""
     message_size: int = 0
     """Bytes of the request's body, which the pipeline charges where the call is refused or replayed; 0 where they are charged."""
-
-
-McpContext: TypeAlias = ServerRequestContext
-CallerOf: TypeAlias = Callable[[McpContext], RequestCaller]
-
-
-class SdkUser(AuthenticatedUser):
-    """A requester. The SDK's token is a principal only: the credential itself goes no further than the gate."""
-
-    def __init__(self, requester: RequestCaller) -> None:
-        caller = requester.caller
-        super().__init__(AccessToken(token="", client_id=caller.organisation or "-", subject=caller.principal, scopes=[]))
-        self.requester = requester
-
-
-def request_caller_of(ctx: McpContext) -> RequestCaller:
-    """The requester of an HTTP request; without one there is no call, and never a local principal instead."""
-    request: object = ctx.request
-    user: object = request.scope.get("user") if isinstance(request, Request) else None
-    if not isinstance(user, SdkUser):
-        raise PermissionError("a request reached the MCP server around its gate")
-    return user.requester

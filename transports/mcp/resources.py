@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 import orjson
+from mcp.server.context import ServerRequestContext as McpContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -24,7 +25,7 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.restrictions import is_shown_to
 from transports.mcp.calls import ToolCalls, readable_body
-from transports.mcp.request_caller import CallerOf, McpContext, RequestCaller
+from transports.mcp.request_caller import RequestCaller
 from transports.mcp.tools import is_tool, refuse_cursor
 
 
@@ -115,8 +116,8 @@ OPERATION_RESOURCE = ResourceTemplate(
 class Resources:
     """Lists and reads resources; one whose operation the catalogue lacks, or the caller may not call, is left out."""
 
-    def __init__(self, catalogue: Catalogue, calls: ToolCalls, who: CallerOf) -> None:
-        self._catalogue, self._calls, self._who = catalogue, calls, who
+    def __init__(self, catalogue: Catalogue, calls: ToolCalls) -> None:
+        self._catalogue, self._calls = catalogue, calls
 
     async def list(self, ctx: McpContext, params: PaginatedRequestParams | None) -> ListResourcesResult:
         """The handler of resources/list."""
@@ -128,7 +129,7 @@ class Resources:
             description=PLANS_RESOURCE.description,
             mime_type=RESOURCE_JSON,
         )
-        shows = self._backing(self._who(ctx), PLANS_RESOURCE) is not None
+        shows = self._backing(self._calls.who(ctx), PLANS_RESOURCE) is not None
         return ListResourcesResult(resources=[plans, OPERATIONS_RESOURCE] if shows else [OPERATIONS_RESOURCE])
 
     async def templates(self, ctx: McpContext, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
@@ -141,12 +142,12 @@ class Resources:
             description=INTENT_RESOURCE.description,
             mime_type=RESOURCE_JSON,
         )
-        shows = self._backing(self._who(ctx), INTENT_RESOURCE) is not None
+        shows = self._backing(self._calls.who(ctx), INTENT_RESOURCE) is not None
         return ListResourceTemplatesResult(resource_templates=[intent, OPERATION_RESOURCE] if shows else [OPERATION_RESOURCE])
 
     async def read(self, ctx: McpContext, params: ReadResourceRequestParams) -> ReadResourceResult:
         """The handler of resources/read."""
-        uri, requester = params.uri, self._who(ctx)
+        uri, requester = params.uri, self._calls.who(ctx)
         if uri == OPERATIONS_RESOURCE.uri:
             return text_resource(uri, RESOURCE_MARKDOWN, operations_index(self._catalogue))
         if uri == PLANS_RESOURCE.uri:

@@ -21,12 +21,15 @@ class RequestedTools:
     read_only: bool = False
 
 
+NO_SELECTION = RequestedTools()
+
+
 def read_selection(query: bytes, headers: Iterable[tuple[bytes, bytes]]) -> RequestedTools:
     """The selection of one HTTP request; it travels with every request, so no server state is needed."""
-    fields = read_selection_query(query) if query else {}
-    named = single_fields(
-        [(name.decode(), value.decode("latin-1")) for name, value in headers if name in (b"x-mcp-toolsets", b"x-mcp-readonly")]
-    )
+    sent = [(name.decode(), value.decode("latin-1")) for name, value in headers if name in (b"x-mcp-toolsets", b"x-mcp-readonly")]
+    if not query and not sent:
+        return NO_SELECTION
+    fields, named = read_selection_query(query) if query else {}, single_fields(sent)
     return RequestedTools(
         query=toolset_names(fields.get("toolsets", "")),
         header=toolset_names(named.get("x-mcp-toolsets", "")),

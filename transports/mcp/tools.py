@@ -13,7 +13,7 @@ from registry.catalogue import AnyOperation, Catalogue, ToolSelection
 from registry.errors import BadRequest
 from registry.model import Document
 from registry.restrictions import CallerView, caller_view, is_shown_to
-from registry.schema import OutputSchema, input_schema, output_schema
+from registry.schema import input_schema, output_schema
 from transports.mcp.request_caller import RequestCaller
 from transports.mcp.selection import RequestedTools, selected_ids
 
@@ -37,14 +37,6 @@ class Tools:
         self._catalogue = catalogue
         self._lists: dict[tuple[CallerView, RequestedTools], ListToolsResult] = {}
         self._ids: dict[RequestedTools, frozenset[str]] = {}
-
-    def answer(self, operation: AnyOperation) -> OutputSchema:
-        """What the operation answers."""
-        return output_schema(operation.result)
-
-    def tool(self, operation: AnyOperation) -> Tool:
-        """The definition, made when it is first asked for."""
-        return tool_definition(operation)
 
     def tool_list(self, requester: RequestCaller) -> ListToolsResult:
         """What this caller may call and asked to see, in wire form. Choice: one page, because many clients read no second one."""
@@ -85,7 +77,7 @@ class Tools:
         inside = self._catalogue.operations_in(requester.caller.restrictions.toolsets or ())
         found = self._catalogue.tools(ids, requester.caller.scopes)
         visible = [operation for operation in found if is_tool(operation) and is_shown_to(operation, requester.caller, inside)]
-        result = ListToolsResult(tools=[self.tool(operation) for operation in visible])
+        result = ListToolsResult(tools=[tool_definition(operation) for operation in visible])
         # The server takes a mapping as it is, and dumping sixty tools again for every list costs 3 ms.
         return cast(ListToolsResult, result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"ttl_ms", "cache_scope"}))
 

@@ -338,7 +338,7 @@ TOP_UP_REFUSAL_WORDS: Mapping[str, str] = {
 async def post_top_up(visit: ShopRequest) -> Response:
     """Only the plan's slug is read of the form."""
     order = await load_order(visit)
-    await visit.context.pipeline.admit_order(visit.client)
+    await visit.context.pipeline.rate_limiter.order(visit.client)
     try:
         plans = await addable_plans(visit.deps, order.row)
         plan = next((plan for plan in plans if plan.slug == visit.form.get("plan", "")), None)

@@ -129,7 +129,7 @@ CHECKOUT_WORDS: Mapping[str, str] = {
 
 async def post_checkout(visit: ShopRequest) -> Response:
     """Only the plan's slug is read of the form: what it costs and what it is, the shop says."""
-    await visit.context.pipeline.admit_order(visit.client)
+    await visit.context.pipeline.rate_limiter.order(visit.client)
     deps = visit.deps
     shop = await deps.store.read(find_published, slug=visit.slug)
     if shop is None:
