@@ -157,13 +157,12 @@ class InternalCalls:
         """What this caller may read and a model can: the same tools that the MCP door lists for them, without those that write."""
         catalogue = self.pipeline.catalogue
         inside = catalogue.operations_in(caller.restrictions.toolsets or ())
-        found = [each for each in catalogue.operations.values() if is_model_readable(each) and caller.has(each.scope)]
+        found = [
+            each
+            for each in catalogue.operations.values()
+            if (each.tool and each.read_only and each.result is not Document) and caller.has(each.scope)
+        ]
         return [model_tool(each) for each in found if is_shown_to(each, caller, inside)]
-
-
-def is_model_readable(operation: AnyOperation) -> bool:
-    """It changes nothing, and answers what a model can read."""
-    return operation.tool and operation.read_only and operation.result is not Document
 
 
 @lru_cache(maxsize=512)

@@ -73,14 +73,9 @@ SCALAR_BOUNDS, OPEN_BOUNDS = InputBounds(), InputBounds(open=True)
 def model_bounds(model: type[BaseModel]) -> InputBounds:
     """The bounds of a model, made once."""
     own = model.model_fields
-    by_field = {name: field_bounds(info) for name, info in own.items()}
+    by_field = {name: bounds_with_metadata(type_bounds(info.annotation), info.metadata) for name, info in own.items()}
     fields = {word: by_field[name] for word, name in field_spellings(model).items()}
     return InputBounds(fields=fields, closed=model.model_config.get("extra") == "forbid")
-
-
-def field_bounds(info: FieldInfo) -> InputBounds:
-    """The bounds of a field."""
-    return bounds_with_metadata(type_bounds(info.annotation), info.metadata)
 
 
 def type_bounds(annotation: Any) -> InputBounds:

@@ -277,14 +277,9 @@ def declare_operation(handler: Handler[P, R], *, title: str | None, **declared: 
         summary=documentation.partition("\n")[0],
         description=documentation,
         module=handler.__module__,
-        title=title or operation_title(name),
+        title=title or name.replace("_", " ").capitalize(),
         **declared,
     )
-
-
-def operation_title(name: str) -> str:
-    """What an operation is called when nobody thought of better words."""
-    return name.replace("_", " ").capitalize()
 
 
 def without_streams(result: Any) -> Any:

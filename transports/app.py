@@ -29,7 +29,6 @@ from transports.readiness import READY_PATH
 from transports.reference.llms import LLMS_PATH, LlmsPage
 from transports.reference.pages import ReferencePages
 from transports.service import Service, mcp_settings
-from transports.settings import Settings
 from transports.signals import HttpSignals
 from transports.upstream import run_simulated_network
 from transports.web.shop.door import SHOP_PATH, ShopDoor
@@ -56,11 +55,6 @@ def asks_for_report_page(request: HttpScope) -> bool:
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
-def host_names(settings: Settings, base_url: str) -> frozenset[str]:
-    """Host names this server answers to."""
-    return frozenset((*settings.allowed_hosts, urlsplit(base_url).hostname or "localhost", *LOOPBACK_HOSTS))
-
-
 def forgotten_operations(catalogue: Catalogue) -> list[str]:
     """Operations whose effect a simulated network has forgotten at its next start: not what is once for ever, nor what undoes that."""
     known = catalogue.operations.values()
@@ -78,7 +72,11 @@ class Application:
         origin = "/".join(site.base_url.split("/")[:3])
         self._docs_path = site.docs_url.removeprefix(origin).encode()
         listed = frozenset(settings.allowed_origins)
-        rules = HttpRules(host_names(settings, site.base_url), origins=listed | {origin}, cross_origins=listed - {origin})
+        rules = HttpRules(
+            frozenset((*settings.allowed_hosts, urlsplit(site.base_url).hostname or "localhost", *LOOPBACK_HOSTS)),
+            origins=listed | {origin},
+            cross_origins=listed - {origin},
+        )
         self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
         self._docs = ReferencePages(CATALOGUE, site)
         self._documents: dict[str, App] = {OPENAPI_PATH: OpenapiPage(CATALOGUE, site), LLMS_PATH: LlmsPage(CATALOGUE, site)}

@@ -36,11 +36,6 @@ def gauges_by_label(name: str, text: str, label: str, values: Mapping[str, float
     return family
 
 
-def counter_family(name: str, text: str, value: float) -> Metric:
-    """One count."""
-    return CounterMetricFamily(name, text, value=value)
-
-
 def counters_by_label(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:
     """One count for each value of a label."""
     family = CounterMetricFamily(name, text, labels=[label])
@@ -123,7 +118,10 @@ def database_metrics(found: Backlog | None, now: float) -> Iterable[Metric]:
         )
         yield gauge_family("reseller_issuance_unresolved_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *ages]))
         yield gauges_by_label(
-            "reseller_orders_unfinished", "Orders and top-ups that were paid and have not ended", "status", orders_by_status(found)
+            "reseller_orders_unfinished",
+            "Orders and top-ups that were paid and have not ended",
+            "status",
+            {status: found.unfinished[status].orders if status in found.unfinished else 0 for status in UNFINISHED_STATUSES},
         )
         yield gauge_family("reseller_order_unfinished_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *waits]))
         refunds = {state: float(found.refunds.get(state, 0)) for state in REFUND_STATES}
@@ -149,11 +147,6 @@ def database_metrics(found: Backlog | None, now: float) -> Iterable[Metric]:
 def issuances_by_state(found: Backlog) -> dict[str, float]:
     """Every state, those without a row too."""
     return {state: found.unresolved[state].rows if state in found.unresolved else 0 for state in UNRESOLVED_STATES}
-
-
-def orders_by_status(found: Backlog) -> dict[str, float]:
-    """Every status, those without a row too."""
-    return {status: found.unfinished[status].orders if status in found.unfinished else 0 for status in UNFINISHED_STATUSES}
 
 
 def worker_metrics(tally: WorkerTally) -> Iterable[Metric]:
@@ -238,7 +231,7 @@ def store_metrics(signals: DatabaseSignals, load: PoolLoad) -> Iterable[Metric]:
     text = "Seconds of waits for the write lock that another process held; SQLite alone"
     yield histogram_family("reseller_database_lock_wait_seconds", text, signals.lock_wait)
     text = "Transactions that ran again, because others had changed the same rows; PostgreSQL alone"
-    yield counter_family("reseller_database_collisions", text, signals.collisions)
+    yield CounterMetricFamily("reseller_database_collisions", text, value=signals.collisions)
     yield gauge_family("reseller_database_pool_size", "Connections that this process may have; 0 with SQLite", load.size)
     yield gauge_family("reseller_database_pool_busy", "Transactions that have a connection now", load.busy)
     yield gauge_family("reseller_database_pool_waiting", "Transactions that wait for a connection now", load.waiting)

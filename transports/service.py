@@ -322,7 +322,10 @@ def build_service(
     secrets, replica = shared_secrets(settings, ids), ids.new("rpl_")
     limits = LimitLease(StoreLimitLedger(store), replica, clock)
     pace = RateLimiter(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock, limits.buckets)
-    outbound, sender = Outbound(ca_file=settings.ca_file), make_sender(settings, clock)
+    outbound, sender = (
+        Outbound(ca_file=settings.ca_file),
+        WebhookSender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file),
+    )
     blocks, directory = QuotaBlocks(store, pace.limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=replica)
     upstream = open_upstream(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}", limits)
@@ -335,7 +338,7 @@ def build_service(
         system.report = report
     worker = make_worker(settings, deps, sender, report, looks=deps.draws)
     wake_worker.bind(worker.wake)
-    mailer = make_mailer(settings, deps, report)
+    mailer = Mailer(store=deps.store, keyring=deps.keyring, clock=deps.clock, ids=deps.ids, transport=open_mail(settings), report=report)
     wake_mailer.bind(mailer.wake)
     pipeline = Pipeline(
         catalogue=CATALOGUE,
@@ -358,11 +361,6 @@ def build_service(
     return Service(settings, pipeline, directory, journal, blocks, limits, *parts, report, readiness, keyring_text)
 
 
-def make_sender(settings: Settings, clock: Clock) -> WebhookSender:
-    """Posts to receivers, public ones and those that the settings open."""
-    return WebhookSender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file)
-
-
 class LateCallback:
     """Calls a function that is made after those who call it; until then a call does nothing."""
 
@@ -376,11 +374,6 @@ class LateCallback:
     def bind(self, callback: Callable[[], None]) -> None:
         """From now on a call calls `callback`."""
         self._callback = callback
-
-
-def make_mailer(settings: Settings, deps: Deps, report: Callable[[str], None]) -> Mailer:
-    """Takes mails to the configured server, or to the console."""
-    return Mailer(store=deps.store, keyring=deps.keyring, clock=deps.clock, ids=deps.ids, transport=open_mail(settings), report=report)
 
 
 def make_worker(settings: Settings, deps: Deps, sender: WebhookSender, report: Callable[[str], None], *, looks: bool) -> Worker:

@@ -44,17 +44,13 @@ def issuance_row(row: IssuanceRow, now: float, *, advised: bool) -> dict[str, ob
         "state": row.state,
         "account": row.account_id,
         "template": row.template_id,
-        "window": validity_window(row),
+        "window": (row.period or ("from first use" if row.validity_days is None else f"{row.validity_days} days")),
         "iccid": row.iccid,
         "dispatched": rfc3339_utc(row.dispatched),
         "age": age_text(now - row.dispatched),
         "note": row.note,
     }
     return {**shown, "why": unsettled_reason(row), "next": next_step(row)} if advised else shown
-
-
-def validity_window(row: IssuanceRow) -> str:
-    return row.period or ("from first use" if row.validity_days is None else f"{row.validity_days} days")
 
 
 def age_text(seconds: float) -> str:

@@ -35,10 +35,6 @@ def stream_events(body: bytes) -> Iterator[StreamEvent]:
             yield StreamEvent(fields.get("event", "message"), cast(JsonObject, orjson.loads(fields["data"])))
 
 
-def event_lines(body: bytes) -> str:
-    return "\n".join(orjson.dumps(event._asdict()).decode() for event in stream_events(body))
-
-
 def event_text(body: bytes) -> str:
     """The streamed text without control characters, and the quota that it used."""
     events = list(stream_events(body))
@@ -84,7 +80,9 @@ def print_reply(reply: Reply, *, as_json: bool) -> None:
     if "json" in reply.media_type:
         sys.stdout.write((terminal_json(reply.body) if person else text_for(sys.stdout, plain_json(reply.body))) + "\n")
     elif reply.media_type.startswith(EVENT_STREAM_TYPE):
-        print_line(event_text(reply.body) if person else event_lines(reply.body))
+        print_line(
+            event_text(reply.body) if person else "\n".join(orjson.dumps(event._asdict()).decode() for event in stream_events(reply.body))
+        )
     elif sys.stdout.isatty():
         print_line(document_text(reply))
     else:

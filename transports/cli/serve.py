@@ -237,7 +237,7 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
         print_start(app, demos[0], as_json=as_json)
 
     connections = Connections(settings.limit_concurrency, settings.connections_per_network, trusted=settings.trusted_proxies)
-    served = None if scraped is None else http_server_state(app, connections)
+    served = None if scraped is None else HttpServerState(app.http.large, connections, app.requests, app.http.turns)
     async with metrics_beside(service, scraped, served):
         always = strict_transport(settings, service.site.base_url)
         server = make_http_server(
@@ -254,10 +254,6 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
         await server.serve(sockets=[bound])
         if server.started:  # a start that failed has said so itself
             logs.event("stopped")
-
-
-def http_server_state(app: Application, connections: Connections) -> HttpServerState:
-    return HttpServerState(app.http.large, connections, app.requests, app.http.turns)
 
 
 def strict_transport(settings: Settings, base_url: str) -> tuple[tuple[str, str], ...]:

@@ -152,11 +152,6 @@ def confirm_instruction(challenge: ConfirmTokenRequired, request_id: str) -> Too
     return refusal_result({**challenge.body(request_id), "hint": hint})
 
 
-def declined_result(request_id: str) -> ToolResult:
-    """The person said no. The token is left to expire: nobody else can use it."""
-    return refusal_result({"error": DECLINED_TEXT, "code": "confirm_declined", "request_id": request_id})
-
-
 ToolArguments: TypeAlias = Mapping[str, object]
 CallerOf: TypeAlias = Callable[[McpContext], RequestCaller]
 
@@ -178,7 +173,8 @@ class ToolCalls:
             return self._shown(call, refusal)
         said = elicited_decision(params) if operation.confirmable else None
         if said is False:
-            return cast(CallToolResult, declined_result(call.request_id))
+            # The token is left to expire: nobody else can use it.
+            return cast(CallToolResult, refusal_result({"error": DECLINED_TEXT, "code": "confirm_declined", "request_id": call.request_id}))
         if said:
             call.confirm_token = params.request_state
         elif self._settings.insist_on_elicitation and can_elicit(ctx):

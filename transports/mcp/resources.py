@@ -22,7 +22,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from registry.catalogue import AnyOperation, Catalogue
 from registry.limits import Scope
-from registry.model import Input
 from registry.restrictions import is_shown_to
 from transports.mcp.calls import ToolCalls, readable_body
 from transports.mcp.request_caller import RequestCaller
@@ -175,7 +174,13 @@ class Resources:
         operation = self._catalogue.operations.get(backed.operation)
         if operation is None:
             raise resource_not_found(ctx, uri)
-        call = self._calls.call(requester, operation, with_largest_page(operation.params, values), ctx.session.report_progress)
+        call = self._calls.call(
+            requester,
+            operation,
+            # A resource is read in one piece, so a list is asked for its largest page.
+            {**values, "limit": 100} if "limit" in operation.params.model_fields else values,
+            ctx.session.report_progress,
+        )
         reply = await self._calls.run(requester, call)
         if reply.status == 404:
             raise resource_not_found(ctx, uri)
@@ -184,11 +189,6 @@ class Resources:
             code = INTERNAL_ERROR if reply.status >= 500 else INVALID_PARAMS
             raise MCPError(code, reply.refusal.message, {"uri": uri, "body": body})
         return text_resource(uri, RESOURCE_JSON, orjson.dumps(body).decode())
-
-
-def with_largest_page(model: type[Input], values: dict[str, object]) -> dict[str, object]:
-    """A resource is read in one piece, so a list is asked for its largest page."""
-    return {**values, "limit": 100} if "limit" in model.model_fields else values
 
 
 def text_resource(uri: str, mime_type: str, text: str) -> ReadResourceResult:

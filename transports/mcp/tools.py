@@ -91,7 +91,13 @@ def tool_definition(operation: AnyOperation) -> Tool:
         description=tool_description(operation),
         input_schema=input_schema(operation, operation.tool_defaults),
         output_schema=output_schema(operation.result).schema,
-        annotations=tool_annotations(operation),
+        # All four hints: clients take different things for granted where one is left out.
+        annotations=ToolAnnotations(
+            read_only_hint=operation.read_only,
+            destructive_hint=operation.destructive,
+            idempotent_hint=operation.repeatable,
+            open_world_hint=operation.open_world,
+        ),
     )
 
 
@@ -110,16 +116,6 @@ def tool_description(operation: AnyOperation) -> str:
     """The summary and the paragraph for agents; further paragraphs are for the reference only."""
     paragraphs = [" ".join(part.split()) for part in operation.description.split("\n\n")]
     return "\n".join(paragraphs[:2])
-
-
-def tool_annotations(operation: AnyOperation) -> ToolAnnotations:
-    """All four hints, said outright: clients take different things for granted where one is left out."""
-    return ToolAnnotations(
-        read_only_hint=operation.read_only,
-        destructive_hint=operation.destructive,
-        idempotent_hint=operation.repeatable,
-        open_world_hint=operation.open_world,
-    )
 
 
 def measure_tools(catalogue: Catalogue, names: Iterable[str]) -> ToolsSize:

@@ -65,11 +65,6 @@ class Program:
         return [scope for scope in LOGIN_SCOPES if scope in wanted]
 
 
-def program_named_by_address(client_id: str) -> Program:
-    """A program whose document does not matter: what it presents is bound to its name."""
-    return Program(client_id=client_id, grant_types=GRANT_TYPES, scopes=list(LOGIN_SCOPES))
-
-
 async def program_of_document(documents: ClientDocuments, client_id: str, presented: str | None) -> Program:
     """A program as it describes itself at its address. OauthError: its document cannot be read."""
     try:
@@ -123,7 +118,12 @@ async def identify_program(deps: Deps, parameters: OauthParameters, authorizatio
     client_id = parameters.get("client_id") or basic_name(authorization)
     if not client_id:
         raise unproven_program("Missing client_id")
-    program = program_named_by_address(client_id) if is_document_address(client_id) else await registered_program(deps, client_id)
+    program = (
+        # Its document does not matter: what it presents is bound to its name.
+        Program(client_id=client_id, grant_types=GRANT_TYPES, scopes=list(LOGIN_SCOPES))
+        if is_document_address(client_id)
+        else await registered_program(deps, client_id)
+    )
     if program is None:
         raise unproven_program("Invalid client_id")
     if authorization and program.authentication != "client_secret_basic":

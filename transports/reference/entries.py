@@ -267,7 +267,8 @@ def _reference_entry(operation: AnyOperation, document: OpenapiJson, site: Site)
         answer_kind=kind_of_answer,
         answer=answer,
         examples=tuple(
-            _reference_example(operation, example, site) for example in operation.examples or (_placeholder_example(operation),)
+            _reference_example(operation, example, site)
+            for example in operation.examples or (Example("Call it", {name: f"<{name}>" for name in PATH_SEGMENT.findall(operation.path)}),)
         ),
         faults=tuple(fault for fault in operation_faults(operation) if not fault.everywhere),
     )
@@ -329,10 +330,6 @@ def _answer_rows(operation: AnyOperation, described: OpenapiJson, schemas: dict[
         return " or ".join(document_media_types(operation)), ()
     schema: OpenapiJson = described["responses"][str(operation.status)]["content"]["application/json"]["schema"]
     return field_kind(schema, schemas), tuple(field_rows(schema, schemas, ""))
-
-
-def _placeholder_example(operation: AnyOperation) -> Example:
-    return Example("Call it", {name: f"<{name}>" for name in PATH_SEGMENT.findall(operation.path)})
 
 
 def _reference_example(operation: AnyOperation, example: Example, site: Site) -> ReferenceExample:

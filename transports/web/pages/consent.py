@@ -38,7 +38,10 @@ async def consent_page(
 ) -> Response:
     """What is asked. Boxes are there for what was asked for and what the person has in the organisation; admin is never ticked for them."""
     memberships = await visit.context.deps.store.read(memberships_of, person=visit.who.person)
-    chosen = chosen_organisation(memberships, wanted or visit.acting.organisation)
+    chosen = next(
+        (one for one in memberships if one.organisation_id == (wanted or visit.acting.organisation)),
+        memberships[0] if memberships else None,
+    )
     able = offered_scopes(request, await caller_in(visit, chosen))
     facts: Mapping[str, object] = {
         "question": request,
@@ -51,11 +54,6 @@ async def consent_page(
         "beyond": [scope for scope in request.scopes if scope not in able],
     }
     return visit.page("consent.html", facts, problem=problem, posts_to=csp_source(request.redirect_uri))
-
-
-def chosen_organisation(memberships: list[Membership], wanted: str) -> Membership | None:
-    """The organisation the consent is for; none for a person without one."""
-    return next((one for one in memberships if one.organisation_id == wanted), memberships[0] if memberships else None)
 
 
 async def caller_in(visit: PageRequest, chosen: Membership | None) -> Caller:

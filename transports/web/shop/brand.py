@@ -64,7 +64,7 @@ def accent_style(accent: str | None) -> str:
 
 def style_variables(accent: Colour, ground: ColourGround) -> str:
     """The accent as a surface, what is written on it, the accent as a text, and a tint of it."""
-    surface, over = accent_surface(accent)
+    surface, over = accent, WHITE if contrast(accent, WHITE) >= READABLE_CONTRAST else BLACK
     tint = mix_colours(ground.grounds[-1], accent, ground.tint)
     found = {
         "accent": surface,
@@ -81,11 +81,6 @@ def parse_colour(text: str | None) -> Colour:
     assert found is not None
     number = int(found[1], 16)
     return number >> 16, number >> 8 & 255, number & 255
-
-
-def accent_surface(accent: Colour) -> tuple[Colour, Colour]:
-    """The accent under a text and the text's colour; of black and white one can always be read."""
-    return accent, WHITE if contrast(accent, WHITE) >= READABLE_CONTRAST else BLACK
 
 
 def readable_colour(colour: Colour, grounds: tuple[Colour, ...], towards: Colour) -> Colour:
