@@ -22,8 +22,6 @@ USER_AGENT = b"connectivity-reseller"
 
 
 class AiohttpStream(httpx.AsyncByteStream):
-    """The body of an answer as it arrives."""
-
     def __init__(self, body: aiohttp.StreamReader) -> None:
         self._body = body
 
@@ -41,8 +39,6 @@ class AiohttpStream(httpx.AsyncByteStream):
 
 
 class SessionStream(AiohttpStream):
-    """The body of an answer that the session read."""
-
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         super().__init__(response.content)
         self._response = response
@@ -57,8 +53,6 @@ class SessionStream(AiohttpStream):
 
 
 class PostStream(AiohttpStream):
-    """The body of an answer to a POST."""
-
     def __init__(self, body: aiohttp.StreamReader, connection: Connection) -> None:
         super().__init__(body)
         self._connection = connection
@@ -106,7 +100,6 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         return httpx.Response(response.status, headers=response.raw_headers, stream=SessionStream(response), request=request)
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._session.close()
 
     async def _post(self, request: httpx.Request, url: URL) -> httpx.Response:

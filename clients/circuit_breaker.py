@@ -35,7 +35,6 @@ class CallWindow:
         self.calls = self.failures = 0
 
     def add(self, second: int, *, failed: bool) -> None:
-        """One call that ended."""
         if second != self._second:
             self.pass_to(second)
         place = self._second % WINDOW_SECONDS
@@ -58,7 +57,6 @@ class CallWindow:
         self._second = second
 
     def clear(self) -> None:
-        """Begin anew."""
         self._calls, self._failures = [0] * WINDOW_SECONDS, [0] * WINDOW_SECONDS
         self.calls = self.failures = 0
 

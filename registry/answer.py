@@ -112,7 +112,6 @@ class InternalCalls:
 
     @property
     def pipeline(self) -> Pipeline[Any]:
-        """The pipeline of this process."""
         if self._pipeline is None:
             raise RuntimeError("a call from inside before the pipeline was made")
         return self._pipeline

@@ -184,7 +184,6 @@ def with_defaults(defaults: Mapping[str, Any], arguments: Mapping[str, Any]) -> 
 
 
 def without_inner_nulls(model: ModelClass, value: Any) -> Any:
-    """The same for an object, or for those of a list."""
     if isinstance(value, dict):
         return without_nulls(model, cast("dict[str, Any]", value))
     return [without_inner_nulls(model, each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

@@ -101,22 +101,18 @@ class Context(Generic[DepsT]):
 
     @property
     def operation_id(self) -> str:
-        """Which operation it is."""
         return self.call.operation.id
 
     @property
     def claim_key(self) -> str | None:
-        """The caller's idempotency key."""
         return self.call.idempotency_key
 
     @property
     def principal(self) -> str:
-        """Who calls."""
         return self.caller.principal
 
     @property
     def request_id(self) -> str:
-        """The call's own name."""
         return self.call.request_id
 
     def act_for(self, organisation: str) -> None:

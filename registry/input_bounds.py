@@ -120,7 +120,6 @@ def shortened_input(value: Any, bounds: InputBounds) -> Any:
 
 
 def bound_value(value: Any, bounds: InputBounds, *, shorten: bool) -> Any:
-    """One place of the input."""
     kind = cast(Any, type(value))
     if bounds.open or (kind is not dict and kind is not list):
         return value
@@ -155,7 +154,6 @@ def emptied_value(value: Any) -> Any:
 
 
 def bound_object(value: Mapping[str, Any], bounds: InputBounds, fields: Mapping[str, InputBounds], *, shorten: bool) -> Mapping[str, Any]:
-    """An object of a model."""
     if len(value) > len(fields) + SPARE_MEMBERS:
         unknown = (name for name in value if name not in fields)
         if bounds.closed and not shorten:

@@ -50,7 +50,6 @@ class Once:
 
     @property
     def header(self) -> str:
-        """The header the documentation names first."""
         return self.alias or "Idempotency-Key"
 
 
@@ -128,7 +127,6 @@ class Operation(Generic[P, R]):
 
     @property
     def takes_body(self) -> bool:
-        """Whether fields may come as a body over HTTP."""
         return self.method not in ("GET", "DELETE")
 
     @property

@@ -463,7 +463,6 @@ def call_fingerprint(context: Context[Any], params: Input) -> bytes:
 
 
 def audit_record(call: Call, caller: Caller, outcome: str, status: int, now: float, monotonic: float) -> AuditRecord:
-    """The audit row of a call."""
     milliseconds = round((monotonic - call.started) * 1000, 3)
     return AuditRecord(
         now,

@@ -83,7 +83,6 @@ async def refresh_chat_caller(caller: Caller, surface: Surface, directory: Direc
 async def authenticate_bearer(
     credential: str, surface: Surface, directory: Directory, sessions: Sessions | None, site: Site, now: float
 ) -> Caller:
-    """An API key or a session token."""
     if credential.startswith("ak_"):
         found = await directory.by_key(credential, now)
         if found is None:
@@ -213,7 +212,6 @@ def check_idempotency_key(call: Call) -> None:
 
 
 def bad_idempotency_key(name: str, key: str) -> BadRequest:
-    """A key that is none, under the name that the door at hand has for it."""
     return BadRequest(
         f"{name}: must be 1-255 visible ASCII characters, in quotes or not; got {len(key)} characters",
         param="idempotency_key",
@@ -307,19 +305,16 @@ def describe_auth_scheme(value: str) -> str:
 
 
 def has_credential_in_query(query: bytes) -> bool:
-    """Whether a field of the query is named as credentials are."""
     fields = query.decode("latin-1").split("&", SCANNED_QUERY_FIELDS)[:SCANNED_QUERY_FIELDS]
     names = (field.partition("=")[0] for field in fields)
     return any(unquote_plus(name[:SCANNED_NAME_CHARACTERS]).lower() in CREDENTIAL_QUERY_NAMES for name in names)
 
 
 def has_own_sign_in_pages(site: Site) -> bool:
-    """Whether people sign in at the service's own pages."""
     return site.sign_in_url == f"{site.base_url}/auth/sign-in"
 
 
 def expected_credential(auth: Auth, site: Site) -> str:
-    """What to send instead, and where it comes from."""
     if auth is Auth.BEARER:
         where = (
             f"; {site.base_url}/auth/sign-up makes an account, {site.base_url}/auth/api-keys a key" if has_own_sign_in_pages(site) else ""
@@ -332,7 +327,6 @@ def expected_credential(auth: Auth, site: Site) -> str:
 
 
 def expected_session(site: Site) -> str:
-    """How to come by a session token."""
     if has_own_sign_in_pages(site):
         page = f"{site.base_url}/auth/session-token"
         return f"Log in with `reseller login`, or take a session token at {page} and send it as Authorization: Bearer <token>"
@@ -341,7 +335,6 @@ def expected_session(site: Site) -> str:
 
 
 def key_advice(site: Site) -> str:
-    """Where a key comes from for somebody whose key is refused."""
     page = f"Make one at {site.base_url}/auth/api-keys. " if has_own_sign_in_pages(site) else ""
     return f"{page}Whoever runs the service makes one with `reseller keys create`; with another good key, POST /v1/api-keys does"
 

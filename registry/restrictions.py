@@ -25,7 +25,6 @@ class CallerView(NamedTuple):
 
 
 def caller_view(caller: Caller) -> CallerView:
-    """The view of a caller."""
     held = caller.restrictions
     return CallerView(
         caller.scopes, caller.is_admin, held.toolsets, held.iccids is not None, held.account_ids is not None, caller.restricted
@@ -46,7 +45,6 @@ def names_one_line(operation: Operation[Any, Any]) -> bool:
 
 
 def account_fields(operation: Operation[Any, Any]) -> list[str]:
-    """The fields that name accounts."""
     return [name for name in operation.params.model_fields if name == ACCOUNT_FIELD or name.endswith(ACCOUNT_FIELD_ENDINGS)]
 
 

@@ -63,8 +63,6 @@ def forgotten_operations(catalogue: Catalogue) -> list[str]:
 
 
 class Application:
-    """One process of the service with its doors."""
-
     def __init__(self, service: Service, logs: Logs, *, started: Callable[[Demo | None], None] | None = None) -> None:
         self.service = service
         self._logs, self._started = logs, started
@@ -107,7 +105,6 @@ class Application:
             await self._front(scope, receive, send)
 
     def _note(self, line: RequestLine) -> None:
-        """A request was answered."""
         self.requests.answered(line)
         self._logs.request(line)
 

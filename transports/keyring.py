@@ -62,7 +62,6 @@ def open_keyring(text: str, settings: Settings, ids: Ids, report: Callable[[str]
 
 
 def keyring_path(settings: Settings) -> Path | None:
-    """The keyring's file, where the setting does not give the keyring."""
     return settings.data / "keyring" if settings.embedded and not settings.secret_keys.get_secret_value() else None
 
 

@@ -24,12 +24,10 @@ COUNT_LIMIT_TEXT = f"at most {MOST_COUNTED} are counted"
 
 
 def gauge_family(name: str, text: str, value: float) -> Metric:
-    """One number."""
     return GaugeMetricFamily(name, text, value=value)
 
 
 def gauges_by_label(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
-    """One number for each value of a label."""
     family = GaugeMetricFamily(name, text, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)
@@ -37,7 +35,6 @@ def gauges_by_label(name: str, text: str, label: str, values: Mapping[str, float
 
 
 def counters_by_label(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:
-    """One count for each value of a label."""
     family = CounterMetricFamily(name, text, labels=[label])
     for value, count in sorted(counts.items()):
         family.add_metric([value], count)
@@ -45,7 +42,6 @@ def counters_by_label(name: str, text: str, label: str, counts: Mapping[str, int
 
 
 def counters_by_labels(name: str, text: str, counts: Counts) -> Metric:
-    """One count for each combination of label values."""
     family = CounterMetricFamily(name, text, labels=counts.labels)
     for values, count in sorted(counts.series.items()):
         family.add_metric(values, count)
@@ -62,12 +58,10 @@ def histogram_buckets(histogram: Histogram) -> list[tuple[str, float]]:
 
 
 def histogram_family(name: str, text: str, of: Histogram) -> Metric:
-    """One histogram."""
     return HistogramMetricFamily(name, text, buckets=histogram_buckets(of), sum_value=of.seconds)
 
 
 def histograms_by_labels(name: str, text: str, of: Histograms) -> Metric:
-    """One histogram for each combination of label values."""
     return histograms_of_sets(name, text, (), {"": of}, of.labels)
 
 
@@ -87,7 +81,6 @@ class MetricsSnapshot:
         self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
-        """What was read."""
         return self._metrics
 
 
@@ -150,7 +143,6 @@ def issuances_by_state(found: Backlog) -> dict[str, float]:
 
 
 def worker_metrics(tally: WorkerTally) -> Iterable[Metric]:
-    """What this process has done."""
     attempts = CounterMetricFamily("reseller_delivery_attempts", "Deliveries tried by this process", labels=["outcome"])
     for outcome, count in sorted(tally.attempts.items()):
         attempts.add_metric([outcome], count)
@@ -184,7 +176,6 @@ def outside_system_metrics(systems: Sequence[OutsideSystem]) -> Iterable[Metric]
 
 
 def http_server_metrics(large: LargeAnswers, connections: Connections, requests: HttpSignals, turns: RequestTurns) -> Iterable[Metric]:
-    """What the HTTP server of this process holds, and whom it turned away."""
     text = "Seconds until a request was answered, by what it reached and its outcome: all operations together, a path, or none"
     yield histograms_by_labels("reseller_http_request_seconds", text, requests.seconds)
     yield gauge_family("reseller_http_requests_waiting", "Requests that wait for their turn in the event loop", float(len(turns)))
@@ -210,7 +201,6 @@ def call_metrics(signals: CallSignals) -> Iterable[Metric]:
 
 
 def upstream_call_metrics(systems: Sequence[OutsideSystem]) -> Iterable[Metric]:
-    """Calls to outside systems."""
     text = "Seconds of a call to an outside system, by its method there and its outcome; the wait for a place is included"
     calls = {system.name: system.calls for system in systems}
     yield histograms_of_sets("reseller_upstream_call_seconds", text, ("system",), calls, ("method", "outcome"))
@@ -223,7 +213,6 @@ def upstream_call_metrics(systems: Sequence[OutsideSystem]) -> Iterable[Metric]:
 
 
 def store_metrics(signals: DatabaseSignals, load: PoolLoad) -> Iterable[Metric]:
-    """Calls of the database."""
     text = "Seconds of a transaction of this process, its waits included"
     yield histograms_by_labels("reseller_database_call_seconds", text, signals.calls)
     text = "Seconds that transactions waited for a connection of this process; PostgreSQL alone"

@@ -19,8 +19,6 @@ PROBE_MEDIA_TYPE, REFUSAL_MEDIA_TYPE = "application/json", "text/plain; charset=
 
 
 class MetricsAnswer(NamedTuple):
-    """What is at a path now."""
-
     status: int
     media_type: str
     body: bytes
@@ -49,7 +47,6 @@ async def serve_metrics(metrics: Metrics, readiness: Readiness, bound: socket.so
 
 
 async def cancel_requests(asking: Collection[asyncio.Task[None]]) -> None:
-    """Nobody waits for these."""
     tasks = list(asking)
     for task in tasks:
         task.cancel()
@@ -57,8 +54,6 @@ async def cancel_requests(asking: Collection[asyncio.Task[None]]) -> None:
 
 
 def metrics_paths(metrics: Metrics, readiness: Readiness) -> MetricsPaths:
-    """Everything that is to be had here."""
-
     async def metrics_text() -> MetricsAnswer:
         return MetricsAnswer(200, METRICS_MEDIA_TYPE, await metrics.text())
 
@@ -112,7 +107,6 @@ def metrics_refusal(status: int, paths: MetricsPaths) -> MetricsAnswer:
 
 
 def metrics_response(answer: MetricsAnswer, *, without_body: bool) -> bytes:
-    """The bytes of an answer."""
     status, media_type, body = answer
     lines = [f"HTTP/1.1 {status} {STATUS_REASONS[status]}", f"content-type: {media_type}"]
     lines += [f"content-length: {len(body)}", "cache-control: no-store", "connection: close"]

@@ -37,15 +37,12 @@ DEMO_PAYEE = "acct_1DemoTelecom0000"
 
 @dataclass(slots=True)
 class PaymentConnection:
-    """How this process reaches the payment processor."""
-
     processor: Processor
     sandbox: SimulatedProcessor | None
     system: OutsideSystem
     """Who waits for it, and whether it answers."""
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self.processor.aclose()
 
 
@@ -78,7 +75,6 @@ def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, rep
 
 
 def processor_settings(settings: Settings) -> ProcessorSettings:
-    """The wire of a real processor."""
     return ProcessorSettings(
         key=settings.payments_key.get_secret_value(),
         webhook_secrets=comma_words(settings.payments_webhook_secret.get_secret_value()),
@@ -111,7 +107,6 @@ def simulated_processor(sandbox: SimulatedProcessor, system: OutsideSystem | Non
 
 
 def address_origin(address: str) -> str:
-    """Scheme and host of an address."""
     return "/".join(address.split("/")[:3])
 
 

@@ -91,22 +91,18 @@ class Service:
 
     @property
     def store(self) -> Store:
-        """The database."""
         return self.pipeline.deps.store
 
     @property
     def clock(self) -> Clock:
-        """The time."""
         return self.pipeline.clock
 
     @property
     def ids(self) -> Ids:
-        """New names."""
         return self.pipeline.ids
 
     @property
     def site(self) -> Site:
-        """Public addresses."""
         return self.pipeline.site
 
     async def start(self, *, seed: bool) -> Demo | None:
@@ -206,7 +202,6 @@ class Service:
 
 
 def site_of(settings: Settings, base_url: str) -> Site:
-    """The public addresses."""
     base = normal_base_url(settings.base_url or base_url)
     own = settings.own_identity
     return Site(
@@ -251,7 +246,6 @@ def has_spent_reserve(settings: Settings, failure: StoreUnavailable, report: Cal
 
 
 def open_migrated_store(settings: Settings, clock: Clock, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
-    """The same, in a directory that is there."""
     text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
     refuse_key_conflict_at(settings.store_url, keyring, clock.now())
@@ -274,7 +268,6 @@ def make_deps(
     wake_worker: "LateCallback",
     wake_mailer: "LateCallback",
 ) -> Deps:
-    """The outside world of the handlers."""
     return Deps(
         store=store,
         keyring=keyring,

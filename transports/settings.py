@@ -39,7 +39,6 @@ def normal_base_url(address: str) -> str:
 
 
 def is_readable_address(address: str) -> bool:
-    """Whether its host and its port can be."""
     try:
         return bool(normal_base_url(address))
     except ValueError:
@@ -125,7 +124,6 @@ def comma_words(text: str) -> tuple[str, ...]:
 
 
 def read_networks(value: object) -> object:
-    """Comma-separated networks."""
     return tuple(ip_network(part) for part in comma_words(value)) if isinstance(value, str) else value
 
 
@@ -347,7 +345,6 @@ class Settings(BaseModel):
 
     @property
     def tiers(self) -> Mapping[Tier, TierLimits]:
-        """What each tier may use."""
         return {Tier.FREE: self.limits_free, Tier.PRO: self.limits_pro, Tier.ENTERPRISE: self.limits_enterprise}
 
     @property
@@ -384,7 +381,6 @@ class Settings(BaseModel):
 
     @property
     def store_url(self) -> str:
-        """The database's address."""
         return self.database_url.get_secret_value() or f"sqlite:///{(self.data / 'service.db').absolute()}"
 
     @property

@@ -61,7 +61,6 @@ class UpstreamConnection:
     """eSIMs that a simulated network issued before it began anew: it gets them before its first call."""
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self.pool.aclose()
 
 
@@ -80,7 +79,6 @@ def open_upstream(settings: Settings, clock: Clock, push_url: str, lease: LimitL
 
 
 def ocs_settings(settings: Settings) -> OcsSettings:
-    """The wire as it is configured."""
     return OcsSettings(
         url=settings.ocs_url,
         statistics_url=settings.ocs_statistics_url,

@@ -151,7 +151,6 @@ NO_PRIVATE_RECEIVERS = PrivateReceivers()
 
 
 def is_in_networks(address: IpAddress, networks: Sequence[IpNetwork]) -> bool:
-    """Whether one of the networks holds the address."""
     return any(address.version == network.version and address in network for network in networks)
 
 

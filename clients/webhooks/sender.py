@@ -149,7 +149,6 @@ class WebhookSender:
         return self._judge(reply, self._since(started))
 
     async def aclose(self) -> None:
-        """Close what is open."""
         await self._outbound.aclose()
         await self._inside.aclose()
 

@@ -341,7 +341,6 @@ def trigger(
 
 
 async def make_happen(where: TargetOptions, options: TriggerOptions) -> list[Event]:
-    """The events that were caused, oldest first."""
     if options.event is TriggerEvent.ISSUED and options.intent is not None:
         raise Failure("--intent: esim.issued is about a new intent; leave the option out")
     if options.event is TriggerEvent.ATTACHED and where.url and not options.internal_key:

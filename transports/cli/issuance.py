@@ -123,8 +123,6 @@ IssuedOption = Annotated[str | None, typer.Option("--issued", metavar="ICCID", h
 
 @dataclass(frozen=True, slots=True)
 class IssuanceDecision:
-    """What a person says happened, and who they are."""
-
     key: str
     organisation: str
     decision: IssuanceRuling

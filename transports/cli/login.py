@@ -104,8 +104,6 @@ LoginUrlOption = Annotated[str, typer.Option("--url", envvar="RESELLER_URL", hel
 
 
 class LoginOptions(NamedTuple):
-    """How somebody wants to log in."""
-
     url: str
     browser: bool
     scope: str

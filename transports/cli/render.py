@@ -20,8 +20,6 @@ RowT = TypeVar("RowT")
 
 
 class StreamEvent(NamedTuple):
-    """One of them."""
-
     name: str
     data: JsonObject
 
@@ -181,7 +179,6 @@ def draw_record(value: Mapping[str, object]) -> str:
 
 
 def rendered_table(table: "Table") -> str:
-    """The text that the terminal gets."""
     from rich.console import Console  # as above
 
     console = Console()
@@ -214,7 +211,6 @@ def activation_code(answer: JsonObject) -> str | None:
 
 
 def qr_picture(code: str) -> str:
-    """The QR code to scan from the terminal."""
     import segno  # drawn for a person only
 
     picture = io.StringIO()

@@ -158,7 +158,6 @@ def first_esim_curl(site: Site, key: str | None) -> str:
 
 
 def mcp_client_block(site: Site, key: str) -> str:
-    """The configuration that MCP clients understand."""
     server = {"type": "http", "url": site.mcp_url, "headers": {"Authorization": f"Bearer {key}"}}
     return orjson.dumps({"mcpServers": {"connectivity": server}}, option=orjson.OPT_INDENT_2).decode()
 
@@ -279,7 +278,6 @@ def new_key_command(settings: Settings) -> str:
 
 
 def print_start(app: Application, demo: Demo | None, *, as_json: bool) -> None:
-    """Prints the addresses, for people or for programs."""
     settings, site = app.service.settings, app.service.site
     started = StartBanner(
         site=site,

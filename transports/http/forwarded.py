@@ -21,7 +21,6 @@ def network_of(address: str) -> str:
 
 
 def is_within(address: str, networks: Sequence[ClientNetwork]) -> bool:
-    """Whether an address is in one of the networks."""
     found = parse_address(address)
     return found is not None and is_trusted(found, networks)
 
@@ -37,7 +36,6 @@ class ForwardedClients:
         self._app, self._trusted = app, tuple(trusted)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         if scope["type"] == "http":
             request = cast(HttpScope, scope)
             peer = parse_address((request.get("client") or ("", 0))[0])
@@ -76,7 +74,6 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_trusted(address: IPv4Address | IPv6Address, trusted: Sequence[ClientNetwork]) -> bool:
-    """Whether an address is one of our proxies'."""
     return any(address in network for network in trusted if address.version == network.version)
 
 

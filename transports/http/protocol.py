@@ -67,17 +67,14 @@ class HeadJoiningTransport(asyncio.Transport):
             self._inner.write(head)
 
     def close(self) -> None:
-        """The end, behind all that was written."""
         self._flush()
         self._inner.close()
 
     def abort(self) -> None:
-        """The end at once."""
         self._head = b""
         self._inner.abort()
 
     def write_eof(self) -> None:
-        """Nothing more will be written."""
         self._flush()
         self._inner.write_eof()
 
@@ -108,7 +105,6 @@ CLOSE_HEADER = (b"connection", b"close")
 
 
 def answer_head(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The head of an answer."""
     return b"\r\n".join([STATUS_LINES[status], *[b"%b: %b" % header for header in headers], b"", b""])
 
 

@@ -46,11 +46,9 @@ class RequestHead(NamedTuple):
 
     @property
     def has_body(self) -> bool:
-        """Whether the client announced a body."""
         return self.chunked or bool(self.length)
 
     def text(self, name: bytes) -> str | None:
-        """A header as text."""
         value = self.single.get(name)
         return None if value is None else value.decode("latin-1")
 

@@ -30,8 +30,6 @@ BODY_PIECE_BYTES = 256 * 1024
 
 
 class BodyEncoder(Protocol):
-    """Makes another coding of pieces."""
-
     def compress(self, data: bytes, /) -> bytes: ...
     def flush(self) -> bytes: ...
 
@@ -132,7 +130,6 @@ async def send_events(receive: Receive, send: Send, status: int, headers: Header
 
 
 async def send_event_messages(send: Send, status: int, headers: Headers, events: EventStream) -> None:
-    """One message for each event."""
     async with aclosing(events.pieces) as pieces:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         async for piece in pieces:
@@ -141,7 +138,6 @@ async def send_event_messages(send: Send, status: int, headers: Headers, events:
 
 
 async def until_disconnected(receive: Receive) -> None:
-    """Until the client has hung up."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

@@ -27,15 +27,11 @@ class OperationRoute(NamedTuple):
 
 
 class MatchedRoute(NamedTuple):
-    """A route and the values of its path parameters."""
-
     route: OperationRoute
     path: Mapping[str, str]
 
 
 class RouteNode:
-    """One place in the trie."""
-
     __slots__ = ("children", "mixed", "param", "routes")
 
     def __init__(self) -> None:

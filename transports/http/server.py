@@ -59,12 +59,10 @@ def bind_socket(host: str, port: int, *, send_buffer: int = SEND_BUFFER_BYTES) -
 
 
 def socket_port(bound: socket.socket) -> int:
-    """The port a socket is bound to."""
     return int(bound.getsockname()[1])
 
 
 def run_on_uvloop(main: Coroutine[object, object, T]) -> T:
-    """Run a coroutine on uvloop."""
     require_packages()
     import uvloop  # after the check, which names it when it is missing
 

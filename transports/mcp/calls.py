@@ -66,7 +66,6 @@ def refusal_result(body: object, more: Sequence[str] = (), meta: dict[str, objec
 
 
 def text_content(*parts: str) -> list[dict[str, str]]:
-    """Texts as content."""
     return [{"type": "text", "text": part} for part in parts]
 
 
@@ -157,14 +156,11 @@ CallerOf: TypeAlias = Callable[[McpContext], RequestCaller]
 
 
 class ToolCalls:
-    """Runs tools."""
-
     def __init__(self, pipeline: Pipeline[Deps], tools: Tools, who: CallerOf, settings: McpSettings, report: FaultReport) -> None:
         self._pipeline, self._settings, self._report = pipeline, settings, report
         self.tools, self.who = tools, who
 
     async def call_tool(self, ctx: McpContext, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        """The handler of tools/call."""
         requester = self.who(ctx)
         operation = self.tools.find(requester, params.name)
         call = self.call(requester, operation, progress=ctx.session.report_progress)
@@ -203,7 +199,6 @@ class ToolCalls:
         )
 
     async def run(self, requester: RequestCaller, call: Call) -> Reply:
-        """The one way in."""
         reply = await requester.admit(call, await gather_reply(await answer_call(self._pipeline, call, self._report), call.request_id))
         requester.tell(call, reply)
         return reply

@@ -168,7 +168,6 @@ class McpDoor:
                 tasks.cancel_scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One HTTP request."""
         http = cast(HttpScope, scope)
         given = http.get("state", {}).get(STATE_REQUEST_ID)
         request_id = given if isinstance(given, str) else self._pipeline.ids.new("req_")
@@ -249,7 +248,6 @@ class McpDoor:
             return message
 
     async def _started(self) -> "McpHttpServer":
-        """The server, once it runs."""
         if not self._running:
             raise RuntimeError("the MCP door is asked outside its running() block")
         self._wanted.set()
@@ -307,8 +305,6 @@ def trim_headers(headers: Headers) -> Headers:
 
 
 def announce_request_id(send: Send, request_id: str) -> Send:
-    """The answer with our request id."""
-
     async def tagged(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = cast(Headers, message.get("headers", []))
@@ -319,12 +315,10 @@ def announce_request_id(send: Send, request_id: str) -> Send:
 
 
 async def send_mcp_answer(send: Send, answer: Awaitable[bytes]) -> None:
-    """The answer of a call, when it is there."""
     await send_mcp_json(send, 200, [], await answer)
 
 
 async def send_mcp_json(send: Send, status: int, headers: Headers, body: bytes) -> None:
-    """One whole answer."""
     common = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"x-content-type-options", b"nosniff")]
     await send({"type": "http.response.start", "status": status, "headers": [*common, *headers]})
     await send({"type": "http.response.body", "body": body})

@@ -97,7 +97,6 @@ def plain_tool_call(message: object) -> JSONRPCRequest | None:
 
 
 def passes_sdk_checks(request: JSONRPCRequest, era: str, headers: Mapping[str, str]) -> bool:
-    """The SDK's checks of the message, and of the headers that repeat it."""
     if era == MODERN_PROTOCOL:
         body = {"method": request.method, "params": request.params}
         routed = isinstance(classify_inbound_request(body, headers=headers), InboundModernRoute)

@@ -41,11 +41,9 @@ class MessageBody:
 
     @property
     def size(self) -> int:
-        """The bytes that came so far."""
         return self._reader.size
 
     async def read(self) -> None:
-        """Read it whole."""
         check_body_length(MCP_BODY, dict(self._scope["headers"]), MCP_BODY_BYTES)
         self.raw = await self._reader.read(MCP_BODY_BYTES)
 

@@ -119,7 +119,6 @@ class Resources:
         self._catalogue, self._calls = catalogue, calls
 
     async def list(self, ctx: McpContext, params: PaginatedRequestParams | None) -> ListResourcesResult:
-        """The handler of resources/list."""
         refuse_cursor(params)
         plans = Resource(
             uri=PLANS_RESOURCE.uri,
@@ -132,7 +131,6 @@ class Resources:
         return ListResourcesResult(resources=[plans, OPERATIONS_RESOURCE] if shows else [OPERATIONS_RESOURCE])
 
     async def templates(self, ctx: McpContext, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        """The handler of resources/templates/list."""
         refuse_cursor(params)
         intent = ResourceTemplate(
             uri_template=INTENT_RESOURCE.uri,
@@ -145,7 +143,6 @@ class Resources:
         return ListResourceTemplatesResult(resource_templates=[intent, OPERATION_RESOURCE] if shows else [OPERATION_RESOURCE])
 
     async def read(self, ctx: McpContext, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """The handler of resources/read."""
         uri, requester = params.uri, self._calls.who(ctx)
         if uri == OPERATIONS_RESOURCE.uri:
             return text_resource(uri, RESOURCE_MARKDOWN, operations_index(self._catalogue))
@@ -192,7 +189,6 @@ class Resources:
 
 
 def text_resource(uri: str, mime_type: str, text: str) -> ReadResourceResult:
-    """One text."""
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
 

@@ -77,7 +77,6 @@ def toolset_names(text: str) -> tuple[str, ...]:
 
 
 def read_switch(name: str, text: str | None) -> bool:
-    """A switch."""
     if text is None or text.strip().lower() in ("false", "0"):
         return False
     if text.strip().lower() in ("true", "1", ""):
@@ -94,5 +93,4 @@ def selected_ids(catalogue: Catalogue, chosen: RequestedTools) -> frozenset[str]
 
 
 def select_tools(toolsets: str, read_only: bool) -> RequestedTools:
-    """The selection of the command line."""
     return RequestedTools(query=toolset_names(toolsets), read_only=read_only)

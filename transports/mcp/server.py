@@ -116,7 +116,6 @@ def request_caller_of(ctx: McpContext) -> RequestCaller:
 
 
 def make_mcp_http_server(catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport) -> "McpHttpServer":
-    """The service's own server over HTTP."""
     calls = ToolCalls(pipeline, Tools(catalogue), request_caller_of, settings, report)
     server = server_of_calls(catalogue, calls, settings, pipeline.site.docs_url)
     # The spans of tracing are the SDK's.
@@ -140,7 +139,6 @@ class McpHttpServer:
 
     @staticmethod
     def user(requester: RequestCaller) -> SdkUser:
-        """The requester, as the SDK finds him in the scope."""
         return SdkUser(requester)
 
 

@@ -126,7 +126,6 @@ def measure_tools(catalogue: Catalogue, names: Iterable[str]) -> ToolsSize:
 
 
 def tool_json(tool: Tool) -> dict[str, object]:
-    """A definition as it goes over the wire."""
     return tool.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 

@@ -39,7 +39,6 @@ class IdentityDoor:
         self._pages: PagesApp | None = None
 
     def serves(self, path: str) -> bool:
-        """Whether a path is the identity provider's."""
         return path in self._paths or path == IDENTITY_PATH or path.startswith(IDENTITY_PATH + "/")
 
     def speaks(self, path: str) -> bool:
@@ -59,7 +58,6 @@ class IdentityDoor:
         return self._pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         if cast(HttpScope, scope)["path"] in self._paths:
             app = self._protocol = self._protocol or await make_oauth_protocol(self._service)
         else:
@@ -112,6 +110,5 @@ class OauthProtocol:
 
 
 async def make_oauth_protocol(service: "Service") -> App:
-    """The endpoints of a service."""
     deps = service.pipeline.deps
     return OauthProtocol(deps, ClientDocuments(deps.clock.now, exempt=deps.webhook_exempt, ca_file=service.settings.ca_file))

@@ -84,7 +84,6 @@ async def program_of_document(documents: ClientDocuments, client_id: str, presen
 
 
 async def registered_program(deps: Deps, client_id: str, presented: str | None = None) -> Program | None:
-    """A program that registered here."""
     found = await deps.store.read(find_client, client=client_id)
     if found is None:
         return None
@@ -103,7 +102,6 @@ async def registered_program(deps: Deps, client_id: str, presented: str | None =
 
 
 def program_secret(deps: Deps, client: OauthClient) -> str | None:
-    """A confidential program's secret."""
     if client.secret is None:
         return None
     return deps.keyring.open(client.secret, org_id=SERVICE_OWNER, field=client_secret_field(client.id))
@@ -144,7 +142,6 @@ async def identify_program(deps: Deps, parameters: OauthParameters, authorizatio
 
 
 def unproven_program(description: str) -> OauthError:
-    """The refusal of a program that did not prove who it is."""
     return OauthError("invalid_client", description, 401)
 
 

@@ -81,7 +81,6 @@ class OpenapiPage:
 
     @cached_property
     def representation(self) -> Representation:
-        """The bytes, made once."""
         return Representation(openapi_bytes(self._catalogue, self._site), "application/json", "public, max-age=300")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

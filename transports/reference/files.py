@@ -98,7 +98,6 @@ COMMITTED_SITE = Site(
 
 
 def markdown_reference(catalogue: Catalogue, site: Site = COMMITTED_SITE) -> dict[str, str]:
-    """The Markdown pages by file name."""
     return _markdown_pages(build_reference(catalogue, site))
 
 

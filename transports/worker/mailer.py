@@ -44,11 +44,9 @@ class Mailer:
         """Mails that were sent and whose row could not be dropped: they come again."""
 
     def wake(self) -> None:
-        """There is mail."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Go round until cancelled."""
         while True:
             with anyio.move_on_after(MAIL_ROUND_SECONDS):
                 await self._woken.wait()
@@ -132,7 +130,6 @@ class Mailer:
 
 
 def with_picture(letter: Letter) -> Letter:
-    """With its picture."""
     if letter.drawn is None:
         return letter
     return replace(letter, drawn=None, attachment=Attachment("esim.png", "image/png", qr_picture(letter.drawn, "png")))

@@ -19,7 +19,6 @@ RESTRICTION_FIELDS = {"restrictions.calls_per_day": "calls_per_day", "restrictio
 
 
 async def show_api_keys(visit: PageRequest) -> Response:
-    """The keys of the organisation, and the form for a new one."""
     return await api_keys_page(visit)
 
 
@@ -41,7 +40,6 @@ async def api_keys_page(visit: PageRequest, *, made: object = None, problem: Pag
 
 
 async def post_api_keys(visit: PageRequest) -> Response:
-    """Make one, or end one."""
     match visit.form.get("do"):
         case "create":
             outcome = await call_operation(visit, "create_api_key", new_key_arguments(visit))
@@ -54,7 +52,6 @@ async def post_api_keys(visit: PageRequest) -> Response:
 
 
 def new_key_arguments(visit: PageRequest) -> dict[str, object]:
-    """The new key as the operation takes it."""
     arguments = filled_fields(visit.form, "name", "description")
     seconds = visit.form.get("seconds_until_expiration", "")
     if seconds:
@@ -75,12 +72,10 @@ def problem_at_field(problem: PageProblem | None) -> PageProblem | None:
 
 
 async def show_session_token(visit: PageRequest) -> Response:
-    """What it is for, and the button."""
     return visit.page("session_token.html", {"issued": None, "expires_at": 0.0})
 
 
 async def post_session_token(visit: PageRequest) -> Response:
-    """The token, on this page and nowhere else."""
     acting = visit.acting
     token, expires_at = await new_console_token(
         visit.context.deps, person=visit.who.person, organisation=acting.organisation or None, now=visit.now

@@ -57,7 +57,6 @@ async def consent_page(
 
 
 async def caller_in(visit: PageRequest, chosen: Membership | None) -> Caller:
-    """The person in this organisation."""
     return await visit.context.directory.signed_in(visit.who.person, None if chosen is None else chosen.organisation_id)
 
 
@@ -71,7 +70,6 @@ def offered_scopes(request: ConsentQuestion, caller: Caller) -> list[str]:
 
 
 def ticked_scopes(visit: PageRequest, scopes: Sequence[str]) -> list[str]:
-    """The boxes that were ticked."""
     return [scope for scope in scopes if visit.form.get(f"scope_{scope}") == "on"]
 
 

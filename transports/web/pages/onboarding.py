@@ -107,7 +107,6 @@ async def first_templates(visit: PageRequest, state: Mapping[str, object]) -> li
 
 
 async def post_onboarding(visit: PageRequest) -> Response:
-    """One step."""
     do = visit.form.get("do", "")
     if do not in ONBOARDING_FORMS:
         raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
@@ -140,7 +139,6 @@ def sealed_token_field(visit: PageRequest, arguments: CallArguments) -> Mapping[
 
 
 def unseal_token(visit: PageRequest) -> str:
-    """The token that was typed before the question."""
     from cryptography.exceptions import InvalidTag  # slow to import
 
     try:
