@@ -1,4 +1,4 @@
-"""`reseller sandbox`: the simulated outside systems as servers of their own. Only the command table imports this module, which imports the simulators."""
+"""`reseller sandbox`: the simulated outside systems as servers of their own. It imports them, so only the command table imports it."""
 
 import asyncio
 import logging
