@@ -1,7 +1,7 @@
 """What one call carries into its handler, and the handler's one way to write."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from registry.call import Call, CallState
@@ -40,54 +40,34 @@ class Replacement(NamedTuple):
     state: str
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Context(Generic[DepsT]):
     """The caller, the outside world, and `settle`, which commits a write together with claim, charge and audit row."""
 
-    __slots__ = (
-        "_encode",
-        "_journal",
-        "account_seen",
-        "call",
-        "caller",
-        "closing",
-        "deps",
-        "entry",
-        "lost",
-        "needed",
-        "next_cursor",
-        "note",
-        "now",
-        "personal",
-        "plain_input",
-        "reached_upstream",
-        "replacement",
-        "reply",
-        "status",
-        "undoing",
-    )
+    deps: DepsT
+    call: Call
+    caller: Caller
+    now: float
+    journal: Journal
+    encode: AnswerEncoder
+    entry: CallRecord | None = None
+    reply: StoredAnswer | None = None
+    status: int = field(init=False)
+    """The declared status; a handler whose answer made nothing new may set 200 before it settles."""
+    reached_upstream: bool = False
+    account_seen: bool = False
+    next_cursor: str | None = None
+    note: str | None = None
+    needed: int = 0
+    personal: bool = False
+    replacement: Replacement | None = None
+    plain_input: Input | None = None
+    closing: WriteList = field(default_factory=list[Any])
+    lost: WriteList = field(default_factory=list[Any])
+    undoing: WriteList = field(default_factory=list[Any])
 
-    def __init__(self, *, deps: DepsT, call: Call, caller: Caller, now: float, journal: Journal, encode: AnswerEncoder) -> None:
-        self.deps = deps
-        self.call = call
-        self.caller = caller
-        self.now = now
-        self.entry: CallRecord | None = None
-        self.reply: StoredAnswer | None = None
-        # The declared status; a handler whose answer made nothing new may set 200 before it settles.
-        self.status = call.operation.status
-        self.reached_upstream = False
-        self.account_seen = False
-        self.next_cursor: str | None = None
-        self.note: str | None = None
-        self.needed = 0
-        self.personal = False
-        self.replacement: Replacement | None = None
-        self.plain_input: Input | None = None
-        self.closing: WriteList = []
-        self.lost: WriteList = []
-        self.undoing: WriteList = []
-        self._journal = journal
-        self._encode = encode
+    def __post_init__(self) -> None:
+        self.status = self.call.operation.status
 
     @property
     def organisation(self) -> str:
@@ -160,7 +140,7 @@ class Context(Generic[DepsT]):
 
     async def catch_up(self) -> None:
         """Have the rows written that this process has buffered: the calls before this one are then in the audit log."""
-        await self._journal.flush()
+        await self.journal.flush()
 
     @overload
     async def settle(self, answer: AnswerT, /) -> AnswerT: ...
@@ -182,8 +162,8 @@ class Context(Generic[DepsT]):
         """
         assert not args, "writes take keyword arguments only"
         entry = self._begin_settle()
-        self.reply = StoredAnswer(self.status, self._encode(answer))
-        await self._journal.settle(entry, self.reply, write, kwargs)
+        self.reply = StoredAnswer(self.status, self.encode(answer))
+        await self.journal.settle(entry, self.reply, write, kwargs)
         return answer
 
     async def settle_result(
@@ -194,10 +174,10 @@ class Context(Generic[DepsT]):
         entry = self._begin_settle()
 
         def encode(result: AnswerT) -> StoredAnswer:
-            self.reply = StoredAnswer(self.status, self._encode(result))
+            self.reply = StoredAnswer(self.status, self.encode(result))
             return self.reply
 
-        return await self._journal.settle_result(entry, encode, write, kwargs)
+        return await self.journal.settle_result(entry, encode, write, kwargs)
 
     def at_close(
         self, write: Callable[Concatenate[Any, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
@@ -223,7 +203,7 @@ class Context(Generic[DepsT]):
         if self.entry is None or not self.staged:
             raise RuntimeError(f"{self.call.operation.id}: dispatch may be called once, by a call that was staged")
         status, body = answer
-        await self._journal.dispatch(self.entry, StoredAnswer(status, self._encode(body)), [(write, kwargs)])
+        await self.journal.dispatch(self.entry, StoredAnswer(status, self.encode(body)), [(write, kwargs)])
         self.call.state = CallState.DISPATCHED
 
     async def conclude(
@@ -238,7 +218,7 @@ class Context(Generic[DepsT]):
             raise RuntimeError(f"{self.call.operation.id}: conclude may be called once, after dispatch")
 
         try:
-            concluded = await self._journal.conclude(self.entry, self._encode, write, kwargs, lost=self.lost)
+            concluded = await self.journal.conclude(self.entry, self.encode, write, kwargs, lost=self.lost)
         except StoreUnavailable:
             self.call.state = CallState.RECORDED
             raise outcome_not_stored() from None
@@ -246,7 +226,7 @@ class Context(Generic[DepsT]):
             self.call.state = CallState.RECORDED
             raise
         self.call.state = CallState.RECORDED  # not after a fault of ours in the write: the pipeline then keeps the outcome as unknown
-        self.reply = StoredAnswer(concluded.status, self._encode(concluded.body))
+        self.reply = StoredAnswer(concluded.status, self.encode(concluded.body))
         return concluded
 
     def if_lost(

@@ -3,9 +3,8 @@
 import inspect
 import types
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Annotated, Any, Concatenate, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from typing_extensions import TypedDict, Unpack
@@ -94,31 +93,31 @@ class Operation(Generic[P, R]):
     description: str
     module: str
     title: str
-    scope: Scope
-    role: Role | None
-    authority: AuthorityChange | None
-    auth: Auth
-    once: Once | None
-    confirm: bool
-    replaces: str | None
-    upstream: bool
-    processor: bool
-    reaches_out: bool
-    moves: bool
-    organisation: bool
-    charged: bool
-    limited: bool
-    enumeration_guarded: bool
-    status: int
-    also: int | None
-    tool: bool
-    operator: bool
-    access: Callable[..., Awaitable[Any]] | None
-    proof: Callable[..., Awaitable[Caller]] | None
-    raises: tuple[type[Refusal], ...]
-    examples: tuple[Example, ...]
-    body_limit: int
-    tool_defaults: Mapping[str, Any]
+    scope: Scope = Scope.READ
+    role: Role | None = None
+    authority: AuthorityChange | None = None
+    auth: Auth = Auth.BEARER
+    once: Once | None = None
+    confirm: bool = False
+    replaces: str | None = None
+    upstream: bool = False
+    processor: bool = False
+    reaches_out: bool = False
+    moves: bool = False
+    organisation: bool = True
+    charged: bool = True
+    limited: bool = True
+    enumeration_guarded: bool = False
+    status: int = 200
+    also: int | None = None
+    tool: bool = True
+    operator: bool = False
+    access: Callable[..., Awaitable[Any]] | None = None
+    proof: Callable[..., Awaitable[Caller]] | None = None
+    raises: tuple[type[Refusal], ...] = ()
+    examples: tuple[Example, ...] = ()
+    body_limit: int = 0
+    tool_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def read_only(self) -> bool:
@@ -166,7 +165,7 @@ Handler = Callable[Concatenate[Any, P, ...], Awaitable[R]]
 
 
 class OperationOptions(TypedDict, total=False):
-    """What a declaration may say beside method and path; what it leaves out is in OPERATION_DEFAULTS.
+    """What a declaration may say beside method and path; what it leaves out is as in Operation.
 
     `upstream`: every call of it asks the charging system; `processor`: the payment processor. An operation that only some calls of
     reach one says neither, and stages those calls.
@@ -210,34 +209,7 @@ class OperationOptions(TypedDict, total=False):
     tool_defaults: Mapping[str, Any]
 
 
-OPERATION_DEFAULTS: OperationOptions = {
-    "scope": Scope.READ,
-    "role": None,
-    "authority": None,
-    "auth": Auth.BEARER,
-    "once": None,
-    "confirm": False,
-    "replaces": None,
-    "upstream": False,
-    "processor": False,
-    "reaches_out": False,
-    "moves": False,
-    "organisation": True,
-    "charged": True,
-    "limited": True,
-    "enumeration_guarded": False,
-    "status": 200,
-    "also": None,
-    "tool": True,
-    "operator": False,
-    "title": None,
-    "access": None,
-    "proof": None,
-    "raises": (),
-    "examples": (),
-    "body_limit": None,
-    "tool_defaults": MappingProxyType({}),
-}
+OPERATION_DEFAULTS = {each.name: each.default for each in fields(Operation) if each.default is not MISSING}
 
 
 def operation(method: str, path: str, **options: Unpack[OperationOptions]) -> Callable[[Handler[P, R]], Operation[P, R]]:
@@ -262,7 +234,7 @@ def operation(method: str, path: str, **options: Unpack[OperationOptions]) -> Ca
     return of
 
 
-def declare_operation(handler: Handler[P, R], *, title: str | None, **declared: Any) -> Operation[P, R]:
+def declare_operation(handler: Handler[P, R], *, title: str | None = None, **declared: Any) -> Operation[P, R]:
     """The operation of a handler: what the decorator said, and what the function itself says."""
     name, documentation, params, result = handler_signature(handler)
     result, forms = without_forms(without_streams(result))

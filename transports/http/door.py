@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
-from registry.answer import answer_call
+from registry.answer import answer_call, refusal_reply
 from registry.call import Call, Reply, no_body
 from registry.catalogue import Catalogue
 from registry.errors import BadRequest, Internal, NotFound, Refusal
@@ -65,7 +65,6 @@ from transports.http.response import (
     REQUEST_ID_HEADER,
     header_list,
     next_link,
-    refusal_reply,
     send_events,
     send_long,
     send_reply,
@@ -125,32 +124,27 @@ LOGGED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 SIGNED_AUTH = (Auth.SIGNATURE, Auth.BRIDGE)  # their handlers read headers
 
 
+NO_READER = AnswerReader("", "")
+
+
+@dataclass(slots=True, eq=False)
 class DoorRequest:
     """What is known of one request so far, for its log line and for a fault."""
 
-    __slots__ = (
-        "code",
-        "counted",
-        "head_only",
-        "held",
-        "key",
-        "operation",
-        "organisation",
-        "path",
-        "reader",
-        "request_id",
-        "started",
-        "status",
-        "surface",
-    )
-
-    def __init__(self, request_id: str, started: float, head_only: bool) -> None:
-        self.request_id, self.started, self.head_only = request_id, started, head_only
-        self.path, self.operation, self.organisation, self.key, self.surface = "-", "", "", "", "http"
-        self.status, self.code = 0, ""
-        self.reader, self.held = AnswerReader("", ""), 0
-        self.counted: ExitStack | None = None
-        """Holds the place of a large answer until the request has ended."""
+    request_id: str
+    started: float
+    head_only: bool
+    path: str = "-"
+    operation: str = ""
+    organisation: str = ""
+    key: str = ""
+    surface: str = "http"
+    status: int = 0
+    code: str = ""
+    reader: AnswerReader = NO_READER
+    held: int = 0
+    counted: ExitStack | None = None
+    """Holds the place of a large answer until the request has ended."""
 
 
 class HttpDoor:

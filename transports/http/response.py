@@ -6,10 +6,7 @@ from contextlib import aclosing
 from typing import Protocol
 from urllib.parse import quote
 
-import orjson
-
 from registry.call import Reply
-from registry.errors import Refusal
 from registry.model import EventStream, StreamedAnswer
 from transports.http.asgi import Headers, Receive, Send
 from transports.http.concurrency import LARGE_ANSWER_BYTES
@@ -32,11 +29,6 @@ BODY_PIECE_BYTES = 256 * 1024
 class BodyEncoder(Protocol):
     def compress(self, data: bytes, /) -> bytes: ...
     def flush(self) -> bytes: ...
-
-
-def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
-    """The reply of a call that the pipeline never saw."""
-    return Reply(refusal.status, orjson.dumps(refusal.body(request_id)), headers=dict(refusal.headers), refusal=refusal)
 
 
 def header_list(reply: Reply, request_id: str, private: bool) -> Headers:

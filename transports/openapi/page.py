@@ -9,12 +9,13 @@ from typing import cast
 import orjson
 from anyio import to_thread
 
+from registry.answer import refusal_reply
 from registry.catalogue import Catalogue
 from registry.errors import MethodNotAllowed
 from registry.ports import Site
 from transports.http.asgi import Headers, HttpScope, Receive, Scope, Send
 from transports.http.compression import GZIP_HEADER, SMALLEST_COMPRESSED, takes_gzip, vary_by_coding
-from transports.http.response import header_list, refusal_reply, send_reply
+from transports.http.response import header_list, send_reply
 from transports.openapi.document import build_openapi
 
 _BEST_COMPRESSION = 9
