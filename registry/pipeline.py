@@ -19,6 +19,7 @@ import orjson
 from pydantic import BaseModel
 
 from registry import policy, restrictions
+from registry.authentication import authenticate
 from registry.binding import Binding
 from registry.call import Call, CallState, Reply
 from registry.caller import UNRESTRICTED, Caller
@@ -130,7 +131,7 @@ class Pipeline(Generic[PipelineDeps]):
     async def _run(self, call: Call) -> Reply:
         operation = call.operation
         now, call.started = self.clock.now(), self.clock.monotonic()
-        caller = await policy.authenticate(call, self.directory, self.sessions, self.secrets, self.site, now)
+        caller = await authenticate(call, self.directory, self.sessions, self.secrets, self.site, now)
         call.identified = caller
         await self.rate_limiter.call(call, caller)
         if operation.enumeration_guarded:

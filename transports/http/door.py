@@ -8,13 +8,13 @@ from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
 from registry.answer import answer_call, refusal_reply
+from registry.authentication import find_misplaced_credential
 from registry.call import Call, Reply, no_body
 from registry.catalogue import Catalogue
 from registry.errors import BadRequest, Internal, NotFound, Refusal
 from registry.model import EventStream, StreamedAnswer
 from registry.operation import Auth
 from registry.pipeline import Pipeline
-from registry.policy import find_misplaced_credential
 from transports.http.asgi import (
     STATE_CALL,
     STATE_CORRELATION,

@@ -14,11 +14,11 @@ import orjson
 
 from operations.deps import Deps
 from registry.answer import FaultReport, refusal_reply
+from registry.authentication import authenticate_bearer, find_misplaced_credential, has_own_sign_in_pages, key_advice
 from registry.call import Call, Reply
 from registry.catalogue import Catalogue
 from registry.errors import BadRequest, MethodNotAllowed, NotFound, Refusal, Unauthorized
 from registry.pipeline import LARGE_BODY, Pipeline
-from registry.policy import authenticate_bearer, find_misplaced_credential, has_own_sign_in_pages, key_advice
 from transports.http.asgi import (
     STATE_CALL,
     STATE_LARGE_ANSWERS,
@@ -35,8 +35,7 @@ from transports.http.concurrency import LARGE_ANSWER_BYTES, LargeAnswers, reader
 from transports.http.limits import HttpRules
 from transports.http.request import read_head
 from transports.mcp.message import MessageBody
-from transports.mcp.request_caller import CallListener, ReplyAdmission, RequestCaller
-from transports.mcp.selection import read_selection
+from transports.mcp.request_caller import CallListener, ReplyAdmission, RequestCaller, read_selection
 from transports.mcp.settings import McpSettings
 
 if TYPE_CHECKING:  # the server is imported by the first request: the SDK costs more than a second

@@ -27,9 +27,8 @@ from registry.pipeline import Pipeline
 from transports.mcp.calls import CallerOf, ToolCalls
 from transports.mcp.fast_path import FastPath
 from transports.mcp.prompts import get_prompt, list_prompts
-from transports.mcp.request_caller import RequestCaller
+from transports.mcp.request_caller import RequestCaller, RequestedTools
 from transports.mcp.resources import Resources
-from transports.mcp.selection import RequestedTools
 from transports.mcp.settings import MCP_BODY_BYTES, MCP_SERVER_NAME, McpSettings
 from transports.mcp.tools import Tools, refuse_cursor
 

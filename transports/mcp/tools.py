@@ -14,8 +14,7 @@ from registry.errors import BadRequest
 from registry.model import Document
 from registry.restrictions import CallerView, caller_view, is_shown_to
 from registry.schema import input_schema, output_schema
-from transports.mcp.request_caller import RequestCaller
-from transports.mcp.selection import RequestedTools, selected_ids
+from transports.mcp.request_caller import RequestCaller, RequestedTools, selected_ids
 
 CACHED_TOOL_LISTS = 256
 CHARACTERS_OF_A_TOKEN = 4
