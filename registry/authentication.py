@@ -49,7 +49,9 @@ async def authenticate(
     if auth is Auth.STOREFRONT_OPEN and not secrets.storefront.strip() and (call.caller is None or call.caller.kind != "local"):
         return ANONYMOUS_CALLER
     if call.caller is not None:
-        return session_only(call, await refresh_chat_caller(call.caller, call.surface, directory, site, now), site)
+        chat = call.surface == "assistant"
+        caller = await refresh_chat_caller(call.caller, directory, site, now) if chat else call.caller
+        return session_only(caller, site) if auth is Auth.SESSION else caller
     credential = call.credential
     if credential is None:
         seen = call.misplaced or "this operation needs one"
@@ -59,12 +61,13 @@ async def authenticate(
         if not matches_secret(credential, secret):
             raise Unauthorized("The credential is not accepted here", presented=True, hint=expected_credential(auth, site))
         return caller
-    return session_only(call, await authenticate_bearer(credential, call.surface, directory, sessions, site, now), site)
+    caller = await authenticate_bearer(credential, call.surface, directory, sessions, site, now)
+    return session_only(caller, site) if auth is Auth.SESSION else caller
 
 
-async def refresh_chat_caller(caller: Caller, surface: Surface, directory: Directory, site: Site, now: float) -> Caller:
+async def refresh_chat_caller(caller: Caller, directory: Directory, site: Site, now: float) -> Caller:
     """A chat lasts for minutes: each call in it is made by its caller as they are at that moment."""
-    found = await directory.again(caller, now) if surface == "assistant" else caller
+    found = await directory.again(caller, now)
     if found is None:
         raise Unauthorized("The credential that this chat began with has ended", presented=True, hint=key_advice(site))
     return found
@@ -90,9 +93,9 @@ async def authenticate_bearer(
     return found
 
 
-def session_only(call: Call, caller: Caller, site: Site) -> Caller:
+def session_only(caller: Caller, site: Site) -> Caller:
     """Operations that a person must do in a browser refuse API keys."""
-    if call.operation.auth is Auth.SESSION and caller.kind != "session":
+    if caller.kind != "session":
         raise Unauthorized(
             "This operation takes a signed-in session, not an API key", presented=True, hint=expected_credential(Auth.SESSION, site)
         )

@@ -52,6 +52,11 @@ class Context(Generic[DepsT]):
     encode: AnswerEncoder
     entry: CallRecord | None = None
     reply: StoredAnswer | None = None
+    organisation: str = field(init=False)
+    """The organisation this call acts for; empty for calls without one."""
+    operation_id: str = field(init=False)
+    principal: str = field(init=False)
+    request_id: str = field(init=False)
     status: int = field(init=False)
     """The declared status; a handler whose answer made nothing new may set 200 before it settles."""
     reached_upstream: bool = False
@@ -67,12 +72,9 @@ class Context(Generic[DepsT]):
     undoing: WriteList = field(default_factory=list[Any])
 
     def __post_init__(self) -> None:
-        self.status = self.call.operation.status
-
-    @property
-    def organisation(self) -> str:
-        """The organisation this call acts for; empty for calls without one."""
-        return self.caller.organisation
+        call, caller = self.call, self.caller
+        self.organisation, self.principal = caller.organisation, caller.principal
+        self.operation_id, self.request_id, self.status = call.operation.id, call.request_id, call.operation.status
 
     @property
     def staged(self) -> bool:
@@ -80,24 +82,13 @@ class Context(Generic[DepsT]):
         return self.call.state is CallState.STAGED
 
     @property
-    def operation_id(self) -> str:
-        return self.call.operation.id
-
-    @property
     def claim_key(self) -> str | None:
         return self.call.idempotency_key
-
-    @property
-    def principal(self) -> str:
-        return self.caller.principal
-
-    @property
-    def request_id(self) -> str:
-        return self.call.request_id
 
     def act_for(self, organisation: str) -> None:
         """Say whose thing a caller without an organisation is at: the call is in that one's audit log. Said by access."""
         self.caller = self.call.identified = replace(self.caller, organisation=organisation)
+        self.organisation = organisation
 
     def need(self, scope: Scope, site: Site) -> None:
         """Refuse a caller without a scope that this input asks for; it is checked again in the transaction that moves a SIM or money."""

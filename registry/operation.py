@@ -119,46 +119,39 @@ class Operation(Generic[P, R]):
     body_limit: int = 0
     tool_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    @property
-    def read_only(self) -> bool:
-        """Changes nothing: a read scope, or a GET, whoever may make it."""
-        return self.scope is Scope.READ or self.method == "GET"
+    read_only: bool = field(init=False)
+    """Changes nothing: a read scope, or a GET, whoever may make it."""
+    takes_body: bool = field(init=False)
+    """Fields may come as a body over HTTP."""
+    confirmable: bool = field(init=False)
+    """Takes a confirm token: every call asks for one, or those do that would replace what is live."""
+    destructive: bool = field(init=False)
+    """May undo or overwrite what is there."""
+    provided: bool = field(init=False)
+    """Asks an outside system: what it did is committed before, and what came of it afterwards."""
+    repeatable: bool = field(init=False)
+    """The same call again has no further effect: it reads, has a key, or sets what is there to what it says."""
+    open_world: bool = field(init=False)
+    """Some calls of it reach a system that is not ours: the charging system, the payment processor, a model, a receiver of events."""
+    public: bool = field(init=False)
+    """May be called without any credential."""
 
-    @property
-    def takes_body(self) -> bool:
-        return self.method not in ("GET", "DELETE")
-
-    @property
-    def destructive(self) -> bool:
-        """May undo or overwrite what is there."""
-        return self.confirmable or self.method == "DELETE"
-
-    @property
-    def confirmable(self) -> bool:
-        """Takes a confirm token: every call asks for one, or those do that would replace what is live."""
-        return self.confirm or self.replaces is not None
-
-    @property
-    def provided(self) -> bool:
-        """Asks an outside system: what it did is committed before, and what came of it afterwards."""
-        return self.upstream or self.processor
-
-    @property
-    def repeatable(self) -> bool:
-        """The same call again has no further effect: it reads, has a key, or sets what is there to what it says."""
-        keyed = self.once is not None and self.once.required
-        adds = self.once is not None and self.once.shown  # a balance is raised with PUT
-        return self.read_only or keyed or (self.method in ("PUT", "PATCH", "DELETE") and not adds)
-
-    @property
-    def open_world(self) -> bool:
-        """Some calls of it reach a system that is not ours: the charging system, the payment processor, a model, a receiver of events."""
-        return self.provided or self.reaches_out or any(issubclass(each, ProviderError) for each in self.raises)
-
-    @property
-    def public(self) -> bool:
-        """May be called without any credential."""
-        return self.auth is Auth.PUBLIC
+    def __post_init__(self) -> None:
+        read_only, provided = self.scope is Scope.READ or self.method == "GET", self.upstream or self.processor
+        confirmable, once = self.confirm or self.replaces is not None, self.once
+        sets = self.method in ("PUT", "PATCH", "DELETE") and not (once is not None and once.shown)  # a balance is raised with PUT
+        derived = {
+            "read_only": read_only,
+            "takes_body": self.method not in ("GET", "DELETE"),
+            "confirmable": confirmable,
+            "destructive": confirmable or self.method == "DELETE",
+            "provided": provided,
+            "repeatable": read_only or (once is not None and once.required) or sets,
+            "open_world": provided or self.reaches_out or any(issubclass(each, ProviderError) for each in self.raises),
+            "public": self.auth is Auth.PUBLIC,
+        }
+        for name, fact in derived.items():
+            object.__setattr__(self, name, fact)
 
 
 Handler = Callable[Concatenate[Any, P, ...], Awaitable[R]]

@@ -25,7 +25,7 @@ from registry.call import Call, CallState, Reply
 from registry.caller import UNRESTRICTED, Caller
 from registry.catalogue import Catalogue
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
-from registry.context import Context, outcome_not_stored
+from registry.context import Context, Replacement, outcome_not_stored
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
 from registry.limits import Role
@@ -109,24 +109,19 @@ class Pipeline(Generic[PipelineDeps]):
 
     async def run(self, call: Call) -> Reply:
         """One call from credential to answer; it is a request of its own, unless another one makes it."""
-        if call.surface == "schedule" or ACTIVE_REQUEST.get() is not None:  # nobody waits for a report that is due
-            return await self._run_charging(call)
-        token = ACTIVE_REQUEST.set(ActiveRequest(self.clock))
-        try:
-            return await self._run_charging(call)
-        finally:
-            ACTIVE_REQUEST.reset(token)
-
-    async def _run_charging(self, call: Call) -> Reply:
-        """One call; what it cost to refuse a large body or to look for what is not there is charged."""
+        own = call.surface != "schedule" and ACTIVE_REQUEST.get() is None  # nobody waits for a report that is due
+        token = ACTIVE_REQUEST.set(ActiveRequest(self.clock)) if own else None
         try:
             return await self._run(call)
-        except Refusal as refusal:
+        except Refusal as refusal:  # what it cost to refuse a large body or to look for what is not there is charged
             if isinstance(refusal, NotFound) and call.operation.enumeration_guarded:
                 await self.rate_limiter.missed(call)
             if call.state >= CallState.VALID and refusal.status < 500:
                 self._charge_large_body(call)
             raise
+        finally:
+            if token is not None:
+                ACTIVE_REQUEST.reset(token)
 
     async def _run(self, call: Call) -> Reply:
         operation = call.operation
@@ -235,11 +230,13 @@ class Pipeline(Generic[PipelineDeps]):
     async def _access(self, operation: Operation[Any, Any], context: Context[PipelineDeps], params: Input) -> tuple[Any, ...]:
         """What depends on the input; a refusal that had to ask the upstream costs one call."""
         if operation.access is None:
-            restrictions.check_account_was_seen(operation, context.caller.restrictions, seen=False)
+            if context.caller.restrictions.account_ids is not None:
+                restrictions.check_account_was_seen(operation, seen=False)
             return ()
         try:
             granted = await operation.access(context, params)
-            restrictions.check_account_was_seen(operation, context.caller.restrictions, seen=context.account_seen)
+            if context.caller.restrictions.account_ids is not None:
+                restrictions.check_account_was_seen(operation, seen=context.account_seen)
             return (granted,)
         except Refusal as refusal:
             if context.reached_upstream and not context.call.prepaid_by_parent and not is_uncharged(refusal):
@@ -408,7 +405,7 @@ class Pipeline(Generic[PipelineDeps]):
             limit=tier.calls_per_day,
             over_quota=over,
             key_limit=None if own is None else KeyLimit(caller.counter, own, policy.key_limit_exceeded(own, period, self.site, now)),
-            confirm_fingerprint=confirm_fingerprint(context, of_input),
+            confirm_fingerprint=of_input if context.replacement is None else confirm_fingerprint(of_input, context.replacement),
             admin=replaces or operation.role is Role.ADMIN,
             staged=context.staged,
             former_keys=call.former_keys,
@@ -448,11 +445,9 @@ def confirm_sentence(operation: Operation[Any, Any], params: Input) -> str:
     return f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown[:200]})." if shown else ".")
 
 
-def confirm_fingerprint(context: Context[Any], input_fingerprint: bytes) -> bytes:
-    """What a confirm token is bound to: the input and, where the call replaces something live, what is replaced."""
-    if context.replacement is None:
-        return input_fingerprint
-    return hashlib.sha256(input_fingerprint + b"|" + context.replacement.state.encode()).digest()
+def confirm_fingerprint(input_fingerprint: bytes, replacement: Replacement) -> bytes:
+    """What the confirm token of a call that replaces something live is bound to: the input, and what is replaced."""
+    return hashlib.sha256(input_fingerprint + b"|" + replacement.state.encode()).digest()
 
 
 def call_fingerprint(context: Context[Any], params: Input) -> bytes:

@@ -33,9 +33,10 @@ async def authorize(call: Call, caller: Caller, directory: Directory, site: Site
         )
     if operation.auth in (Auth.BEARER, Auth.SESSION):
         require_scope_of_tier(operation.scope, caller, site)
-        require_role(operation.role, caller)
+        if operation.role is not None:
+            require_role(operation.role, caller)
         require_scope_of_credential(operation.scope, operation.role, caller)
-    if operation.upstream:
+    if operation.upstream and caller.connection is None:
         await require_connection(caller, directory, site)
 
 
@@ -58,7 +59,7 @@ def require_scope_of_tier(scope: Scope, caller: Caller, site: Site) -> None:
     raise UpgradeRequired(text, required_tier=needed, upgrade_url=site.upgrade_url)
 
 
-def require_role(role: Role | None, caller: Caller, what: str = "This operation") -> None:
+def require_role(role: Role, caller: Caller, what: str = "This operation") -> None:
     """Refuse with 403 what only admins of the organisation may do, whatever its tier."""
     if role is Role.ADMIN and caller.role is not Role.ADMIN and caller.kind in ("key", "session", "local"):
         raise RoleRequired(
@@ -87,9 +88,7 @@ def require_admin(caller: Caller, what: str) -> None:
 
 
 async def require_connection(caller: Caller, directory: Directory, site: Site) -> None:
-    """Refuse with 409 when the active organisation has no upstream account."""
-    if caller.connection is not None:
-        return
+    """Refuse with 409: the active organisation has no upstream account."""
     connected = await directory.connected(caller.principal)
     raise OrgNotConnected(
         f"The organisation {caller.organisation_name} has no connected account; connect it at connect_url or switch organisation",
@@ -109,19 +108,19 @@ def idempotency_key_name(call: Call) -> str:
 
 def check_idempotency_key(call: Call) -> None:
     """The Idempotency-Key: there when it must be, and of visible ASCII; named as the door at hand takes it."""
-    once, key, name = call.operation.once, call.idempotency_key, idempotency_key_name(call)
+    once, key = call.operation.once, call.idempotency_key
     if once is None:
         call.idempotency_key = None
     elif key is None:
         if once.required:
             raise BadRequest(
-                f"{name}: missing; it is required, so that a repeated call has one effect",
+                f"{idempotency_key_name(call)}: missing; it is required, so that a repeated call has one effect",
                 code="idempotency_key_required",
                 param="idempotency_key",
                 hint="Send 1-255 visible ASCII characters, for example a UUID, and the same ones when you repeat the call",
             )
-    elif not is_idempotency_key(key):
-        raise bad_idempotency_key(name, key)
+    elif IDEMPOTENCY_KEY.fullmatch(key) is None and not is_quoted_key(key):
+        raise bad_idempotency_key(idempotency_key_name(call), key)
 
 
 def bad_idempotency_key(name: str, key: str) -> BadRequest:
@@ -209,11 +208,9 @@ def key_spellings(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def is_idempotency_key(text: str) -> bool:
-    """Whether `text` is a key as it is, or in quotes holds one. What was stored before quotes were read is a key as it is."""
-    return IDEMPOTENCY_KEY.fullmatch(text) is not None or (
-        len(text) <= KEY_SPELLING_LIMIT and IDEMPOTENCY_KEY.fullmatch(key_spellings(text)[-1]) is not None
-    )
+def is_quoted_key(text: str) -> bool:
+    """Whether `text` in quotes holds a key. What was stored before quotes were read is a key as it is."""
+    return len(text) <= KEY_SPELLING_LIMIT and IDEMPOTENCY_KEY.fullmatch(key_spellings(text)[-1]) is not None
 
 
 def lowest_tier(scope: Scope) -> Literal["pro", "enterprise"]:

@@ -115,9 +115,9 @@ def require_on_list(params: Input, fields: Iterable[str], listed: tuple[str, ...
             raise Restricted(f"{shown}: {text}", param=shown, hint=hint)
 
 
-def check_account_was_seen(operation: Operation[Any, Any], restrictions: Restrictions, *, seen: bool) -> None:
-    """Under a restriction to accounts a line is believed to be in one of them only when the operation has looked."""
-    if restrictions.account_ids is not None and not seen and (names_one_line(operation) or not account_fields(operation)):
+def check_account_was_seen(operation: Operation[Any, Any], *, seen: bool) -> None:
+    """Under a restriction to accounts a line is believed to be in one of them only when the operation has looked (`seen`)."""
+    if not seen and (names_one_line(operation) or not account_fields(operation)):
         raise Restricted(f"This API key is restricted to named accounts, and {operation.id} does not look which account a line is in")
 
 

@@ -267,7 +267,8 @@ class HttpDoor:
         headers = header_list(reply, visit.request_id, private)
         if reply.next_cursor is not None:
             headers.append(next_link(request["method"], raw_path, request["query_string"], reply.next_cursor, self._pipeline.site.path))
-        headers += self._cors(request, headers)
+        if self._rules.cross_origins:
+            headers += self._cors(request, headers)
         if compressed:
             vary_by_coding(headers)
             compressed = takes_gzip(request["headers"])
@@ -322,9 +323,8 @@ class HttpDoor:
         return self._inner is None or self._inner.shares(request["path"])
 
     def _cors(self, request: HttpScope, answered: Headers) -> Headers:
-        """What an answer says of the pages that may read it; nothing where no origin is listed."""
-        listed = self._rules.cross_origins
-        return cors_headers(request["headers"], answered, listed) if listed and self._is_shared(request) else []
+        """What an answer says of the pages of listed origins that may read it."""
+        return cors_headers(request["headers"], answered, self._rules.cross_origins) if self._is_shared(request) else []
 
     def _lane(self, passed: StreamedAnswer) -> StreamSlots:
         """What answers of this kind are counted by."""
@@ -339,7 +339,8 @@ class HttpDoor:
             if message["type"] == "http.response.start":
                 visit.status = cast(int, message["status"])
                 headers = cast(list[tuple[bytes, bytes]], message.get("headers", []))
-                message["headers"] = [*headers, (REQUEST_ID_HEADER, visit.request_id.encode()), *self._cors(request, headers)]
+                shared = self._cors(request, headers) if self._rules.cross_origins else []
+                message["headers"] = [*headers, (REQUEST_ID_HEADER, visit.request_id.encode()), *shared]
             elif len(body := cast(bytes, message.get("body", b""))) > LARGE_ANSWER_BYTES:
                 for start in range(0, len(body), BODY_PIECE_BYTES):
                     await send({"type": "http.response.body", "body": body[start : start + BODY_PIECE_BYTES], "more_body": True})

@@ -50,7 +50,7 @@ def tool_result(reply: Reply, answer: OutputSchema, *, verbatim: bool = False) -
         body = orjson.dumps(value).decode() if value is not None else ""
     return {
         "resultType": "complete",
-        "content": text_content(body, *reply_remarks(reply)),
+        "content": [{"type": "text", "text": part} for part in (body, *reply_remarks(reply))],
         "structuredContent": value,
         "isError": False,
         "_meta": result_meta(reply),
@@ -62,11 +62,8 @@ def refusal_result(body: object, more: Sequence[str] = (), meta: dict[str, objec
 
     It has no structured content: several clients hold that against the output schema of the tool, also of an error, and throw.
     """
-    return {"resultType": "complete", "content": text_content(orjson.dumps(body).decode(), *more), "isError": True, "_meta": meta}
-
-
-def text_content(*parts: str) -> list[dict[str, str]]:
-    return [{"type": "text", "text": part} for part in parts]
+    content = [{"type": "text", "text": part} for part in (orjson.dumps(body).decode(), *more)]
+    return {"resultType": "complete", "content": content, "isError": True, "_meta": meta}
 
 
 def reply_remarks(reply: Reply) -> list[str]:
