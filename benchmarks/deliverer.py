@@ -11,7 +11,6 @@ import sqlalchemy as sa
 import uvloop
 
 from clients.http import OutboundLimits
-from clients.webhooks.addresses import parse_networks
 from clients.webhooks.sender import WebhookSender
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from registry.clock import SystemClock
@@ -24,6 +23,7 @@ from storage.engine.table import table_of
 from storage.events import NewEvent, emit_event
 from storage.sealing import Keyring, webhook_secret_field
 from storage.webhook_endpoints import insert_endpoint
+from tests.clients.webhooks.networks import parse_networks
 from transports.http.server import freeze_memory
 from transports.worker.worker import Worker
 

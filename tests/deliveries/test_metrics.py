@@ -22,8 +22,7 @@ from tests.deliveries.test_worker import loop_until, to_the_next
 from transports.http.concurrency import AnswerReader, LargeAnswers, RequestTurns
 from transports.http.connections import Connections
 from transports.http.server import bind_socket, socket_port
-from transports.metrics import HttpServerState, Metrics
-from transports.metrics_server import serve_metrics
+from transports.metrics import HttpServerState, Metrics, serve_metrics
 from transports.readiness import Readiness
 from transports.signals import HttpSignals, WorkerTally
 

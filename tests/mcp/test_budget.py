@@ -11,7 +11,8 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import ToolSelection
 from tests.harness.processes import ROOT
 from tests.mcp import house
-from transports.mcp.tools import count_tokens, is_tool, measure_tools, model_view, tool_definition
+from tests.mcp.tool_sizes import count_tokens, measure_tools, model_view
+from transports.mcp.tools import is_tool, tool_definition
 
 BUDGETS = {"operator": 10_500, "connectivity": 3_000}
 MODULES = ROOT / "tools" / "node" / "node_modules"

@@ -14,8 +14,9 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation, ToolSelection
 from registry.limits import Tier
 from tests.mcp.house import ERAS, House, open_house
+from tests.mcp.tool_sizes import measure_tools
 from tests.stage import opened
-from transports.mcp.tools import is_tool, measure_tools, tool_definition
+from transports.mcp.tools import is_tool, tool_definition
 
 COUNT = 52
 ANSWER = 8_000  # characters, which is 2,000 tokens

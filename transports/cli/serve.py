@@ -37,8 +37,7 @@ from transports.http.server import (
     socket_port,
 )
 from transports.logs import Logs, OpeningLog, loaded_secrets, log_process_output
-from transports.metrics import HttpServerState, Metrics
-from transports.metrics_server import serve_metrics
+from transports.metrics import HttpServerState, Metrics, serve_metrics
 from transports.service import Service, build_service
 from transports.settings import Settings
 from transports.signals import LoopDelay, ProcessSignals

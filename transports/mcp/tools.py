@@ -1,15 +1,12 @@
 """Operations as tools: definitions made once, lists cached, and the look-up of a call."""
 
-from collections.abc import Iterable
 from functools import cache
-from math import ceil
-from typing import NamedTuple, cast
+from typing import cast
 
-import orjson
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ListToolsResult, PaginatedRequestParams, Tool, ToolAnnotations
 
-from registry.catalogue import AnyOperation, Catalogue, ToolSelection
+from registry.catalogue import AnyOperation, Catalogue
 from registry.errors import BadRequest
 from registry.model import Document
 from registry.restrictions import CallerView, caller_view, is_shown_to
@@ -17,16 +14,6 @@ from registry.schema import input_schema, output_schema
 from transports.mcp.request_caller import RequestCaller, RequestedTools, selected_ids
 
 CACHED_TOOL_LISTS = 256
-CHARACTERS_OF_A_TOKEN = 4
-"""Of compact JSON. Choice: a token is an estimate here, since each model has tokens of its own; OpenAI's o200k_base counts 5 % fewer."""
-
-
-class ToolsSize(NamedTuple):
-    """How many tokens of a model's context the tools of a selection take, without output schemas, which few clients show, and with them."""
-
-    tools: int
-    tokens: int
-    with_outputs: int
 
 
 class Tools:
@@ -115,24 +102,3 @@ def tool_description(operation: AnyOperation) -> str:
     """The summary and the paragraph for agents; further paragraphs are for the reference only."""
     paragraphs = [" ".join(part.split()) for part in operation.description.split("\n\n")]
     return "\n".join(paragraphs[:2])
-
-
-def measure_tools(catalogue: Catalogue, names: Iterable[str]) -> ToolsSize:
-    """The size of some toolsets and presets in a model's context."""
-    ids = catalogue.chosen(ToolSelection(tuple(names)))
-    tools = [tool_definition(operation) for operation in catalogue.operations.values() if operation.id in ids and is_tool(operation)]
-    return ToolsSize(len(tools), count_tokens([model_view(tool) for tool in tools]), count_tokens([tool_json(tool) for tool in tools]))
-
-
-def tool_json(tool: Tool) -> dict[str, object]:
-    return tool.model_dump(by_alias=True, mode="json", exclude_none=True)
-
-
-def model_view(tool: Tool) -> dict[str, object]:
-    """What of a definition a model is shown: all but the output schema."""
-    return {name: value for name, value in tool_json(tool).items() if name != "outputSchema"}
-
-
-def count_tokens(value: object) -> int:
-    """About how many tokens a value takes as compact JSON."""
-    return ceil(len(orjson.dumps(value).decode()) / CHARACTERS_OF_A_TOKEN)
