@@ -5,6 +5,7 @@ import itertools
 import json
 import sys
 import time
+from ipaddress import ip_network
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -23,7 +24,6 @@ from storage.engine.table import table_of
 from storage.events import NewEvent, emit_event
 from storage.sealing import Keyring, webhook_secret_field
 from storage.webhook_endpoints import insert_endpoint
-from tests.clients.webhooks.networks import parse_networks
 from transports.http.server import freeze_memory
 from transports.worker.worker import Worker
 
@@ -31,7 +31,7 @@ WARM = 0.5
 DELIVERY = table_of(DeliveryTable)
 CLOCK = SystemClock()
 IDS = SystemIds(CLOCK)
-LOOPBACK = parse_networks(["127.0.0.0/8"])
+LOOPBACK = (ip_network("127.0.0.0/8"),)
 
 
 class Count(NamedTuple):

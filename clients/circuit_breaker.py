@@ -149,15 +149,12 @@ class CircuitBreaker:
 
     def _judge(self, owner: OwnerState, second: int) -> None:
         """Open for the owner, or for all, where the last ten seconds are bad enough."""
-        self._judge_owner(owner)
-        self._judge_all(second)
-        self.is_open = self.open_for_all or self.open_owners > 0
-
-    def _judge_owner(self, owner: OwnerState) -> None:
         if not owner.open and owner.window.failures >= self._least and owner.window.fails:
             owner.open = True
             self.open_owners += 1
             self.opened["organisation"] += 1
+        self._judge_all(second)
+        self.is_open = self.open_for_all or self.open_owners > 0
 
     def _judge_all(self, second: int) -> None:
         if self.open_for_all or self._all.failures < self._least or not self._all.fails:

@@ -165,6 +165,12 @@ class Binding(Generic[InputT]):
         return text
 
 
+@lru_cache(maxsize=1024)
+def operation_binding(operation: Operation[Any, Any]) -> Binding[Any]:
+    """How `operation` reads its input, with its validator: made on its first call."""
+    return Binding(operation)
+
+
 ModelClass: TypeAlias = type[BaseModel]
 
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from registry import policy, restrictions
 from registry.authentication import authenticate
-from registry.binding import Binding
+from registry.binding import operation_binding
 from registry.call import Call, CallState, Reply
 from registry.caller import UNRESTRICTED, Caller
 from registry.catalogue import Catalogue
@@ -49,7 +49,6 @@ from registry.rate_limits import RateLimiter
 from registry.signals import CallSignals
 
 PipelineDeps = TypeVar("PipelineDeps")
-TOOLSET_CACHE_SIZE = 256
 LARGE_BODY = 32 * 1024
 """Bytes of a body that takes a millisecond or more to read."""
 
@@ -103,8 +102,6 @@ class Pipeline(Generic[PipelineDeps]):
         self.directory, self.journal, self.quota, self.sessions = directory, journal, quota, sessions
         self.secrets, self.rate_limiter, self.site = secrets, rate_limiter, site
         self.signals = CallSignals()
-        self._bindings: dict[str, Binding[Any]] = {}
-        self._toolset_operations: dict[tuple[str, ...], frozenset[str]] = {}
         self._large = anyio.Lock()
 
     async def run(self, call: Call) -> Reply:
@@ -138,7 +135,9 @@ class Pipeline(Generic[PipelineDeps]):
         await policy.authorize(call, caller, self.directory, self.site)
         key_restrictions = caller.restrictions
         if key_restrictions is not UNRESTRICTED:
-            restrictions.check_restricted_operation(operation, key_restrictions, self._inside(key_restrictions.toolsets))
+            restrictions.check_restricted_operation(
+                operation, key_restrictions, self.catalogue.operations_in(key_restrictions.toolsets or ())
+            )
             restrictions.check_authority(operation, caller)
         if call.arguments is None and operation.takes_body:  # a tool's message was let in as one
             await self.rate_limiter.body(caller, call.client)
@@ -180,27 +179,9 @@ class Pipeline(Generic[PipelineDeps]):
                 self.rate_limiter.refused_body(call.identified, call.client, call.size)
             raise
 
-    def binding(self, operation: Operation[Any, Any]) -> Binding[Any]:
-        """The operation's binding plan and validator, made on its first call."""
-        found = self._bindings.get(operation.id)
-        if found is None:
-            found = self._bindings[operation.id] = Binding(operation)
-        return found
-
-    def _inside(self, toolsets: tuple[str, ...] | None) -> frozenset[str]:
-        """The operations of a credential's toolsets, gathered once: it takes longer than the rest of the check."""
-        if toolsets is None:
-            return frozenset()
-        found = self._toolset_operations.get(toolsets)
-        if found is None:
-            if len(self._toolset_operations) >= TOOLSET_CACHE_SIZE:
-                self._toolset_operations.clear()
-            found = self._toolset_operations[toolsets] = self.catalogue.operations_in(toolsets)
-        return found
-
     async def _validate(self, call: Call) -> Input:
         """Pure and early: a malformed call burns no quota, mints no token, claims no key."""
-        binding = self.binding(call.operation)
+        binding = operation_binding(call.operation)
         if call.arguments is not None:  # a field that is no key of the call says more than the key that is missing
             params = binding.validate(binding.arguments(call.arguments))
             policy.check_idempotency_key(call)

@@ -30,7 +30,7 @@ from simulators.processor.control import PROCESSOR_CONTROL_PATHS
 from simulators.processor.simulated_processor import SimulatedProcessor
 from simulators.server import SimulatorApp
 from transports.cli.serve import is_loopback_host
-from transports.cli.terminal import Failure
+from transports.cli.terminal import Failure, to_stderr
 from transports.http.server import bind_socket, run_on_uvloop, socket_port, uvicorn_server_type
 from transports.payments import PAYMENTS_WEBHOOK_PATH, SIMULATED_PROCESSOR_CLIENT, SIMULATED_PROCESSOR_KEY
 from transports.settings import PROCESSOR_KEY_PATTERN, PROCESSOR_SECRET_PATTERN
@@ -129,7 +129,7 @@ def run_sandbox_payments(
             client_id=SIMULATED_PROCESSOR_CLIENT,
             state_file=state,
             seed=seed,
-            report=tell_starter,
+            report=to_stderr,
         )
         run_on_uvloop(serve_processor(bound, sandbox, lambda: print_processor(address, sandbox)))
 
@@ -153,10 +153,6 @@ async def serve_simulator(app: SimulatorApp, bound: socket.socket, say: Callable
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a dropped answer is what was asked for, not an error
     config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5)
     await uvicorn_server_type(say)(config).serve(sockets=[bound])
-
-
-def tell_starter(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
 
 
 def print_processor(address: str, sandbox: SimulatedProcessor) -> None:

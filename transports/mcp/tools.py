@@ -1,6 +1,6 @@
 """Operations as tools: definitions made once, lists cached, and the look-up of a call."""
 
-from functools import cache
+from functools import cache, lru_cache, partial
 from typing import cast
 
 from mcp.shared.exceptions import MCPError
@@ -22,7 +22,7 @@ class Tools:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._lists: dict[tuple[CallerView, RequestedTools], ListToolsResult] = {}
-        self._ids: dict[RequestedTools, frozenset[str]] = {}
+        self._selected_ids = lru_cache(maxsize=CACHED_TOOL_LISTS)(partial(selected_ids, catalogue))
 
     def tool_list(self, requester: RequestCaller) -> ListToolsResult:
         """What this caller may call and asked to see, in wire form. Choice: one page, because many clients read no second one."""
@@ -47,16 +47,10 @@ class Tools:
 
     def _selected(self, chosen: RequestedTools) -> frozenset[str]:
         """The ids of a selection; a name nobody knows is told with those that are known."""
-        found = self._ids.get(chosen)
-        if found is None:
-            try:
-                found = selected_ids(self._catalogue, chosen)
-            except BadRequest as refusal:
-                raise MCPError(INVALID_PARAMS, refusal.message, {"known": self._catalogue.names()}) from None
-            if len(self._ids) >= CACHED_TOOL_LISTS:
-                self._ids.clear()
-            self._ids[chosen] = found
-        return found
+        try:
+            return self._selected_ids(chosen)
+        except BadRequest as refusal:
+            raise MCPError(INVALID_PARAMS, refusal.message, {"known": self._catalogue.names()}) from None
 
     def _list(self, requester: RequestCaller) -> ListToolsResult:
         ids = self._selected(requester.chosen)

@@ -18,11 +18,7 @@ CALLS_A_DAY = re.compile(r"[0-9]{1,9}", re.ASCII)
 RESTRICTION_FIELDS = {"restrictions.calls_per_day": "calls_per_day", "restrictions.toolsets": "toolset"}
 
 
-async def show_api_keys(visit: PageRequest) -> Response:
-    return await api_keys_page(visit)
-
-
-async def api_keys_page(visit: PageRequest, *, made: object = None, problem: PageProblem | None = None) -> Response:
+async def show_api_keys(visit: PageRequest, *, made: object = None, problem: PageProblem | None = None) -> Response:
     """`made`: a new key with its secret, which is on this answer and nowhere else."""
     cursor = visit.query.get("after")
     listed = await call_operation(visit, "list_api_keys", {"limit": 100} | ({} if cursor is None else {"starting_after": cursor}))
@@ -43,10 +39,10 @@ async def post_api_keys(visit: PageRequest) -> Response:
     match visit.form.get("do"):
         case "create":
             outcome = await call_operation(visit, "create_api_key", new_key_arguments(visit))
-            return await api_keys_page(visit, made=outcome.body if outcome.problem is None else None, problem=outcome.problem)
+            return await show_api_keys(visit, made=outcome.body if outcome.problem is None else None, problem=outcome.problem)
         case "revoke":
             outcome = await call_operation(visit, "revoke_api_key", {"id": visit.form.get("id", "")})
-            return visit.redirect("/api-keys") if outcome.problem is None else await api_keys_page(visit, problem=outcome.problem)
+            return visit.redirect("/api-keys") if outcome.problem is None else await show_api_keys(visit, problem=outcome.problem)
         case _:
             raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
 
