@@ -29,7 +29,7 @@ FaultReport = Callable[[Call, BaseException], None]
 
 
 async def answer_call(pipeline: Pipeline[Any], call: Call, report: FaultReport) -> Reply:
-    """Run the call and render whatever came of it; `report` is told about faults of ours."""
+    """Runs `call` and renders its answer or its refusal. `report` is called with faults of ours, which become a 500."""
     monotonic = pipeline.clock.monotonic
     began = monotonic()
     try:
@@ -71,7 +71,7 @@ def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
 
 
 async def gather_reply(reply: Reply, request_id: str) -> Reply:
-    """The reply with its whole body, for doors that hand on no pieces."""
+    """`reply` with its whole body, for doors that do not stream. Waits for the stream: 60 seconds at most, 330 for events."""
     if reply.stream is None:
         return reply
     body = bytearray()
@@ -144,7 +144,7 @@ class InternalCalls:
         self._report(call, error)
 
     def deny(self, operation: str, *, caller: Caller, surface: Surface) -> Reply:
-        """Refuse a call that nobody may make from inside, as the pipeline would: the audit log has it."""
+        """Refuses a call that nobody may make from inside, and records the refusal in the audit log, as the pipeline would."""
         call = Call(self.pipeline.catalogue.operations[operation], surface, self.pipeline.ids.new("req_"), caller=caller)
         call.identified, call.started = caller, self.pipeline.clock.monotonic()
         text = f"{operation} cannot be called by the assistant, which only reads; nothing was done"

@@ -66,7 +66,7 @@ async def authenticate(
 
 
 async def refresh_chat_caller(caller: Caller, directory: Directory, site: Site, now: float) -> Caller:
-    """A chat lasts for minutes: each call in it is made by its caller as they are at that moment."""
+    """The caller of a chat as they are now, since a chat lasts for minutes. Raises Unauthorized where their credential has ended."""
     found = await directory.again(caller, now)
     if found is None:
         raise Unauthorized("The credential that this chat began with has ended", presented=True, hint=key_advice(site))

@@ -86,17 +86,17 @@ class Context(Generic[DepsT]):
         return self.call.idempotency_key
 
     def act_for(self, organisation: str) -> None:
-        """Say whose thing a caller without an organisation is at: the call is in that one's audit log. Said by access."""
+        """Sets the organisation that owns the thing at hand, for a caller without one: its audit log gets the call. Called by access steps."""
         self.caller = self.call.identified = replace(self.caller, organisation=organisation)
         self.organisation = organisation
 
     def need(self, scope: Scope, site: Site) -> None:
-        """Refuse a caller without a scope that this input asks for; it is checked again in the transaction that moves a SIM or money."""
+        """Raises UpgradeRequired or Restricted unless the caller has `scope`; a commit that moves a SIM or money checks it again."""
         require_scope(scope, self.caller, site)
         self.needed |= int(scope)
 
     def need_admin(self, what: str) -> None:
-        """Refuse a caller who is no admin, or whose credential was made without admin access: `what` begins the refusal."""
+        """Raises RoleRequired or Restricted for a caller who is no admin, or whose credential is restricted. `what` begins the refusal."""
         require_admin(self.caller, what)
 
     def confirm_replacement(self, replacement: Replacement) -> None:
@@ -117,20 +117,20 @@ class Context(Generic[DepsT]):
         self.entry.change = change
 
     def of_account(self, account_id: int | None) -> None:
-        """Say which account the thing at hand is in; refused when the credential is restricted to others."""
+        """Notes that the thing at hand is in `account_id`. Raises Restricted where the credential is restricted to other accounts."""
         check_line_account(account_id, self.caller.restrictions)
         self.account_seen = True
 
     def mark_answer_private(self) -> None:
-        """Say that the answer is no other credential's, whatever its idempotency key and input: it holds a secret. Said by access."""
+        """Keeps the stored answer for this credential alone, since it holds a secret. Called by access steps."""
         self.personal = True
 
     def same_as(self, plain: Input) -> None:
-        """Say that the input means the same as another one, by which the call is compared, confirmed and run. Said by access."""
+        """Sets the input that means the same as the one sent: the call is compared, confirmed and run by `plain`. Called by access steps."""
         self.plain_input = plain
 
     async def catch_up(self) -> None:
-        """Have the rows written that this process has buffered: the calls before this one are then in the audit log."""
+        """Writes the audit rows that this process has buffered, so that earlier calls are in the audit log. Waits for the database."""
         await self.journal.flush()
 
     @overload
@@ -178,7 +178,7 @@ class Context(Generic[DepsT]):
         self.closing.append((write, kwargs))
 
     def stage(self) -> None:
-        """This call sends one thing to a provider, by `dispatch`, and at most once; until then nothing has been done. Said by access."""
+        """Marks the call as one that sends one thing to a provider, by `dispatch`; nothing has been done before. Called by access steps."""
         self.call.state = CallState.STAGED
 
     async def dispatch(
@@ -189,7 +189,7 @@ class Context(Generic[DepsT]):
         *args: WriteParams.args,
         **kwargs: WriteParams.kwargs,
     ) -> None:
-        """The commit between which and the answer the provider is called. `answer` (status, body) is the key's should nobody come back."""
+        """Commits `write` right before the provider is called. `answer` (status, body): the key's answer if this process dies before the end."""
         assert not args, "writes take keyword arguments only"
         if self.entry is None or not self.staged:
             raise RuntimeError(f"{self.call.operation.id}: dispatch may be called once, by a call that was staged")

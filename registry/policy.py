@@ -41,13 +41,13 @@ async def authorize(call: Call, caller: Caller, directory: Directory, site: Site
 
 
 def require_scope(scope: Scope, caller: Caller, site: Site) -> None:
-    """Refuse with 402 what the caller's tier or role does not carry, and with 403 what only this credential does not."""
+    """Raises UpgradeRequired where the caller's tier or role does not carry `scope`, Restricted where only this credential does not."""
     require_scope_of_tier(scope, caller, site)
     require_scope_of_credential(scope, None, caller)
 
 
 def require_scope_of_tier(scope: Scope, caller: Caller, site: Site) -> None:
-    """Refuse what no credential of this membership could do: the tier or the role does not carry the scope."""
+    """Raises UpgradeRequired where the tier or the role of the membership does not carry `scope`, whatever the credential."""
     if not int(scope) & ~(caller.scopes | caller.withheld):  # flags know the operators, too, and take ten times as long
         return
     needed = lowest_tier(scope)
@@ -69,7 +69,7 @@ def require_role(role: Role, caller: Caller, what: str = "This operation") -> No
 
 
 def require_scope_of_credential(scope: Scope, role: Role | None, caller: Caller) -> None:
-    """Refuse what the membership carries and this credential does not."""
+    """Raises Restricted where the membership carries `scope` or `role`, and this credential does not."""
     granted = caller.has(scope)
     if not granted and caller.withheld & Scope.ANY and not scope & Scope.ADMIN:
         raise Restricted("This credential may only read, and this operation changes something")
@@ -78,7 +78,10 @@ def require_scope_of_credential(scope: Scope, role: Role | None, caller: Caller)
 
 
 def require_admin(caller: Caller, what: str) -> None:
-    """Refuse with 403 what of an operation that is open to more only admins may do, with a credential that was made for it."""
+    """Raises RoleRequired unless the caller is an admin, and Restricted unless the credential may do all that its person may.
+
+    For the part of an open operation that is for admins; `what` begins the message.
+    """
     require_role(Role.ADMIN, caller, what)
     if caller.restricted:
         raise Restricted(

@@ -1,4 +1,4 @@
-"""Where the pipeline holds a call to its credential's restrictions."""
+"""What a restricted credential may call, and with which input."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

@@ -56,7 +56,7 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 def forgotten_operations(catalogue: Catalogue) -> list[str]:
-    """Operations whose effect a simulated network has forgotten at its next start: not what is once for ever, nor what undoes that."""
+    """Ids of operations whose effect a simulated network forgets when it restarts: all writes but issuance and what undoes one."""
     known = catalogue.operations.values()
     kept = tuple(operation.path for operation in known if operation.once is not None and operation.once.forever)
     return [o.id for o in known if o.upstream and not o.read_only and not o.path.startswith(kept)]

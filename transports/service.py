@@ -139,7 +139,7 @@ class Service:
         return await ensure_demo(self.store, self.ids, self.clock, account=account, payee=payee)
 
     def keep_room(self) -> None:
-        """Keep room for the next start, where the database is a file: the disk may be full then."""
+        """Reserves disk space for the next start, where the database is a file."""
         if is_sqlite_url(self.settings.store_url):
             keep_reserve(sqlite_path(self.settings.store_url))
 
@@ -355,7 +355,7 @@ def build_service(
 
 
 class LateCallback:
-    """Calls a function that is made after those who call it; until then a call does nothing."""
+    """A callback that is made after the objects that call it; before `bind` a call does nothing."""
 
     def __init__(self) -> None:
         self._callback: Callable[[], None] | None = None

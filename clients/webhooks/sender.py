@@ -101,7 +101,7 @@ class DeliveryAttempt:
 
 
 class WebhookSender:
-    """Posts to addresses that strangers chose, so only vetted ones are ever connected to."""
+    """Posts to addresses that customers chose; connects to vetted addresses only."""
 
     def __init__(
         self,

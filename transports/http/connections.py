@@ -20,7 +20,7 @@ class OpenConnection(Protocol):
         ...
 
     def make_way(self) -> None:
-        """End it without a word, as an idle connection ends."""
+        """Close it without an answer, as an idle connection is closed."""
         ...
 
 

@@ -96,14 +96,14 @@ class InnerApplication:
         return refusal_reply(refusal, request_id) if shown is None else shown
 
     def of_operation(self, scope: HttpScope, reply: Reply, request_id: str) -> Reply:
-        """What an operation answered; a refusal is perhaps a page."""
+        """The reply of an operation; a refusal is shown as a page where the application has one."""
         shown = (
             None if reply.refusal is None or self.operation_refused is None else self.operation_refused(scope, reply.refusal, request_id)
         )
         return reply if shown is None else shown
 
     def shares(self, path: str) -> bool:
-        """Whether pages of listed origins may read the answers at a path; what is not ours is an operation's, or nobody's."""
+        """Whether pages of listed origins may read the answers at `path`; those of operations, which are not this application's, they may."""
         return self.template(path) is None or self.shared(path)
 
     def template(self, path: str) -> str | None:
@@ -392,7 +392,7 @@ class HttpDoor:
 
 
 def credential_of(headers: Headers) -> bytes:
-    """The credential that a request shows, whatever spaces stand around it; empty without one. Nobody has looked yet whether it is good."""
+    """The credential of a request without spaces around it, not checked yet; empty without one."""
     shown = next((value for name, value in headers if name == b"authorization"), b"")
     return shown.split()[-1] if shown.strip() else b""
 

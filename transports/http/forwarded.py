@@ -29,8 +29,8 @@ FORWARDED_FOR = b"x-forwarded-for"
 
 
 class ForwardedClients:
-    """Sets the client of each request, and what a proxy calls it. Without trusted proxies none of this stands in front: the headers count
-    for nothing."""
+    """Sets the client's address of each request, and the ids that a trusted proxy gave it. Without trusted proxies it is not installed, and
+    these headers are ignored."""
 
     def __init__(self, app: App, trusted: Sequence[ClientNetwork]) -> None:
         self._app, self._trusted = app, tuple(trusted)
@@ -47,7 +47,7 @@ class ForwardedClients:
 
 
 def client_behind(peer: IPv4Address | IPv6Address, request: HttpScope, trusted: Sequence[ClientNetwork]) -> IPv4Address | IPv6Address:
-    """From the right: what a trusted proxy wrote is believed, and what it was told is not."""
+    """The client's address by X-Forwarded-For, read from the right: an entry counts only where a trusted proxy wrote it."""
     told = b",".join(value for name, value in request["headers"] if name == FORWARDED_FOR).decode("latin-1")
     for part in reversed(told.split(",")):
         address = parse_address(part)
@@ -60,7 +60,7 @@ def client_behind(peer: IPv4Address | IPv6Address, request: HttpScope, trusted: 
 
 
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """An IP address, with or without the port that some proxies write behind it; an IPv4 address in IPv6 clothes is the IPv4 address."""
+    """An IP address, with or without the port that some proxies write behind it; an IPv4-mapped IPv6 address is the IPv4 address."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]

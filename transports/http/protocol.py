@@ -317,7 +317,7 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._waited, self._taken = 0.0, 0
 
     def _abandon(self) -> None:
-        """Let a client go that does not read. The transport may be in the middle of writing, and must not be ended under its own feet."""
+        """Ends the connection of a client that does not read; in the next turn of the loop, since the transport may be writing now."""
         self._connections.ended["slow"] += 1
         self._waited, self._taken = 0.0, 0
         self.loop.call_soon(self.transport.abort)

@@ -77,7 +77,7 @@ async def send_stream(
 ) -> None:
     """An answer in pieces, as they arrive. When the other side fails in the middle the connection is broken, never the answer ended.
 
-    What is sent to a client that has gone disappears without a word, so its going is watched for: nothing more is asked for then.
+    Sending to a client that has disconnected raises nothing, so the disconnect is watched for: no piece is read after it.
     `turn` is waited for, once, before there is more than 1 MB. `encoder` compresses the pieces.
     """
     gone, sent = create_task(until_disconnected(receive)), 0
@@ -109,7 +109,7 @@ async def wait_unless_gone(gone: Task[None], waited: Awaitable[None]) -> None:
 
 
 async def send_events(receive: Receive, send: Send, status: int, headers: Headers, events: EventStream) -> None:
-    """Events as they are made. A reader who hangs up ends their making at once, however long the next one would take."""
+    """Sends `events` as they are made. When the client disconnects, the next event is not waited for."""
     gone, telling = create_task(until_disconnected(receive)), create_task(send_event_messages(send, status, headers, events))
     try:
         await wait((gone, telling), return_when=FIRST_COMPLETED, timeout=STREAM_SECONDS)

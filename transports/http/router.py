@@ -97,7 +97,7 @@ class OperationRouter:
 
 
 def walk_routes(node: RouteNode, segments: list[str], index: int, values: list[str]) -> RouteNode | None:
-    """Literal first, then the parameter, then one step back. A path is one place, whatever the method: no invoice is called `periods`."""
+    """The place that `segments` from `index` on lead to: by literals first, then by parameters. None: there is none."""
     if index == len(segments):
         return node if node.routes else None
     segment = segments[index]

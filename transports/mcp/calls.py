@@ -175,7 +175,7 @@ class ToolCalls:
         return self._render(ctx, call, await self.run(requester, call))
 
     async def plain(self, requester: RequestCaller, operation: AnyOperation, arguments: ToolArguments) -> ToolResult:
-        """A call in which nothing can be asked of the client, as it goes over the wire."""
+        """The result of a call that asks the client nothing, in its wire form."""
         call = self.call(requester, operation)
         reply = self._fill(requester, call, arguments) or await self.run(requester, call)
         return tool_result(reply, output_schema(operation.result), verbatim=reply.encoded_here)

@@ -88,7 +88,7 @@ def read_switch(name: str, text: str | None) -> bool:
 
 
 def selected_ids(catalogue: Catalogue, chosen: RequestedTools) -> frozenset[str]:
-    """The ids a selection holds, whoever asks; read-only beats every choice of toolsets."""
+    """The ids of the tools in a selection; `read_only` leaves out writes of every toolset. Raises BadRequest for unknown names."""
     ids = catalogue.chosen(ToolSelection(chosen.query or chosen.header, chosen.read_only))
     if chosen.query and chosen.header:
         ids &= catalogue.chosen(ToolSelection(chosen.header, chosen.read_only))
@@ -122,7 +122,7 @@ class RequestCaller:
     client: str = ""
     request_id: str | None = None
     tell: CallListener = tell_nobody
-    """Is told what was called, and what came of it."""
+    """Called with each call and its reply."""
     admit: ReplyAdmission = admit_every_reply
     """Counts a reply that is large, until the request has been answered; or says why it cannot be given now."""
     message_size: int = 0

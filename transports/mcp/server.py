@@ -97,7 +97,7 @@ def seal_request_state(server: Server, settings: McpSettings) -> None:
 
 
 class SdkUser(AuthenticatedUser):
-    """A requester. The SDK's token is a principal only: the credential itself goes no further than the gate."""
+    """The caller of a request, as the SDK knows one. Its token holds the principal only; the credential stays in the door."""
 
     def __init__(self, requester: RequestCaller) -> None:
         caller = requester.caller

@@ -36,7 +36,7 @@ class Tools:
         return found
 
     def find(self, requester: RequestCaller, name: str) -> AnyOperation:
-        """The operation a call means. What the caller may do does not matter here: hiding is a courtesy, the pipeline is the gate."""
+        """The operation that a call names. MCPError: there is none in the selection. What the caller may do, the pipeline checks."""
         operation = self._catalogue.operations.get(name)
         if operation is None or not is_tool(operation):
             raise MCPError(INVALID_PARAMS, f"Unknown tool {name[:80]!r}; tools/list shows the tools of your selection")

@@ -57,7 +57,7 @@ class Mailer:
                 self._away(error)
 
     async def deliver(self) -> int:
-        """Everything that is due now; how many were sent. When nothing of a batch was, the server is away and the rest waits."""
+        """Sends what is due and returns how many mails were sent. Stops after a batch of which none could be sent: the server is away."""
         sent = 0
         while True:
             outcomes = await self._batch()
