@@ -86,7 +86,7 @@ class Context(Generic[DepsT]):
         return self.call.idempotency_key
 
     def act_for(self, organisation: str) -> None:
-        """Sets the organisation that owns the thing at hand, for a caller without one: its audit log gets the call. Called by access steps."""
+        """Sets the organisation that owns the thing at hand, for a caller without one, and so the audit log. Called by access."""
         self.caller = self.call.identified = replace(self.caller, organisation=organisation)
         self.organisation = organisation
 
@@ -126,7 +126,7 @@ class Context(Generic[DepsT]):
         self.personal = True
 
     def same_as(self, plain: Input) -> None:
-        """Sets the input that means the same as the one sent: the call is compared, confirmed and run by `plain`. Called by access steps."""
+        """Sets the input that means the same as the one sent: the call is compared, confirmed and run by `plain`. Called by access."""
         self.plain_input = plain
 
     async def catch_up(self) -> None:
@@ -189,7 +189,7 @@ class Context(Generic[DepsT]):
         *args: WriteParams.args,
         **kwargs: WriteParams.kwargs,
     ) -> None:
-        """Commits `write` right before the provider is called. `answer` (status, body): the key's answer if this process dies before the end."""
+        """Commits `write` right before the provider is called. `answer` (status, body): the key's answer if the process dies meanwhile."""
         assert not args, "writes take keyword arguments only"
         if self.entry is None or not self.staged:
             raise RuntimeError(f"{self.call.operation.id}: dispatch may be called once, by a call that was staged")

@@ -103,7 +103,7 @@ class InnerApplication:
         return reply if shown is None else shown
 
     def shares(self, path: str) -> bool:
-        """Whether pages of listed origins may read the answers at `path`; those of operations, which are not this application's, they may."""
+        """Whether pages of listed origins may read the answers at `path`; other paths are operations', which they may."""
         return self.template(path) is None or self.shared(path)
 
     def template(self, path: str) -> str | None:
