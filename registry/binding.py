@@ -166,7 +166,7 @@ class Binding(Generic[InputT]):
 
 
 @lru_cache(maxsize=1024)
-def operation_binding(operation: Operation[Any, Any]) -> Binding[Any]:
+def binding_of(operation: Operation[Any, Any]) -> Binding[Any]:
     """How `operation` reads its input, with its validator: made on its first call."""
     return Binding(operation)
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from registry import policy, restrictions
 from registry.authentication import authenticate
-from registry.binding import operation_binding
+from registry.binding import binding_of
 from registry.call import Call, CallState, Reply
 from registry.caller import UNRESTRICTED, Caller
 from registry.catalogue import Catalogue
@@ -181,7 +181,7 @@ class Pipeline(Generic[PipelineDeps]):
 
     async def _validate(self, call: Call) -> Input:
         """Pure and early: a malformed call burns no quota, mints no token, claims no key."""
-        binding = operation_binding(call.operation)
+        binding = binding_of(call.operation)
         if call.arguments is not None:  # a field that is no key of the call says more than the key that is missing
             params = binding.validate(binding.arguments(call.arguments))
             policy.check_idempotency_key(call)

@@ -88,7 +88,7 @@ MetricsPaths: TypeAlias = Mapping[bytes, Callable[[], Awaitable[MetricsAnswer]]]
 
 
 @asynccontextmanager
-async def serve_metrics(metrics: Metrics, readiness: Readiness, bound: socket.socket) -> AsyncGenerator[None]:
+async def listen_for_scrapes(metrics: Metrics, readiness: Readiness, bound: socket.socket) -> AsyncGenerator[None]:
     """Open on a bound socket for the length of a block; who is still asking at its end gets no answer."""
     answer, asking = connection_handler(metrics_paths(metrics, readiness)), set[asyncio.Task[None]]()
 

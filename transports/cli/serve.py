@@ -37,7 +37,7 @@ from transports.http.server import (
     socket_port,
 )
 from transports.logs import Logs, OpeningLog, loaded_secrets, log_process_output
-from transports.metrics import HttpServerState, Metrics, serve_metrics
+from transports.metrics import HttpServerState, Metrics, listen_for_scrapes
 from transports.service import Service, build_service
 from transports.settings import Settings
 from transports.signals import LoopDelay, ProcessSignals
@@ -186,7 +186,7 @@ async def metrics_beside(service: Service, bound: socket.socket | None, served: 
     deps = service.pipeline.deps
     process = ProcessSignals(service.pipeline.signals, deps.stock, LoopDelay(service.clock), deps.build)
     metrics = Metrics(service.store, service.clock, service.worker.tally, served, service.systems, process)
-    async with process.delay.watched(), serve_metrics(metrics, service.readiness, bound):
+    async with process.delay.watched(), listen_for_scrapes(metrics, service.readiness, bound):
         yield
 
 
