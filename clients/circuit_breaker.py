@@ -6,6 +6,7 @@ on purpose close nothing for others.
 """
 
 from collections import OrderedDict
+from dataclasses import dataclass, field
 from enum import Enum
 
 WINDOW_SECONDS = 10
@@ -66,17 +67,15 @@ class CallWindow:
         return 2 * self.failures > self.calls
 
 
+@dataclass(slots=True, eq=False)
 class OwnerState:
     """One organisation: its calls, and its probe."""
 
-    __slots__ = ("open", "probes", "probes_after", "window")
-
-    def __init__(self) -> None:
-        self.window = CallWindow()
-        self.open = False
-        self.probes = 0
-        """Under way."""
-        self.probes_after = 0.0
+    window: CallWindow = field(default_factory=CallWindow)
+    open: bool = False
+    probes: int = 0
+    """Under way."""
+    probes_after: float = 0.0
 
 
 class CircuitBreaker:

@@ -5,6 +5,7 @@ The last of many operations costs what the first does: a look-up per segment, wh
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -31,15 +32,13 @@ class MatchedRoute(NamedTuple):
     path: Mapping[str, str]
 
 
+@dataclass(slots=True, eq=False)
 class RouteNode:
-    __slots__ = ("children", "mixed", "param", "routes")
-
-    def __init__(self) -> None:
-        self.children: dict[str, RouteNode] = {}
-        self.mixed: dict[str, RouteNode] = {}
-        """By what a segment begins with, before its parameter."""
-        self.param: RouteNode | None = None
-        self.routes: dict[str, OperationRoute] = {}
+    children: dict[str, "RouteNode"] = field(default_factory=dict[str, "RouteNode"])
+    mixed: dict[str, "RouteNode"] = field(default_factory=dict[str, "RouteNode"])
+    """By what a segment begins with, before its parameter."""
+    param: "RouteNode | None" = None
+    routes: dict[str, OperationRoute] = field(default_factory=dict[str, OperationRoute])
 
     def below(self, segment: str) -> "RouteNode":
         """The place one segment deeper, made when it is not there; names of parameters do not matter for the shape."""
