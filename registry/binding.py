@@ -17,7 +17,7 @@ from pydantic_core import ValidationError
 from registry import guard, validation_errors
 from registry.characters import printable_text
 from registry.errors import BadRequest
-from registry.input_bounds import InputTooLarge, bounded_input, model_bounds
+from registry.input_bounds import InputTooLarge, bound_value, model_bounds
 from registry.model import Input, field_spellings
 from registry.operation import Operation
 from registry.validation_errors import models_in_type
@@ -101,7 +101,7 @@ class Binding(Generic[InputT]):
     def bounded_values(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """The values, or smaller ones that are refused with the same words; many unknown fields and lists that are too long end here."""
         try:
-            return bounded_input(values, model_bounds(self._model))
+            return bound_value(values, model_bounds(self._model), shorten=False)
         except InputTooLarge as problem:
             raise validation_errors.refuse_too_large(self._model, problem, self._headers) from None
 

@@ -109,17 +109,11 @@ def bounds_with_metadata(bounds: InputBounds, metadata: Any) -> InputBounds:
     return bounds
 
 
-def bounded_input(value: Any, bounds: InputBounds) -> Any:
-    """The value itself when it fits, else a smaller one that is refused with the same words. TooMuch: what is refused by its count."""
-    return bound_value(value, bounds, shorten=False)
-
-
-def shortened_input(value: Any, bounds: InputBounds) -> Any:
-    """The same without TooMuch: what would be refused by its count stays just too long to be taken. For whoever only hands it on."""
-    return bound_value(value, bounds, shorten=True)
-
-
 def bound_value(value: Any, bounds: InputBounds, *, shorten: bool) -> Any:
+    """`value` itself where it is within `bounds`, else a smaller one that is refused with the same words.
+
+    What has too many entries or unknown fields raises InputTooLarge; with `shorten` it stays just too long to be taken.
+    """
     kind = cast(Any, type(value))
     if bounds.open or (kind is not dict and kind is not list):
         return value
