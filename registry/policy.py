@@ -91,7 +91,9 @@ def require_admin(caller: Caller, what: str) -> None:
 
 
 async def require_connection(caller: Caller, directory: Directory, site: Site) -> None:
-    """Refuse with 409: the active organisation has no upstream account."""
+    """Refuse with 409 when the active organisation has no upstream account."""
+    if caller.connection is not None:
+        return
     connected = await directory.connected(caller.principal)
     raise OrgNotConnected(
         f"The organisation {caller.organisation_name} has no connected account; connect it at connect_url or switch organisation",
