@@ -5,13 +5,13 @@ import itertools
 import json
 import sys
 import time
+from ipaddress import ip_network
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 import uvloop
 
 from clients.http import OutboundLimits
-from clients.webhooks.addresses import parse_networks
 from clients.webhooks.sender import WebhookSender
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from registry.clock import SystemClock
@@ -30,7 +30,7 @@ WARM = 0.5
 DELIVERY = table_of(DeliveryTable)
 CLOCK = SystemClock()
 IDS = SystemIds(CLOCK)
-LOOPBACK = parse_networks(["127.0.0.0/8"])
+LOOPBACK = (ip_network("127.0.0.0/8"),)
 
 
 class Count(NamedTuple):

@@ -6,6 +6,7 @@ on purpose close nothing for others.
 """
 
 from collections import OrderedDict
+from dataclasses import dataclass, field
 from enum import Enum
 
 WINDOW_SECONDS = 10
@@ -35,7 +36,6 @@ class CallWindow:
         self.calls = self.failures = 0
 
     def add(self, second: int, *, failed: bool) -> None:
-        """One call that ended."""
         if second != self._second:
             self.pass_to(second)
         place = self._second % WINDOW_SECONDS
@@ -58,7 +58,6 @@ class CallWindow:
         self._second = second
 
     def clear(self) -> None:
-        """Begin anew."""
         self._calls, self._failures = [0] * WINDOW_SECONDS, [0] * WINDOW_SECONDS
         self.calls = self.failures = 0
 
@@ -68,17 +67,15 @@ class CallWindow:
         return 2 * self.failures > self.calls
 
 
+@dataclass(slots=True, eq=False)
 class OwnerState:
     """One organisation: its calls, and its probe."""
 
-    __slots__ = ("open", "probes", "probes_after", "window")
-
-    def __init__(self) -> None:
-        self.window = CallWindow()
-        self.open = False
-        self.probes = 0
-        """Under way."""
-        self.probes_after = 0.0
+    window: CallWindow = field(default_factory=CallWindow)
+    open: bool = False
+    probes: int = 0
+    """Under way."""
+    probes_after: float = 0.0
 
 
 class CircuitBreaker:
@@ -151,15 +148,12 @@ class CircuitBreaker:
 
     def _judge(self, owner: OwnerState, second: int) -> None:
         """Open for the owner, or for all, where the last ten seconds are bad enough."""
-        self._judge_owner(owner)
-        self._judge_all(second)
-        self.is_open = self.open_for_all or self.open_owners > 0
-
-    def _judge_owner(self, owner: OwnerState) -> None:
         if not owner.open and owner.window.failures >= self._least and owner.window.fails:
             owner.open = True
             self.open_owners += 1
             self.opened["organisation"] += 1
+        self._judge_all(second)
+        self.is_open = self.open_for_all or self.open_owners > 0
 
     def _judge_all(self, second: int) -> None:
         if self.open_for_all or self._all.failures < self._least or not self._all.fails:

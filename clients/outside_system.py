@@ -28,7 +28,6 @@ UNANSWERED_KINDS: frozenset[FailureKind] = frozenset({"timeout", "refused", "dns
 
 
 def ignore_report(text: str) -> None:
-    """A report that nobody reads."""
     del text
 
 
@@ -93,7 +92,6 @@ class OutsideSystem:
                 self._of[owner] = held - 1
 
     def refuse(self, reason: NotSentReason) -> NotSentReason:
-        """Count a call that is not sent."""
         self.refused[reason] += 1
         return reason
 

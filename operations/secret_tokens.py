@@ -4,8 +4,8 @@ import base64
 import hashlib
 from typing import NamedTuple
 
+from registry.authentication import BASE62_DIGITS, api_key_checksum
 from registry.ids import Ids
-from registry.policy import BASE62_DIGITS, api_key_checksum
 
 SERVICE_OWNER = "service"
 """Stands for the organisation where something is sealed that belongs to none: mails, signing keys, requests of programs."""

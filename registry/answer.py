@@ -4,6 +4,7 @@
 from asyncio import CancelledError, timeout
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ FaultReport = Callable[[Call, BaseException], None]
 
 
 async def answer_call(pipeline: Pipeline[Any], call: Call, report: FaultReport) -> Reply:
-    """Run the call and render whatever came of it; `report` is told about faults of ours."""
+    """Runs `call` and renders its answer or its refusal. `report` is called with faults of ours, which become a 500."""
     monotonic = pipeline.clock.monotonic
     began = monotonic()
     try:
@@ -70,7 +71,7 @@ def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
 
 
 async def gather_reply(reply: Reply, request_id: str) -> Reply:
-    """The reply with its whole body, for doors that hand on no pieces."""
+    """`reply` with its whole body, for doors that do not stream. Waits for the stream: 60 seconds at most, 330 for events."""
     if reply.stream is None:
         return reply
     body = bytearray()
@@ -87,7 +88,7 @@ async def gather_reply(reply: Reply, request_id: str) -> Reply:
     except (Refusal, TimeoutError) as error:
         refusal = error if isinstance(error, Refusal) else OcsError("The provider's answer did not come to its end in time; call again")
         return refusal_reply(refusal, request_id)
-    return Reply(reply.status, bytes(body), reply.media_type, headers=reply.headers, next_cursor=reply.next_cursor, note=reply.note)
+    return replace(reply, body=bytes(body), stream=None, encoded_here=False)
 
 
 class ModelTool(NamedTuple):
@@ -111,7 +112,6 @@ class InternalCalls:
 
     @property
     def pipeline(self) -> Pipeline[Any]:
-        """The pipeline of this process."""
         if self._pipeline is None:
             raise RuntimeError("a call from inside before the pipeline was made")
         return self._pipeline
@@ -144,7 +144,7 @@ class InternalCalls:
         self._report(call, error)
 
     def deny(self, operation: str, *, caller: Caller, surface: Surface) -> Reply:
-        """Refuse a call that nobody may make from inside, as the pipeline would: the audit log has it."""
+        """Refuses a call that nobody may make from inside, and records the refusal in the audit log, as the pipeline would."""
         call = Call(self.pipeline.catalogue.operations[operation], surface, self.pipeline.ids.new("req_"), caller=caller)
         call.identified, call.started = caller, self.pipeline.clock.monotonic()
         text = f"{operation} cannot be called by the assistant, which only reads; nothing was done"
@@ -156,13 +156,12 @@ class InternalCalls:
         """What this caller may read and a model can: the same tools that the MCP door lists for them, without those that write."""
         catalogue = self.pipeline.catalogue
         inside = catalogue.operations_in(caller.restrictions.toolsets or ())
-        found = [each for each in catalogue.operations.values() if is_model_readable(each) and caller.has(each.scope)]
+        found = [
+            each
+            for each in catalogue.operations.values()
+            if (each.tool and each.read_only and each.result is not Document) and caller.has(each.scope)
+        ]
         return [model_tool(each) for each in found if is_shown_to(each, caller, inside)]
-
-
-def is_model_readable(operation: AnyOperation) -> bool:
-    """It changes nothing, and answers what a model can read."""
-    return operation.tool and operation.read_only and operation.result is not Document
 
 
 @lru_cache(maxsize=512)

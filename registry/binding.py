@@ -17,7 +17,7 @@ from pydantic_core import ValidationError
 from registry import guard, validation_errors
 from registry.characters import printable_text
 from registry.errors import BadRequest
-from registry.input_bounds import InputTooLarge, bounded_input, model_bounds
+from registry.input_bounds import InputTooLarge, bound_value, model_bounds
 from registry.model import Input, field_spellings
 from registry.operation import Operation
 from registry.validation_errors import models_in_type
@@ -101,7 +101,7 @@ class Binding(Generic[InputT]):
     def bounded_values(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """The values, or smaller ones that are refused with the same words; many unknown fields and lists that are too long end here."""
         try:
-            return bounded_input(values, model_bounds(self._model))
+            return bound_value(values, model_bounds(self._model), shorten=False)
         except InputTooLarge as problem:
             raise validation_errors.refuse_too_large(self._model, problem, self._headers) from None
 
@@ -165,6 +165,12 @@ class Binding(Generic[InputT]):
         return text
 
 
+@lru_cache(maxsize=1024)
+def binding_of(operation: Operation[Any, Any]) -> Binding[Any]:
+    """How `operation` reads its input, with its validator: made on its first call."""
+    return Binding(operation)
+
+
 ModelClass: TypeAlias = type[BaseModel]
 
 
@@ -184,7 +190,6 @@ def with_defaults(defaults: Mapping[str, Any], arguments: Mapping[str, Any]) -> 
 
 
 def without_inner_nulls(model: ModelClass, value: Any) -> Any:
-    """The same for an object, or for those of a list."""
     if isinstance(value, dict):
         return without_nulls(model, cast("dict[str, Any]", value))
     return [without_inner_nulls(model, each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

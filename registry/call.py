@@ -125,3 +125,5 @@ class Reply:
     """What a reader should know about a list and its rows do not say: how many there are, how to see more."""
     stream: StreamedAnswer | None = None
     """The body when it is not `body`: pieces as they arrive from the other side."""
+    encoded_here: bool = True
+    """A body in JSON was written by `encode_answer`, so that decoding it and encoding it again changes nothing."""

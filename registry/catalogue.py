@@ -5,6 +5,7 @@ import pkgutil
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -58,6 +59,7 @@ class ToolSelection:
 
 
 NO_CORE_TOOLS: tuple[str, ...] = ()
+CACHED_SELECTIONS = 256
 
 
 class Catalogue:
@@ -92,6 +94,8 @@ class Catalogue:
         }
         """Selections that cut across toolsets."""
         self._names = (*tools, *self.presets)
+        self.operations_in = lru_cache(maxsize=CACHED_SELECTIONS)(self._operations_in)
+        """Every operation of some toolsets and presets, tools or not; a name that is not known any more holds none."""
 
     def names(self) -> list[str]:
         """What a caller may ask for."""
@@ -116,8 +120,7 @@ class Catalogue:
             if o.tool and (o.id in inside or self.toolset_of[o.id] in wanted) and (o.read_only or not selection.read_only)
         )
 
-    def operations_in(self, names: tuple[str, ...]) -> frozenset[str]:
-        """Every operation of some toolsets and presets, tools or not; a name that is not known any more holds none."""
+    def _operations_in(self, names: tuple[str, ...]) -> frozenset[str]:
         presets = self.presets
         return frozenset(o.id for o in self.operations.values() if self.toolset_of[o.id] in names).union(
             *(presets[name] for name in names if name in presets)

@@ -1,7 +1,7 @@
 """What one call carries into its handler, and the handler's one way to write."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from registry.call import Call, CallState
@@ -40,59 +40,41 @@ class Replacement(NamedTuple):
     state: str
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Context(Generic[DepsT]):
     """The caller, the outside world, and `settle`, which commits a write together with claim, charge and audit row."""
 
-    __slots__ = (
-        "_encode",
-        "_journal",
-        "account_seen",
-        "call",
-        "caller",
-        "closing",
-        "deps",
-        "entry",
-        "lost",
-        "needed",
-        "next_cursor",
-        "note",
-        "now",
-        "personal",
-        "plain_input",
-        "reached_upstream",
-        "replacement",
-        "reply",
-        "status",
-        "undoing",
-    )
+    deps: DepsT
+    call: Call
+    caller: Caller
+    now: float
+    journal: Journal
+    encode: AnswerEncoder
+    entry: CallRecord | None = None
+    reply: StoredAnswer | None = None
+    organisation: str = field(init=False)
+    """The organisation this call acts for; empty for calls without one."""
+    operation_id: str = field(init=False)
+    principal: str = field(init=False)
+    request_id: str = field(init=False)
+    status: int = field(init=False)
+    """The declared status; a handler whose answer made nothing new may set 200 before it settles."""
+    reached_upstream: bool = False
+    account_seen: bool = False
+    next_cursor: str | None = None
+    note: str | None = None
+    needed: int = 0
+    personal: bool = False
+    replacement: Replacement | None = None
+    plain_input: Input | None = None
+    closing: WriteList = field(default_factory=list[Any])
+    lost: WriteList = field(default_factory=list[Any])
+    undoing: WriteList = field(default_factory=list[Any])
 
-    def __init__(self, *, deps: DepsT, call: Call, caller: Caller, now: float, journal: Journal, encode: AnswerEncoder) -> None:
-        self.deps = deps
-        self.call = call
-        self.caller = caller
-        self.now = now
-        self.entry: CallRecord | None = None
-        self.reply: StoredAnswer | None = None
-        # The declared status; a handler whose answer made nothing new may set 200 before it settles.
-        self.status = call.operation.status
-        self.reached_upstream = False
-        self.account_seen = False
-        self.next_cursor: str | None = None
-        self.note: str | None = None
-        self.needed = 0
-        self.personal = False
-        self.replacement: Replacement | None = None
-        self.plain_input: Input | None = None
-        self.closing: WriteList = []
-        self.lost: WriteList = []
-        self.undoing: WriteList = []
-        self._journal = journal
-        self._encode = encode
-
-    @property
-    def organisation(self) -> str:
-        """The organisation this call acts for; empty for calls without one."""
-        return self.caller.organisation
+    def __post_init__(self) -> None:
+        call, caller = self.call, self.caller
+        self.organisation, self.principal = caller.organisation, caller.principal
+        self.operation_id, self.request_id, self.status = call.operation.id, call.request_id, call.operation.status
 
     @property
     def staged(self) -> bool:
@@ -100,36 +82,21 @@ class Context(Generic[DepsT]):
         return self.call.state is CallState.STAGED
 
     @property
-    def operation_id(self) -> str:
-        """Which operation it is."""
-        return self.call.operation.id
-
-    @property
     def claim_key(self) -> str | None:
-        """The caller's idempotency key."""
         return self.call.idempotency_key
 
-    @property
-    def principal(self) -> str:
-        """Who calls."""
-        return self.caller.principal
-
-    @property
-    def request_id(self) -> str:
-        """The call's own name."""
-        return self.call.request_id
-
     def act_for(self, organisation: str) -> None:
-        """Say whose thing a caller without an organisation is at: the call is in that one's audit log. Said by access."""
+        """Sets the organisation that owns the thing at hand, for a caller without one, and so the audit log. Called by access."""
         self.caller = self.call.identified = replace(self.caller, organisation=organisation)
+        self.organisation = organisation
 
     def need(self, scope: Scope, site: Site) -> None:
-        """Refuse a caller without a scope that this input asks for; it is checked again in the transaction that moves a SIM or money."""
+        """Raises UpgradeRequired or Restricted unless the caller has `scope`; a commit that moves a SIM or money checks it again."""
         require_scope(scope, self.caller, site)
         self.needed |= int(scope)
 
     def need_admin(self, what: str) -> None:
-        """Refuse a caller who is no admin, or whose credential was made without admin access: `what` begins the refusal."""
+        """Raises RoleRequired or Restricted for a caller who is no admin, or whose credential is restricted. `what` begins the refusal."""
         require_admin(self.caller, what)
 
     def confirm_replacement(self, replacement: Replacement) -> None:
@@ -150,21 +117,21 @@ class Context(Generic[DepsT]):
         self.entry.change = change
 
     def of_account(self, account_id: int | None) -> None:
-        """Say which account the thing at hand is in; refused when the credential is restricted to others."""
+        """Notes that the thing at hand is in `account_id`. Raises Restricted where the credential is restricted to other accounts."""
         check_line_account(account_id, self.caller.restrictions)
         self.account_seen = True
 
     def mark_answer_private(self) -> None:
-        """Say that the answer is no other credential's, whatever its idempotency key and input: it holds a secret. Said by access."""
+        """Keeps the stored answer for this credential alone, since it holds a secret. Called by access steps."""
         self.personal = True
 
     def same_as(self, plain: Input) -> None:
-        """Say that the input means the same as another one, by which the call is compared, confirmed and run. Said by access."""
+        """Sets the input that means the same as the one sent: the call is compared, confirmed and run by `plain`. Called by access."""
         self.plain_input = plain
 
     async def catch_up(self) -> None:
-        """Have the rows written that this process has buffered: the calls before this one are then in the audit log."""
-        await self._journal.flush()
+        """Writes the audit rows that this process has buffered, so that earlier calls are in the audit log. Waits for the database."""
+        await self.journal.flush()
 
     @overload
     async def settle(self, answer: AnswerT, /) -> AnswerT: ...
@@ -186,8 +153,8 @@ class Context(Generic[DepsT]):
         """
         assert not args, "writes take keyword arguments only"
         entry = self._begin_settle()
-        self.reply = StoredAnswer(self.status, self._encode(answer))
-        await self._journal.settle(entry, self.reply, write, kwargs)
+        self.reply = StoredAnswer(self.status, self.encode(answer))
+        await self.journal.settle(entry, self.reply, write, kwargs)
         return answer
 
     async def settle_result(
@@ -198,10 +165,10 @@ class Context(Generic[DepsT]):
         entry = self._begin_settle()
 
         def encode(result: AnswerT) -> StoredAnswer:
-            self.reply = StoredAnswer(self.status, self._encode(result))
+            self.reply = StoredAnswer(self.status, self.encode(result))
             return self.reply
 
-        return await self._journal.settle_result(entry, encode, write, kwargs)
+        return await self.journal.settle_result(entry, encode, write, kwargs)
 
     def at_close(
         self, write: Callable[Concatenate[Any, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
@@ -211,7 +178,7 @@ class Context(Generic[DepsT]):
         self.closing.append((write, kwargs))
 
     def stage(self) -> None:
-        """This call sends one thing to a provider, by `dispatch`, and at most once; until then nothing has been done. Said by access."""
+        """Marks the call as one that sends one thing to a provider, by `dispatch`; nothing has been done before. Called by access steps."""
         self.call.state = CallState.STAGED
 
     async def dispatch(
@@ -222,12 +189,12 @@ class Context(Generic[DepsT]):
         *args: WriteParams.args,
         **kwargs: WriteParams.kwargs,
     ) -> None:
-        """The commit between which and the answer the provider is called. `answer` (status, body) is the key's should nobody come back."""
+        """Commits `write` right before the provider is called. `answer` (status, body): the key's answer if the process dies meanwhile."""
         assert not args, "writes take keyword arguments only"
         if self.entry is None or not self.staged:
             raise RuntimeError(f"{self.call.operation.id}: dispatch may be called once, by a call that was staged")
         status, body = answer
-        await self._journal.dispatch(self.entry, StoredAnswer(status, self._encode(body)), [(write, kwargs)])
+        await self.journal.dispatch(self.entry, StoredAnswer(status, self.encode(body)), [(write, kwargs)])
         self.call.state = CallState.DISPATCHED
 
     async def conclude(
@@ -242,7 +209,7 @@ class Context(Generic[DepsT]):
             raise RuntimeError(f"{self.call.operation.id}: conclude may be called once, after dispatch")
 
         try:
-            concluded = await self._journal.conclude(self.entry, self._encode, write, kwargs, lost=self.lost)
+            concluded = await self.journal.conclude(self.entry, self.encode, write, kwargs, lost=self.lost)
         except StoreUnavailable:
             self.call.state = CallState.RECORDED
             raise outcome_not_stored() from None
@@ -250,7 +217,7 @@ class Context(Generic[DepsT]):
             self.call.state = CallState.RECORDED
             raise
         self.call.state = CallState.RECORDED  # not after a fault of ours in the write: the pipeline then keeps the outcome as unknown
-        self.reply = StoredAnswer(concluded.status, self._encode(concluded.body))
+        self.reply = StoredAnswer(concluded.status, self.encode(concluded.body))
         return concluded
 
     def if_lost(

@@ -186,7 +186,6 @@ def parse_whole_numbers(raw: bytes) -> Any:
 
 
 def whole_if_exact(digits: str) -> int | float:
-    """An integer where nothing is lost by it."""
     value = float(digits)
     return int(value) if value.is_integer() and abs(value) <= JSON_INTEGER_LIMIT else value
 

@@ -73,14 +73,9 @@ SCALAR_BOUNDS, OPEN_BOUNDS = InputBounds(), InputBounds(open=True)
 def model_bounds(model: type[BaseModel]) -> InputBounds:
     """The bounds of a model, made once."""
     own = model.model_fields
-    by_field = {name: field_bounds(info) for name, info in own.items()}
+    by_field = {name: bounds_with_metadata(type_bounds(info.annotation), info.metadata) for name, info in own.items()}
     fields = {word: by_field[name] for word, name in field_spellings(model).items()}
     return InputBounds(fields=fields, closed=model.model_config.get("extra") == "forbid")
-
-
-def field_bounds(info: FieldInfo) -> InputBounds:
-    """The bounds of a field."""
-    return bounds_with_metadata(type_bounds(info.annotation), info.metadata)
 
 
 def type_bounds(annotation: Any) -> InputBounds:
@@ -114,18 +109,11 @@ def bounds_with_metadata(bounds: InputBounds, metadata: Any) -> InputBounds:
     return bounds
 
 
-def bounded_input(value: Any, bounds: InputBounds) -> Any:
-    """The value itself when it fits, else a smaller one that is refused with the same words. TooMuch: what is refused by its count."""
-    return bound_value(value, bounds, shorten=False)
-
-
-def shortened_input(value: Any, bounds: InputBounds) -> Any:
-    """The same without TooMuch: what would be refused by its count stays just too long to be taken. For whoever only hands it on."""
-    return bound_value(value, bounds, shorten=True)
-
-
 def bound_value(value: Any, bounds: InputBounds, *, shorten: bool) -> Any:
-    """One place of the input."""
+    """`value` itself where it is within `bounds`, else a smaller one that is refused with the same words.
+
+    What has too many entries or unknown fields raises InputTooLarge; with `shorten` it stays just too long to be taken.
+    """
     kind = cast(Any, type(value))
     if bounds.open or (kind is not dict and kind is not list):
         return value
@@ -160,7 +148,6 @@ def emptied_value(value: Any) -> Any:
 
 
 def bound_object(value: Mapping[str, Any], bounds: InputBounds, fields: Mapping[str, InputBounds], *, shorten: bool) -> Mapping[str, Any]:
-    """An object of a model."""
     if len(value) > len(fields) + SPARE_MEMBERS:
         unknown = (name for name in value if name not in fields)
         if bounds.closed and not shorten:

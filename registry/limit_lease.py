@@ -51,8 +51,6 @@ class PreparedReport(NamedTuple):
 
 @dataclass(slots=True)
 class ReportTasks:
-    """The report under way, and the one after it."""
-
     current: asyncio.Task[None] | None = None
     following: asyncio.Task[None] | None = None
 
@@ -92,7 +90,6 @@ class LimitLease:
             self._keeper = asyncio.create_task(self._keep(), context=Context())
 
     def hurry(self) -> None:
-        """Report at once."""
         if self._hurried is not None:
             self._hurried.set()
 
@@ -175,7 +172,6 @@ class LimitLease:
 
     @property
     def seconds_to_next(self) -> float:
-        """Until the next regular report."""
         if self.counting is CountingMode.ALONE:
             return ALONE_REPORT_SECONDS
         short = self.counting is CountingMode.WAITING or any(places.is_short for places in self._places.values())

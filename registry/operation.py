@@ -3,9 +3,8 @@
 import inspect
 import types
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Annotated, Any, Concatenate, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from typing_extensions import TypedDict, Unpack
@@ -50,7 +49,6 @@ class Once:
 
     @property
     def header(self) -> str:
-        """The header the documentation names first."""
         return self.alias or "Idempotency-Key"
 
 
@@ -95,80 +93,72 @@ class Operation(Generic[P, R]):
     description: str
     module: str
     title: str
-    scope: Scope
-    role: Role | None
-    authority: AuthorityChange | None
-    auth: Auth
-    once: Once | None
-    confirm: bool
-    replaces: str | None
-    upstream: bool
-    processor: bool
-    reaches_out: bool
-    moves: bool
-    organisation: bool
-    charged: bool
-    limited: bool
-    enumeration_guarded: bool
-    status: int
-    also: int | None
-    tool: bool
-    operator: bool
-    access: Callable[..., Awaitable[Any]] | None
-    proof: Callable[..., Awaitable[Caller]] | None
-    raises: tuple[type[Refusal], ...]
-    examples: tuple[Example, ...]
-    body_limit: int
-    tool_defaults: Mapping[str, Any]
+    scope: Scope = Scope.READ
+    role: Role | None = None
+    authority: AuthorityChange | None = None
+    auth: Auth = Auth.BEARER
+    once: Once | None = None
+    confirm: bool = False
+    replaces: str | None = None
+    upstream: bool = False
+    processor: bool = False
+    reaches_out: bool = False
+    moves: bool = False
+    organisation: bool = True
+    charged: bool = True
+    limited: bool = True
+    enumeration_guarded: bool = False
+    status: int = 200
+    also: int | None = None
+    tool: bool = True
+    operator: bool = False
+    access: Callable[..., Awaitable[Any]] | None = None
+    proof: Callable[..., Awaitable[Caller]] | None = None
+    raises: tuple[type[Refusal], ...] = ()
+    examples: tuple[Example, ...] = ()
+    body_limit: int = 0
+    tool_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    @property
-    def read_only(self) -> bool:
-        """Changes nothing: a read scope, or a GET, whoever may make it."""
-        return self.scope is Scope.READ or self.method == "GET"
+    read_only: bool = field(init=False)
+    """Changes nothing: a read scope, or a GET, whoever may make it."""
+    takes_body: bool = field(init=False)
+    """Fields may come as a body over HTTP."""
+    confirmable: bool = field(init=False)
+    """Takes a confirm token: every call asks for one, or those do that would replace what is live."""
+    destructive: bool = field(init=False)
+    """May undo or overwrite what is there."""
+    provided: bool = field(init=False)
+    """Asks an outside system: what it did is committed before, and what came of it afterwards."""
+    repeatable: bool = field(init=False)
+    """The same call again has no further effect: it reads, has a key, or sets what is there to what it says."""
+    open_world: bool = field(init=False)
+    """Some calls of it reach a system that is not ours: the charging system, the payment processor, a model, a receiver of events."""
+    public: bool = field(init=False)
+    """May be called without any credential."""
 
-    @property
-    def takes_body(self) -> bool:
-        """Whether fields may come as a body over HTTP."""
-        return self.method not in ("GET", "DELETE")
-
-    @property
-    def destructive(self) -> bool:
-        """May undo or overwrite what is there."""
-        return self.confirmable or self.method == "DELETE"
-
-    @property
-    def confirmable(self) -> bool:
-        """Takes a confirm token: every call asks for one, or those do that would replace what is live."""
-        return self.confirm or self.replaces is not None
-
-    @property
-    def provided(self) -> bool:
-        """Asks an outside system: what it did is committed before, and what came of it afterwards."""
-        return self.upstream or self.processor
-
-    @property
-    def repeatable(self) -> bool:
-        """The same call again has no further effect: it reads, has a key, or sets what is there to what it says."""
-        keyed = self.once is not None and self.once.required
-        adds = self.once is not None and self.once.shown  # a balance is raised with PUT
-        return self.read_only or keyed or (self.method in ("PUT", "PATCH", "DELETE") and not adds)
-
-    @property
-    def open_world(self) -> bool:
-        """Some calls of it reach a system that is not ours: the charging system, the payment processor, a model, a receiver of events."""
-        return self.provided or self.reaches_out or any(issubclass(each, ProviderError) for each in self.raises)
-
-    @property
-    def public(self) -> bool:
-        """May be called without any credential."""
-        return self.auth is Auth.PUBLIC
+    def __post_init__(self) -> None:
+        read_only, provided = self.scope is Scope.READ or self.method == "GET", self.upstream or self.processor
+        confirmable, once = self.confirm or self.replaces is not None, self.once
+        sets = self.method in ("PUT", "PATCH", "DELETE") and not (once is not None and once.shown)  # a balance is raised with PUT
+        derived = {
+            "read_only": read_only,
+            "takes_body": self.method not in ("GET", "DELETE"),
+            "confirmable": confirmable,
+            "destructive": confirmable or self.method == "DELETE",
+            "provided": provided,
+            "repeatable": read_only or (once is not None and once.required) or sets,
+            "open_world": provided or self.reaches_out or any(issubclass(each, ProviderError) for each in self.raises),
+            "public": self.auth is Auth.PUBLIC,
+        }
+        for name, fact in derived.items():
+            object.__setattr__(self, name, fact)
 
 
 Handler = Callable[Concatenate[Any, P, ...], Awaitable[R]]
 
 
 class OperationOptions(TypedDict, total=False):
-    """What a declaration may say beside method and path; what it leaves out is in OPERATION_DEFAULTS.
+    """What a declaration may say beside method and path; what it leaves out is as in Operation.
 
     `upstream`: every call of it asks the charging system; `processor`: the payment processor. An operation that only some calls of
     reach one says neither, and stages those calls.
@@ -212,34 +202,7 @@ class OperationOptions(TypedDict, total=False):
     tool_defaults: Mapping[str, Any]
 
 
-OPERATION_DEFAULTS: OperationOptions = {
-    "scope": Scope.READ,
-    "role": None,
-    "authority": None,
-    "auth": Auth.BEARER,
-    "once": None,
-    "confirm": False,
-    "replaces": None,
-    "upstream": False,
-    "processor": False,
-    "reaches_out": False,
-    "moves": False,
-    "organisation": True,
-    "charged": True,
-    "limited": True,
-    "enumeration_guarded": False,
-    "status": 200,
-    "also": None,
-    "tool": True,
-    "operator": False,
-    "title": None,
-    "access": None,
-    "proof": None,
-    "raises": (),
-    "examples": (),
-    "body_limit": None,
-    "tool_defaults": MappingProxyType({}),
-}
+OPERATION_DEFAULTS = {each.name: each.default for each in fields(Operation) if each.default is not MISSING}
 
 
 def operation(method: str, path: str, **options: Unpack[OperationOptions]) -> Callable[[Handler[P, R]], Operation[P, R]]:
@@ -264,7 +227,7 @@ def operation(method: str, path: str, **options: Unpack[OperationOptions]) -> Ca
     return of
 
 
-def declare_operation(handler: Handler[P, R], *, title: str | None, **declared: Any) -> Operation[P, R]:
+def declare_operation(handler: Handler[P, R], *, title: str | None = None, **declared: Any) -> Operation[P, R]:
     """The operation of a handler: what the decorator said, and what the function itself says."""
     name, documentation, params, result = handler_signature(handler)
     result, forms = without_forms(without_streams(result))
@@ -277,14 +240,9 @@ def declare_operation(handler: Handler[P, R], *, title: str | None, **declared: 
         summary=documentation.partition("\n")[0],
         description=documentation,
         module=handler.__module__,
-        title=title or operation_title(name),
+        title=title or name.replace("_", " ").capitalize(),
         **declared,
     )
-
-
-def operation_title(name: str) -> str:
-    """What an operation is called when nobody thought of better words."""
-    return name.replace("_", " ").capitalize()
 
 
 def without_streams(result: Any) -> Any:

@@ -19,12 +19,13 @@ import orjson
 from pydantic import BaseModel
 
 from registry import policy, restrictions
-from registry.binding import Binding
+from registry.authentication import authenticate
+from registry.binding import binding_of
 from registry.call import Call, CallState, Reply
 from registry.caller import UNRESTRICTED, Caller
 from registry.catalogue import Catalogue
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
-from registry.context import Context, outcome_not_stored
+from registry.context import Context, Replacement, outcome_not_stored
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
 from registry.limits import Role
@@ -48,7 +49,6 @@ from registry.rate_limits import RateLimiter
 from registry.signals import CallSignals
 
 PipelineDeps = TypeVar("PipelineDeps")
-TOOLSET_CACHE_SIZE = 256
 LARGE_BODY = 32 * 1024
 """Bytes of a body that takes a millisecond or more to read."""
 
@@ -102,35 +102,28 @@ class Pipeline(Generic[PipelineDeps]):
         self.directory, self.journal, self.quota, self.sessions = directory, journal, quota, sessions
         self.secrets, self.rate_limiter, self.site = secrets, rate_limiter, site
         self.signals = CallSignals()
-        self._bindings: dict[str, Binding[Any]] = {}
-        self._toolset_operations: dict[tuple[str, ...], frozenset[str]] = {}
         self._large = anyio.Lock()
 
     async def run(self, call: Call) -> Reply:
         """One call from credential to answer; it is a request of its own, unless another one makes it."""
-        if call.surface == "schedule" or ACTIVE_REQUEST.get() is not None:  # nobody waits for a report that is due
-            return await self._run_charging(call)
-        token = ACTIVE_REQUEST.set(ActiveRequest(self.clock))
-        try:
-            return await self._run_charging(call)
-        finally:
-            ACTIVE_REQUEST.reset(token)
-
-    async def _run_charging(self, call: Call) -> Reply:
-        """One call; what it cost to refuse a large body or to look for what is not there is charged."""
+        own = call.surface != "schedule" and ACTIVE_REQUEST.get() is None  # nobody waits for a report that is due
+        token = ACTIVE_REQUEST.set(ActiveRequest(self.clock)) if own else None
         try:
             return await self._run(call)
-        except Refusal as refusal:
+        except Refusal as refusal:  # what it cost to refuse a large body or to look for what is not there is charged
             if isinstance(refusal, NotFound) and call.operation.enumeration_guarded:
                 await self.rate_limiter.missed(call)
             if call.state >= CallState.VALID and refusal.status < 500:
                 self._charge_large_body(call)
             raise
+        finally:
+            if token is not None:
+                ACTIVE_REQUEST.reset(token)
 
     async def _run(self, call: Call) -> Reply:
         operation = call.operation
         now, call.started = self.clock.now(), self.clock.monotonic()
-        caller = await policy.authenticate(call, self.directory, self.sessions, self.secrets, self.site, now)
+        caller = await authenticate(call, self.directory, self.sessions, self.secrets, self.site, now)
         call.identified = caller
         await self.rate_limiter.call(call, caller)
         if operation.enumeration_guarded:
@@ -142,7 +135,9 @@ class Pipeline(Generic[PipelineDeps]):
         await policy.authorize(call, caller, self.directory, self.site)
         key_restrictions = caller.restrictions
         if key_restrictions is not UNRESTRICTED:
-            restrictions.check_restricted_operation(operation, key_restrictions, self._inside(key_restrictions.toolsets))
+            restrictions.check_restricted_operation(
+                operation, key_restrictions, self.catalogue.operations_in(key_restrictions.toolsets or ())
+            )
             restrictions.check_authority(operation, caller)
         if call.arguments is None and operation.takes_body:  # a tool's message was let in as one
             await self.rate_limiter.body(caller, call.client)
@@ -174,18 +169,6 @@ class Pipeline(Generic[PipelineDeps]):
         except AlreadyAnswered as won:
             return self._replay(context, won.stored)
 
-    async def admit(self, caller: Caller) -> None:
-        """Let a protocol message in that may turn out to be no call at all; the calls among them are counted again, as calls."""
-        await self.rate_limiter.message(caller)
-
-    async def admit_body(self, caller: Caller, client: str) -> None:
-        """Let the body of such a message be read."""
-        await self.rate_limiter.body(caller, client)
-
-    def charge_refused_body(self, caller: Caller, client: str, size: int) -> None:
-        """Charge a body that a door refused, or the pipeline for a reason that the door was told."""
-        self.rate_limiter.refused_body(caller, client, size)
-
     @contextmanager
     def _charging(self, call: Call) -> Generator[None]:
         """Whoever sends a body that is refused has it charged, since such a call costs no quota."""
@@ -196,35 +179,9 @@ class Pipeline(Generic[PipelineDeps]):
                 self.rate_limiter.refused_body(call.identified, call.client, call.size)
             raise
 
-    async def admit_public(self, client: str) -> None:
-        """Let the reader of a public page in; pages and public operations share one count per address."""
-        await self.rate_limiter.address(client)
-
-    async def admit_order(self, client: str) -> None:
-        """Let somebody begin to buy: each beginning is a row of ours and a page at the payment processor."""
-        await self.rate_limiter.order(client)
-
-    def binding(self, operation: Operation[Any, Any]) -> Binding[Any]:
-        """The operation's binding plan and validator, made on its first call."""
-        found = self._bindings.get(operation.id)
-        if found is None:
-            found = self._bindings[operation.id] = Binding(operation)
-        return found
-
-    def _inside(self, toolsets: tuple[str, ...] | None) -> frozenset[str]:
-        """The operations of a credential's toolsets, gathered once: it takes longer than the rest of the check."""
-        if toolsets is None:
-            return frozenset()
-        found = self._toolset_operations.get(toolsets)
-        if found is None:
-            if len(self._toolset_operations) >= TOOLSET_CACHE_SIZE:
-                self._toolset_operations.clear()
-            found = self._toolset_operations[toolsets] = self.catalogue.operations_in(toolsets)
-        return found
-
     async def _validate(self, call: Call) -> Input:
         """Pure and early: a malformed call burns no quota, mints no token, claims no key."""
-        binding = self.binding(call.operation)
+        binding = binding_of(call.operation)
         if call.arguments is not None:  # a field that is no key of the call says more than the key that is missing
             params = binding.validate(binding.arguments(call.arguments))
             policy.check_idempotency_key(call)
@@ -254,11 +211,13 @@ class Pipeline(Generic[PipelineDeps]):
     async def _access(self, operation: Operation[Any, Any], context: Context[PipelineDeps], params: Input) -> tuple[Any, ...]:
         """What depends on the input; a refusal that had to ask the upstream costs one call."""
         if operation.access is None:
-            restrictions.check_account_was_seen(operation, context.caller.restrictions, seen=False)
+            if context.caller.restrictions.account_ids is not None:
+                restrictions.check_account_was_seen(operation, seen=False)
             return ()
         try:
             granted = await operation.access(context, params)
-            restrictions.check_account_was_seen(operation, context.caller.restrictions, seen=context.account_seen)
+            if context.caller.restrictions.account_ids is not None:
+                restrictions.check_account_was_seen(operation, seen=context.account_seen)
             return (granted,)
         except Refusal as refusal:
             if context.reached_upstream and not context.call.prepaid_by_parent and not is_uncharged(refusal):
@@ -427,7 +386,7 @@ class Pipeline(Generic[PipelineDeps]):
             limit=tier.calls_per_day,
             over_quota=over,
             key_limit=None if own is None else KeyLimit(caller.counter, own, policy.key_limit_exceeded(own, period, self.site, now)),
-            confirm_fingerprint=confirm_fingerprint(context, of_input),
+            confirm_fingerprint=of_input if context.replacement is None else confirm_fingerprint(of_input, context.replacement),
             admin=replaces or operation.role is Role.ADMIN,
             staged=context.staged,
             former_keys=call.former_keys,
@@ -467,11 +426,9 @@ def confirm_sentence(operation: Operation[Any, Any], params: Input) -> str:
     return f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown[:200]})." if shown else ".")
 
 
-def confirm_fingerprint(context: Context[Any], input_fingerprint: bytes) -> bytes:
-    """What a confirm token is bound to: the input and, where the call replaces something live, what is replaced."""
-    if context.replacement is None:
-        return input_fingerprint
-    return hashlib.sha256(input_fingerprint + b"|" + context.replacement.state.encode()).digest()
+def confirm_fingerprint(input_fingerprint: bytes, replacement: Replacement) -> bytes:
+    """What the confirm token of a call that replaces something live is bound to: the input, and what is replaced."""
+    return hashlib.sha256(input_fingerprint + b"|" + replacement.state.encode()).digest()
 
 
 def call_fingerprint(context: Context[Any], params: Input) -> bytes:
@@ -483,7 +440,6 @@ def call_fingerprint(context: Context[Any], params: Input) -> bytes:
 
 
 def audit_record(call: Call, caller: Caller, outcome: str, status: int, now: float, monotonic: float) -> AuditRecord:
-    """The audit row of a call."""
     milliseconds = round((monotonic - call.started) * 1000, 3)
     return AuditRecord(
         now,

@@ -99,7 +99,6 @@ class TokenBuckets:
         return self._buckets.items()
 
     def put(self, key: str, level: tuple[float, float, float]) -> None:
-        """A bucket as it was counted elsewhere."""
         self._buckets[key] = level
 
     def _forget(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Where the pipeline holds a call to its credential's restrictions."""
+"""What a restricted credential may call, and with which input."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -25,7 +25,6 @@ class CallerView(NamedTuple):
 
 
 def caller_view(caller: Caller) -> CallerView:
-    """The view of a caller."""
     held = caller.restrictions
     return CallerView(
         caller.scopes, caller.is_admin, held.toolsets, held.iccids is not None, held.account_ids is not None, caller.restricted
@@ -46,7 +45,6 @@ def names_one_line(operation: Operation[Any, Any]) -> bool:
 
 
 def account_fields(operation: Operation[Any, Any]) -> list[str]:
-    """The fields that name accounts."""
     return [name for name in operation.params.model_fields if name == ACCOUNT_FIELD or name.endswith(ACCOUNT_FIELD_ENDINGS)]
 
 
@@ -117,9 +115,9 @@ def require_on_list(params: Input, fields: Iterable[str], listed: tuple[str, ...
             raise Restricted(f"{shown}: {text}", param=shown, hint=hint)
 
 
-def check_account_was_seen(operation: Operation[Any, Any], restrictions: Restrictions, *, seen: bool) -> None:
-    """Under a restriction to accounts a line is believed to be in one of them only when the operation has looked."""
-    if restrictions.account_ids is not None and not seen and (names_one_line(operation) or not account_fields(operation)):
+def check_account_was_seen(operation: Operation[Any, Any], *, seen: bool) -> None:
+    """Under a restriction to accounts a line is believed to be in one of them only when the operation has looked (`seen`)."""
+    if not seen and (names_one_line(operation) or not account_fields(operation)):
         raise Restricted(f"This API key is restricted to named accounts, and {operation.id} does not look which account a line is in")
 
 

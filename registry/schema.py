@@ -106,7 +106,6 @@ class SchemaCompactor:
         return without_obvious_rules(schema_without_null(short)) if self._spoken else short
 
     def recursive_definitions(self) -> JsonSchema:
-        """The definitions that could not be put in place."""
         return {"$defs": {name: self._definition(name) for name in sorted(self._recursive)}} if self._recursive else {}
 
     def _value(self, key: str, value: Any) -> Any:

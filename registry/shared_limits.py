@@ -159,14 +159,12 @@ class PlaceCount:
         self.more: Callable[[], None] = ignore_more_places
 
     def take(self) -> bool:
-        """A place, if one is free."""
         if self.in_use >= self.limit:
             return False
         self.in_use += 1
         return True
 
     def give_back(self) -> None:
-        """A call is over."""
         self.in_use -= 1
 
     def want(self, calls: int) -> None:
@@ -378,7 +376,6 @@ class SharedBuckets:
         return found
 
     def forget(self) -> None:
-        """Forget what was counted alone."""
         self._own, self._known = TokenBuckets(), {}
 
     def begin_alone(self, levels: Iterable[BucketLevel], now: float, wall: float) -> None:

@@ -29,13 +29,11 @@ class Histogram:
         self.bounds, self.within, self.seconds = bounds, [0] * (len(bounds) + 1), 0.0
 
     def observe(self, seconds: float) -> None:
-        """One more."""
         self.within[bisect_left(self.bounds, seconds)] += 1
         self.seconds += seconds
 
     @property
     def count(self) -> int:
-        """How many there were."""
         return sum(self.within)
 
 
@@ -49,7 +47,6 @@ class Histograms:
         self.series: dict[tuple[str, ...], Histogram] = {}
 
     def observe(self, values: tuple[str, ...], seconds: float) -> None:
-        """One more with these label values."""
         found = self.series.get(values)
         if found is None:
             found = self._begin(values)
@@ -72,7 +69,6 @@ class Counts:
         self.series = Counter[tuple[str, ...]]()
 
     def add(self, values: tuple[str, ...]) -> None:
-        """One more with these label values."""
         if values not in self.series and len(self.series) >= self._most:
             values = (OTHER_LABEL,) * len(values)
         self.series[values] += 1

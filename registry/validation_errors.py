@@ -74,7 +74,6 @@ def refuse_too_large(model: type[BaseModel], problem: InputTooLarge, headers: Ma
 
 
 def refuse_field_rule(detail: ErrorDetails) -> BadRequest:
-    """A rule about several fields."""
     rule = detail.get("ctx", {}).get("error", detail["msg"])
     return BadRequest(str(rule), param=rule.param, hint=rule.hint) if isinstance(rule, FieldRule) else BadRequest(str(rule))
 
@@ -116,14 +115,12 @@ def models_at(model: type[BaseModel], loc: InputPath) -> list[type[BaseModel]]:
 
 
 def models_in_type(annotation: Any) -> list[type[BaseModel]]:
-    """The models that a type is made of."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [found for part in get_args(annotation) for found in models_in_type(part)]
 
 
 def find_field(model: type[BaseModel], name: str | int) -> FieldInfo | None:
-    """The field of this name, as it is written in Python or in JSON."""
     return next((info for own, info in model.model_fields.items() if name in (own, info.alias)), None)
 
 
@@ -133,7 +130,6 @@ def find_meant_header(name: str, headers: Mapping[str, str]) -> str | None:
 
 
 def refuse_header_as_field(name: str, header: str) -> BadRequest:
-    """What belongs into a header came as a field."""
     text = f"{name}: unknown field; it is the header {header}"
     argument = header.removeprefix("X-").lower().replace("-", "_")
     how = f"Send it as the header {header} and not in body or query; a tool call has the argument {argument}"
@@ -192,7 +188,6 @@ def word_in_right_case(detail: ErrorDetails) -> str | None:
 
 
 def matches_rule(word: str, context: Mapping[str, Any]) -> bool:
-    """Whether a word is what the rule asks for."""
     return f"'{word}'" in context.get("expected", "") or bool("pattern" in context and re.search(context["pattern"], word))
 
 

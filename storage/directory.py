@@ -6,12 +6,13 @@ from typing import Literal, NamedTuple, cast
 
 import sqlalchemy as sa
 
+from registry.authentication import is_api_key
 from registry.caller import UNRESTRICTED, Caller, CallerKind, Restrictions
 from registry.caller import OrganisationConnection as Upstream
 from registry.errors import OrgRef
 from registry.ids import base32
 from registry.limits import Role, Scope, Tier, scopes_of
-from registry.policy import is_api_key, quota_period
+from registry.policy import quota_period
 from registry.ports import SessionClaims
 from storage.access_grants import GRANT_PREFIX, AccessGrant, find_grant
 from storage.api_keys import API_KEY, read_restrictions

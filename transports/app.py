@@ -29,7 +29,6 @@ from transports.readiness import READY_PATH
 from transports.reference.llms import LLMS_PATH, LlmsPage
 from transports.reference.pages import ReferencePages
 from transports.service import Service, mcp_settings
-from transports.settings import Settings
 from transports.signals import HttpSignals
 from transports.upstream import run_simulated_network
 from transports.web.shop.door import SHOP_PATH, ShopDoor
@@ -56,21 +55,14 @@ def asks_for_report_page(request: HttpScope) -> bool:
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
-def host_names(settings: Settings, base_url: str) -> frozenset[str]:
-    """Host names this server answers to."""
-    return frozenset((*settings.allowed_hosts, urlsplit(base_url).hostname or "localhost", *LOOPBACK_HOSTS))
-
-
 def forgotten_operations(catalogue: Catalogue) -> list[str]:
-    """Operations whose effect a simulated network has forgotten at its next start: not what is once for ever, nor what undoes that."""
+    """Ids of operations whose effect a simulated network forgets when it restarts: all writes but issuance and what undoes one."""
     known = catalogue.operations.values()
     kept = tuple(operation.path for operation in known if operation.once is not None and operation.once.forever)
     return [o.id for o in known if o.upstream and not o.read_only and not o.path.startswith(kept)]
 
 
 class Application:
-    """One process of the service with its doors."""
-
     def __init__(self, service: Service, logs: Logs, *, started: Callable[[Demo | None], None] | None = None) -> None:
         self.service = service
         self._logs, self._started = logs, started
@@ -78,7 +70,11 @@ class Application:
         origin = "/".join(site.base_url.split("/")[:3])
         self._docs_path = site.docs_url.removeprefix(origin).encode()
         listed = frozenset(settings.allowed_origins)
-        rules = HttpRules(host_names(settings, site.base_url), origins=listed | {origin}, cross_origins=listed - {origin})
+        rules = HttpRules(
+            frozenset((*settings.allowed_hosts, urlsplit(site.base_url).hostname or "localhost", *LOOPBACK_HOSTS)),
+            origins=listed | {origin},
+            cross_origins=listed - {origin},
+        )
         self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
         self._docs = ReferencePages(CATALOGUE, site)
         self._documents: dict[str, App] = {OPENAPI_PATH: OpenapiPage(CATALOGUE, site), LLMS_PATH: LlmsPage(CATALOGUE, site)}
@@ -109,7 +105,6 @@ class Application:
             await self._front(scope, receive, send)
 
     def _note(self, line: RequestLine) -> None:
-        """A request was answered."""
         self.requests.answered(line)
         self._logs.request(line)
 
@@ -139,7 +134,7 @@ class Application:
     async def _page(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         """A page, with all the calls that it makes."""
         request = cast(HttpScope, scope)
-        await self.service.pipeline.admit_public((request.get("client") or ("", 0))[0])
+        await self.service.pipeline.rate_limiter.address((request.get("client") or ("", 0))[0])
         if path == "/":  # for whoever opens the printed address in a browser
             await send_reply(send, 307, [(b"location", self._docs_path), (b"content-length", b"0")], b"")
             return

@@ -28,7 +28,7 @@ class KeyringReader:
         if self._path is None or state is None or state == self._seen:
             return None
         try:
-            text = read_keyring_setting(self._path)
+            text = read_env_file(self._path).get(KEYRING_SETTING, "") if self._path.name == ENV_FILE else self._path.read_text().strip()
         except (OSError, UnicodeDecodeError):
             return None  # being replaced: it is looked at again the next time
         self._seen = state
@@ -41,11 +41,6 @@ class KeyringReader:
         except OSError:
             return None
         return None if found is None else (found.st_ino, found.st_size, found.st_mtime_ns)
-
-
-def read_keyring_setting(path: Path) -> str:
-    """The keyring in a file: the whole text, or what a .env file sets."""
-    return read_env_file(path).get(KEYRING_SETTING, "") if path.name == ENV_FILE else path.read_text().strip()
 
 
 def open_keyring(text: str, settings: Settings, ids: Ids, report: Callable[[str], None] = print) -> Keyring:
@@ -67,7 +62,6 @@ def open_keyring(text: str, settings: Settings, ids: Ids, report: Callable[[str]
 
 
 def keyring_path(settings: Settings) -> Path | None:
-    """The keyring's file, where the setting does not give the keyring."""
     return settings.data / "keyring" if settings.embedded and not settings.secret_keys.get_secret_value() else None
 
 

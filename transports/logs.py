@@ -60,7 +60,6 @@ class Logs:
         self._size = 0
 
     def request(self, line: RequestLine) -> None:
-        """One answered request."""
         self._add(terminal_line(line) if self._human else orjson.dumps(json_fields(line)))
 
     def fault(self, request_id: str, operation: str, error: BaseException) -> None:
@@ -162,7 +161,6 @@ def log_second(whole: int) -> str:
 
 
 def json_fields(line: RequestLine) -> dict[str, object]:
-    """A line for a machine."""
     fields: dict[str, object] = {"time": "", "level": level_of_status(line.status), **line._asdict()}
     fields["time"] = log_time(line.time)
     if not line.client_request_id:
@@ -178,7 +176,6 @@ def level_of_status(status: int) -> LogLevel:
 
 
 def terminal_line(line: RequestLine) -> bytes:
-    """A line for a person."""
     what = line.operation or line.path
     tail = " ".join(part for part in (line.code, line.organisation, line.request_id) if part)
     return f"{log_time(line.time)[11:23]} {line.status} {line.method:<6} {what}  {line.ms:.1f} ms  {tail}".encode()

@@ -24,25 +24,17 @@ COUNT_LIMIT_TEXT = f"at most {MOST_COUNTED} are counted"
 
 
 def gauge_family(name: str, text: str, value: float) -> Metric:
-    """One number."""
     return GaugeMetricFamily(name, text, value=value)
 
 
 def gauges_by_label(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
-    """One number for each value of a label."""
     family = GaugeMetricFamily(name, text, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)
     return family
 
 
-def counter_family(name: str, text: str, value: float) -> Metric:
-    """One count."""
-    return CounterMetricFamily(name, text, value=value)
-
-
 def counters_by_label(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:
-    """One count for each value of a label."""
     family = CounterMetricFamily(name, text, labels=[label])
     for value, count in sorted(counts.items()):
         family.add_metric([value], count)
@@ -50,7 +42,6 @@ def counters_by_label(name: str, text: str, label: str, counts: Mapping[str, int
 
 
 def counters_by_labels(name: str, text: str, counts: Counts) -> Metric:
-    """One count for each combination of label values."""
     family = CounterMetricFamily(name, text, labels=counts.labels)
     for values, count in sorted(counts.series.items()):
         family.add_metric(values, count)
@@ -67,12 +58,10 @@ def histogram_buckets(histogram: Histogram) -> list[tuple[str, float]]:
 
 
 def histogram_family(name: str, text: str, of: Histogram) -> Metric:
-    """One histogram."""
     return HistogramMetricFamily(name, text, buckets=histogram_buckets(of), sum_value=of.seconds)
 
 
 def histograms_by_labels(name: str, text: str, of: Histograms) -> Metric:
-    """One histogram for each combination of label values."""
     return histograms_of_sets(name, text, (), {"": of}, of.labels)
 
 
@@ -92,7 +81,6 @@ class MetricsSnapshot:
         self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
-        """What was read."""
         return self._metrics
 
 
@@ -123,7 +111,10 @@ def database_metrics(found: Backlog | None, now: float) -> Iterable[Metric]:
         )
         yield gauge_family("reseller_issuance_unresolved_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *ages]))
         yield gauges_by_label(
-            "reseller_orders_unfinished", "Orders and top-ups that were paid and have not ended", "status", orders_by_status(found)
+            "reseller_orders_unfinished",
+            "Orders and top-ups that were paid and have not ended",
+            "status",
+            {status: found.unfinished[status].rows if status in found.unfinished else 0 for status in UNFINISHED_STATUSES},
         )
         yield gauge_family("reseller_order_unfinished_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *waits]))
         refunds = {state: float(found.refunds.get(state, 0)) for state in REFUND_STATES}
@@ -151,13 +142,7 @@ def issuances_by_state(found: Backlog) -> dict[str, float]:
     return {state: found.unresolved[state].rows if state in found.unresolved else 0 for state in UNRESOLVED_STATES}
 
 
-def orders_by_status(found: Backlog) -> dict[str, float]:
-    """Every status, those without a row too."""
-    return {status: found.unfinished[status].rows if status in found.unfinished else 0 for status in UNFINISHED_STATUSES}
-
-
 def worker_metrics(tally: WorkerTally) -> Iterable[Metric]:
-    """What this process has done."""
     attempts = CounterMetricFamily("reseller_delivery_attempts", "Deliveries tried by this process", labels=["outcome"])
     for outcome, count in sorted(tally.attempts.items()):
         attempts.add_metric([outcome], count)
@@ -191,7 +176,6 @@ def outside_system_metrics(systems: Sequence[OutsideSystem]) -> Iterable[Metric]
 
 
 def http_server_metrics(large: LargeAnswers, connections: Connections, requests: HttpSignals, turns: RequestTurns) -> Iterable[Metric]:
-    """What the HTTP server of this process holds, and whom it turned away."""
     text = "Seconds until a request was answered, by what it reached and its outcome: all operations together, a path, or none"
     yield histograms_by_labels("reseller_http_request_seconds", text, requests.seconds)
     yield gauge_family("reseller_http_requests_waiting", "Requests that wait for their turn in the event loop", float(len(turns)))
@@ -217,7 +201,6 @@ def call_metrics(signals: CallSignals) -> Iterable[Metric]:
 
 
 def upstream_call_metrics(systems: Sequence[OutsideSystem]) -> Iterable[Metric]:
-    """Calls to outside systems."""
     text = "Seconds of a call to an outside system, by its method there and its outcome; the wait for a place is included"
     calls = {system.name: system.calls for system in systems}
     yield histograms_of_sets("reseller_upstream_call_seconds", text, ("system",), calls, ("method", "outcome"))
@@ -230,7 +213,6 @@ def upstream_call_metrics(systems: Sequence[OutsideSystem]) -> Iterable[Metric]:
 
 
 def store_metrics(signals: DatabaseSignals, load: PoolLoad) -> Iterable[Metric]:
-    """Calls of the database."""
     text = "Seconds of a transaction of this process, its waits included"
     yield histograms_by_labels("reseller_database_call_seconds", text, signals.calls)
     text = "Seconds that transactions waited for a connection of this process; PostgreSQL alone"
@@ -238,7 +220,7 @@ def store_metrics(signals: DatabaseSignals, load: PoolLoad) -> Iterable[Metric]:
     text = "Seconds of waits for the write lock that another process held; SQLite alone"
     yield histogram_family("reseller_database_lock_wait_seconds", text, signals.lock_wait)
     text = "Transactions that ran again, because others had changed the same rows; PostgreSQL alone"
-    yield counter_family("reseller_database_collisions", text, signals.collisions)
+    yield CounterMetricFamily("reseller_database_collisions", text, value=signals.collisions)
     yield gauge_family("reseller_database_pool_size", "Connections that this process may have; 0 with SQLite", load.size)
     yield gauge_family("reseller_database_pool_busy", "Transactions that have a connection now", load.busy)
     yield gauge_family("reseller_database_pool_waiting", "Transactions that wait for a connection now", load.waiting)

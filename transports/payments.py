@@ -18,11 +18,9 @@ from registry.clock import Clock
 from registry.ids import Ids
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.settings import Settings, comma_words
-from transports.upstream import deliver_in_process
+from transports.upstream import deliver_in_process, simulator_transport
 
-if TYPE_CHECKING:  # the simulated processor and httpx are imported when it is first asked
-    import httpx
-
+if TYPE_CHECKING:  # the simulated processor is imported where there is one
     from simulators.processor.simulated_processor import SimulatedProcessor
 
 SIMULATED_PROCESSOR_URL = "http://payments.sandbox.invalid"
@@ -37,15 +35,12 @@ DEMO_PAYEE = "acct_1DemoTelecom0000"
 
 @dataclass(slots=True)
 class PaymentConnection:
-    """How this process reaches the payment processor."""
-
     processor: Processor
     sandbox: SimulatedProcessor | None
     system: OutsideSystem
     """Who waits for it, and whether it answers."""
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self.processor.aclose()
 
 
@@ -78,7 +73,6 @@ def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, rep
 
 
 def processor_settings(settings: Settings) -> ProcessorSettings:
-    """The wire of a real processor."""
     return ProcessorSettings(
         key=settings.payments_key.get_secret_value(),
         webhook_secrets=comma_words(settings.payments_webhook_secret.get_secret_value()),
@@ -93,11 +87,6 @@ def processor_settings(settings: Settings) -> ProcessorSettings:
 def simulated_processor(sandbox: SimulatedProcessor, system: OutsideSystem | None = None) -> Processor:
     """The real client; its calls never leave the process, and what fails is asked again at once."""
 
-    def transport() -> httpx.AsyncBaseTransport:
-        from simulators.transport import SimulatorTransport  # brings httpx
-
-        return SimulatorTransport(sandbox)
-
     wire = ProcessorSettings(
         key=sandbox.key,
         webhook_secrets=(sandbox.webhook_secret,),
@@ -107,11 +96,10 @@ def simulated_processor(sandbox: SimulatedProcessor, system: OutsideSystem | Non
         checkout_origin=address_origin(sandbox.pages_url),
         pauses=(0.0, 0.0),
     )
-    return ProcessorClient(wire, Outbound(PROCESSOR_LIMITS, transport=transport), system=system)
+    return ProcessorClient(wire, Outbound(PROCESSOR_LIMITS, transport=partial(simulator_transport, lambda: sandbox)), system=system)
 
 
 def address_origin(address: str) -> str:
-    """Scheme and host of an address."""
     return "/".join(address.split("/")[:3])
 
 

@@ -91,22 +91,18 @@ class Service:
 
     @property
     def store(self) -> Store:
-        """The database."""
         return self.pipeline.deps.store
 
     @property
     def clock(self) -> Clock:
-        """The time."""
         return self.pipeline.clock
 
     @property
     def ids(self) -> Ids:
-        """New names."""
         return self.pipeline.ids
 
     @property
     def site(self) -> Site:
-        """Public addresses."""
         return self.pipeline.site
 
     async def start(self, *, seed: bool) -> Demo | None:
@@ -143,7 +139,7 @@ class Service:
         return await ensure_demo(self.store, self.ids, self.clock, account=account, payee=payee)
 
     def keep_room(self) -> None:
-        """Keep room for the next start, where the database is a file: the disk may be full then."""
+        """Reserves disk space for the next start, where the database is a file."""
         if is_sqlite_url(self.settings.store_url):
             keep_reserve(sqlite_path(self.settings.store_url))
 
@@ -206,7 +202,6 @@ class Service:
 
 
 def site_of(settings: Settings, base_url: str) -> Site:
-    """The public addresses."""
     base = normal_base_url(settings.base_url or base_url)
     own = settings.own_identity
     return Site(
@@ -251,7 +246,6 @@ def has_spent_reserve(settings: Settings, failure: StoreUnavailable, report: Cal
 
 
 def open_migrated_store(settings: Settings, clock: Clock, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
-    """The same, in a directory that is there."""
     text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
     refuse_key_conflict_at(settings.store_url, keyring, clock.now())
@@ -274,7 +268,6 @@ def make_deps(
     wake_worker: "LateCallback",
     wake_mailer: "LateCallback",
 ) -> Deps:
-    """The outside world of the handlers."""
     return Deps(
         store=store,
         keyring=keyring,
@@ -322,7 +315,10 @@ def build_service(
     secrets, replica = shared_secrets(settings, ids), ids.new("rpl_")
     limits = LimitLease(StoreLimitLedger(store), replica, clock)
     pace = RateLimiter(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock, limits.buckets)
-    outbound, sender = Outbound(ca_file=settings.ca_file), make_sender(settings, clock)
+    outbound, sender = (
+        Outbound(ca_file=settings.ca_file),
+        WebhookSender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file),
+    )
     blocks, directory = QuotaBlocks(store, pace.limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=replica)
     upstream = open_upstream(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}", limits)
@@ -335,7 +331,7 @@ def build_service(
         system.report = report
     worker = make_worker(settings, deps, sender, report, looks=deps.draws)
     wake_worker.bind(worker.wake)
-    mailer = make_mailer(settings, deps, report)
+    mailer = Mailer(store=deps.store, keyring=deps.keyring, clock=deps.clock, ids=deps.ids, transport=open_mail(settings), report=report)
     wake_mailer.bind(mailer.wake)
     pipeline = Pipeline(
         catalogue=CATALOGUE,
@@ -358,13 +354,8 @@ def build_service(
     return Service(settings, pipeline, directory, journal, blocks, limits, *parts, report, readiness, keyring_text)
 
 
-def make_sender(settings: Settings, clock: Clock) -> WebhookSender:
-    """Posts to receivers, public ones and those that the settings open."""
-    return WebhookSender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file)
-
-
 class LateCallback:
-    """Calls a function that is made after those who call it; until then a call does nothing."""
+    """A callback that is made after the objects that call it; before `bind` a call does nothing."""
 
     def __init__(self) -> None:
         self._callback: Callable[[], None] | None = None
@@ -376,11 +367,6 @@ class LateCallback:
     def bind(self, callback: Callable[[], None]) -> None:
         """From now on a call calls `callback`."""
         self._callback = callback
-
-
-def make_mailer(settings: Settings, deps: Deps, report: Callable[[str], None]) -> Mailer:
-    """Takes mails to the configured server, or to the console."""
-    return Mailer(store=deps.store, keyring=deps.keyring, clock=deps.clock, ids=deps.ids, transport=open_mail(settings), report=report)
 
 
 def make_worker(settings: Settings, deps: Deps, sender: WebhookSender, report: Callable[[str], None], *, looks: bool) -> Worker:

@@ -56,7 +56,6 @@ def provider_sessions(settings: Settings, outbound: Outbound, clock: Clock, mcp_
 
 
 def own_sessions(deps: Deps) -> OwnSessions:
-    """The built-in identity provider."""
     audience = HttpAudience(deps.site.base_url)
     return OwnSessions(ProviderSessions(own_verifier(deps), audience, McpAudience(deps.site.mcp_url)))
 

@@ -39,7 +39,6 @@ def normal_base_url(address: str) -> str:
 
 
 def is_readable_address(address: str) -> bool:
-    """Whether its host and its port can be."""
     try:
         return bool(normal_base_url(address))
     except ValueError:
@@ -125,7 +124,6 @@ def comma_words(text: str) -> tuple[str, ...]:
 
 
 def read_networks(value: object) -> object:
-    """Comma-separated networks."""
     return tuple(ip_network(part) for part in comma_words(value)) if isinstance(value, str) else value
 
 
@@ -161,6 +159,7 @@ def strip_secret(secret: SecretStr) -> SecretStr:
 
 
 SecretSetting = Annotated[SecretStr, AfterValidator(strip_secret)]
+DaysSetting = Annotated[int, Field(ge=0, le=36_500)]
 WordsSetting = Annotated[tuple[str, ...], BeforeValidator(split_words)]
 NO_SECRET = SecretStr("")
 
@@ -257,33 +256,21 @@ class Settings(BaseModel):
         le=60,
         description="seconds a server takes requests after SIGTERM, while /health/ready says 503; default: 5 in production, else 0",
     )
-    keep_audit_days: int = Field(90, ge=0, le=36_500, description="days that rows of the audit log are kept; 0: for ever")
-    keep_answers_days: int = Field(
-        0,
-        ge=0,
-        le=36_500,
-        description="days that answers under keys that never expire are kept, at least 30; the keys stay. 0: for ever",
+    keep_audit_days: DaysSetting = Field(90, description="days that rows of the audit log are kept; 0: for ever")
+    keep_answers_days: DaysSetting = Field(
+        0, description="days that answers under keys that never expire are kept, at least 30; the keys stay. 0: for ever"
     )
-    keep_issuances_days: int = Field(
+    keep_issuances_days: DaysSetting = Field(
         0,
-        ge=0,
-        le=36_500,
         description="days, at least 30, that issuances without an eSIM are kept, once their answers are gone; their keys stay. 0: for ever",
     )
-    keep_intents_days: int = Field(
-        0, ge=0, le=36_500, description="days that test intents and failed intents are kept, at least 30; their keys stay. 0: for ever"
+    keep_intents_days: DaysSetting = Field(
+        0, description="days that test intents and failed intents are kept, at least 30; their keys stay. 0: for ever"
     )
-    keep_events_days: int = Field(
-        0, ge=0, le=36_500, description="days that events are kept with their deliveries, at least 30; 0: for ever"
-    )
-    keep_deliveries_days: int = Field(
-        0, ge=0, le=36_500, description="days that deliveries are kept with their attempts, at least 7; 0: for ever"
-    )
-    keep_call_records_days: int = Field(
-        0,
-        ge=0,
-        le=36_500,
-        description="days that call records are kept, at least 62; their ids and the sums that are invoiced stay. 0: for ever",
+    keep_events_days: DaysSetting = Field(0, description="days that events are kept with their deliveries, at least 30; 0: for ever")
+    keep_deliveries_days: DaysSetting = Field(0, description="days that deliveries are kept with their attempts, at least 7; 0: for ever")
+    keep_call_records_days: DaysSetting = Field(
+        0, description="days that call records are kept, at least 62; their ids and the sums that are invoiced stay. 0: for ever"
     )
     delivery_lease_seconds: int = Field(
         60, ge=5, le=600, description="a dead worker's deliveries are taken over after it; under 20 a slow receiver may get one twice"
@@ -347,7 +334,6 @@ class Settings(BaseModel):
 
     @property
     def tiers(self) -> Mapping[Tier, TierLimits]:
-        """What each tier may use."""
         return {Tier.FREE: self.limits_free, Tier.PRO: self.limits_pro, Tier.ENTERPRISE: self.limits_enterprise}
 
     @property
@@ -384,7 +370,6 @@ class Settings(BaseModel):
 
     @property
     def store_url(self) -> str:
-        """The database's address."""
         return self.database_url.get_secret_value() or f"sqlite:///{(self.data / 'service.db').absolute()}"
 
     @property

@@ -93,11 +93,6 @@ def writable_by_others(path: Path, *, whoever_owns: bool = False) -> str | None:
     return None
 
 
-def others_may_enter(directory: Path) -> bool:
-    """Whether others reach the files in it at all."""
-    return bool(directory.stat().st_mode & OTHERS_ENTER)
-
-
 DATA_FILES = ("service.db", "service.db-wal", "service.db-shm", "keyring")
 
 
@@ -125,6 +120,6 @@ def files_open_to_others(directory: Path) -> list[str]:
     """What others may write there, each with what mends it. Files count where others may enter the directory."""
     if not directory.is_dir():
         return []
-    inside = [directory / name for name in DATA_FILES] if others_may_enter(directory) else []
+    inside = [directory / name for name in DATA_FILES] if directory.stat().st_mode & OTHERS_ENTER else []
     found = (writable_by_others(path) for path in (directory, *inside) if path.exists())
     return [each for each in found if each is not None]

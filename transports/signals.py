@@ -27,7 +27,6 @@ class HttpSignals:
         self.seconds = Histograms(("path", "outcome"))
 
     def answered(self, line: "RequestLine") -> None:
-        """A request was answered."""
         path = OPERATIONS_LABEL if line.surface == "http" and line.operation else NOWHERE_LABEL if line.path == "-" else line.path
         self.seconds.observe((path, call_outcome(line.status)), line.ms / 1000)
 
@@ -47,7 +46,6 @@ class LoopDelay:
 
     @asynccontextmanager
     async def watched(self) -> AsyncGenerator[None]:
-        """Looked at for the length of a block."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.watch)
             yield
@@ -55,8 +53,6 @@ class LoopDelay:
 
 
 class ProcessSignals(NamedTuple):
-    """What any process of the service knows of itself."""
-
     calls: CallSignals
     stock: StockSnapshots
     delay: LoopDelay
@@ -75,12 +71,10 @@ class WorkerTally:
         self.chores = dict.fromkeys(chores, 0.0)
 
     def attempt(self, outcome: str, seconds: float) -> None:
-        """One POST has ended."""
         self.attempts[outcome_class(outcome)] += 1
         self.seconds.observe(seconds)
 
     def chore(self, name: str, at: float) -> None:
-        """A chore has succeeded."""
         self.chores[name] = at
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the simulated network is imported when it is first asked
 
     from simulators.network.simulated_network import SimulatedNetwork
     from simulators.network.world import World
+    from simulators.transport import SimulatedSystem
 
 SIMULATED_OCS_URL = "http://ocs.sandbox.invalid/ocs-custo/main/v1"
 SIMULATED_OCS_TOKEN = "sandbox-7001-token"
@@ -61,7 +62,6 @@ class UpstreamConnection:
     """eSIMs that a simulated network issued before it began anew: it gets them before its first call."""
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self.pool.aclose()
 
 
@@ -80,7 +80,6 @@ def open_upstream(settings: Settings, clock: Clock, push_url: str, lease: LimitL
 
 
 def ocs_settings(settings: Settings) -> OcsSettings:
-    """The wire as it is configured."""
     return OcsSettings(
         url=settings.ocs_url,
         statistics_url=settings.ocs_statistics_url,
@@ -98,25 +97,22 @@ def simulated_network(settings: Settings, clock: Clock, push_url: str, issued: S
     """A network whose history ends today, and whose clock follows ours, some seconds behind: each step of it costs time."""
     start = int(clock.now()) // NETWORK_DAY * NETWORK_DAY
 
-    def world() -> World:
-        from simulators.network.entities import PushTarget  # start-up budget, as the next ones
+    def network() -> SimulatedNetwork:
+        from simulators.network.entities import PushTarget  # many modules, which the start does not wait for
         from simulators.network.restored_esims import IssuedEsim, restore_esims
         from simulators.network.seed.build import build_world
+        from simulators.network.simulated_network import SimulatedNetwork
 
-        made = build_world(settings.sandbox_seed, start)
-        restore_esims(
-            made,
-            [
+        def world() -> World:
+            made = build_world(settings.sandbox_seed, start)
+            given = [
                 IssuedEsim(row.iccid or "", int(row.dispatched), row.template_id, row.package_id, row.validity_days, row.period)
                 for row in issued
-            ],
-        )
-        for reseller in made.resellers.values():
-            reseller.push = PushTarget(usage_url=push_url, esim_url=push_url, location_url=push_url)
-        return made
-
-    def network() -> SimulatedNetwork:
-        from simulators.network.simulated_network import SimulatedNetwork
+            ]
+            restore_esims(made, given)
+            for reseller in made.resellers.values():
+                reseller.push = PushTarget(usage_url=push_url, esim_url=push_url, location_url=push_url)
+            return made
 
         return SimulatedNetwork(world, wall=clock.now, following=True, offset=0.0, step=NETWORK_STEP_SECONDS)
 
@@ -147,15 +143,17 @@ async def deliver_in_process(app: App, url: str, body: bytes, headers: Mapping[s
         return (await http.post(url, content=body, headers=headers)).status_code
 
 
+def simulator_transport(system: Callable[[], SimulatedSystem]) -> httpx.AsyncBaseTransport:
+    """What hands requests to `system`, a simulated one in this process."""
+    from simulators.transport import SimulatorTransport  # brings httpx
+
+    return SimulatorTransport(system())
+
+
 def simulated_pool(
     network: Callable[[], SimulatedNetwork], clock: Clock, concurrency: int = 8, most_waiting: int = WAITING_LIMIT
 ) -> OcsPool:
     """A pool whose calls never leave the process."""
 
-    def transport() -> httpx.AsyncBaseTransport:
-        from simulators.transport import SimulatorTransport  # brings httpx
-
-        return SimulatorTransport(network())
-
     wire = OcsSettings(url=SIMULATED_OCS_URL, concurrency=concurrency)
-    return OcsPool(Outbound(ocs_limits(wire), transport=transport), wire, clock, most_waiting=most_waiting)
+    return OcsPool(Outbound(ocs_limits(wire), transport=partial(simulator_transport, network)), wire, clock, most_waiting=most_waiting)

@@ -46,8 +46,6 @@ class ClientDocument(NamedTuple):
 
 
 class CachedDocument(NamedTuple):
-    """What came of a fetch, until then."""
-
     until: float
     document: ClientDocument | None
     problem: str
@@ -103,7 +101,6 @@ class ClientDocuments:
 
 
 def is_document_address(client_id: str) -> bool:
-    """Whether a client id is an address."""
     return client_id.startswith("https://")
 
 

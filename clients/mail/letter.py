@@ -29,7 +29,6 @@ class Letter:
     """The text of a QR code to attach: it is drawn when the mail is sent, not in the transaction that the mail is about."""
 
     def packed(self) -> str:
-        """As text, to be sealed."""
         packed: dict[str, object] = {"to": self.to, "subject": self.subject, "text": self.text}
         if self.attachment is not None:
             file = self.attachment
@@ -61,8 +60,6 @@ class MailFailed(Exception):
 
 
 class MailTransport(Protocol):
-    """Sends letters."""
-
     async def send(self, letter: Letter, id: str) -> None:
         """Hand `letter` over and wait until it is taken; MailFailed where it is not. `id` stays the same when it is sent again."""
         ...

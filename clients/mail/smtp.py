@@ -48,7 +48,6 @@ class SmtpSettings:
 
     @property
     def domain(self) -> str:
-        """Where the sender is."""
         return self.address.partition("@")[2]
 
 
@@ -86,7 +85,6 @@ class SmtpMail:
         self._ca_file = ca_file
 
     async def send(self, letter: Letter, id: str) -> None:
-        """Hand one letter over."""
         if not (letter.to.isascii() and MAILBOX_ADDRESS.fullmatch(letter.to)):
             raise MailFailed("the address cannot be written into a mail", final=True)
         await self._talk(mime_message(letter, self._settings, id, self._clock.now()), letter.to)
@@ -197,7 +195,6 @@ def mime_message(letter: Letter, settings: SmtpSettings, id: str, now: float) ->
 
 
 def mime_text(letter: Letter) -> MIMEText:
-    """What is written in it."""
     # Not EmailMessage: Python 3.11 loses spaces where it folds a long subject that is not ASCII.
     readable = Charset("utf-8")
     readable.body_encoding = QP

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def message_json(message: ChatMessage) -> ModelJson:
-    """One turn."""
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
     if not message.calls:
@@ -53,8 +52,6 @@ class PartialToolCall:
 
 
 class ModelTurn:
-    """What came so far."""
-
     def __init__(self, limits: ModelSettings) -> None:
         self._limits = limits
         self._calls: dict[int, PartialToolCall] = {}
@@ -132,7 +129,6 @@ class ModelClient:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The models that may be asked for."""
         return self._settings.names
 
     async def aclose(self) -> None:

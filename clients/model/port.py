@@ -42,8 +42,6 @@ class ChatMessage(NamedTuple):
 
 
 class TextDelta(NamedTuple):
-    """Some more text."""
-
     text: str
 
 

@@ -32,7 +32,6 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self._sent = MODEL_REQUEST_HEADERS if authorized else MODEL_REQUEST_HEADERS - {"authorization"}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """One request, and an answer that ends where it is too long."""
         kept = [(name, value) for name, value in request.headers.multi_items() if name.lower() in self._sent]
         request.headers = httpx2.Headers([*kept, ("user-agent", MODEL_USER_AGENT), ("accept-encoding", "identity")])
         response = await self._inner.handle_async_request(request)
@@ -45,7 +44,6 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._inner.aclose()
 
 
@@ -158,7 +156,6 @@ def model_error(error: Exception) -> ModelError:
 
 
 def is_answer_too_long(error: Exception) -> bool:
-    """Whether we stopped reading."""
     return isinstance(error, AnswerTooLong) or isinstance(error.__cause__, AnswerTooLong)
 
 
@@ -166,7 +163,6 @@ MODEL_OPERATOR_HINT = "Whoever runs the service checks it: `reseller doctor`"
 
 
 def model_error_of_status(status: int) -> ModelError:
-    """What an endpoint's status means."""
     if status == 429:
         return ModelError(ModelFailure.BUSY)
     if status in (408, 504):

@@ -133,7 +133,6 @@ async def exchange_code(to: stripe.StripeClient, code: str) -> stripe.StripeObje
 
 
 def payout_schedule_params(schedule: PayoutTiming) -> BalanceSettingsUpdateParams:
-    """In the processor's words."""
     terms: dict[str, object] = {"interval": schedule.interval}
     if schedule.interval == "weekly" and schedule.weekday is not None:
         terms["weekly_payout_days"] = [schedule.weekday]

@@ -85,7 +85,6 @@ def check_event_time(signature: str, now: float) -> None:
 
 
 def check_event_signature(body: bytes, signature: str, secrets: tuple[str, ...]) -> None:
-    """Over the bytes as they came."""
     vendor = load_vendor()
     if not any(vendor.is_signed_by(body, signature, secret) for secret in secrets):
         raise BadProcessorEvent("it is signed by none of the webhook secrets")
@@ -104,8 +103,6 @@ PROCESSOR_LIMITS = OutboundLimits(connections=50, total_seconds=20.0)
 
 
 class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, SellingCalls):
-    """A processor, opened on its first call."""
-
     def __init__(
         self,
         settings: ProcessorSettings,
@@ -128,7 +125,6 @@ class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, Sellin
         return self._link.settings.checkout_origin
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._link.aclose()
 
     def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:

@@ -62,7 +62,6 @@ def is_storable_text(found: str) -> bool:
 
 
 def read_whole(found: object) -> int | None:
-    """A whole number."""
     if found is not None and (not isinstance(found, int) or isinstance(found, bool) or abs(found) > FIELD_NUMBER_LIMIT):
         refuse_member("is no whole number")
     return found
@@ -105,7 +104,6 @@ def read_currency(found: object) -> str | None:
 
 
 def require_list(found: object) -> list[object]:
-    """A list, which must be there."""
     if not isinstance(found, list):
         refuse_member("is no list")
     return cast("list[object]", found)
@@ -192,7 +190,6 @@ def read_member(of: ProcessorJson, name: str, read: Callable[[object], FieldT]) 
 
 
 def id_member(of: ProcessorJson, name: str = "id") -> str:
-    """The object's own id, or that of another one."""
     return read_member(of, name, required(read_id))
 
 

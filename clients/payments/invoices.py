@@ -22,8 +22,6 @@ PROCESSOR_LINES_LIMIT = 50
 
 
 class InvoiceCalls(ProcessorCalls):
-    """What is asked of the processor about invoices."""
-
     async def draft_invoice(self, account: str, invoice: NewInvoice) -> ProcessorInvoice:
         """Every call under a key made from the invoice's: whatever broke off is gone through again, and is there once."""
         customer = await self._recipient(account, invoice)

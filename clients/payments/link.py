@@ -52,7 +52,6 @@ class AccountShares:
         self._of: dict[str, AccountShare] = {}
 
     def __len__(self) -> int:
-        """How many accounts are remembered."""
         return len(self._of)
 
     @asynccontextmanager
@@ -176,15 +175,12 @@ class ProcessorLink:
     async def page(
         self, account: str, noun: str, call: LibraryCall, parse: Callable[[ProcessorJson], ProcessorT]
     ) -> ProcessorPage[ProcessorT]:
-        """A page of a list."""
-
         def listed(found: ProcessorJson) -> ProcessorPage[ProcessorT]:
             return ProcessorPage([parse(row) for row in object_rows(found, "data")], found.get("has_more") is True)
 
         return await self.read(account, noun, call, listed, words=frozenset({"starting_after", "limit"}))
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._outbound.aclose()
 
     async def _complete(self, processor_call: ProcessorRequest[ProcessorT]) -> ProcessorT:
@@ -286,7 +282,6 @@ class ProcessorLink:
 
 
 def processor_outcome(progress: ProcessorProgress, *, overdue: bool) -> CallOutcome:
-    """How a call ended that was not done."""
     if not progress.sent:
         return "not_sent"
     return "failed" if overdue or progress.failed is not False else "refused"

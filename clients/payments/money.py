@@ -37,8 +37,6 @@ if TYPE_CHECKING:  # the vendor's library is imported when the processor is firs
 
 
 class MoneyCalls(ProcessorCalls):
-    """What is asked of the processor about money."""
-
     async def balance_of(self, account: str) -> Balance:
         return await self._link.read(
             account, "balance", lambda to: to.v1.balance.retrieve_async(options=request_options(account)), record_parser(Balance)
@@ -138,7 +136,6 @@ class MoneyCalls(ProcessorCalls):
 
 
 def page_params(limit: int, starting_after: str | None, charge: str | None = None) -> dict[str, object]:
-    """Which part of a list."""
     params: dict[str, object] = {"limit": limit}
     if starting_after is not None:
         params["starting_after"] = starting_after
@@ -148,8 +145,6 @@ def page_params(limit: int, starting_after: str | None, charge: str | None = Non
 
 
 class FraudCalls(ProcessorCalls):
-    """What is asked of the processor about fraud."""
-
     async def list_reviews(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Review]:
         params = cast("ReviewListParams", page_params(limit, starting_after))
         return await self._list(account, "review", Review, lambda to, options: to.v1.reviews.list_async(params, options))

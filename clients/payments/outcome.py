@@ -43,8 +43,6 @@ class ProcessorCall:
 
 @dataclass(frozen=True, slots=True)
 class ProcessorAnswer(Generic[ProcessorValueT]):
-    """It worked."""
-
     value: ProcessorValueT
 
 
@@ -61,7 +59,6 @@ ProcessorResult = ProcessorAnswer[ProcessorValueT] | ProcessorFault
 
 
 def processor_overdue(processor_call: ProcessorCall, *, unsure: bool) -> ProcessorFault:
-    """The time was up."""
     text = "The payment processor did not answer in time."
     if processor_call.write and unsure:
         return processor_outcome_unknown(text)
@@ -87,7 +84,6 @@ def processor_unreadable(processor_call: ProcessorCall, status: int = 200) -> Pr
 
 
 def processor_in_trouble(processor_call: ProcessorCall, status: int, *, again: bool) -> ProcessorFault:
-    """It failed, or does the same call already."""
     return processor_failed(processor_call, f"The payment processor is in trouble (HTTP {status}).", again=again)
 
 
@@ -101,12 +97,10 @@ def processor_failed(processor_call: ProcessorCall, text: str, *, again: bool) -
 
 
 def processor_outcome_unknown(text: str) -> ProcessorFault:
-    """It may have been done."""
     return ProcessorFault(PaymentsError(text + PROCESSOR_UNKNOWN_OUTCOME, code="OUTCOME_UNKNOWN", outcome_unknown=True))
 
 
 def processor_answered_error(processor_call: ProcessorCall, status: int, body: object, headers: Mapping[str, str]) -> ProcessorFault:
-    """The processor answered with an error."""
     words = ErrorWords(body)
     should = headers.get("stripe-should-retry")
     if not words.readable:
@@ -138,7 +132,6 @@ def account_crowded() -> ProcessorFault:
 
 
 def processor_too_late() -> ProcessorFault:
-    """The request has no time left for it."""
     text = "The time for this request is over before the payment processor could be asked, so the call was not sent. Call again."
     return ProcessorFault(PaymentsError(text, code="payments_timeout", before_execution=True, retry_after=1), unchanged=True)
 
@@ -165,7 +158,6 @@ def processor_refused(processor_call: ProcessorCall, words: "ErrorWords") -> Ref
 
 
 def no_such_object(noun: str) -> NotFound:
-    """Unknown, or another account's."""
     return NotFound(f"The payment processor has no such {noun} in this account")
 
 

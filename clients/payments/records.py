@@ -136,8 +136,6 @@ class HostedPage:
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """An amount in a currency."""
-
     amount: Whole
     currency: Currency
 
@@ -255,8 +253,6 @@ class ValueList:
 
 @dataclass(frozen=True, slots=True)
 class ValueListItem:
-    """One value of a list."""
-
     id: ObjectId
     value_list: ObjectId
     value: Text = field(repr=False)

@@ -84,7 +84,6 @@ def coupon_params(promotion: NewPromotion) -> CouponCreateParams:
 
 
 def promotion_code_params(promotion: NewPromotion, coupon: str) -> PromotionCodeCreateParams:
-    """What the processor does not know has no limit."""
     params: PromotionCodeCreateParams = {"promotion": {"type": "coupon", "coupon": coupon}, "code": promotion.code}
     if promotion.max_redemptions is not None:
         params["max_redemptions"] = promotion.max_redemptions
@@ -94,7 +93,6 @@ def promotion_code_params(promotion: NewPromotion, coupon: str) -> PromotionCode
 
 
 def checkout_params(checkout: NewCheckout) -> SessionCreateParams:
-    """In the processor's words."""
     payment: SessionCreateParamsPaymentIntentData = {"metadata": dict(checkout.metadata)}
     if checkout.fee:
         payment["application_fee_amount"] = checkout.fee

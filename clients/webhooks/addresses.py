@@ -2,7 +2,7 @@
 
 import re
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import (
     IPv4Address,
@@ -51,11 +51,6 @@ DENIED_IN_GLOBAL_IPV6 = tuple(
         "2620:4f:8000::/48",  # AS112
     )
 )
-
-
-def parse_networks(networks: Iterable[str]) -> tuple[IpNetwork, ...]:
-    """Read a list such as `127.0.0.0/8, ::1/128`; ValueError names the member that is not a network."""
-    return tuple(ip_network(network.strip()) for network in networks)
 
 
 def is_address_allowed(address: str | IpAddress, exempt: Sequence[IpNetwork] = ()) -> bool:
@@ -151,7 +146,6 @@ NO_PRIVATE_RECEIVERS = PrivateReceivers()
 
 
 def is_in_networks(address: IpAddress, networks: Sequence[IpNetwork]) -> bool:
-    """Whether one of the networks holds the address."""
     return any(address.version == network.version and address in network for network in networks)
 
 

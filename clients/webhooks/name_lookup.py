@@ -46,7 +46,6 @@ class ThreadedLookups:
         return await found
 
     def _look_up(self, name: str, loop: asyncio.AbstractEventLoop, found: asyncio.Future[Sequence[str]]) -> None:
-        """The thread."""
         answer = self._answer(name)
         self._places.release()
         try:

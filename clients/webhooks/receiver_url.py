@@ -52,7 +52,6 @@ def canonical_host(host: str) -> str:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether it is this machine."""
     if host.startswith("["):
         return canonical_host(host) == "::1"
     return host.lower() == LOCALHOST or (host.startswith("127.") and _HOST_NUMBER.fullmatch(host.rsplit(".", 1)[-1]) is not None)

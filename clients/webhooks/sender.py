@@ -101,7 +101,7 @@ class DeliveryAttempt:
 
 
 class WebhookSender:
-    """Posts to addresses that strangers chose, so only vetted ones are ever connected to."""
+    """Posts to addresses that customers chose; connects to vetted addresses only."""
 
     def __init__(
         self,
@@ -149,7 +149,6 @@ class WebhookSender:
         return self._judge(reply, self._since(started))
 
     async def aclose(self) -> None:
-        """Close what is open."""
         await self._outbound.aclose()
         await self._inside.aclose()
 

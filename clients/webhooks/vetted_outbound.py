@@ -25,7 +25,7 @@ def vetted_outbound(
     tls: ssl.SSLContext | None = None,
     ca_file: Path | None = None,
 ) -> Outbound:
-    """A client that resolves a name and checks every address of it when it connects. What fails the check is OutboundFailed, `blocked`.
+    """A client that checks every address of a name when it connects. A failed check is OutboundFailed, `blocked`.
 
     `exempt` opens networks for local servers, `private` some of the operator's own network. `lookup` asks DNS, or what takes its place;
     `tls` replaces the trusted authorities, `ca_file` names some beside the public ones.

@@ -17,7 +17,7 @@ from operations.deps import Ctx, Deps
 from operations.mobile_countries import network_country
 from operations.times import LATEST_UNIX_SECONDS
 from operations.vocabulary import Iccid, Mcc, Mnc, zero_padded
-from registry import policy
+from registry.authentication import matches_secret
 from registry.call import Call
 from registry.caller import BRIDGE_CALLER, Caller
 from registry.errors import BadRequest, OcsError, Unauthorized
@@ -186,8 +186,8 @@ async def _check_sender_signature(call: Call, secret: str, now: float) -> None:
 
 def _check_sender_secret(call: Call, deps: Deps) -> None:
     """The internal key as bearer, or the bridge's secret in the address, where the internal key never counts."""
-    bearer = policy.matches_secret(call.credential, deps.secrets.internal)
-    address = policy.matches_secret(_token_of_query(call.query), deps.secrets.bridge)
+    bearer = matches_secret(call.credential, deps.secrets.internal)
+    address = matches_secret(_token_of_query(call.query), deps.secrets.bridge)
     if not (bearer or address):
         raise _sender_refused("The notification carries no credential that is accepted here", presented=call.credential is not None)
 

@@ -24,6 +24,7 @@ from operations.secret_tokens import new_secret_token, secret_digest
 from operations.times import utc_today
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.answer import InternalCalls
+from registry.binding import binding_of
 from registry.errors import BadRequest, Conflict, NotFound, Restricted
 from registry.limits import Scope
 from registry.model import Input
@@ -187,7 +188,7 @@ def check_composite_input(inside: InternalCalls, composite: Composite, given: Co
             hint="Leave it out, and give a larger limit",
         )
     pipeline = inside.pipeline
-    binding = pipeline.binding(pipeline.catalogue.operations[composite])
+    binding = binding_of(pipeline.catalogue.operations[composite])
     try:
         binding.validate(binding.arguments(complete_input(composite, given, now)))
     except BadRequest as refusal:

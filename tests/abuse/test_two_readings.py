@@ -14,7 +14,7 @@ from registry.ports import SharedSecrets
 from registry.schema import OutputSchema
 from tests.world import World, open_world
 from transports.mcp.calls import tool_result
-from transports.mcp.selection import read_selection
+from transports.mcp.request_caller import read_selection
 
 INGEST = "/v1/connectivity/usage_records/ingest"
 OBSERVE = "/v1/connectivity/events/observe"

@@ -12,7 +12,6 @@ import pytest
 import sqlalchemy as sa
 
 from clients.http import OutboundLimits
-from clients.webhooks.addresses import parse_networks
 from clients.webhooks.sender import WebhookSender
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
@@ -21,6 +20,7 @@ from storage.engine.table import table_of
 from storage.sightings import EarlySightingTable
 from tests.bridge.operator import GIB, WEBHOOK, Operator, open_bridge_operator, used_of
 from tests.bridge.pushing import kept, place, push_status
+from tests.clients.webhooks.networks import parse_networks
 from tests.clients.webhooks.receiver import receiver
 from tests.clients.webhooks.receiver import status_answer as answering
 from tests.deliveries.post_office import read

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.call import Reply
-from transports.cli.render import draw_answer, explain_refusal, indented_json, plain_json, terminal_json
+from transports.cli.drawing import draw_answer
+from transports.cli.render import explain_refusal, plain_json, terminal_json
+from transports.cli.terminal import indented_json
 
 NUMBERS = st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.none() | st.booleans() | NUMBERS | st.text(max_size=80)

@@ -12,7 +12,8 @@ import orjson
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from tests.contract.committed import hold
-from transports.mcp.tools import is_tool, tool_definition, tool_json
+from tests.mcp.tool_sizes import tool_json
+from transports.mcp.tools import is_tool, tool_definition
 
 DECLARATIONS = Path(__file__).resolve().parent / "declarations.tsv"
 COMMAND = "UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_declarations.py"

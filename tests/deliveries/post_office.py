@@ -11,12 +11,12 @@ import time_machine
 from standardwebhooks import Webhook
 
 from clients.http import OutboundLimits
-from clients.webhooks.addresses import parse_networks
 from clients.webhooks.sender import WebhookSender
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from storage.engine.store import Store
 from storage.events import NewEvent, emit_event
+from tests.clients.webhooks.networks import parse_networks
 from tests.world import CountingIds, Credentials, SettableClock, World, open_world
 from transports.worker.chores import Chore
 from transports.worker.retention import retention_chore

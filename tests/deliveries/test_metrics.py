@@ -21,8 +21,7 @@ from tests.deliveries.test_worker import loop_until, to_the_next
 from transports.http.concurrency import AnswerReader, LargeAnswers, RequestTurns
 from transports.http.connections import Connections
 from transports.http.server import bind_socket, socket_port
-from transports.metrics import HttpServerState, Metrics
-from transports.metrics_server import serve_metrics
+from transports.metrics import HttpServerState, Metrics, listen_for_scrapes
 from transports.readiness import Readiness
 from transports.signals import HttpSignals, WorkerTally
 
@@ -204,7 +203,7 @@ async def test_its_address_has_metrics_and_probes_and_nothing_else(office: PostO
     rest = b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with bind_socket("127.0.0.1", 0) as bound:
         readiness = readiness_of(office)
-        async with serve_metrics(metrics, readiness, bound):
+        async with listen_for_scrapes(metrics, readiness, bound):
             not_ready = b'{"ready":false,"reasons":["database_unreachable"]}'
             assert await ask(bound, b"GET /health/ready" + rest) == ("HTTP/1.1 503 Service Unavailable", not_ready)
             await readiness.look()
@@ -224,7 +223,7 @@ async def test_whoever_is_still_asking_when_it_closes_is_let_go_without_a_word(o
     faults: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
     with bind_socket("127.0.0.1", 0) as bound:
-        async with serve_metrics(Metrics(office.store, office.clock, WorkerTally()), readiness_of(office), bound):
+        async with listen_for_scrapes(Metrics(office.store, office.clock, WorkerTally()), readiness_of(office), bound):
             asking = [await asyncio.open_connection("127.0.0.1", socket_port(bound)) for _ in range(5)]
             for _, writer in asking:
                 writer.write(b"GET /met")

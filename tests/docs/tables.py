@@ -19,10 +19,10 @@ from storage.backlog import Backlog, WaitingDeliveries, WaitingMails
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from tests.budgets import REST, SECONDS
 from tests.harness.processes import ROOT
+from tests.mcp.tool_sizes import measure_tools
 from tests.spec.ledgers import abuse_promises
 from transports.http.concurrency import LargeAnswers, RequestTurns
 from transports.http.connections import Connections
-from transports.mcp.tools import measure_tools
 from transports.metric_families import (
     call_metrics,
     database_metrics,

@@ -6,8 +6,8 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
+from registry.authentication import expected_credential, key_advice
 from registry.operation import Auth
-from registry.policy import expected_credential, key_advice
 from tests.http.asking import ask
 from tests.world import SITE, World
 

@@ -9,7 +9,7 @@ from registry.caller import Caller
 from registry.limits import Role, Tier, scopes_of
 from tests.mcp.house import CATALOGUE, SETTINGS
 from tests.world import open_world
-from transports.mcp.selection import select_tools
+from transports.mcp.request_caller import select_tools
 from transports.mcp.server import run_stdio
 
 

@@ -11,7 +11,8 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import ToolSelection
 from tests.harness.processes import ROOT
 from tests.mcp import house
-from transports.mcp.tools import Tools, count_tokens, is_tool, measure_tools, model_view, tool_definition
+from tests.mcp.tool_sizes import count_tokens, measure_tools, model_view
+from transports.mcp.tools import is_tool, tool_definition
 
 BUDGETS = {"operator": 10_500, "connectivity": 3_000}
 MODULES = ROOT / "tools" / "node" / "node_modules"
@@ -55,10 +56,9 @@ def test_a_measure_counts_tools_and_tells_what_the_model_is_shown_from_what_it_i
 
 
 def test_every_tool_of_the_service_has_an_object_at_both_roots() -> None:
-    tools = Tools(CATALOGUE)
     for operation in CATALOGUE.operations.values():
         if is_tool(operation):
-            tool = tools.tool(operation)
+            tool = tool_definition(operation)
             assert tool.input_schema["type"] == "object"
             assert tool.output_schema is not None
             assert tool.output_schema["type"] == "object"

@@ -13,7 +13,8 @@ from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, ProviderError
 from registry.model import Input, shown_field_name
 from registry.policy import input_digest
-from transports.mcp.tools import is_tool, tool_definition, tool_json
+from tests.mcp.tool_sizes import tool_json
+from transports.mcp.tools import is_tool, tool_definition
 
 TOOLS = [operation for operation in CATALOGUE.operations.values() if is_tool(operation)]
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}

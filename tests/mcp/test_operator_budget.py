@@ -14,8 +14,9 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation, ToolSelection
 from registry.limits import Tier
 from tests.mcp.house import ERAS, House, open_house
+from tests.mcp.tool_sizes import measure_tools
 from tests.stage import opened
-from transports.mcp.tools import Tools, is_tool, measure_tools
+from transports.mcp.tools import is_tool, tool_definition
 
 COUNT = 52
 ANSWER = 8_000  # characters, which is 2,000 tokens
@@ -36,7 +37,7 @@ def every_tool() -> list[AnyOperation]:
 
 def shown(operation: AnyOperation) -> dict[str, Any]:
     """A definition as a model is shown it."""
-    definition = Tools(CATALOGUE).tool(operation).model_dump(by_alias=True, mode="json", exclude_none=True)
+    definition = tool_definition(operation).model_dump(by_alias=True, mode="json", exclude_none=True)
     del definition["outputSchema"]
     return definition
 

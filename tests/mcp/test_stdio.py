@@ -14,8 +14,7 @@ from registry.limits import Role, Tier, scopes_of
 from tests.mcp.house import CATALOGUE, ERAS, SETTINGS, House
 from tests.mcp.refusals import refusal_of
 from tests.mcp.test_confirm import AnsweringPerson
-from transports.mcp.request_caller import RequestCaller
-from transports.mcp.selection import RequestedTools, select_tools
+from transports.mcp.request_caller import RequestCaller, RequestedTools, select_tools
 from transports.mcp.server import make_mcp_server
 
 ROOT = Path(__file__).resolve().parent.parent.parent

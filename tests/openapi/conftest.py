@@ -6,7 +6,7 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from tests.openapi.lamps import LAMPS
-from transports.reference.files import write_openapi
+from tests.openapi.written import write_openapi
 
 
 @pytest.fixture(params=["service", "lamps"])

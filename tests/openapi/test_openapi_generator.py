@@ -10,9 +10,9 @@ import pytest
 from operations.catalogue import CATALOGUE
 from tests.openapi.test_judges import LIBRARY, STRICT
 from tests.openapi.tools import node, openapi_generator
+from tests.openapi.written import write_openapi
 from tests.world import SITE
 from transports.openapi.document import build_openapi
-from transports.reference.files import write_openapi
 
 LANGUAGES = ("python", "typescript-fetch", "go")
 PARTS = dict.fromkeys(("apiTests", "modelTests", "apiDocs", "modelDocs"), "false")

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from registry.authentication import is_api_key
 from registry.limits import Role, Tier
-from registry.policy import is_api_key
 from storage.api_keys import list_keys
 from tests.contract.stage import ServiceHouse
 from tests.world import NOON

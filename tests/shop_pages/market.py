@@ -56,7 +56,7 @@ class PagesMarket:
         if request["path"].startswith(PAYMENT_PAGES_PATH):
             await serve_payment_pages(self.counter.world.payments, scope, receive, send)
             return
-        await self.counter.world.pipeline.admit_public((request.get("client") or ("", 0))[0])
+        await self.counter.world.pipeline.rate_limiter.address((request.get("client") or ("", 0))[0])
         await self.shops(scope, receive, send)
 
     @asynccontextmanager

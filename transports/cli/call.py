@@ -102,7 +102,6 @@ def takes_null(model: type[Input], info: FieldInfo) -> bool:
 
 
 def union_members(annotation: object) -> list[object]:
-    """The kinds that a field may have, without their annotations."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return union_members(get_args(annotation)[0])
@@ -121,7 +120,6 @@ def object_models(annotation: object) -> Iterator[type[BaseModel]]:
 
 
 def takes_object(annotation: object) -> bool:
-    """Whether a field holds an object."""
     return any(get_origin(kind) is dict for kind in union_members(annotation)) or any(object_models(annotation))
 
 
@@ -131,7 +129,6 @@ def takes_anything(annotation: object) -> bool:
 
 
 def field_choices(info: FieldInfo) -> list[str]:
-    """The values that a field may have, where they are few and known."""
     extra = cast(object, info.json_schema_extra)
     listed = cast("dict[str, object]", extra).get("enum") if isinstance(extra, dict) else None
     return [str(value) for value in (cast("list[object]", listed) if isinstance(listed, list) else literal_values(info.annotation))]
@@ -244,7 +241,6 @@ def call_app(words: list[str]) -> typer.Typer:
 
 
 def operations_named(words: list[str]) -> list[AnyOperation]:
-    """The operations that a command line may be about."""
     if words[:1] != ["call"]:
         return []
     named = [CATALOGUE.operations[word] for word in words[1:2] if word in CATALOGUE.operations]
@@ -347,7 +343,6 @@ def user_agrees(reply: Reply) -> bool:
 
 
 async def send_call(operation: AnyOperation, arguments: dict[str, object], how: CallOptions) -> Reply:
-    """One call, to the local database or to a server."""
     key, token = how.idempotency_key, how.confirm_token
     require_one_place(how.url, how.org, how.data)
     if how.url:

@@ -101,7 +101,6 @@ class RecordSender:
 
 
 def refusal_text_of(reply: Reply) -> str:
-    """A refusal in the server's own words."""
     try:
         require_success(reply, "reseller cdr import")
     except Failure as failure:
@@ -176,7 +175,6 @@ class ImportReport:
             self._last = now
 
     def counts(self, progress: ImportProgress) -> str:
-        """The counts, and the speed of this run."""
         before, seconds = self._began, max(self._clock.monotonic() - self._start, 0.001)
         rows = progress.records - before.records
         bad = f", bad {progress.bad}" if progress.bad else ""
@@ -228,8 +226,6 @@ class RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class CdrImport:
-    """What to import, and how."""
-
     where: TargetOptions
     file: CdrFile
     again: bool

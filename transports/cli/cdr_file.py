@@ -67,8 +67,6 @@ class CdrFile:
 
 
 class CdrReader:
-    """An open file."""
-
     def __init__(self, path: Path, raw: BinaryIO, text: BinaryIO) -> None:
         self._path, self._raw, self._text = path, raw, text
         self.size = path.stat().st_size
@@ -157,7 +155,6 @@ def check_columns(file: CdrFile, columns: Sequence[str]) -> None:
 
 
 def read_record(line: CdrLine, columns: Sequence[str], now: float) -> dict[str, object] | BadLine:
-    """The record as the operation takes it, or why it is none."""
     try:
         if line.raw is None:
             raise ValueError("longer than 64 KiB, which no record is")
@@ -253,7 +250,6 @@ class ProgressFile:
             self.works = False
 
     def forget(self) -> None:
-        """Deletes the file at the end of an import."""
         try:
             self._path.unlink(missing_ok=True)
         except OSError:

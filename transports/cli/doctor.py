@@ -116,7 +116,6 @@ PARTITION_FIX = "run a worker: it makes the partitions and moves the rows within
 
 
 def examine_partitions(settings: Settings) -> Finding:
-    """The months that have partitions."""
     try:
         state = partition_state(settings.store_url)
     except Refusal as error:
@@ -301,7 +300,6 @@ def examine_clock(settings: Settings) -> Finding:
 
 
 def examine_port(settings: Settings) -> Finding:
-    """Whether the port is free, or who has it."""
     with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -315,7 +313,6 @@ def examine_port(settings: Settings) -> Finding:
 
 
 def is_own_server(settings: Settings) -> bool:
-    """Whether a server of ours holds the port."""
     connection = HTTPConnection(settings.host, settings.port, timeout=2)
     try:
         connection.request("GET", "/health")

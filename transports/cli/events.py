@@ -21,9 +21,9 @@ from registry.call import Reply
 from registry.clock import Clock, SystemClock
 from registry.ids import SystemIds
 from registry.policy import rfc3339_utc
-from transports.cli.render import refusal_body, table_cell
+from transports.cli.render import refusal_body
 from transports.cli.target import CallTarget, KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, open_target, require_success
-from transports.cli.terminal import Failure, Unreachable, text_for, warn_of_argument
+from transports.cli.terminal import Failure, Unreachable, table_cell, text_for, warn_of_argument
 
 # An event's id is made before its transaction commits, so one may appear below others that were seen: so far down is looked.
 LATE_EVENT_SECONDS = 5.0
@@ -341,7 +341,6 @@ def trigger(
 
 
 async def make_happen(where: TargetOptions, options: TriggerOptions) -> list[Event]:
-    """The events that were caused, oldest first."""
     if options.event is TriggerEvent.ISSUED and options.intent is not None:
         raise Failure("--intent: esim.issued is about a new intent; leave the option out")
     if options.event is TriggerEvent.ATTACHED and where.url and not options.internal_key:

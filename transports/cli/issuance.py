@@ -28,9 +28,10 @@ from registry.policy import rfc3339_utc
 from storage.issuance import UNRESOLVED_ISSUANCE_STATES, IssuanceRow
 from storage.organisations import list_organisations
 from storage.reconciliation import newest_issuances, unresolved_issuances
-from transports.cli.render import draw_record, draw_rows, indented_json, print_line
+from transports.cli.drawing import draw_record, draw_rows
+from transports.cli.render import print_line
 from transports.cli.target import DatabaseOption, decider_name, open_local
-from transports.cli.terminal import Failure, command_settings
+from transports.cli.terminal import Failure, command_settings, indented_json
 from transports.service import Service
 
 AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -44,17 +45,13 @@ def issuance_row(row: IssuanceRow, now: float, *, advised: bool) -> dict[str, ob
         "state": row.state,
         "account": row.account_id,
         "template": row.template_id,
-        "window": validity_window(row),
+        "window": (row.period or ("from first use" if row.validity_days is None else f"{row.validity_days} days")),
         "iccid": row.iccid,
         "dispatched": rfc3339_utc(row.dispatched),
         "age": age_text(now - row.dispatched),
         "note": row.note,
     }
     return {**shown, "why": unsettled_reason(row), "next": next_step(row)} if advised else shown
-
-
-def validity_window(row: IssuanceRow) -> str:
-    return row.period or ("from first use" if row.validity_days is None else f"{row.validity_days} days")
 
 
 def age_text(seconds: float) -> str:
@@ -127,8 +124,6 @@ IssuedOption = Annotated[str | None, typer.Option("--issued", metavar="ICCID", h
 
 @dataclass(frozen=True, slots=True)
 class IssuanceDecision:
-    """What a person says happened, and who they are."""
-
     key: str
     organisation: str
     decision: IssuanceRuling

@@ -104,8 +104,6 @@ LoginUrlOption = Annotated[str, typer.Option("--url", envvar="RESELLER_URL", hel
 
 
 class LoginOptions(NamedTuple):
-    """How somebody wants to log in."""
-
     url: str
     browser: bool
     scope: str
@@ -143,7 +141,9 @@ async def log_in(options: LoginOptions, clock: Clock, ids: Ids) -> str:
         async with listen_for_callback(state) as listener:
             client = await register_client(outbound, authority, listener.redirect_uri)
             code = authorization_code(
-                await browser_answer(listener, authority, client, state, pkce_challenge(verifier), options), authority, options.seconds
+                await browser_answer(listener, authority, client, state, base64url(hashlib.sha256(verifier.encode()).digest()), options),
+                authority,
+                options.seconds,
             )
         form = {
             "grant_type": "authorization_code",
@@ -221,10 +221,6 @@ async def log_out(url: str) -> None:
         await outbound.aclose()
     if answer.status != 200:
         raise Failure(f"forgotten here, but not ended there: {server_words(answer)}; your account page there ends it", exit_code=1)
-
-
-def pkce_challenge(verifier: str) -> str:
-    return base64url(hashlib.sha256(verifier.encode()).digest())
 
 
 def random_text(ids: Ids) -> str:

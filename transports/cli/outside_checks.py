@@ -128,7 +128,6 @@ async def accounts_of_token(wire: OcsSettings, token: str) -> dict[int, str]:
 
 @asynccontextmanager
 async def client_of_token(wire: OcsSettings, token: str) -> AsyncGenerator[Ocs]:
-    """The client of a token, for one question."""
     pool = OcsPool(Outbound(ocs_limits(wire), ca_file=wire.ca_file), wire, SystemClock())
     try:
         yield pool.for_token(token)
@@ -205,7 +204,6 @@ def examine_model(settings: Settings) -> Finding:
 
 
 async def ask_for_models(settings: Settings) -> tuple[int, bytes]:
-    """Status and body of the answer."""
     key = settings.model_key.get_secret_value()
     outbound = Outbound(OutboundLimits(total_seconds=MODEL_SECONDS), ca_file=settings.ca_file)
     try:

@@ -1,27 +1,19 @@
 """An answer for people on a terminal, or for programs in a pipe; also one that is a stream of events."""
 
-import io
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar, cast
 
 import orjson
 
 from registry.call import Reply
-from transports.cli.terminal import harmless_text, text_for
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
+from transports.cli.terminal import JsonObject, harmless_text, indented_json, table_cell, text_for
 
 EVENT_STREAM_TYPE = "text/event-stream"
-JsonObject = dict[str, object]
 RowT = TypeVar("RowT")
 
 
 class StreamEvent(NamedTuple):
-    """One of them."""
-
     name: str
     data: JsonObject
 
@@ -33,10 +25,6 @@ def stream_events(body: bytes) -> Iterator[StreamEvent]:
         fields = {name: value for name, _, value in parts}
         if "data" in fields:
             yield StreamEvent(fields.get("event", "message"), cast(JsonObject, orjson.loads(fields["data"])))
-
-
-def event_lines(body: bytes) -> str:
-    return "\n".join(orjson.dumps(event._asdict()).decode() for event in stream_events(body))
 
 
 def event_text(body: bytes) -> str:
@@ -72,9 +60,6 @@ def next_cursor(reply: Reply) -> str | None:
     return str(id) if isinstance(id, str | int) else None
 
 
-WIDEST_CELL = 60
-LONGEST_FIELD = 600
-COLUMN_BORDERS = 3  # characters that a table needs beside each column
 NOT_DRAWABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 
 
@@ -84,7 +69,9 @@ def print_reply(reply: Reply, *, as_json: bool) -> None:
     if "json" in reply.media_type:
         sys.stdout.write((terminal_json(reply.body) if person else text_for(sys.stdout, plain_json(reply.body))) + "\n")
     elif reply.media_type.startswith(EVENT_STREAM_TYPE):
-        print_line(event_text(reply.body) if person else event_lines(reply.body))
+        print_line(
+            event_text(reply.body) if person else "\n".join(orjson.dumps(event._asdict()).decode() for event in stream_events(reply.body))
+        )
     elif sys.stdout.isatty():
         print_line(document_text(reply))
     else:
@@ -103,6 +90,8 @@ def document_text(reply: Reply) -> str:
 def terminal_json(body: bytes) -> str:
     """`body` for a person. JSON where it cannot be drawn, since the call was made and its answer may be the only one."""
     try:
+        from transports.cli.drawing import draw_answer  # rich is imported for a person only
+
         return draw_answer(orjson.loads(body)).rstrip("\n")
     except NOT_DRAWABLE:
         return harmless_text(plain_json(body))
@@ -114,114 +103,6 @@ def plain_json(body: bytes) -> str:
         return indented_json(orjson.loads(body))
     except NOT_DRAWABLE:
         return body.decode(errors="replace")
-
-
-def indented_json(answer: object) -> str:
-    return text_for(sys.stdout, orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
-
-
-def draw_answer(answer: object) -> str:
-    """A list as a table, an object as a record, and an eSIM's code as a picture."""
-    if not isinstance(answer, dict):
-        return indented_json(answer)
-    answer = cast(JsonObject, answer)
-    data = answer.get("data")
-    rows = cast("list[object]", data) if isinstance(data, list) else []
-    if isinstance(data, dict) and data:
-        beside = {name: field for name, field in answer.items() if name not in ("data", "object")}
-        shown = draw_record({**beside, **cast(JsonObject, data)})
-    elif rows and all(isinstance(row, dict) for row in rows):
-        shown = draw_rows(cast("list[JsonObject]", rows))
-    elif rows:
-        shown = "\n".join(table_cell(row) for row in rows)
-    else:
-        shown = draw_record(dotted_fields(answer))
-    code = activation_code(answer)
-    return f"{shown}\n\nScan with the phone that gets the eSIM:\n\n{qr_picture(code)}" if code else shown
-
-
-def draw_rows(rows: list[JsonObject]) -> str:
-    """A table, one row a line; where it would cut words and ids, a field a line, since people copy them."""
-    from rich.console import Console  # rich is loaded for a person only
-    from rich.table import Table
-    from rich.text import Text
-
-    columns = [name for name in dict.fromkeys(name for row in rows for name in row) if name != "object"]
-    cells = [[table_cell(row.get(name, ""), WIDEST_CELL) for name in columns] for row in rows]
-    widths = [max(longest_word(text) for text in column) for column in zip(map(table_cell, columns), *cells, strict=True)]
-    if not columns or sum(widths) + COLUMN_BORDERS * len(columns) + 1 > Console().width:
-        records = (draw_record({name: field for name, field in row.items() if name != "object"}) for row in rows)
-        return "The rows are wider than this terminal, so each is shown a field a line.\n\n" + "\n".join(records)
-    table = Table()
-    for name, width in zip(columns, widths, strict=True):
-        table.add_column(Text(table_cell(name)), min_width=width)
-    for row in cells:
-        table.add_row(*map(Text, row))
-    return rendered_table(table)
-
-
-def longest_word(text: str) -> int:
-    from rich.cells import cell_len  # as above
-
-    return max(map(cell_len, text.split()), default=0)
-
-
-def draw_record(value: Mapping[str, object]) -> str:
-    """One object, a field a line; texts whole, and of a list as much as a person reads."""
-    from rich.table import Table  # as above
-    from rich.text import Text
-
-    table = Table(show_header=False, box=None)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")  # to the last character, over several lines where need be
-    for name, field in value.items():
-        text = table_cell(field)
-        if len(text) > LONGEST_FIELD and not isinstance(field, str):
-            text = text[:LONGEST_FIELD] + "... (--json shows it whole)"
-        table.add_row(Text(table_cell(name), style="bold"), Text(text))
-    return rendered_table(table)
-
-
-def rendered_table(table: "Table") -> str:
-    """The text that the terminal gets."""
-    from rich.console import Console  # as above
-
-    console = Console()
-    with console.capture() as captured:
-        console.print(table)
-    return captured.get()
-
-
-def dotted_fields(value: JsonObject) -> JsonObject:
-    """Members of inner objects under dotted names; deeper ones stay JSON."""
-    found: JsonObject = {}
-    for name, field in value.items():
-        inner = cast(JsonObject, field) if isinstance(field, dict) else {}
-        found.update({f"{name}.{key}": part for key, part in inner.items()} or {name: cast(object, field)})
-    return found
-
-
-def table_cell(value: object, widest: int | None = None) -> str:
-    """A value on one line, without control characters: compact JSON if it is no text; cut at `widest` characters."""
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    clean = "".join(c if c.isprintable() else "?" for c in text)
-    return clean if widest is None or len(clean) <= widest else clean[: widest - 3] + "..."
-
-
-def activation_code(answer: JsonObject) -> str | None:
-    """The LPA string of an issued eSIM, if that is what the answer holds."""
-    esim = answer.get("esim")
-    code = cast(JsonObject, esim).get("qr_code") if isinstance(esim, dict) else None
-    return code if isinstance(code, str) else None
-
-
-def qr_picture(code: str) -> str:
-    """The QR code to scan from the terminal."""
-    import segno  # drawn for a person only
-
-    picture = io.StringIO()
-    segno.make(code, error="m", micro=False).terminal(picture, compact=True)
-    return picture.getvalue()
 
 
 def print_rows(rows: Sequence[RowT], cells: Callable[[RowT], Iterable[str]], *, as_json: bool) -> None:

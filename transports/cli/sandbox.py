@@ -1,4 +1,4 @@
-"""`reseller sandbox`: the simulated outside systems as servers of their own."""
+"""`reseller sandbox`: the simulated outside systems as servers of their own. It imports them, so only the command table imports it."""
 
 import asyncio
 import logging
@@ -9,29 +9,34 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import orjson
 import typer
+import uvicorn
 
 from registry.clock import SystemClock
+from simulators.model.fleet_script import FLEET_SKILLS, fleet_script
+from simulators.model.server import model_server
+from simulators.network.control import NETWORK_CONTROL_PATHS
+from simulators.network.entities import PushTarget
+from simulators.network.seed.build import build_world
+from simulators.network.seed.scenario import ScenarioTruth, build_scenario
+from simulators.network.simulated_network import SimulatedNetwork, make_network_app
+from simulators.network.wire import parse_wire_moment, wire_moment
+from simulators.network.world import World
+from simulators.processor.control import PROCESSOR_CONTROL_PATHS
+from simulators.processor.simulated_processor import SimulatedProcessor, make_processor_app
+from simulators.server import SimulatorApp
 from transports.cli.serve import is_loopback_host
-from transports.cli.terminal import Failure
+from transports.cli.terminal import Failure, to_stderr
 from transports.http.server import bind_socket, run_on_uvloop, socket_port, uvicorn_server_type
 from transports.payments import PAYMENTS_WEBHOOK_PATH, SIMULATED_PROCESSOR_CLIENT, SIMULATED_PROCESSOR_KEY
 from transports.settings import PROCESSOR_KEY_PATTERN, PROCESSOR_SECRET_PATTERN
 
-if TYPE_CHECKING:
-    from simulators.network.seed.scenario import ScenarioTruth
-    from simulators.network.world import World
-    from simulators.processor.simulated_processor import SimulatedProcessor
-    from simulators.server import SimulatorApp
 
-
-def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth: Path | None) -> "World":
+def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth: Path | None) -> World:
     """A world with planted cases; which ones is written to `truth` only."""
-    from simulators.network.seed.scenario import build_scenario  # only where it is asked for, as all of the simulated systems
-
     if truth is not None and not truth.parent.is_dir():
         raise Failure(f"--truth {truth}: cannot be written (no such folder)")
     try:
@@ -43,7 +48,7 @@ def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth
     return made.world
 
 
-def write_truth(path: Path, truth: "ScenarioTruth") -> None:
+def write_truth(path: Path, truth: ScenarioTruth) -> None:
     """Replaces the file as a whole; only its owner may read it."""
     fresh = path.with_name(f"{path.name}.new")
     try:
@@ -74,9 +79,6 @@ def run_sandbox_model(
 
 
 async def serve_model(host: str, port: int, key: str) -> None:
-    from simulators.model.fleet_script import FLEET_SKILLS, fleet_script
-    from simulators.model.server import model_server
-
     async with model_server(fleet_script, key=key, host=host, port=port) as (address, _):
         rows = [
             f"simulated model at {address}",
@@ -116,8 +118,6 @@ def run_sandbox_payments(
     except OSError as error:
         raise Failure(f"port {port} on {host}: {error.strerror}; {PORT_HINT}") from None
     with bound:
-        from simulators.processor.simulated_processor import SimulatedProcessor, make_processor_app
-
         address = f"http://{f'[{host}]' if ':' in host else host}:{socket_port(bound)}"
         sandbox = SimulatedProcessor(
             wall=SystemClock().now,
@@ -128,7 +128,7 @@ def run_sandbox_payments(
             client_id=SIMULATED_PROCESSOR_CLIENT,
             state_file=state,
             seed=seed,
-            report=tell_starter,
+            report=to_stderr,
         )
         run_on_uvloop(serve_simulator(make_processor_app(sandbox), bound, lambda: print_processor(address, sandbox)))
 
@@ -143,22 +143,14 @@ def check_processor_options(key: str, webhook_url: str, webhook_secret: str) -> 
         raise Failure(f"--webhook-url {webhook_url}: must begin with http:// or https://")
 
 
-async def serve_simulator(app: "SimulatorApp", bound: socket.socket, say: Callable[[], None]) -> None:
+async def serve_simulator(app: SimulatorApp, bound: socket.socket, say: Callable[[], None]) -> None:
     """Serves a simulated system until it is told to stop; calls `say` when it listens."""
-    import uvicorn
-
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a dropped answer is what was asked for, not an error
     config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5)
     await uvicorn_server_type(say)(config).serve(sockets=[bound])
 
 
-def tell_starter(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-
-
-def print_processor(address: str, sandbox: "SimulatedProcessor") -> None:
-    from simulators.processor.control import PROCESSOR_CONTROL_PATHS
-
+def print_processor(address: str, sandbox: SimulatedProcessor) -> None:
     rows = [
         f"simulated payment processor at {address}: no real money",
         f"events go to {sandbox.webhook_url or 'nobody'}",
@@ -230,9 +222,6 @@ def run_sandbox_ocs(
     except OSError as error:
         raise Failure(f"port {port} on {host}: {error.strerror}; {PORT_HINT}") from None
     with bound:
-        from simulators.network.entities import PushTarget
-        from simulators.network.seed.build import build_world
-
         if plant:
             world = planted_world(seed, moment, lines=lines, history_days=history_days, truth=truth)
         else:
@@ -246,8 +235,6 @@ def run_sandbox_ocs(
 
 def start_moment(text: str) -> int:
     """Simulated Unix seconds at the start, from a time or an age. Raises Failure."""
-    from simulators.network.wire import parse_wire_moment, wire_moment
-
     ago = START_AGO.fullmatch("-0d" if text == "now" else text)
     found = parse_wire_moment(text if ago is None else wire_moment(int(SystemClock().now()) - int(ago[1]) * AGO_SECONDS[ago[2]]))
     if found is None:
@@ -255,16 +242,12 @@ def start_moment(text: str) -> int:
     return found
 
 
-async def serve_world(bound: socket.socket, world: "World", *, following: bool, say: Callable[[], None]) -> None:
-    from simulators.network.simulated_network import SimulatedNetwork, make_network_app
-
+async def serve_world(bound: socket.socket, world: World, *, following: bool, say: Callable[[], None]) -> None:
     app = make_network_app(SimulatedNetwork(world, wall=SystemClock().now, following=following))
     await serve_simulator(app, bound, say)
 
 
-def print_network(bound: socket.socket, host: str, world: "World") -> None:
-    from simulators.network.control import NETWORK_CONTROL_PATHS
-
+def print_network(bound: socket.socket, host: str, world: World) -> None:
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket_port(bound)}"
     resellers, tokens = world.resellers, list(world.tokens.values())
     example = f"""curl -s '{address}/v1?token={tokens[0].value}' -d '{{"getResellerInfo":{{}}}}'"""

@@ -37,8 +37,7 @@ from transports.http.server import (
     socket_port,
 )
 from transports.logs import Logs, OpeningLog, loaded_secrets, log_process_output
-from transports.metrics import HttpServerState, Metrics
-from transports.metrics_server import serve_metrics
+from transports.metrics import HttpServerState, Metrics, listen_for_scrapes
 from transports.service import Service, build_service
 from transports.settings import Settings
 from transports.signals import LoopDelay, ProcessSignals
@@ -158,7 +157,6 @@ def first_esim_curl(site: Site, key: str | None) -> str:
 
 
 def mcp_client_block(site: Site, key: str) -> str:
-    """The configuration that MCP clients understand."""
     server = {"type": "http", "url": site.mcp_url, "headers": {"Authorization": f"Bearer {key}"}}
     return orjson.dumps({"mcpServers": {"connectivity": server}}, option=orjson.OPT_INDENT_2).decode()
 
@@ -188,7 +186,7 @@ async def metrics_beside(service: Service, bound: socket.socket | None, served: 
     deps = service.pipeline.deps
     process = ProcessSignals(service.pipeline.signals, deps.stock, LoopDelay(service.clock), deps.build)
     metrics = Metrics(service.store, service.clock, service.worker.tally, served, service.systems, process)
-    async with process.delay.watched(), serve_metrics(metrics, service.readiness, bound):
+    async with process.delay.watched(), listen_for_scrapes(metrics, service.readiness, bound):
         yield
 
 
@@ -237,7 +235,7 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
         print_start(app, demos[0], as_json=as_json)
 
     connections = Connections(settings.limit_concurrency, settings.connections_per_network, trusted=settings.trusted_proxies)
-    served = None if scraped is None else http_server_state(app, connections)
+    served = None if scraped is None else HttpServerState(app.http.large, connections, app.requests, app.http.turns)
     async with metrics_beside(service, scraped, served):
         always = strict_transport(settings, service.site.base_url)
         server = make_http_server(
@@ -254,10 +252,6 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
         await server.serve(sockets=[bound])
         if server.started:  # a start that failed has said so itself
             logs.event("stopped")
-
-
-def http_server_state(app: Application, connections: Connections) -> HttpServerState:
-    return HttpServerState(app.http.large, connections, app.requests, app.http.turns)
 
 
 def strict_transport(settings: Settings, base_url: str) -> tuple[tuple[str, str], ...]:
@@ -283,7 +277,6 @@ def new_key_command(settings: Settings) -> str:
 
 
 def print_start(app: Application, demo: Demo | None, *, as_json: bool) -> None:
-    """Prints the addresses, for people or for programs."""
     settings, site = app.service.settings, app.service.site
     started = StartBanner(
         site=site,

@@ -244,7 +244,6 @@ def server_words(answer: HttpReply) -> str:
 
 
 def printable_text(text: str) -> str:
-    """Text from outside, for a terminal."""
     return "".join(c if c.isprintable() else "?" for c in text[:LONGEST_SERVER_TEXT])
 
 
@@ -292,7 +291,6 @@ async def renew_login(login: StoredLogin, clock: Clock) -> StoredLogin | None:
 
 
 def token_fields(tokens: TokenAnswer, clock: Clock) -> dict[str, object]:
-    """The stored fields of an answer of the token endpoint."""
     return {
         "access_token": tokens.access_token,
         "refresh_token": tokens.refresh_token,

@@ -38,8 +38,6 @@ CurrencyOption = Annotated[str | None, typer.Option("--currency", help="USD, EUR
 
 
 class NewShop(NamedTuple):
-    """The shop to make."""
-
     name: str
     slug: str
     currency: str | None

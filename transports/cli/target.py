@@ -125,7 +125,6 @@ async def ask_locally(
     idempotency_key: str | None,
     confirm_token: str | None,
 ) -> Reply:
-    """One call of a service that is already open."""
     caller = ANONYMOUS_CALLER if operation.public else BRIDGE_CALLER
     if not operation.public and operation.auth is not Auth.INTERNAL:
         caller = await local_caller(service, organisation)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+import orjson
 import typer
 
 from operations.times import LATEST_UNIX_SECONDS, unix_seconds
@@ -40,6 +41,21 @@ def harmless_text(text: str) -> str:
 def text_for(stream: TextIO, text: str) -> str:
     """`text` as `stream` gets it. Choice: a pipe gets it unchanged, since programs read it and no terminal obeys it."""
     return harmless_text(text) if stream.isatty() else text
+
+
+JsonObject = dict[str, object]
+
+
+def table_cell(value: object, widest: int | None = None) -> str:
+    """A value on one line, without control characters: compact JSON if it is no text; cut at `widest` characters."""
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    clean = "".join(c if c.isprintable() else "?" for c in text)
+    return clean if widest is None or len(clean) <= widest else clean[: widest - 3] + "..."
+
+
+def indented_json(answer: object) -> str:
+    """`answer` as JSON of several lines, as stdout gets it."""
+    return text_for(sys.stdout, orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
 
 
 CLEAR_LINE = "\r\x1b[K"

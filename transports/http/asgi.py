@@ -16,8 +16,6 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class HttpScope(TypedDict):
-    """One HTTP request before its body."""
-
     type: Literal["http"]
     method: str
     path: str

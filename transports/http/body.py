@@ -106,7 +106,7 @@ JSON_BODY = BodyKind(
     incomplete_body,
 )
 PUSHED_BODY = JSON_BODY._replace(media_type=None)
-"""What others push says of itself whatever their wire's authors thought of; it is parsed as JSON all the same."""
+"""Pushed bodies are parsed as JSON, whatever Content-Type their senders set."""
 
 
 def incomplete_form(timed_out: bool) -> Exception:

@@ -72,12 +72,10 @@ def has_weight(parameter: bytes) -> bool:
 
 
 def gzip_encoder() -> BodyEncoder:
-    """Makes gzip of pieces."""
     return zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_WINDOW)
 
 
 def gzip_body(body: bytes) -> bytes:
-    """A whole body."""
     making = gzip_encoder()
     return making.compress(body) + making.flush()
 
@@ -97,6 +95,5 @@ def vary_by_coding(headers: Headers) -> None:
 
 
 def set_coded_length(headers: Headers, length: int) -> None:
-    """Another Content-Length, and the coding."""
     headers[:] = [(name, b"%d" % length if name == b"content-length" else value) for name, value in headers]
     headers.append(GZIP_HEADER)

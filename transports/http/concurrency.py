@@ -28,12 +28,10 @@ class StreamSlots:
         self._under_way: Counter[str] = Counter()
 
     def has_room(self, owner: str) -> bool:
-        """Whether one more may begin."""
         return self._under_way[owner] < self.of_one and self._under_way.total() < self.of_all
 
     @contextmanager
     def one_more(self, owner: str) -> Generator[None]:
-        """For as long as it takes."""
         self._under_way[owner] += 1
         try:
             yield
@@ -43,7 +41,6 @@ class StreamSlots:
 
 
 def too_many_streams(passing: StreamSlots, now: float, upgrade_url: str) -> QuotaExceeded:
-    """Too many at once."""
     return QuotaExceeded(
         f"{passing.of_one} long answers of your organisation, or {passing.of_all} of all, are being read; finish one, or ask with limit",
         code="rate_limited",
@@ -84,7 +81,6 @@ class LargeAnswers:
 
     @property
     def in_progress(self) -> int:
-        """How many are being read."""
         return self._readers.total()
 
     def refusal(self, reader: AnswerReader, held: int, now: float, upgrade_url: str) -> Refusal | None:
@@ -116,7 +112,6 @@ class LargeAnswers:
 
     @contextmanager
     def one_more(self, reader: AnswerReader, held: int) -> Generator[None]:
-        """For as long as it is being read."""
         self._readers[reader.credential] += 1
         self._owners[reader.owner] += held
         self.held += held
@@ -138,7 +133,6 @@ class LargeAnswers:
 
 
 def reader_of(call: Call) -> AnswerReader:
-    """Who reads the answer of this call."""
     caller = call.identified
     if caller is None or caller.kind == "public":
         network = network_of(call.client)
@@ -165,7 +159,6 @@ class RequestTurns:
         self._waiting: dict[str, dict[bytes, deque[asyncio.Future[None]]]] = {}
 
     def __len__(self) -> int:
-        """How many requests wait."""
         return sum(len(requests) for row in self._waiting.values() for requests in row.values())
 
     def begin_at_once(self) -> bool:
@@ -188,7 +181,6 @@ class RequestTurns:
             asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        """The next turn of the loop."""
         self._begun, self._allowed = 0, 1 if self._clock() - self._since > LONG_TURN_SECONDS else self._most
         while self._waiting and self._begun < self._allowed:
             turn = self._take()

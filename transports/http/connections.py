@@ -14,15 +14,13 @@ PROBE_CONNECTIONS = 4
 
 
 class OpenConnection(Protocol):
-    """A connection, as its server counts it."""
-
     @property
     def is_idle(self) -> bool:
         """No request of it is being received or answered; one whose head has not come whole is idle."""
         ...
 
     def make_way(self) -> None:
-        """End it without a word, as an idle connection ends."""
+        """Close it without an answer, as an idle connection is closed."""
         ...
 
 
@@ -82,7 +80,6 @@ class Connections:
         return self._places.get(connection) == ""
 
     def closed(self, connection: OpenConnection) -> None:
-        """Forget a connection that has ended."""
         network = self._places.pop(connection, None)
         self.only_probes.pop(connection, None)
         if network is not None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
-from registry.answer import answer_call
+from registry.answer import answer_call, refusal_reply
+from registry.authentication import find_misplaced_credential
 from registry.call import Call, Reply, no_body
 from registry.catalogue import Catalogue
 from registry.errors import BadRequest, Internal, NotFound, Refusal
 from registry.model import EventStream, StreamedAnswer
 from registry.operation import Auth
 from registry.pipeline import Pipeline
-from registry.policy import find_misplaced_credential
 from transports.http.asgi import (
     STATE_CALL,
     STATE_CORRELATION,
@@ -65,7 +65,6 @@ from transports.http.response import (
     REQUEST_ID_HEADER,
     header_list,
     next_link,
-    refusal_reply,
     send_events,
     send_long,
     send_reply,
@@ -97,14 +96,14 @@ class InnerApplication:
         return refusal_reply(refusal, request_id) if shown is None else shown
 
     def of_operation(self, scope: HttpScope, reply: Reply, request_id: str) -> Reply:
-        """What an operation answered; a refusal is perhaps a page."""
+        """The reply of an operation; a refusal is shown as a page where the application has one."""
         shown = (
             None if reply.refusal is None or self.operation_refused is None else self.operation_refused(scope, reply.refusal, request_id)
         )
         return reply if shown is None else shown
 
     def shares(self, path: str) -> bool:
-        """Whether pages of listed origins may read the answers at a path; what is not ours is an operation's, or nobody's."""
+        """Whether pages of listed origins may read the answers at `path`; other paths are operations', which they may."""
         return self.template(path) is None or self.shared(path)
 
     def template(self, path: str) -> str | None:
@@ -125,32 +124,27 @@ LOGGED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 SIGNED_AUTH = (Auth.SIGNATURE, Auth.BRIDGE)  # their handlers read headers
 
 
+NO_READER = AnswerReader("", "")
+
+
+@dataclass(slots=True, eq=False)
 class DoorRequest:
     """What is known of one request so far, for its log line and for a fault."""
 
-    __slots__ = (
-        "code",
-        "counted",
-        "head_only",
-        "held",
-        "key",
-        "operation",
-        "organisation",
-        "path",
-        "reader",
-        "request_id",
-        "started",
-        "status",
-        "surface",
-    )
-
-    def __init__(self, request_id: str, started: float, head_only: bool) -> None:
-        self.request_id, self.started, self.head_only = request_id, started, head_only
-        self.path, self.operation, self.organisation, self.key, self.surface = "-", "", "", "", "http"
-        self.status, self.code = 0, ""
-        self.reader, self.held = AnswerReader("", ""), 0
-        self.counted: ExitStack | None = None
-        """Holds the place of a large answer until the request has ended."""
+    request_id: str
+    started: float
+    head_only: bool
+    path: str = "-"
+    operation: str = ""
+    organisation: str = ""
+    key: str = ""
+    surface: str = "http"
+    status: int = 0
+    code: str = ""
+    reader: AnswerReader = NO_READER
+    held: int = 0
+    counted: ExitStack | None = None
+    """Holds the place of a large answer until the request has ended."""
 
 
 class HttpDoor:
@@ -273,7 +267,8 @@ class HttpDoor:
         headers = header_list(reply, visit.request_id, private)
         if reply.next_cursor is not None:
             headers.append(next_link(request["method"], raw_path, request["query_string"], reply.next_cursor, self._pipeline.site.path))
-        headers += self._cors(request, headers)
+        if self._rules.cross_origins:
+            headers += self._cors(request, headers)
         if compressed:
             vary_by_coding(headers)
             compressed = takes_gzip(request["headers"])
@@ -328,9 +323,8 @@ class HttpDoor:
         return self._inner is None or self._inner.shares(request["path"])
 
     def _cors(self, request: HttpScope, answered: Headers) -> Headers:
-        """What an answer says of the pages that may read it; nothing where no origin is listed."""
-        listed = self._rules.cross_origins
-        return cors_headers(request["headers"], answered, listed) if listed and self._is_shared(request) else []
+        """What an answer says of the pages of listed origins that may read it."""
+        return cors_headers(request["headers"], answered, self._rules.cross_origins) if self._is_shared(request) else []
 
     def _lane(self, passed: StreamedAnswer) -> StreamSlots:
         """What answers of this kind are counted by."""
@@ -345,7 +339,8 @@ class HttpDoor:
             if message["type"] == "http.response.start":
                 visit.status = cast(int, message["status"])
                 headers = cast(list[tuple[bytes, bytes]], message.get("headers", []))
-                message["headers"] = [*headers, (REQUEST_ID_HEADER, visit.request_id.encode()), *self._cors(request, headers)]
+                shared = self._cors(request, headers) if self._rules.cross_origins else []
+                message["headers"] = [*headers, (REQUEST_ID_HEADER, visit.request_id.encode()), *shared]
             elif len(body := cast(bytes, message.get("body", b""))) > LARGE_ANSWER_BYTES:
                 for start in range(0, len(body), BODY_PIECE_BYTES):
                     await send({"type": "http.response.body", "body": body[start : start + BODY_PIECE_BYTES], "more_body": True})
@@ -397,7 +392,7 @@ class HttpDoor:
 
 
 def credential_of(headers: Headers) -> bytes:
-    """The credential that a request shows, whatever spaces stand around it; empty without one. Nobody has looked yet whether it is good."""
+    """The credential of a request without spaces around it, not checked yet; empty without one."""
     shown = next((value for name, value in headers if name == b"authorization"), b"")
     return shown.split()[-1] if shown.strip() else b""
 

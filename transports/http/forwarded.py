@@ -21,7 +21,6 @@ def network_of(address: str) -> str:
 
 
 def is_within(address: str, networks: Sequence[ClientNetwork]) -> bool:
-    """Whether an address is in one of the networks."""
     found = parse_address(address)
     return found is not None and is_trusted(found, networks)
 
@@ -30,14 +29,13 @@ FORWARDED_FOR = b"x-forwarded-for"
 
 
 class ForwardedClients:
-    """Sets the client of each request, and what a proxy calls it. Without trusted proxies none of this stands in front: the headers count
-    for nothing."""
+    """Sets the client's address of each request, and the ids that a trusted proxy gave it. Without trusted proxies it is not installed, and
+    these headers are ignored."""
 
     def __init__(self, app: App, trusted: Sequence[ClientNetwork]) -> None:
         self._app, self._trusted = app, tuple(trusted)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         if scope["type"] == "http":
             request = cast(HttpScope, scope)
             peer = parse_address((request.get("client") or ("", 0))[0])
@@ -49,7 +47,7 @@ class ForwardedClients:
 
 
 def client_behind(peer: IPv4Address | IPv6Address, request: HttpScope, trusted: Sequence[ClientNetwork]) -> IPv4Address | IPv6Address:
-    """From the right: what a trusted proxy wrote is believed, and what it was told is not."""
+    """The client's address by X-Forwarded-For, read from the right: an entry counts only where a trusted proxy wrote it."""
     told = b",".join(value for name, value in request["headers"] if name == FORWARDED_FOR).decode("latin-1")
     for part in reversed(told.split(",")):
         address = parse_address(part)
@@ -62,7 +60,7 @@ def client_behind(peer: IPv4Address | IPv6Address, request: HttpScope, trusted: 
 
 
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """An IP address, with or without the port that some proxies write behind it; an IPv4 address in IPv6 clothes is the IPv4 address."""
+    """An IP address, with or without the port that some proxies write behind it; an IPv4-mapped IPv6 address is the IPv4 address."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -76,7 +74,6 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_trusted(address: IPv4Address | IPv6Address, trusted: Sequence[ClientNetwork]) -> bool:
-    """Whether an address is one of our proxies'."""
     return any(address in network for network in trusted if address.version == network.version)
 
 

@@ -16,12 +16,13 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from registry.answer import refusal_reply
 from registry.errors import BadRequest, HeadersTooLarge, Refusal, RequestTimeout, UriTooLong
 from registry.ids import Ids
 from transports.http.asgi import STATE_OVERLOADED, STATE_REQUEST_ID, STATE_SEND_WHOLE, STATE_TIMED_OUT, Headers, Overloaded
 from transports.http.connections import Connections
 from transports.http.limits import MOST_HEADERS, Deadlines
-from transports.http.response import header_list, refusal_reply
+from transports.http.response import header_list
 
 HTTP_HEAD = b"HTTP/1.1 "
 COPY_LIMIT_BYTES = 65_536
@@ -39,6 +40,9 @@ class HeadJoiningTransport(asyncio.Transport):
         super().__init__()
         self._inner, self._loop = inner, loop
         self._head = b""
+        # All else that uvicorn and the protocol ask of a transport; what they did not ask so far fails loudly in asyncio.Transport.
+        self.can_write_eof, self.is_closing, self.get_extra_info = inner.can_write_eof, inner.is_closing, inner.get_extra_info
+        self.pause_reading, self.resume_reading = inner.pause_reading, inner.resume_reading
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Hold a head; anything else goes at once, behind the head that waits."""
@@ -67,17 +71,14 @@ class HeadJoiningTransport(asyncio.Transport):
             self._inner.write(head)
 
     def close(self) -> None:
-        """The end, behind all that was written."""
         self._flush()
         self._inner.close()
 
     def abort(self) -> None:
-        """The end at once."""
         self._head = b""
         self._inner.abort()
 
     def write_eof(self) -> None:
-        """Nothing more will be written."""
         self._flush()
         self._inner.write_eof()
 
@@ -85,30 +86,12 @@ class HeadJoiningTransport(asyncio.Transport):
         """What is not yet sent, the head that waits included."""
         return self._inner.get_write_buffer_size() + len(self._head)
 
-    # All else that uvicorn and the protocol ask of a transport; what they did not ask so far fails loudly in asyncio.Transport.
-
-    def can_write_eof(self) -> bool:
-        return self._inner.can_write_eof()
-
-    def is_closing(self) -> bool:
-        return self._inner.is_closing()
-
-    def pause_reading(self) -> None:
-        self._inner.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._inner.resume_reading()
-
-    def get_extra_info(self, name: str, default: object = None) -> object:
-        return self._inner.get_extra_info(name, default)
-
 
 STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}".encode() for status in http.HTTPStatus}
 CLOSE_HEADER = (b"connection", b"close")
 
 
 def answer_head(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The head of an answer."""
     return b"\r\n".join([STATUS_LINES[status], *[b"%b: %b" % header for header in headers], b"", b""])
 
 
@@ -320,7 +303,7 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._waited, self._taken = 0.0, 0
 
     def _abandon(self) -> None:
-        """Let a client go that does not read. The transport may be in the middle of writing, and must not be ended under its own feet."""
+        """Ends the connection of a client that does not read; in the next turn of the loop, since the transport may be writing now."""
         self._connections.ended["slow"] += 1
         self._waited, self._taken = 0.0, 0
         self.loop.call_soon(self.transport.abort)

@@ -46,11 +46,9 @@ class RequestHead(NamedTuple):
 
     @property
     def has_body(self) -> bool:
-        """Whether the client announced a body."""
         return self.chunked or bool(self.length)
 
     def text(self, name: bytes) -> str | None:
-        """A header as text."""
         value = self.single.get(name)
         return None if value is None else value.decode("latin-1")
 
@@ -67,7 +65,7 @@ class RequestHead(NamedTuple):
     def idempotency_key(self) -> str | None:
         """The key under either of its header names. Two spellings of one key are one key, and the one in quotes tells more."""
         given = [key for key in (self.text(b"idempotency-key"), self.text(b"x-idempotency-key")) if key is not None]
-        if len({key_spellings(key)[-1] for key in given}) > 1:
+        if len(given) > 1 and key_spellings(given[0])[-1] != key_spellings(given[1])[-1]:
             raise BadRequest(
                 "Idempotency-Key and X-Idempotency-Key: given with different values",
                 param="idempotency_key",

@@ -6,10 +6,7 @@ from contextlib import aclosing
 from typing import Protocol
 from urllib.parse import quote
 
-import orjson
-
 from registry.call import Reply
-from registry.errors import Refusal
 from registry.model import EventStream, StreamedAnswer
 from transports.http.asgi import Headers, Receive, Send
 from transports.http.concurrency import LARGE_ANSWER_BYTES
@@ -30,15 +27,8 @@ BODY_PIECE_BYTES = 256 * 1024
 
 
 class BodyEncoder(Protocol):
-    """Makes another coding of pieces."""
-
     def compress(self, data: bytes, /) -> bytes: ...
     def flush(self) -> bytes: ...
-
-
-def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
-    """The reply of a call that the pipeline never saw."""
-    return Reply(refusal.status, orjson.dumps(refusal.body(request_id)), headers=dict(refusal.headers), refusal=refusal)
 
 
 def header_list(reply: Reply, request_id: str, private: bool) -> Headers:
@@ -87,7 +77,7 @@ async def send_stream(
 ) -> None:
     """An answer in pieces, as they arrive. When the other side fails in the middle the connection is broken, never the answer ended.
 
-    What is sent to a client that has gone disappears without a word, so its going is watched for: nothing more is asked for then.
+    Sending to a client that has disconnected raises nothing, so the disconnect is watched for: no piece is read after it.
     `turn` is waited for, once, before there is more than 1 MB. `encoder` compresses the pieces.
     """
     gone, sent = create_task(until_disconnected(receive)), 0
@@ -119,7 +109,7 @@ async def wait_unless_gone(gone: Task[None], waited: Awaitable[None]) -> None:
 
 
 async def send_events(receive: Receive, send: Send, status: int, headers: Headers, events: EventStream) -> None:
-    """Events as they are made. A reader who hangs up ends their making at once, however long the next one would take."""
+    """Sends `events` as they are made. When the client disconnects, the next event is not waited for."""
     gone, telling = create_task(until_disconnected(receive)), create_task(send_event_messages(send, status, headers, events))
     try:
         await wait((gone, telling), return_when=FIRST_COMPLETED, timeout=STREAM_SECONDS)
@@ -132,7 +122,6 @@ async def send_events(receive: Receive, send: Send, status: int, headers: Header
 
 
 async def send_event_messages(send: Send, status: int, headers: Headers, events: EventStream) -> None:
-    """One message for each event."""
     async with aclosing(events.pieces) as pieces:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         async for piece in pieces:
@@ -141,7 +130,6 @@ async def send_event_messages(send: Send, status: int, headers: Headers, events:
 
 
 async def until_disconnected(receive: Receive) -> None:
-    """Until the client has hung up."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

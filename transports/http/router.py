@@ -5,6 +5,7 @@ The last of many operations costs what the first does: a look-up per segment, wh
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -27,23 +28,17 @@ class OperationRoute(NamedTuple):
 
 
 class MatchedRoute(NamedTuple):
-    """A route and the values of its path parameters."""
-
     route: OperationRoute
     path: Mapping[str, str]
 
 
+@dataclass(slots=True, eq=False)
 class RouteNode:
-    """One place in the trie."""
-
-    __slots__ = ("children", "mixed", "param", "routes")
-
-    def __init__(self) -> None:
-        self.children: dict[str, RouteNode] = {}
-        self.mixed: dict[str, RouteNode] = {}
-        """By what a segment begins with, before its parameter."""
-        self.param: RouteNode | None = None
-        self.routes: dict[str, OperationRoute] = {}
+    children: dict[str, "RouteNode"] = field(default_factory=dict[str, "RouteNode"])
+    mixed: dict[str, "RouteNode"] = field(default_factory=dict[str, "RouteNode"])
+    """By what a segment begins with, before its parameter."""
+    param: "RouteNode | None" = None
+    routes: dict[str, OperationRoute] = field(default_factory=dict[str, OperationRoute])
 
     def below(self, segment: str) -> "RouteNode":
         """The place one segment deeper, made when it is not there; names of parameters do not matter for the shape."""
@@ -101,7 +96,7 @@ class OperationRouter:
 
 
 def walk_routes(node: RouteNode, segments: list[str], index: int, values: list[str]) -> RouteNode | None:
-    """Literal first, then the parameter, then one step back. A path is one place, whatever the method: no invoice is called `periods`."""
+    """The place that `segments` from `index` on lead to: by literals first, then by parameters. None: there is none."""
     if index == len(segments):
         return node if node.routes else None
     segment = segments[index]

@@ -45,7 +45,7 @@ def require_packages(names: tuple[str, ...] = SERVER_PACKAGES) -> None:
 
 
 def bind_socket(host: str, port: int, *, send_buffer: int = SEND_BUFFER_BYTES) -> socket.socket:
-    """A bound socket, whose connections hold `send_buffer` bytes each; port 0 takes a free one, which the socket then tells (`port_of`)."""
+    """A bound socket, whose connections hold `send_buffer` bytes each. Port 0 takes a free one, which `socket_port` tells."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -59,12 +59,10 @@ def bind_socket(host: str, port: int, *, send_buffer: int = SEND_BUFFER_BYTES) -
 
 
 def socket_port(bound: socket.socket) -> int:
-    """The port a socket is bound to."""
     return int(bound.getsockname()[1])
 
 
 def run_on_uvloop(main: Coroutine[object, object, T]) -> T:
-    """Run a coroutine on uvloop."""
     require_packages()
     import uvloop  # after the check, which names it when it is missing
 
@@ -86,10 +84,8 @@ def make_http_server(
 ) -> "uvicorn.Server":
     """A server that is not yet running: `await server.serve(sockets=[bind(...)])`; `server.should_exit = True` ends it.
 
-    `ready` is called when it listens; `port_of` knows the port before. `drain` is called when it is told to end, `drain_seconds` before it
-    takes no more connections.
-    `always` are headers of every answer, the server's own
-    refusals included.
+    `ready` is called when it listens; `socket_port` knows the port before. `drain` is called when it is told to end, `drain_seconds` before
+    it takes no more connections. `always` are headers of every answer, the server's own refusals included.
     """
     require_packages()
     if connections is None:

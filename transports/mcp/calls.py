@@ -1,10 +1,11 @@
 """One tools/call: the pipeline's call, the question for a confirmation, and the tool result that a reply becomes. It decides nothing."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
 
 import orjson
+from mcp.server.context import ServerRequestContext as McpContext
 from mcp_types import CallToolRequestParams, CallToolResult, ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -17,8 +18,8 @@ from registry.characters import HIDDEN_CHARACTERS
 from registry.errors import BadRequest, ConfirmTokenRequired
 from registry.pipeline import Pipeline
 from registry.redaction import READABLE_CHARACTERS_LIMIT, clean_texts
-from registry.schema import OutputSchema
-from transports.mcp.request_caller import CallerOf, McpContext, RequestCaller
+from registry.schema import OutputSchema, output_schema
+from transports.mcp.request_caller import RequestCaller
 from transports.mcp.settings import McpSettings
 from transports.mcp.tools import Tools
 
@@ -32,15 +33,24 @@ tried at every character of a long text it would take seconds.
 REPLAY_REMARK = "This is the stored answer of an earlier call with the same idempotency_key; nothing was done again."
 
 
-def tool_result(reply: Reply, answer: OutputSchema) -> ToolResult:
-    """The result. The first text is the body and nothing else; what a model has to know of it stands in a second one."""
+def tool_result(reply: Reply, answer: OutputSchema, *, verbatim: bool = False) -> ToolResult:
+    """The result. The first text is the body and nothing else; what a model has to know of it stands in a second one.
+
+    `verbatim`: what encodes the result takes JSON as it is (orjson.Fragment), and the body was written by orjson, so that it is neither
+    decoded nor encoded again where nothing in it has to be cleaned.
+    """
     if reply.refusal is not None or reply.status >= 400:
         return refusal_result(readable_body(reply, None), reply_remarks(reply), result_meta(reply))
-    value = readable_body(reply, answer.wrap)
-    body = orjson.dumps(value).decode() if value is not None else ""
+    text = reply.body.decode() if verbatim else ""
+    if text and text != "null" and not has_suspect_text(text):
+        body = text if answer.wrap is None else f'{{"{answer.wrap}":{text}}}'
+        value: object = orjson.Fragment(body)
+    else:
+        value = readable_body(reply, answer.wrap)
+        body = orjson.dumps(value).decode() if value is not None else ""
     return {
         "resultType": "complete",
-        "content": text_content(body, *reply_remarks(reply)),
+        "content": [{"type": "text", "text": part} for part in (body, *reply_remarks(reply))],
         "structuredContent": value,
         "isError": False,
         "_meta": result_meta(reply),
@@ -52,12 +62,8 @@ def refusal_result(body: object, more: Sequence[str] = (), meta: dict[str, objec
 
     It has no structured content: several clients hold that against the output schema of the tool, also of an error, and throw.
     """
-    return {"resultType": "complete", "content": text_content(orjson.dumps(body).decode(), *more), "isError": True, "_meta": meta}
-
-
-def text_content(*parts: str) -> list[dict[str, str]]:
-    """Texts as content."""
-    return [{"type": "text", "text": part} for part in parts]
+    content = [{"type": "text", "text": part} for part in (orjson.dumps(body).decode(), *more)]
+    return {"resultType": "complete", "content": content, "isError": True, "_meta": meta}
 
 
 def reply_remarks(reply: Reply) -> list[str]:
@@ -78,9 +84,14 @@ def readable_body(reply: Reply, wrap: str | None) -> object:
     """The decoded body, without characters that only a machine reads and without the rest of texts that have no end."""
     text = reply.body.decode()
     value = cast(object, orjson.loads(text)) if text else None
-    if SUSPECT_CHARACTERS.search(text) or (len(text) > READABLE_CHARACTERS_LIMIT and LONG_STRING.search(text)):
+    if has_suspect_text(text):
         value = clean_texts(value)
     return value if wrap is None else {wrap: value}
+
+
+def has_suspect_text(text: str) -> bool:
+    """Whether JSON may hold characters that only a machine reads, or a string that is too long."""
+    return bool(SUSPECT_CHARACTERS.search(text) or (len(text) > READABLE_CHARACTERS_LIMIT and LONG_STRING.search(text)))
 
 
 def result_meta(reply: Reply) -> dict[str, object] | None:
@@ -137,32 +148,26 @@ def confirm_instruction(challenge: ConfirmTokenRequired, request_id: str) -> Too
     return refusal_result({**challenge.body(request_id), "hint": hint})
 
 
-def declined_result(request_id: str) -> ToolResult:
-    """The person said no. The token is left to expire: nobody else can use it."""
-    return refusal_result({"error": DECLINED_TEXT, "code": "confirm_declined", "request_id": request_id})
-
-
 ToolArguments: TypeAlias = Mapping[str, object]
+CallerOf: TypeAlias = Callable[[McpContext], RequestCaller]
 
 
 class ToolCalls:
-    """Runs tools."""
-
     def __init__(self, pipeline: Pipeline[Deps], tools: Tools, who: CallerOf, settings: McpSettings, report: FaultReport) -> None:
-        self._pipeline, self._tools, self._who, self._settings, self._report = pipeline, tools, who, settings, report
+        self._pipeline, self._settings, self._report = pipeline, settings, report
+        self.tools, self.who = tools, who
 
     async def call_tool(self, ctx: McpContext, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        """The handler of tools/call."""
-        requester = self._who(ctx)
-        operation = self._tools.find(requester, params.name)
+        requester = self.who(ctx)
+        operation = self.tools.find(requester, params.name)
         call = self.call(requester, operation, progress=ctx.session.report_progress)
-        refusal = self._fill(call, params.arguments or {})
+        refusal = self._fill(requester, call, params.arguments or {})
         if refusal is not None:
-            requester.tell(call, refusal)
             return self._shown(call, refusal)
         said = elicited_decision(params) if operation.confirmable else None
         if said is False:
-            return cast(CallToolResult, declined_result(call.request_id))
+            # The token is left to expire: nobody else can use it.
+            return cast(CallToolResult, refusal_result({"error": DECLINED_TEXT, "code": "confirm_declined", "request_id": call.request_id}))
         if said:
             call.confirm_token = params.request_state
         elif self._settings.insist_on_elicitation and can_elicit(ctx):
@@ -170,12 +175,10 @@ class ToolCalls:
         return self._render(ctx, call, await self.run(requester, call))
 
     async def plain(self, requester: RequestCaller, operation: AnyOperation, arguments: ToolArguments) -> ToolResult:
-        """A call in which nothing can be asked of the client, as it goes over the wire."""
+        """The result of a call that asks the client nothing, in its wire form."""
         call = self.call(requester, operation)
-        refusal = self._fill(call, arguments)
-        if refusal is not None:
-            requester.tell(call, refusal)
-        return tool_result(refusal or await self.run(requester, call), self._tools.answer(operation))
+        reply = self._fill(requester, call, arguments) or await self.run(requester, call)
+        return tool_result(reply, output_schema(operation.result), verbatim=reply.encoded_here)
 
     def call(
         self, requester: RequestCaller, operation: AnyOperation, arguments: ToolArguments | None = None, progress: Progress = no_progress
@@ -193,12 +196,11 @@ class ToolCalls:
         )
 
     async def run(self, requester: RequestCaller, call: Call) -> Reply:
-        """The one way in."""
         reply = await requester.admit(call, await gather_reply(await answer_call(self._pipeline, call, self._report), call.request_id))
         requester.tell(call, reply)
         return reply
 
-    def _fill(self, call: Call, arguments: ToolArguments) -> Reply | None:
+    def _fill(self, requester: RequestCaller, call: Call, arguments: ToolArguments) -> Reply | None:
         """The arguments, among them what HTTP sends as headers; or why they cannot be taken."""
         operation, given = call.operation, with_defaults(call.operation.tool_defaults, arguments)
         try:
@@ -207,6 +209,7 @@ class ToolCalls:
         except BadRequest as refusal:
             reply = record_refusal(self._pipeline, call, refusal)
             self._pipeline.signals.answered(call, reply, 0.0)
+            requester.tell(call, reply)
             return reply
         call.arguments = given
         return None
@@ -219,7 +222,7 @@ class ToolCalls:
 
     def _shown(self, call: Call, reply: Reply) -> CallToolResult:
         # The server takes a mapping as it is, and checks it: a model would be checked and written once more before that.
-        return cast(CallToolResult, tool_result(reply, self._tools.answer(call.operation)))
+        return cast(CallToolResult, tool_result(reply, output_schema(call.operation.result)))
 
 
 def take_text(arguments: dict[str, object], name: str) -> str | None:

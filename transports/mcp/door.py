@@ -14,12 +14,11 @@ import orjson
 
 from operations.deps import Deps
 from registry.answer import FaultReport, refusal_reply
+from registry.authentication import authenticate_bearer, find_misplaced_credential, has_own_sign_in_pages, key_advice
 from registry.call import Call, Reply
-from registry.caller import Caller
 from registry.catalogue import Catalogue
-from registry.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, Refusal, Unauthorized
+from registry.errors import BadRequest, MethodNotAllowed, NotFound, Refusal, Unauthorized
 from registry.pipeline import LARGE_BODY, Pipeline
-from registry.policy import authenticate_bearer, find_misplaced_credential, has_own_sign_in_pages, key_advice
 from transports.http.asgi import (
     STATE_CALL,
     STATE_LARGE_ANSWERS,
@@ -33,12 +32,13 @@ from transports.http.asgi import (
     Send,
 )
 from transports.http.concurrency import LARGE_ANSWER_BYTES, LargeAnswers, reader_of
+from transports.http.limits import HttpRules
+from transports.http.request import read_head
 from transports.mcp.message import MessageBody
-from transports.mcp.selection import read_selection
+from transports.mcp.request_caller import CallListener, ReplyAdmission, RequestCaller, read_selection
 from transports.mcp.settings import McpSettings
 
 if TYPE_CHECKING:  # the server is imported by the first request: the SDK costs more than a second
-    from transports.mcp.request_caller import CallListener, ReplyAdmission
     from transports.mcp.server import McpHttpServer
 
 
@@ -67,8 +67,8 @@ def resource_metadata(resource: str, authorization_servers: tuple[str, ...], doc
     return orjson.dumps(body)
 
 
-def bearer_credential(headers: list[tuple[bytes, bytes]], hint: str = CREDENTIAL_HINT) -> str:
-    """The bearer credential of a request."""
+def bearer_credential(headers: Headers, hint: str) -> str:
+    """The bearer credential of a request. `hint`: what whoever sent none is told. Raises BadRequest and Unauthorized."""
     values = [value for name, value in headers if name == b"authorization"]
     if len(values) > 1:
         raise BadRequest("authorization: the header was sent twice", hint="Send it once")
@@ -80,15 +80,6 @@ def bearer_credential(headers: list[tuple[bytes, bytes]], hint: str = CREDENTIAL
     if not secret.strip():
         raise Unauthorized("The credential is empty", presented=True, hint=hint)
     return secret.strip()
-
-
-async def authenticate(pipeline: Pipeline[Deps], headers: list[tuple[bytes, bytes]]) -> Caller:
-    """The caller of a request, by the pipeline's own rules; the surface makes the audience of session tokens count."""
-    site = pipeline.site
-    hint = f"{CREDENTIAL_HINT}. {key_advice(site)}" if has_own_sign_in_pages(site) else CREDENTIAL_HINT
-    return await authenticate_bearer(
-        bearer_credential(headers, hint), "mcp", pipeline.directory, pipeline.sessions, site, pipeline.clock.now()
-    )
 
 
 def bearer_challenge(refusal: Unauthorized, resource: str) -> Mapping[str, str]:
@@ -151,9 +142,11 @@ class McpDoor:
 
             return make_mcp_http_server(catalogue, pipeline, settings, report)
 
-        self._pipeline, self._settings, self.make = pipeline, settings, make
+        self._pipeline, self.make = pipeline, make
+        self._rules = HttpRules(frozenset(settings.allowed_hosts), frozenset(settings.allowed_origins))
         self._operations, self._large = catalogue.operations, anyio.Lock()
         site = pipeline.site
+        self._credential_hint = f"{CREDENTIAL_HINT}. {key_advice(site)}" if has_own_sign_in_pages(site) else CREDENTIAL_HINT
         self._metadata = resource_metadata(site.mcp_url, settings.authorization_servers, site.docs_url, settings.scopes)
         # A proxy that serves us under a path leaves it in well-known addresses, which stand before it.
         self._metadata_paths = frozenset({MCP_METADATA_PATH, urlsplit(resource_metadata_url(site.mcp_url)).path})
@@ -174,11 +167,13 @@ class McpDoor:
                 tasks.cancel_scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One HTTP request."""
         http = cast(HttpScope, scope)
-        request_id, ours = self._request_id(http)
-        send = announce_request_id(send, request_id) if ours else send
+        given = http.get("state", {}).get(STATE_REQUEST_ID)
+        request_id = given if isinstance(given, str) else self._pipeline.ids.new("req_")
+        send = send if given == request_id else announce_request_id(send, request_id)
         try:
+            if given != request_id:  # no HTTP door stands in front, which has read the head
+                read_head(http, self._rules)
             if http["path"] in self._metadata_paths:
                 await self._answer_metadata(http, send)
             else:
@@ -192,36 +187,38 @@ class McpDoor:
         if http["method"] != "POST":
             # Choice: no standing GET streams and no sessions to DELETE; both eras allow a server to offer only POST.
             raise MethodNotAllowed("MCP messages are sent with POST", allow="POST", hint="Use POST")
-        self._check_origin(http)
         chosen = read_selection(http["query_string"], http["headers"])
-        caller = await authenticate(self._pipeline, http["headers"])
-        client = client_address(http)
-        await self._pipeline.admit(caller)
-        await self._pipeline.admit_body(caller, client)
+        pipeline, client = self._pipeline, (http.get("client") or ("", 0))[0]
+        credential, site = bearer_credential(http["headers"], self._credential_hint), pipeline.site
+        # The surface makes the audience of session tokens count.
+        caller = await authenticate_bearer(credential, "mcp", pipeline.directory, pipeline.sessions, site, pipeline.clock.now())
+        limiter = pipeline.rate_limiter
+        await limiter.message(caller)
+        await limiter.body(caller, client)
         server = await self._started()
         body = MessageBody(http, receive)
         with ExitStack() as counted:
-            requester = server.requester(caller, chosen, client, request_id, call_summary_writer(http), self._admitting(http, counted))
+            requester = RequestCaller(caller, chosen, client, request_id, call_summary_writer(http), self._admitting(http, counted))
             http = {**http, "headers": trim_headers(http["headers"])}
             try:
                 message = await self._measured(body)
             except Refusal:
-                self._pipeline.charge_refused_body(caller, client, body.size)
+                limiter.refused_body(caller, client, body.size)
                 raise
             if body.is_shortened:
-                self._pipeline.charge_refused_body(caller, client, body.size)
+                limiter.refused_body(caller, client, body.size)
             else:
                 requester = replace(requester, message_size=body.size)
             if isinstance(message, list):
                 await send_mcp_json(send, 400, [(b"cache-control", b"no-store")], BATCH_REFUSAL)
                 return
-            taken = None if server.edge is None else await server.edge.take(http, message, requester)
-            if taken is None:
+            answer = None if server.edge is None else server.edge.take(http, message, requester)
+            if answer is None:
                 await server.app({**scope, "headers": http["headers"], "user": server.user(requester)}, body.again, send)
             else:
-                await while_connected(receive, send_mcp_answer(send, taken.answer()))
+                await while_connected(receive, send_mcp_answer(send, answer))
 
-    def _admitting(self, http: HttpScope, counted: ExitStack) -> "ReplyAdmission":
+    def _admitting(self, http: HttpScope, counted: ExitStack) -> ReplyAdmission:
         """Counts a large reply among the large answers of the HTTP door for as long as `counted` is open."""
         large = cast("LargeAnswers | None", http.get("state", {}).get(STATE_LARGE_ANSWERS))
 
@@ -250,7 +247,6 @@ class McpDoor:
             return message
 
     async def _started(self) -> "McpHttpServer":
-        """The server, once it runs."""
         if not self._running:
             raise RuntimeError("the MCP door is asked outside its running() block")
         self._wanted.set()
@@ -275,17 +271,6 @@ class McpDoor:
             if is_tool(operation):
                 tool_definition(operation)
 
-    def _check_origin(self, http: HttpScope) -> None:
-        """Only browsers send an origin; a page of somebody else's must not use its visitor's credentials (DNS rebinding)."""
-        origins = {value.decode("latin-1") for name, value in http["headers"] if name == b"origin"}
-        if origins - set(self._settings.allowed_origins):
-            raise Forbidden("The origin of this page may not call the service", hint="Its operator lists it in SERVICE_ALLOWED_ORIGINS")
-
-    def _request_id(self, http: HttpScope) -> tuple[str, bool]:
-        """The HTTP door's request id where it stands in front, else one of our own, which we must then announce."""
-        given = http.get("state", {}).get(STATE_REQUEST_ID)
-        return (given, False) if isinstance(given, str) else (self._pipeline.ids.new("req_"), True)
-
     async def _answer_metadata(self, http: HttpScope, send: Send) -> None:
         """RFC 9728 metadata; public."""
         if http["method"] not in ("GET", "HEAD"):
@@ -299,7 +284,7 @@ class McpDoor:
         await send_mcp_json(send, refusal.status, [*headers, (b"cache-control", b"no-store")], orjson.dumps(refusal.body(request_id)))
 
 
-def call_summary_writer(http: HttpScope) -> "CallListener":
+def call_summary_writer(http: HttpScope) -> CallListener:
     """Leaves word of the call where the HTTP door finds it for its log line."""
     state = http.setdefault("state", {})
 
@@ -311,12 +296,6 @@ def call_summary_writer(http: HttpScope) -> "CallListener":
     return tell
 
 
-def client_address(http: HttpScope) -> str:
-    """The address of the peer."""
-    client = http.get("client")
-    return client[0] if client else ""
-
-
 def trim_headers(headers: Headers) -> Headers:
     """Header values without the white space around them, which some HTTP parsers leave in (RFC 9112 section 5.1)."""
     if any(value[:1] in (b" ", b"\t") or value[-1:] in (b" ", b"\t") for _, value in headers):
@@ -325,8 +304,6 @@ def trim_headers(headers: Headers) -> Headers:
 
 
 def announce_request_id(send: Send, request_id: str) -> Send:
-    """The answer with our request id."""
-
     async def tagged(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = cast(Headers, message.get("headers", []))
@@ -337,12 +314,10 @@ def announce_request_id(send: Send, request_id: str) -> Send:
 
 
 async def send_mcp_answer(send: Send, answer: Awaitable[bytes]) -> None:
-    """The answer of a call, when it is there."""
     await send_mcp_json(send, 200, [], await answer)
 
 
 async def send_mcp_json(send: Send, status: int, headers: Headers, body: bytes) -> None:
-    """One whole answer."""
     common = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"x-content-type-options", b"nosniff")]
     await send({"type": "http.response.start", "status": status, "headers": [*common, *headers]})
     await send({"type": "http.response.body", "body": body})

@@ -5,13 +5,11 @@ tests/mcp/test_edge.py asks of every kind of request. SERVICE_MCP_EDGE=false sen
 """
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
 from typing import cast
 
 import orjson
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http import check_accept_headers
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp_types import SERVER_INFO_META_KEY, JSONRPCRequest
@@ -22,7 +20,6 @@ from starlette.requests import Request
 from transports.http.asgi import HttpScope
 from transports.mcp.calls import ToolCalls
 from transports.mcp.request_caller import RequestCaller
-from transports.mcp.tools import Tools
 
 LEGACY_PROTOCOL, MODERN_PROTOCOL = "2025-11-25", "2026-07-28"
 CALL_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
@@ -31,59 +28,50 @@ PLAIN_CALL_FIELDS = frozenset({"name", "arguments", "_meta"})
 FAST_PATH_BYTES, LARGEST_CALL_ID = 1 << 16, 1 << 53
 
 
-@dataclass(frozen=True, slots=True)
-class FastCall:
-    """A call that goes the short way."""
-
-    era: str
-    id: int | str
-    result: Awaitable[dict[str, object]]
-    stamp: Mapping[str, object]
-
-    async def answer(self) -> bytes:
-        """The answer as it goes over the wire."""
-        result = await self.result
-        if self.era == MODERN_PROTOCOL:
-            result["_meta"] = {**cast("dict[str, object]", result.get("_meta") or {}), **self.stamp}
-        else:
-            del result["resultType"]
-        said = {name: value for name, value in result.items() if value is not None}
-        return orjson.dumps({"jsonrpc": "2.0", "id": self.id, "result": said})
-
-
 class FastPath:
     """Takes what is plain, and leaves the rest."""
 
-    def __init__(self, server: Server, calls: ToolCalls, tools: Tools, security: TransportSecuritySettings) -> None:
-        self._calls, self._tools, self._security = calls, tools, TransportSecurityMiddleware(security)
+    def __init__(self, server: Server, calls: ToolCalls) -> None:
+        self._calls = calls
         self._stamp = {SERVER_INFO_META_KEY: server.server_info_stamp}
 
-    async def take(self, scope: HttpScope, message: object, requester: RequestCaller) -> FastCall | None:
-        """The call, or nothing where the SDK has to look at it. The caller is known, and nothing in the body has two readings."""
+    def take(self, scope: HttpScope, message: object, requester: RequestCaller) -> Awaitable[bytes] | None:
+        """Makes the call and tells the answer's body when it is awaited; None where the SDK has to look at the message.
+
+        The caller is known, and nothing in the body has two readings.
+        """
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         era = headers.get("mcp-protocol-version")
         if era not in (LEGACY_PROTOCOL, MODERN_PROTOCOL) or len(headers) != len(scope["headers"]) or not has_small_body(headers):
             return None
         request = plain_tool_call(message)
-        if request is None or not passes_sdk_checks(request, era, headers) or not await self._lets_in(scope, headers):
+        if request is None or not passes_sdk_checks(request, era, headers) or not is_plain_json(scope, headers):
             return None
         params = request.params or {}
         try:
-            operation = self._tools.find(requester, params["name"])
+            operation = self._calls.tools.find(requester, params["name"])
         except MCPError:  # the SDK says it
             return None
         # A confirmation may be a question to the client, and a call that asks somebody outside may need a stream to stay open.
         if operation.confirmable or operation.provided:
             return None
         arguments = cast("dict[str, object]", params.get("arguments") or {})
-        return FastCall(era, request.id, self._calls.plain(requester, operation, arguments), self._stamp)
+        return self._answer(era, request.id, self._calls.plain(requester, operation, arguments))
 
-    async def _lets_in(self, scope: HttpScope, headers: Mapping[str, str]) -> bool:
-        """The SDK's checks of host, origin, content type and what the client accepts."""
-        request = Request(cast("dict[str, object]", scope))
-        if headers.get("content-type") != "application/json" or check_accept_headers(request) != (True, True):
-            return False
-        return await self._security.validate_request(request, is_post=True) is None
+    async def _answer(self, era: str, id: int | str, pending: Awaitable[dict[str, object]]) -> bytes:
+        result = await pending
+        if era == MODERN_PROTOCOL:
+            result["_meta"] = {**cast("dict[str, object]", result.get("_meta") or {}), **self._stamp}
+        else:
+            del result["resultType"]
+        said = {name: value for name, value in result.items() if value is not None}
+        return orjson.dumps({"jsonrpc": "2.0", "id": id, "result": said})
+
+
+def is_plain_json(scope: HttpScope, headers: Mapping[str, str]) -> bool:
+    """The SDK's checks of the content type and of what the client accepts."""
+    accepts = check_accept_headers(Request(cast("dict[str, object]", scope)))
+    return headers.get("content-type") == "application/json" and accepts == (True, True)
 
 
 def has_small_body(headers: Mapping[str, str]) -> bool:
@@ -109,7 +97,6 @@ def plain_tool_call(message: object) -> JSONRPCRequest | None:
 
 
 def passes_sdk_checks(request: JSONRPCRequest, era: str, headers: Mapping[str, str]) -> bool:
-    """The SDK's checks of the message, and of the headers that repeat it."""
     if era == MODERN_PROTOCOL:
         body = {"method": request.method, "params": request.params}
         routed = isinstance(classify_inbound_request(body, headers=headers), InboundModernRoute)

@@ -14,7 +14,7 @@ import orjson
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest
 from registry.guard import JSON_DEPTH_LIMIT, JSON_UNDECIDED, parse_plain_json, unique_members
-from registry.input_bounds import model_bounds, shortened_input
+from registry.input_bounds import bound_value, model_bounds
 from transports.http.asgi import HttpScope, Message, Receive
 from transports.http.body import MCP_BODY, BodyReader, check_body_length
 from transports.mcp.settings import MCP_BODY_BYTES
@@ -41,11 +41,9 @@ class MessageBody:
 
     @property
     def size(self) -> int:
-        """The bytes that came so far."""
         return self._reader.size
 
     async def read(self) -> None:
-        """Read it whole."""
         check_body_length(MCP_BODY, dict(self._scope["headers"]), MCP_BODY_BYTES)
         self.raw = await self._reader.read(MCP_BODY_BYTES)
 
@@ -94,7 +92,7 @@ def shorten_message(said: object, size: int, operations: OperationsById) -> obje
     else:
         known = {name: member for name, member in arguments.items() if name in HEADER_ARGUMENTS}
         others = arguments if not known else {name: member for name, member in arguments.items() if name not in known}
-        fit = cast("dict[str, object]", shortened_input(others, model_bounds(operation.params)))
+        fit = cast("dict[str, object]", bound_value(others, model_bounds(operation.params), shorten=True))
         kept = {**fit, **known}
         short = arguments if fit is others else {name: kept[name] for name in arguments if name in kept}
     return said if short is arguments else {**message, "params": {**params, "arguments": short}}

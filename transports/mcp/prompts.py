@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from mcp.server.context import ServerRequestContext as McpContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -15,7 +16,6 @@ from mcp_types import (
     TextContent,
 )
 
-from transports.mcp.request_caller import McpContext
 from transports.mcp.tools import refuse_cursor
 
 LONGEST_PROMPT_ARGUMENT = 200
@@ -30,7 +30,6 @@ class PromptTask(NamedTuple):
 
 
 def prompt_argument(name: str, description: str, *, required: bool = True) -> PromptArgument:
-    """One argument."""
     return PromptArgument(name=name, description=description, required=required)
 
 
@@ -108,14 +107,12 @@ PROMPT_TASKS = {
 
 
 async def list_prompts(ctx: McpContext, params: PaginatedRequestParams | None) -> ListPromptsResult:
-    """The handler of prompts/list."""
     del ctx
     refuse_cursor(params)
     return ListPromptsResult(prompts=[task.prompt for task in PROMPT_TASKS.values()])
 
 
 async def get_prompt(ctx: McpContext, params: GetPromptRequestParams) -> GetPromptResult:
-    """The handler of prompts/get."""
     del ctx
     task = PROMPT_TASKS.get(params.name)
     if task is None:

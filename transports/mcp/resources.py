@@ -1,9 +1,9 @@
 """Resources: what an agent may read without a tool call. Those with data of an organisation are read through the pipeline."""
 
 import re
-from typing import NamedTuple
 
 import orjson
+from mcp.server.context import ServerRequestContext as McpContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -21,10 +21,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from registry.catalogue import AnyOperation, Catalogue
 from registry.limits import Scope
-from registry.model import Input
 from registry.restrictions import is_shown_to
 from transports.mcp.calls import ToolCalls, readable_body
-from transports.mcp.request_caller import CallerOf, McpContext, RequestCaller
+from transports.mcp.request_caller import RequestCaller
 from transports.mcp.tools import is_tool, refuse_cursor
 
 
@@ -85,20 +84,21 @@ RESOURCE_JSON, RESOURCE_MARKDOWN = "application/json", "text/markdown"
 RESOURCE_URI = re.compile(r"(connectivity://intents|reference://operations)/([A-Za-z0-9_]{1,64})", re.ASCII)
 
 
-class OperationResource(NamedTuple):
-    """A resource that is the answer of a read operation."""
-
-    uri: str
-    operation: str
-    title: str
-    description: str
-
-
-PLANS_RESOURCE = OperationResource(
-    "connectivity://plans", "list_connectivity_plans", "Plan catalogue", "The plans this organisation can issue eSIMs from."
+PLANS_OPERATION, INTENT_OPERATION = "list_connectivity_plans", "get_connectivity_intent"
+"""Read operations whose answers are resources."""
+PLANS_RESOURCE = Resource(
+    uri="connectivity://plans",
+    name="plans",
+    title="Plan catalogue",
+    description="The plans this organisation can issue eSIMs from.",
+    mime_type=RESOURCE_JSON,
 )
-INTENT_RESOURCE = OperationResource(
-    "connectivity://intents/{id}", "get_connectivity_intent", "Intent", "One eSIM order: its status, plan and eSIM."
+INTENT_RESOURCE = ResourceTemplate(
+    uri_template="connectivity://intents/{id}",
+    name="intent",
+    title="Intent",
+    description="One eSIM order: its status, plan and eSIM.",
+    mime_type=RESOURCE_JSON,
 )
 OPERATIONS_RESOURCE = Resource(
     uri="reference://operations", name="operations", title="Operations", description="Every tool by toolset.", mime_type=RESOURCE_MARKDOWN
@@ -115,66 +115,55 @@ OPERATION_RESOURCE = ResourceTemplate(
 class Resources:
     """Lists and reads resources; one whose operation the catalogue lacks, or the caller may not call, is left out."""
 
-    def __init__(self, catalogue: Catalogue, calls: ToolCalls, who: CallerOf) -> None:
-        self._catalogue, self._calls, self._who = catalogue, calls, who
+    def __init__(self, catalogue: Catalogue, calls: ToolCalls) -> None:
+        self._catalogue, self._calls = catalogue, calls
 
     async def list(self, ctx: McpContext, params: PaginatedRequestParams | None) -> ListResourcesResult:
-        """The handler of resources/list."""
         refuse_cursor(params)
-        plans = Resource(
-            uri=PLANS_RESOURCE.uri,
-            name="plans",
-            title=PLANS_RESOURCE.title,
-            description=PLANS_RESOURCE.description,
-            mime_type=RESOURCE_JSON,
-        )
-        shows = self._backing(self._who(ctx), PLANS_RESOURCE) is not None
-        return ListResourcesResult(resources=[plans, OPERATIONS_RESOURCE] if shows else [OPERATIONS_RESOURCE])
+        shows = self._backing(self._calls.who(ctx), PLANS_OPERATION) is not None
+        return ListResourcesResult(resources=[PLANS_RESOURCE, OPERATIONS_RESOURCE] if shows else [OPERATIONS_RESOURCE])
 
     async def templates(self, ctx: McpContext, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        """The handler of resources/templates/list."""
         refuse_cursor(params)
-        intent = ResourceTemplate(
-            uri_template=INTENT_RESOURCE.uri,
-            name="intent",
-            title=INTENT_RESOURCE.title,
-            description=INTENT_RESOURCE.description,
-            mime_type=RESOURCE_JSON,
-        )
-        shows = self._backing(self._who(ctx), INTENT_RESOURCE) is not None
-        return ListResourceTemplatesResult(resource_templates=[intent, OPERATION_RESOURCE] if shows else [OPERATION_RESOURCE])
+        shows = self._backing(self._calls.who(ctx), INTENT_OPERATION) is not None
+        return ListResourceTemplatesResult(resource_templates=[INTENT_RESOURCE, OPERATION_RESOURCE] if shows else [OPERATION_RESOURCE])
 
     async def read(self, ctx: McpContext, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """The handler of resources/read."""
-        uri, requester = params.uri, self._who(ctx)
+        uri, requester = params.uri, self._calls.who(ctx)
         if uri == OPERATIONS_RESOURCE.uri:
             return text_resource(uri, RESOURCE_MARKDOWN, operations_index(self._catalogue))
         if uri == PLANS_RESOURCE.uri:
-            return await self._answer(ctx, requester, PLANS_RESOURCE, uri, {})
+            return await self._answer(ctx, requester, PLANS_OPERATION, uri, {})
         match = RESOURCE_URI.fullmatch(uri)
         if match is None:
             raise resource_not_found(ctx, uri)
         kind, id = match.groups()
         if kind == "connectivity://intents":
-            return await self._answer(ctx, requester, INTENT_RESOURCE, uri, {"id": id})
+            return await self._answer(ctx, requester, INTENT_OPERATION, uri, {"id": id})
         operation = self._catalogue.operations.get(id)
         if operation is None or not is_tool(operation):
             raise resource_not_found(ctx, uri)
         return text_resource(uri, RESOURCE_MARKDOWN, operation_page(operation))
 
-    def _backing(self, requester: RequestCaller, backed: OperationResource) -> AnyOperation | None:
-        operation, caller = self._catalogue.operations.get(backed.operation), requester.caller
+    def _backing(self, requester: RequestCaller, backing: str) -> AnyOperation | None:
+        operation, caller = self._catalogue.operations.get(backing), requester.caller
         inside = self._catalogue.operations_in(caller.restrictions.toolsets or ())
         shown = operation is not None and caller.has(operation.scope) and is_shown_to(operation, caller, inside)
         return operation if shown else None
 
     async def _answer(
-        self, ctx: McpContext, requester: RequestCaller, backed: OperationResource, uri: str, values: dict[str, object]
+        self, ctx: McpContext, requester: RequestCaller, backing: str, uri: str, values: dict[str, object]
     ) -> ReadResourceResult:
-        operation = self._catalogue.operations.get(backed.operation)
+        operation = self._catalogue.operations.get(backing)
         if operation is None:
             raise resource_not_found(ctx, uri)
-        call = self._calls.call(requester, operation, with_largest_page(operation.params, values), ctx.session.report_progress)
+        call = self._calls.call(
+            requester,
+            operation,
+            # A resource is read in one piece, so a list is asked for its largest page.
+            {**values, "limit": 100} if "limit" in operation.params.model_fields else values,
+            ctx.session.report_progress,
+        )
         reply = await self._calls.run(requester, call)
         if reply.status == 404:
             raise resource_not_found(ctx, uri)
@@ -185,13 +174,7 @@ class Resources:
         return text_resource(uri, RESOURCE_JSON, orjson.dumps(body).decode())
 
 
-def with_largest_page(model: type[Input], values: dict[str, object]) -> dict[str, object]:
-    """A resource is read in one piece, so a list is asked for its largest page."""
-    return {**values, "limit": 100} if "limit" in model.model_fields else values
-
-
 def text_resource(uri: str, mime_type: str, text: str) -> ReadResourceResult:
-    """One text."""
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
 

@@ -6,7 +6,10 @@ Importing this costs more than a second, so only the first request to the door d
 from collections.abc import Mapping
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext as McpContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.stdio import stdio_server
@@ -14,18 +17,18 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ListToolsResult, PaginatedRequestParams
 from mcp_types.methods import CacheableMethod
+from starlette.requests import Request
 
 from operations.deps import Deps
 from registry.answer import FaultReport
 from registry.caller import Caller
 from registry.catalogue import Catalogue
 from registry.pipeline import Pipeline
-from transports.mcp.calls import ToolCalls
+from transports.mcp.calls import CallerOf, ToolCalls
 from transports.mcp.fast_path import FastPath
 from transports.mcp.prompts import get_prompt, list_prompts
-from transports.mcp.request_caller import CallerOf, CallListener, McpContext, ReplyAdmission, RequestCaller, SdkUser, request_caller_of
+from transports.mcp.request_caller import RequestCaller, RequestedTools
 from transports.mcp.resources import Resources
-from transports.mcp.selection import RequestedTools
 from transports.mcp.settings import MCP_BODY_BYTES, MCP_SERVER_NAME, McpSettings
 from transports.mcp.tools import Tools, refuse_cursor
 
@@ -51,21 +54,25 @@ def server_instructions(catalogue: Catalogue) -> str:
 
 
 def make_mcp_server(catalogue: Catalogue, pipeline: Pipeline[Deps], who: CallerOf, settings: McpSettings, report: FaultReport) -> Server:
-    """The server with every handler; the SDK checks no arguments, the pipeline does."""
-    tools = Tools(catalogue)
-    calls = ToolCalls(pipeline, tools, who, settings, report)
-    resources = Resources(catalogue, calls, who)
+    """The server with every handler, for callers that `who` tells."""
+    calls = ToolCalls(pipeline, Tools(catalogue), who, settings, report)
+    return server_of_calls(catalogue, calls, settings, pipeline.site.docs_url)
+
+
+def server_of_calls(catalogue: Catalogue, calls: ToolCalls, settings: McpSettings, docs_url: str) -> Server:
+    """The server that runs tools by `calls`; the SDK checks no arguments, the pipeline does."""
+    resources = Resources(catalogue, calls)
 
     async def list_tools(ctx: McpContext, params: PaginatedRequestParams | None) -> ListToolsResult:
         refuse_cursor(params)
-        return tools.tool_list(who(ctx))
+        return calls.tools.tool_list(calls.who(ctx))
 
     server = Server(
         MCP_SERVER_NAME,
         version=settings.version,
         title="Connectivity",
         instructions=server_instructions(catalogue),
-        website_url=pipeline.site.docs_url,
+        website_url=docs_url,
         cache_hints=CACHE_HINTS,
         # No argument of ours travels in a header too, so none is compared; unsaid, every call would list all tools first to find out.
         get_tool_input_schema=lambda name: None,
@@ -89,60 +96,48 @@ def seal_request_state(server: Server, settings: McpSettings) -> None:
     server.middleware.append(RequestStateBoundary(security, default_audience=MCP_SERVER_NAME))
 
 
-def make_session_manager(server: Server, settings: McpSettings, *, stateless: bool) -> StreamableHTTPSessionManager:
-    """The HTTP transport. SSE stays possible: plain JSON would lose progress and the news that a client has gone."""
-    return StreamableHTTPSessionManager(
-        app=server,
-        json_response=False,
-        stateless=stateless,
-        max_request_body_size=MCP_BODY_BYTES,
-        security_settings=transport_security(settings),
-    )
+class SdkUser(AuthenticatedUser):
+    """The caller of a request, as the SDK knows one. Its token holds the principal only; the credential stays in the door."""
+
+    def __init__(self, requester: RequestCaller) -> None:
+        caller = requester.caller
+        super().__init__(AccessToken(token="", client_id=caller.organisation or "-", subject=caller.principal, scopes=[]))
+        self.requester = requester
 
 
-def transport_security(settings: McpSettings) -> TransportSecuritySettings:
-    """Hosts and origins. A deployment that serves any host has its origins checked by the gate; the SDK knows no such setting."""
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection="*" not in settings.allowed_hosts,
-        allowed_hosts=[form for host in settings.allowed_hosts for form in host_forms(host)],
-        allowed_origins=list(settings.allowed_origins),
-    )
+def request_caller_of(ctx: McpContext) -> RequestCaller:
+    """The requester of an HTTP request; without one there is no call, and never a local principal instead."""
+    request: object = ctx.request
+    user: object = request.scope.get("user") if isinstance(request, Request) else None
+    if not isinstance(user, SdkUser):
+        raise PermissionError("a request reached the MCP server around its gate")
+    return user.requester
 
 
 def make_mcp_http_server(catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport) -> "McpHttpServer":
-    """The service's own server over HTTP."""
-    server = make_mcp_server(catalogue, pipeline, request_caller_of, settings, report)
-    if not settings.edge or settings.tracing:  # the spans are the SDK's
-        return McpHttpServer(server, settings)
-    tools = Tools(catalogue)
-    calls = ToolCalls(pipeline, tools, request_caller_of, settings, report)
-    return McpHttpServer(server, settings, edge=FastPath(server, calls, tools, transport_security(settings)))
-
-
-def host_forms(host: str) -> tuple[str, str]:
-    """How a host stands in a Host header: alone, and with any port; an IPv6 address in brackets (RFC 9110 section 7.2)."""
-    name = f"[{host}]" if host.count(":") > 1 else host
-    return name, f"{name}:*"
+    calls = ToolCalls(pipeline, Tools(catalogue), request_caller_of, settings, report)
+    server = server_of_calls(catalogue, calls, settings, pipeline.site.docs_url)
+    # The spans of tracing are the SDK's.
+    return McpHttpServer(server, settings, edge=FastPath(server, calls) if settings.edge and not settings.tracing else None)
 
 
 class McpHttpServer:
     """A server behind the gate, and the short way past it for plain calls; good for one run."""
 
     def __init__(self, server: Server, settings: McpSettings, *, stateless: bool = True, edge: FastPath | None = None) -> None:
-        self.manager = make_session_manager(server, settings, stateless=stateless)
+        # SSE stays possible: plain JSON would lose progress and the news that a client has gone. Hosts and origins are checked by the door.
+        self.manager = StreamableHTTPSessionManager(
+            app=server,
+            json_response=False,
+            stateless=stateless,
+            max_request_body_size=MCP_BODY_BYTES,
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
         self.app = AuthContextMiddleware(StreamableHTTPASGIApp(self.manager))
         self.edge = edge
 
     @staticmethod
-    def requester(
-        caller: Caller, chosen: RequestedTools, client: str, request_id: str, tell: CallListener, admit: ReplyAdmission
-    ) -> RequestCaller:
-        """Whom the gate let in."""
-        return RequestCaller(caller, chosen, client, request_id, tell, admit)
-
-    @staticmethod
     def user(requester: RequestCaller) -> SdkUser:
-        """The same, as the SDK finds him in the scope."""
         return SdkUser(requester)
 
 

@@ -1,33 +1,19 @@
 """Operations as tools: definitions made once, lists cached, and the look-up of a call."""
 
-from collections.abc import Iterable
-from functools import cache
-from math import ceil
-from typing import NamedTuple, cast
+from functools import cache, lru_cache, partial
+from typing import cast
 
-import orjson
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ListToolsResult, PaginatedRequestParams, Tool, ToolAnnotations
 
-from registry.catalogue import AnyOperation, Catalogue, ToolSelection
+from registry.catalogue import AnyOperation, Catalogue
 from registry.errors import BadRequest
 from registry.model import Document
 from registry.restrictions import CallerView, caller_view, is_shown_to
-from registry.schema import OutputSchema, input_schema, output_schema
-from transports.mcp.request_caller import RequestCaller
-from transports.mcp.selection import RequestedTools, selected_ids
+from registry.schema import input_schema, output_schema
+from transports.mcp.request_caller import RequestCaller, RequestedTools, selected_ids
 
 CACHED_TOOL_LISTS = 256
-CHARACTERS_OF_A_TOKEN = 4
-"""Of compact JSON. Choice: a token is an estimate here, since each model has tokens of its own; OpenAI's o200k_base counts 5 % fewer."""
-
-
-class ToolsSize(NamedTuple):
-    """How many tokens of a model's context the tools of a selection take, without output schemas, which few clients show, and with them."""
-
-    tools: int
-    tokens: int
-    with_outputs: int
 
 
 class Tools:
@@ -36,15 +22,7 @@ class Tools:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._lists: dict[tuple[CallerView, RequestedTools], ListToolsResult] = {}
-        self._ids: dict[RequestedTools, frozenset[str]] = {}
-
-    def answer(self, operation: AnyOperation) -> OutputSchema:
-        """What the operation answers."""
-        return output_schema(operation.result)
-
-    def tool(self, operation: AnyOperation) -> Tool:
-        """The definition, made when it is first asked for."""
-        return tool_definition(operation)
+        self._selected_ids = lru_cache(maxsize=CACHED_TOOL_LISTS)(partial(selected_ids, catalogue))
 
     def tool_list(self, requester: RequestCaller) -> ListToolsResult:
         """What this caller may call and asked to see, in wire form. Choice: one page, because many clients read no second one."""
@@ -58,7 +36,7 @@ class Tools:
         return found
 
     def find(self, requester: RequestCaller, name: str) -> AnyOperation:
-        """The operation a call means. What the caller may do does not matter here: hiding is a courtesy, the pipeline is the gate."""
+        """The operation that a call names. MCPError: there is none in the selection. What the caller may do, the pipeline checks."""
         operation = self._catalogue.operations.get(name)
         if operation is None or not is_tool(operation):
             raise MCPError(INVALID_PARAMS, f"Unknown tool {name[:80]!r}; tools/list shows the tools of your selection")
@@ -69,23 +47,17 @@ class Tools:
 
     def _selected(self, chosen: RequestedTools) -> frozenset[str]:
         """The ids of a selection; a name nobody knows is told with those that are known."""
-        found = self._ids.get(chosen)
-        if found is None:
-            try:
-                found = selected_ids(self._catalogue, chosen)
-            except BadRequest as refusal:
-                raise MCPError(INVALID_PARAMS, refusal.message, {"known": self._catalogue.names()}) from None
-            if len(self._ids) >= CACHED_TOOL_LISTS:
-                self._ids.clear()
-            self._ids[chosen] = found
-        return found
+        try:
+            return self._selected_ids(chosen)
+        except BadRequest as refusal:
+            raise MCPError(INVALID_PARAMS, refusal.message, {"known": self._catalogue.names()}) from None
 
     def _list(self, requester: RequestCaller) -> ListToolsResult:
         ids = self._selected(requester.chosen)
         inside = self._catalogue.operations_in(requester.caller.restrictions.toolsets or ())
         found = self._catalogue.tools(ids, requester.caller.scopes)
         visible = [operation for operation in found if is_tool(operation) and is_shown_to(operation, requester.caller, inside)]
-        result = ListToolsResult(tools=[self.tool(operation) for operation in visible])
+        result = ListToolsResult(tools=[tool_definition(operation) for operation in visible])
         # The server takes a mapping as it is, and dumping sixty tools again for every list costs 3 ms.
         return cast(ListToolsResult, result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"ttl_ms", "cache_scope"}))
 
@@ -99,7 +71,13 @@ def tool_definition(operation: AnyOperation) -> Tool:
         description=tool_description(operation),
         input_schema=input_schema(operation, operation.tool_defaults),
         output_schema=output_schema(operation.result).schema,
-        annotations=tool_annotations(operation),
+        # All four hints: clients take different things for granted where one is left out.
+        annotations=ToolAnnotations(
+            read_only_hint=operation.read_only,
+            destructive_hint=operation.destructive,
+            idempotent_hint=operation.repeatable,
+            open_world_hint=operation.open_world,
+        ),
     )
 
 
@@ -118,35 +96,3 @@ def tool_description(operation: AnyOperation) -> str:
     """The summary and the paragraph for agents; further paragraphs are for the reference only."""
     paragraphs = [" ".join(part.split()) for part in operation.description.split("\n\n")]
     return "\n".join(paragraphs[:2])
-
-
-def tool_annotations(operation: AnyOperation) -> ToolAnnotations:
-    """All four hints, said outright: clients take different things for granted where one is left out."""
-    return ToolAnnotations(
-        read_only_hint=operation.read_only,
-        destructive_hint=operation.destructive,
-        idempotent_hint=operation.repeatable,
-        open_world_hint=operation.open_world,
-    )
-
-
-def measure_tools(catalogue: Catalogue, names: Iterable[str]) -> ToolsSize:
-    """The size of some toolsets and presets in a model's context."""
-    ids = catalogue.chosen(ToolSelection(tuple(names)))
-    tools = [tool_definition(operation) for operation in catalogue.operations.values() if operation.id in ids and is_tool(operation)]
-    return ToolsSize(len(tools), count_tokens([model_view(tool) for tool in tools]), count_tokens([tool_json(tool) for tool in tools]))
-
-
-def tool_json(tool: Tool) -> dict[str, object]:
-    """A definition as it goes over the wire."""
-    return tool.model_dump(by_alias=True, mode="json", exclude_none=True)
-
-
-def model_view(tool: Tool) -> dict[str, object]:
-    """What of a definition a model is shown: all but the output schema."""
-    return {name: value for name, value in tool_json(tool).items() if name != "outputSchema"}
-
-
-def count_tokens(value: object) -> int:
-    """About how many tokens a value takes as compact JSON."""
-    return ceil(len(orjson.dumps(value).decode()) / CHARACTERS_OF_A_TOKEN)

@@ -39,7 +39,6 @@ class IdentityDoor:
         self._pages: PagesApp | None = None
 
     def serves(self, path: str) -> bool:
-        """Whether a path is the identity provider's."""
         return path in self._paths or path == IDENTITY_PATH or path.startswith(IDENTITY_PATH + "/")
 
     def speaks(self, path: str) -> bool:
@@ -59,9 +58,12 @@ class IdentityDoor:
         return self._pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         if cast(HttpScope, scope)["path"] in self._paths:
-            app = self._protocol = self._protocol or await make_oauth_protocol(self._service)
+            app = self._protocol
+            if app is None:
+                deps, ca_file = self._service.pipeline.deps, self._service.settings.ca_file
+                documents = ClientDocuments(deps.clock.now, exempt=deps.webhook_exempt, ca_file=ca_file)
+                app = self._protocol = OauthProtocol(deps, documents)
         else:
             app = self._made_pages()
         await app(scope, receive, send)
@@ -109,9 +111,3 @@ class OauthProtocol:
         from transports.oauth.endpoints import OauthEndpoints
 
         return OauthEndpoints(self._deps, self._documents, own_verifier(self._deps))
-
-
-async def make_oauth_protocol(service: "Service") -> App:
-    """The endpoints of a service."""
-    deps = service.pipeline.deps
-    return OauthProtocol(deps, ClientDocuments(deps.clock.now, exempt=deps.webhook_exempt, ca_file=service.settings.ca_file))

@@ -108,13 +108,10 @@ def sdk_request(parameters: OauthParameters) -> SdkRequest:
 
 
 class OauthEndpoints:
-    """Answers by path."""
-
     def __init__(self, deps: Deps, documents: ClientDocuments, verifier: TokenVerifier) -> None:
         self._deps, self._documents, self._verifier = deps, documents, verifier
 
     async def answer(self, scope: HttpScope, receive: Receive) -> OauthAnswer:
-        """One request of the right method."""
         if scope["path"] == AUTHORIZE_PATH:
             location = await authorize_program(self._deps, self._documents, read_parameters(scope["query_string"]))
             return OauthAnswer(302, b"", [(b"location", location.encode("ascii"))])

@@ -24,8 +24,6 @@ JSON_HEADER = (b"content-type", b"application/json")
 
 
 class OauthAnswer(NamedTuple):
-    """One whole answer."""
-
     status: int
     body: bytes
     headers: Headers
@@ -33,12 +31,10 @@ class OauthAnswer(NamedTuple):
 
 
 def json_answer(status: int, body: dict[str, object]) -> OauthAnswer:
-    """A JSON object."""
     return OauthAnswer(status, orjson.dumps(body), [JSON_HEADER])
 
 
 def public_answer(body: bytes, seconds: int) -> OauthAnswer:
-    """A document for everybody."""
     return OauthAnswer(200, body, [JSON_HEADER, (b"cache-control", b"public, max-age=%d" % seconds)], stored=True)
 
 
@@ -51,7 +47,6 @@ def error_answer(refused: OauthError, *, basic: bool) -> OauthAnswer:
 
 
 async def send_oauth_answer(send: Send, answer: OauthAnswer, *, head_only: bool = False) -> None:
-    """Send it."""
     headers = [*answer.headers, (b"content-length", b"%d" % len(answer.body)), (b"x-content-type-options", b"nosniff")]
     if not answer.stored:
         headers += NO_STORE_HEADERS

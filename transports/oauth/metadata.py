@@ -21,7 +21,6 @@ def server_metadata_paths(base_url: str) -> frozenset[str]:
 
 
 def protocol_paths(base_url: str) -> frozenset[str]:
-    """Every path of the protocol."""
     return frozenset({JWKS_PATH, AUTHORIZE_PATH, TOKEN_PATH, REGISTER_PATH, REVOKE_PATH}) | server_metadata_paths(base_url)
 
 

@@ -65,11 +65,6 @@ class Program:
         return [scope for scope in LOGIN_SCOPES if scope in wanted]
 
 
-def program_named_by_address(client_id: str) -> Program:
-    """A program whose document does not matter: what it presents is bound to its name."""
-    return Program(client_id=client_id, grant_types=GRANT_TYPES, scopes=list(LOGIN_SCOPES))
-
-
 async def program_of_document(documents: ClientDocuments, client_id: str, presented: str | None) -> Program:
     """A program as it describes itself at its address. OauthError: its document cannot be read."""
     try:
@@ -89,7 +84,6 @@ async def program_of_document(documents: ClientDocuments, client_id: str, presen
 
 
 async def registered_program(deps: Deps, client_id: str, presented: str | None = None) -> Program | None:
-    """A program that registered here."""
     found = await deps.store.read(find_client, client=client_id)
     if found is None:
         return None
@@ -108,7 +102,6 @@ async def registered_program(deps: Deps, client_id: str, presented: str | None =
 
 
 def program_secret(deps: Deps, client: OauthClient) -> str | None:
-    """A confidential program's secret."""
     if client.secret is None:
         return None
     return deps.keyring.open(client.secret, org_id=SERVICE_OWNER, field=client_secret_field(client.id))
@@ -123,7 +116,12 @@ async def identify_program(deps: Deps, parameters: OauthParameters, authorizatio
     client_id = parameters.get("client_id") or basic_name(authorization)
     if not client_id:
         raise unproven_program("Missing client_id")
-    program = program_named_by_address(client_id) if is_document_address(client_id) else await registered_program(deps, client_id)
+    program = (
+        # Its document does not matter: what it presents is bound to its name.
+        Program(client_id=client_id, grant_types=GRANT_TYPES, scopes=list(LOGIN_SCOPES))
+        if is_document_address(client_id)
+        else await registered_program(deps, client_id)
+    )
     if program is None:
         raise unproven_program("Invalid client_id")
     if authorization and program.authentication != "client_secret_basic":
@@ -144,7 +142,6 @@ async def identify_program(deps: Deps, parameters: OauthParameters, authorizatio
 
 
 def unproven_program(description: str) -> OauthError:
-    """The refusal of a program that did not prove who it is."""
     return OauthError("invalid_client", description, 401)
 
 

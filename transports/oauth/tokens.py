@@ -105,7 +105,6 @@ class AnyAudience:
     """Whoever holds a token may end it, whatever it was made for."""
 
     def accepts(self, claims: object) -> bool:
-        """Always."""
         return True
 
 

@@ -42,7 +42,6 @@ _CONFIRM_TOKEN_TEXT = (
 
 
 def path_fields(operation: AnyOperation) -> list[str]:
-    """The fields that the path names."""
     return PATH_SEGMENT.findall(operation.path)
 
 
@@ -151,7 +150,6 @@ def _response_headers(components: Components, names: Iterable[str]) -> OpenapiJs
 
 
 def is_document_answer(operation: AnyOperation) -> bool:
-    """The answer is not JSON."""
     result: object = operation.result
     return result is Document or (get_origin(result) is Annotated and get_args(result)[0] is Document)
 
@@ -190,7 +188,6 @@ def _describe_answer(operation: AnyOperation, schema: OpenapiJson | None, compon
 
 
 def _faults_by_status(faults: Iterable[OperationFault]) -> Iterator[tuple[int, list[OperationFault]]]:
-    """Faults that share a status, which one response describes."""
     for status, group in groupby(sorted(faults, key=lambda fault: fault.status), key=lambda fault: fault.status):
         yield status, list(group)
 
@@ -299,7 +296,6 @@ _SECURITY_OF_AUTH: dict[Auth, list[OpenapiJson]] = {
 
 
 def build_openapi(catalogue: Catalogue, site: Site) -> OpenapiJson:
-    """The description of every operation."""
     operations = list(catalogue.operations.values())
     faults = {operation.id: operation_faults(operation) for operation in operations}
     keyed, defined = build_schemas(_schema_requests(operations, faults))

@@ -9,12 +9,13 @@ from typing import cast
 import orjson
 from anyio import to_thread
 
+from registry.answer import refusal_reply
 from registry.catalogue import Catalogue
 from registry.errors import MethodNotAllowed
 from registry.ports import Site
 from transports.http.asgi import Headers, HttpScope, Receive, Scope, Send
 from transports.http.compression import GZIP_HEADER, SMALLEST_COMPRESSED, takes_gzip, vary_by_coding
-from transports.http.response import header_list, refusal_reply, send_reply
+from transports.http.response import header_list, send_reply
 from transports.openapi.document import build_openapi
 
 _BEST_COMPRESSION = 9
@@ -81,7 +82,6 @@ class OpenapiPage:
 
     @cached_property
     def representation(self) -> Representation:
-        """The bytes, made once."""
         return Representation(openapi_bytes(self._catalogue, self._site), "application/json", "public, max-age=300")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -55,7 +55,6 @@ class OperationFault(NamedTuple):
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
         return self.refusal.status
 
 
@@ -82,7 +81,6 @@ def _is_throttled(operation: AnyOperation) -> bool:
 
 
 def refusal_sentence(refusal: type[Refusal]) -> str:
-    """The refusal in one sentence, as its class says it."""
     return (refusal.__doc__ or refusal.__name__).strip().partition("\n")[0]
 
 
@@ -204,7 +202,6 @@ def _sample_fields(body_type: type, base_url: str, code: str) -> dict[str, objec
 
 
 def sample_refusal(fault: OperationFault, base_url: str) -> dict[str, object]:
-    """One body of one fault."""
     text = _SAMPLE_TEXTS.get(fault.code, {"error": fault.when.replace("`", "")})
     common: dict[str, object] = {"error": text["error"], "code": fault.code, "request_id": _SAMPLE_REQUEST_ID}
     extra = {name: value for name, value in text.items() if name != "error"}
@@ -215,7 +212,6 @@ _SAMPLE_CONFIRM_TOKEN = "3q2-7wXv1nB0c9z8y7x6w5v4u3t2s1r0q9p8o7n6m5l"
 
 
 def sample_confirm_challenge(method: str, path: str) -> ConfirmTokenRequiredBody:
-    """The first half of a confirmed call."""
     return {
         "message": "This will remove every package from the line.",
         "confirm_token": _SAMPLE_CONFIRM_TOKEN,

@@ -82,7 +82,6 @@ def _widened(value: object) -> object:
 
 
 def resolve_schema(schema: OpenapiJson, components: dict[str, OpenapiJson]) -> OpenapiJson:
-    """What a reference stands for."""
     while "$ref" in schema:
         schema = components[schema["$ref"].removeprefix(_SCHEMA_PREFIX)]
     return schema
@@ -98,15 +97,12 @@ _COMPONENT_KINDS = ("schemas", "responses", "parameters", "headers")
 
 
 class Components:
-    """Named parts by kind."""
-
     def __init__(self, schemas: dict[str, OpenapiJson]) -> None:
         self.parts: dict[ComponentKind, dict[str, OpenapiJson]] = {kind: {} for kind in _COMPONENT_KINDS}
         self.parts["schemas"] = schemas
 
     @property
     def schemas(self) -> dict[str, OpenapiJson]:
-        """The schemas."""
         return self.parts["schemas"]
 
     def put(self, kind: ComponentKind, name: str, value: OpenapiJson) -> OpenapiJson:
@@ -130,7 +126,6 @@ class Components:
 
 
 def schema_references(value: object) -> Iterator[str]:
-    """Every $ref below a value."""
     if isinstance(value, dict):
         for name, inner in value.items():  # pyright: ignore[reportUnknownVariableType]  # JSON
             if name == "$ref" and isinstance(inner, str):

@@ -38,7 +38,6 @@ def pretty_json(value: object) -> str:
 
 
 def curl_example(operation: AnyOperation, values: Mapping[str, object], base_url: str) -> str:
-    """The call over HTTP."""
     named = path_fields(operation)
     path = operation.path
     for name in named:
@@ -100,7 +99,6 @@ class FieldRow:
 
 
 def field_rows(model: OpenapiJson, schemas: dict[str, OpenapiJson], place: str, prefix: str = "", depth: int = 0) -> Iterator[FieldRow]:
-    """The fields of an object and of the objects inside it."""
     model = resolve_schema(model, schemas)
     required = model.get("required", [])
     for name, field in model.get("properties", {}).items():
@@ -126,7 +124,6 @@ def _first_line_of(schema: OpenapiJson) -> str:
 
 
 def _field_choices(field: OpenapiJson, schemas: dict[str, OpenapiJson]) -> list[OpenapiJson]:
-    """The kinds a field may have, null left out."""
     field = resolve_schema(field, schemas)
     kinds: list[OpenapiJson] = [resolve_schema(one, schemas) for one in field.get("anyOf", field.get("oneOf", [field]))]
     return [one for one in kinds if one.get("type") != "null"]
@@ -211,8 +208,6 @@ class ReferenceExample:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEntry:
-    """One operation."""
-
     operation: AnyOperation
     details: str
     notes: tuple[tuple[str, str], ...]
@@ -225,8 +220,6 @@ class ReferenceEntry:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceChapter:
-    """One toolset and its operations."""
-
     toolset: Toolset
     entries: tuple[ReferenceEntry, ...]
 
@@ -240,7 +233,6 @@ class Reference:
     faults: tuple[OperationFault, ...]
 
     def chapter(self, name: str) -> ReferenceChapter | None:
-        """The chapter of a toolset."""
         return next((chapter for chapter in self.chapters if chapter.toolset.name == name), None)
 
 
@@ -267,7 +259,8 @@ def _reference_entry(operation: AnyOperation, document: OpenapiJson, site: Site)
         answer_kind=kind_of_answer,
         answer=answer,
         examples=tuple(
-            _reference_example(operation, example, site) for example in operation.examples or (_placeholder_example(operation),)
+            _reference_example(operation, example, site)
+            for example in operation.examples or (Example("Call it", {name: f"<{name}>" for name in PATH_SEGMENT.findall(operation.path)}),)
         ),
         faults=tuple(fault for fault in operation_faults(operation) if not fault.everywhere),
     )
@@ -329,10 +322,6 @@ def _answer_rows(operation: AnyOperation, described: OpenapiJson, schemas: dict[
         return " or ".join(document_media_types(operation)), ()
     schema: OpenapiJson = described["responses"][str(operation.status)]["content"]["application/json"]["schema"]
     return field_kind(schema, schemas), tuple(field_rows(schema, schemas, ""))
-
-
-def _placeholder_example(operation: AnyOperation) -> Example:
-    return Example("Call it", {name: f"<{name}>" for name in PATH_SEGMENT.findall(operation.path)})
 
 
 def _reference_example(operation: AnyOperation, example: Example, site: Site) -> ReferenceExample:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from registry.catalogue import Catalogue
 from registry.ports import Site
-from transports.openapi.page import openapi_bytes
 from transports.openapi.refusals import OperationFault
 from transports.reference.entries import FieldRow, Reference, ReferenceChapter, ReferenceEntry, ReferenceExample, build_reference
 
@@ -98,7 +97,6 @@ COMMITTED_SITE = Site(
 
 
 def markdown_reference(catalogue: Catalogue, site: Site = COMMITTED_SITE) -> dict[str, str]:
-    """The Markdown pages by file name."""
     return _markdown_pages(build_reference(catalogue, site))
 
 
@@ -112,9 +110,3 @@ def write_reference(catalogue: Catalogue, directory: Path, site: Site = COMMITTE
     for name, text in made.items():
         (directory / name).write_text(text)
     return [directory / name for name in made]
-
-
-def write_openapi(catalogue: Catalogue, path: Path, site: Site = COMMITTED_SITE) -> None:
-    """Write the document that later versions are compared with."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(openapi_bytes(catalogue, site, pretty=True))

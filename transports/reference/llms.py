@@ -72,5 +72,4 @@ class LlmsPage(OpenapiPage):
 
     @cached_property
     def representation(self) -> Representation:
-        """The text, made once."""
         return Representation(llms_text(self._catalogue, self._site).encode(), "text/plain; charset=utf-8", "public, max-age=300")

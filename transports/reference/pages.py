@@ -87,19 +87,15 @@ class HtmlReference:
         return environment
 
     def index(self) -> str:
-        """All toolsets."""
         return self._render("index.html")
 
     def toolset(self, chapter: ReferenceChapter) -> str:
-        """One toolset."""
         return self._render("toolset.html", chapter)
 
     def operation(self, chapter: ReferenceChapter, entry: ReferenceEntry) -> str:
-        """One operation."""
         return self._render("operation.html", chapter, entry)
 
     def missing(self) -> str:
-        """The page for an address that has none."""
         return self._render("missing.html")
 
     def _render(self, template: str, chapter: ReferenceChapter | None = None, entry: ReferenceEntry | None = None) -> str:
@@ -112,8 +108,6 @@ _DOCS_ROOT = "/docs"
 
 
 class ReferencePage(NamedTuple):
-    """The bytes of a page, as they are and in gzip."""
-
     body: bytes
     compressed: bytes
 

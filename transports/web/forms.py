@@ -28,7 +28,6 @@ class FormSeals:
         self._keys: Sequence[bytes] = [hashlib.sha256(b"web-forms|" + part.encode()).digest() for part in parts]
 
     def make(self, purpose: str, text: str) -> str:
-        """The seal of a text, for one purpose."""
         return make_seal(self._keys[0], purpose, text)
 
     def good(self, given: str, purpose: str, text: str) -> bool:

@@ -148,7 +148,6 @@ class PageSite(ABC, Generic[V]):
         return path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         await self._router({**scope, "path": self.path(cast(HttpScope, scope)["path"])}, receive, send)
 
     def refused(self, scope: HttpScope, refusal: Refusal, request_id: str) -> Reply:
@@ -178,7 +177,6 @@ class PageEndpoint(Generic[V]):
     route: PageRoute[V] | None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         visit = self.site.visit(Request(scope, receive, send))
         # The patterns of Starlette's router let a line break at the end of a path through.
         route = None if visit.request.scope["path"].endswith("\n") else self.route

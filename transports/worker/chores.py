@@ -71,7 +71,7 @@ class ChoreRunner:
         self.ended.set()
 
     async def step(self) -> None:
-        """Do at once what this process has not done in its time, whoever has the lease; a fault is the caller's."""
+        """Runs at once each chore that this process is due to run, without its lease. Errors are raised to the caller."""
         for chore in self._chores:
             monotonic = self._clock.monotonic()
             if monotonic - self._stepped.get(chore.name, float("-inf")) >= chore.every_seconds:
@@ -141,7 +141,7 @@ class ChoreRunner:
 
 
 async def keep_running(name: str, run: Callable[[], Awaitable[None]], report: Callable[[str], None]) -> None:
-    """Run it until it ends by itself. Where it fails, that is told, and it begins again a second later."""
+    """Runs `run` until it ends by itself; a failure is reported, and it begins again a second later."""
     while True:
         try:
             return await run()

@@ -44,11 +44,9 @@ class Mailer:
         """Mails that were sent and whose row could not be dropped: they come again."""
 
     def wake(self) -> None:
-        """There is mail."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Go round until cancelled."""
         while True:
             with anyio.move_on_after(MAIL_ROUND_SECONDS):
                 await self._woken.wait()
@@ -59,7 +57,7 @@ class Mailer:
                 self._away(error)
 
     async def deliver(self) -> int:
-        """Everything that is due now; how many were sent. When nothing of a batch was, the server is away and the rest waits."""
+        """Sends what is due and returns how many mails were sent. Stops after a batch of which none could be sent: the server is away."""
         sent = 0
         while True:
             outcomes = await self._batch()
@@ -130,7 +128,6 @@ class Mailer:
 
 
 def with_picture(letter: Letter) -> Letter:
-    """With its picture."""
     if letter.drawn is None:
         return letter
     return replace(letter, drawn=None, attachment=Attachment("esim.png", "image/png", qr_picture(letter.drawn, "png")))

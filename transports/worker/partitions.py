@@ -34,7 +34,6 @@ class Partitions:
         self._rests: dict[str, float] = {}
 
     def chore(self) -> Chore:
-        """Done by the worker."""
         return Chore("partitions", PARTITION_LOOK_SECONDS, self.run, PARTITION_LIMIT_SECONDS)
 
     async def run(self) -> None:

@@ -5,8 +5,9 @@ from ipaddress import ip_address
 import pytest
 
 from clients.http import AddressBlocked
-from clients.webhooks.addresses import is_address_allowed, parse_networks
+from clients.webhooks.addresses import is_address_allowed
 from clients.webhooks.connector import require_allowed_addresses
+from tests.clients.webhooks.networks import parse_networks
 
 DENIED = (
     "0.0.0.0",

@@ -5,9 +5,9 @@ import socket
 import pytest
 
 from clients.http import AddressBlocked, Outbound, OutboundFailed, OutboundLimits
-from clients.webhooks.addresses import parse_networks
 from clients.webhooks.connector import VettingResolver, VettingSockets, vetted_connector
 from clients.webhooks.name_lookup import ThreadedLookups
+from tests.clients.webhooks.networks import parse_networks
 from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.clients.webhooks.test_addresses import DENIED, PUBLIC
 

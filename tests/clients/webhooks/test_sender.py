@@ -12,10 +12,10 @@ import anyio
 import pytest
 
 from clients.http import OutboundLimits
-from clients.webhooks.addresses import parse_networks
 from clients.webhooks.sender import DeliveryAttempt, WebhookSender
 from tests.clients.clock import ManualClock
 from tests.clients.webhooks.authority import self_signed
+from tests.clients.webhooks.networks import parse_networks
 from tests.clients.webhooks.receiver import HookAnswer, receiver, silence, stall, status_answer
 from tests.clients.webhooks.test_addresses import DENIED
 

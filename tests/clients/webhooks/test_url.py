@@ -2,8 +2,8 @@
 
 import pytest
 
-from clients.webhooks.addresses import parse_networks
 from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
+from tests.clients.webhooks.networks import parse_networks
 from tests.clients.webhooks.test_addresses import DENIED
 
 LOOPBACK = parse_networks(["127.0.0.0/8"])

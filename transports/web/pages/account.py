@@ -22,8 +22,6 @@ from transports.web.pages.request import HOME_PAGE, PageRequest
 
 
 class AccountBelongings(NamedTuple):
-    """What a person has."""
-
     memberships: list[Membership]
     invitations: list[WaitingInvitation]
     programs: list[AccessGrant]
@@ -39,7 +37,6 @@ def read_belongings(connection: Connection, *, person: str, address: str | None,
 
 
 async def show_account(visit: PageRequest, problem: PageProblem | None = None) -> Response:
-    """Everything on one page."""
     who, deps = visit.who, visit.context.deps
     found = await deps.store.read(read_belongings, person=who.person, address=who.address, now=visit.now)
     names = {member.organisation_id: member.name for member in found.memberships}

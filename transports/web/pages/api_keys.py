@@ -18,12 +18,7 @@ CALLS_A_DAY = re.compile(r"[0-9]{1,9}", re.ASCII)
 RESTRICTION_FIELDS = {"restrictions.calls_per_day": "calls_per_day", "restrictions.toolsets": "toolset"}
 
 
-async def show_api_keys(visit: PageRequest) -> Response:
-    """The keys of the organisation, and the form for a new one."""
-    return await api_keys_page(visit)
-
-
-async def api_keys_page(visit: PageRequest, *, made: object = None, problem: PageProblem | None = None) -> Response:
+async def show_api_keys(visit: PageRequest, *, made: object = None, problem: PageProblem | None = None) -> Response:
     """`made`: a new key with its secret, which is on this answer and nowhere else."""
     cursor = visit.query.get("after")
     listed = await call_operation(visit, "list_api_keys", {"limit": 100} | ({} if cursor is None else {"starting_after": cursor}))
@@ -41,20 +36,18 @@ async def api_keys_page(visit: PageRequest, *, made: object = None, problem: Pag
 
 
 async def post_api_keys(visit: PageRequest) -> Response:
-    """Make one, or end one."""
     match visit.form.get("do"):
         case "create":
             outcome = await call_operation(visit, "create_api_key", new_key_arguments(visit))
-            return await api_keys_page(visit, made=outcome.body if outcome.problem is None else None, problem=outcome.problem)
+            return await show_api_keys(visit, made=outcome.body if outcome.problem is None else None, problem=outcome.problem)
         case "revoke":
             outcome = await call_operation(visit, "revoke_api_key", {"id": visit.form.get("id", "")})
-            return visit.redirect("/api-keys") if outcome.problem is None else await api_keys_page(visit, problem=outcome.problem)
+            return visit.redirect("/api-keys") if outcome.problem is None else await show_api_keys(visit, problem=outcome.problem)
         case _:
             raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
 
 
 def new_key_arguments(visit: PageRequest) -> dict[str, object]:
-    """The new key as the operation takes it."""
     arguments = filled_fields(visit.form, "name", "description")
     seconds = visit.form.get("seconds_until_expiration", "")
     if seconds:
@@ -75,12 +68,10 @@ def problem_at_field(problem: PageProblem | None) -> PageProblem | None:
 
 
 async def show_session_token(visit: PageRequest) -> Response:
-    """What it is for, and the button."""
     return visit.page("session_token.html", {"issued": None, "expires_at": 0.0})
 
 
 async def post_session_token(visit: PageRequest) -> Response:
-    """The token, on this page and nowhere else."""
     acting = visit.acting
     token, expires_at = await new_console_token(
         visit.context.deps, person=visit.who.person, organisation=acting.organisation or None, now=visit.now

@@ -44,8 +44,6 @@ PAGES_ROOT = "/auth"
 
 
 class PagesApp(PageSite[PageRequest]):
-    """Every page, by path."""
-
     start_hint = "Start from your account"
 
     def __init__(self, context: PageContext) -> None:

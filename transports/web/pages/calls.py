@@ -19,8 +19,6 @@ CallArguments = Mapping[str, object]
 
 
 class CallOutcome(NamedTuple):
-    """What came of a call."""
-
     body: Mapping[str, object]
     problem: PageProblem | None
 

@@ -38,7 +38,10 @@ async def consent_page(
 ) -> Response:
     """What is asked. Boxes are there for what was asked for and what the person has in the organisation; admin is never ticked for them."""
     memberships = await visit.context.deps.store.read(memberships_of, person=visit.who.person)
-    chosen = chosen_organisation(memberships, wanted or visit.acting.organisation)
+    chosen = next(
+        (one for one in memberships if one.organisation_id == (wanted or visit.acting.organisation)),
+        memberships[0] if memberships else None,
+    )
     able = offered_scopes(request, await caller_in(visit, chosen))
     facts: Mapping[str, object] = {
         "question": request,
@@ -53,13 +56,7 @@ async def consent_page(
     return visit.page("consent.html", facts, problem=problem, posts_to=csp_source(request.redirect_uri))
 
 
-def chosen_organisation(memberships: list[Membership], wanted: str) -> Membership | None:
-    """The organisation the consent is for; none for a person without one."""
-    return next((one for one in memberships if one.organisation_id == wanted), memberships[0] if memberships else None)
-
-
 async def caller_in(visit: PageRequest, chosen: Membership | None) -> Caller:
-    """The person in this organisation."""
     return await visit.context.directory.signed_in(visit.who.person, None if chosen is None else chosen.organisation_id)
 
 
@@ -73,7 +70,6 @@ def offered_scopes(request: ConsentQuestion, caller: Caller) -> list[str]:
 
 
 def ticked_scopes(visit: PageRequest, scopes: Sequence[str]) -> list[str]:
-    """The boxes that were ticked."""
     return [scope for scope in scopes if visit.form.get(f"scope_{scope}") == "on"]
 
 

@@ -32,7 +32,6 @@ PAGE_TEMPLATES = Path(__file__).parent / "templates"
 
 @cache
 def pages_style() -> str:
-    """The style sheet of the pages."""
     return (PAGE_TEMPLATES / "style.css").read_text()
 
 
@@ -51,12 +50,10 @@ def parse_time(value: float | str) -> datetime:
 
 
 def format_moment(value: float | str) -> str:
-    """A moment as people read it."""
     return parse_time(value).strftime("%-d %b %Y, %H:%M UTC")
 
 
 def format_day(value: float | str) -> str:
-    """A day as people read it."""
     return parse_time(value).strftime("%-d %b %Y")
 
 
@@ -71,5 +68,4 @@ def included_scopes(scopes: str) -> str:
 
 
 def host_of(address: str) -> str:
-    """The host of an address."""
     return urlsplit(address).hostname or address

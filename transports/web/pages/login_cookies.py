@@ -67,7 +67,6 @@ def read_login_state(visit: PageRequest, purpose: str, request: str = "") -> Log
 
 
 def open_login_state(visit: PageRequest, value: str) -> LoginStateCookie | None:
-    """What a cookie holds, if this browser was given it."""
     text, _, sealed = value.partition(".")
     if not text or not visit.context.seals.good(sealed, "slip", f"{visit.visitor}|{text}"):
         return None

@@ -67,13 +67,8 @@ def operator_countries() -> Sequence[tuple[str, str]]:
     return countries_by_name(COUNTRY_CODES, texts_in("en"))
 
 
-async def show_onboarding(visit: PageRequest) -> Response:
-    """How far the organisation has come, and what is next."""
-    return await onboarding_page(visit)
-
-
-async def onboarding_page(visit: PageRequest, failed: str = "", problem: PageProblem | None = None) -> Response:
-    """The steps; `failed` is the form with the problem, which keeps what was typed, but never a token."""
+async def show_onboarding(visit: PageRequest, failed: str = "", problem: PageProblem | None = None) -> Response:
+    """How far the organisation has come, and what is next. `failed`: the form with the problem; it keeps what was typed, but no token."""
     assert visit.organisation
     outcome = await call_operation(visit, "get_onboarding_state", {})
     if outcome.problem is not None:
@@ -107,7 +102,6 @@ async def first_templates(visit: PageRequest, state: Mapping[str, object]) -> li
 
 
 async def post_onboarding(visit: PageRequest) -> Response:
-    """One step."""
     do = visit.form.get("do", "")
     if do not in ONBOARDING_FORMS:
         raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
@@ -126,7 +120,7 @@ async def post_onboarding(visit: PageRequest) -> Response:
             visit, outcome, title=title, button=button, page="/onboarding", fields={"do": do, **sealed_token_field(visit, arguments)}
         )
     if outcome.problem is not None:
-        return await onboarding_page(visit, do, outcome.problem)
+        return await show_onboarding(visit, do, outcome.problem)
     step = STEP_OF_FORM[do] if outcome.body.get("pending") or do == "preview" else outcome.body.get("current_step") or "complete"
     return visit.redirect(f"/onboarding#{step}")
 
@@ -140,7 +134,6 @@ def sealed_token_field(visit: PageRequest, arguments: CallArguments) -> Mapping[
 
 
 def unseal_token(visit: PageRequest) -> str:
-    """The token that was typed before the question."""
     try:
         return visit.context.deps.keyring.open(visit.form["sealed_token"], org_id=visit.organisation, field=TYPED_TOKEN_FIELD)
     except (KeyUnknown, ValueError, WrongSeal):

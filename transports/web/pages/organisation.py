@@ -11,13 +11,8 @@ from transports.web.pages.problems import PageProblem
 from transports.web.pages.request import PageRequest
 
 
-async def show_members(visit: PageRequest) -> Response:
-    """The members; admins see the forms, too."""
-    return await members_page(visit)
-
-
-async def members_page(visit: PageRequest, problem: PageProblem | None = None) -> Response:
-    """The list, with what was typed when it was refused."""
+async def show_members(visit: PageRequest, problem: PageProblem | None = None) -> Response:
+    """The members; admins see the forms, too, with what was typed where that was refused."""
     assert visit.organisation
     cursor = visit.query.get("after")
     listed = await call_operation(visit, "list_members", {"limit": 100} | ({} if cursor is None else {"starting_after": cursor}))
@@ -39,16 +34,11 @@ async def post_members(visit: PageRequest) -> Response:
             outcome = await call_operation(visit, "remove_member", filled_fields(visit.form, "id"))
         case _:
             raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
-    return visit.redirect("/members") if outcome.problem is None else await members_page(visit, outcome.problem)
+    return visit.redirect("/members") if outcome.problem is None else await show_members(visit, outcome.problem)
 
 
-async def show_affiliates(visit: PageRequest) -> Response:
-    """How the organisation stands, and the months that earned something."""
-    return await affiliates_page(visit)
-
-
-async def affiliates_page(visit: PageRequest, problem: PageProblem | None = None) -> Response:
-    """`problem`: why joining was refused."""
+async def show_affiliates(visit: PageRequest, problem: PageProblem | None = None) -> Response:
+    """How the organisation stands, and the months that earned something. `problem`: why joining was refused."""
     assert visit.organisation
     standing = await call_operation(visit, "affiliates_me_get", {})
     if standing.problem is not None:
@@ -67,7 +57,7 @@ async def post_affiliates(visit: PageRequest) -> Response:
     """Join; there is nothing else to do here."""
     assert visit.organisation
     outcome = await call_operation(visit, "affiliates_me_create", {})
-    return visit.redirect("/affiliates") if outcome.problem is None else await affiliates_page(visit, outcome.problem)
+    return visit.redirect("/affiliates") if outcome.problem is None else await show_affiliates(visit, outcome.problem)
 
 
 AUDIT_PAGE_SIZE = 50

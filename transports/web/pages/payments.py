@@ -30,7 +30,6 @@ async def show_payments(visit: PageRequest) -> Response:
 
 
 async def payments_page(visit: PageRequest, *, notice: str = "", problem: PageProblem | None = None) -> Response:
-    """What the processor says, and what can be done."""
     outcome = await call_operation(visit, "operator_billing_connect_status", {})
     if outcome.problem is not None:
         return visit.page("error.html", {}, problem=outcome.problem)

@@ -48,6 +48,5 @@ def problem_of(refusal: Refusal) -> PageProblem:
 
 
 def waiting_time(seconds: int) -> str:
-    """A time to wait, as people say it."""
     number, unit = (seconds, "second") if seconds < 60 else (-(-seconds // 60), "minute")
     return f"{number} {unit}" + ("s" if number > 1 else "")

@@ -82,12 +82,10 @@ class PageContext:
 
     @property
     def deps(self) -> Deps:
-        """The outside world."""
         return self.pipeline.deps
 
 
 def make_page_context(service: "Service", report: Callable[[Call, BaseException], None]) -> PageContext:
-    """What the pages of a service need of it."""
     base = urlsplit(service.site.base_url)
     return PageContext(
         pipeline=service.pipeline,
@@ -136,7 +134,6 @@ class PageRequest(Visit):
 
     @property
     def organisation(self) -> str:
-        """The organisation that this page is about."""
         if not self.acting.organisation:
             raise Conflict("You belong to no organisation yet", hint="Sign up to make one, or ask a colleague to invite you")
         return self.acting.organisation
@@ -196,7 +193,6 @@ class PageRequest(Visit):
         self.forget(cookies.visitor, *self.login_state_names())
 
     def forget(self, *names: str) -> None:
-        """Take cookies away."""
         for name in names:
             self.setting[name] = self.context.cookies.taken(name)
 

@@ -14,7 +14,6 @@ from transports.web.pages.request import HOME_PAGE, PageRequest, next_page
 
 
 async def show_home(visit: PageRequest) -> Response:
-    """Whichever fits."""
     return visit.redirect(HOME_PAGE if visit.session is not None else "/sign-in")
 
 
@@ -24,7 +23,6 @@ END_OF_CODES = f"after {MOST_CODE_TRIES} wrong tries or {MAILED_CODE_MINUTES} mi
 
 
 async def show_sign_in(visit: PageRequest) -> Response:
-    """The form for the address."""
     wanted = visit.query.get("next", "")
     if visit.session is not None:
         return visit.redirect(next_page(wanted))
@@ -55,7 +53,6 @@ async def start_sign_in(visit: PageRequest) -> Response:
 
 
 async def show_sign_in_code(visit: PageRequest) -> Response:
-    """The form for the code."""
     login_state = read_login_state(visit, SIGN_IN)
     if login_state is None or visit.session is not None:
         return visit.redirect("/sign-in")
@@ -72,7 +69,6 @@ def code_page(visit: PageRequest, login_state: LoginStateCookie, problem: PagePr
 
 
 async def complete_sign_in(visit: PageRequest) -> Response:
-    """Check the code, and sign the browser in."""
     login_state = read_login_state(visit, SIGN_IN, visit.form.get("request", ""))
     if login_state is None:
         return visit.redirect("/sign-in")
@@ -86,7 +82,6 @@ async def complete_sign_in(visit: PageRequest) -> Response:
 
 
 async def sign_out_here(visit: PageRequest) -> Response:
-    """This browser."""
     await browser_sessions.sign_out_browser(visit.context.deps, session=visit.who, record=visit.record("sign_out"))
     return signed_out(visit)
 
@@ -98,6 +93,5 @@ async def sign_out_everywhere(visit: PageRequest) -> Response:
 
 
 def signed_out(visit: PageRequest) -> Response:
-    """The cookies go, too."""
     visit.forget(visit.context.cookies.session, visit.context.cookies.visitor, *visit.login_state_names())
     return visit.redirect("/sign-in")

@@ -41,13 +41,11 @@ def page_after_sign_up(wanted: str) -> str:
 
 
 def sign_up_page(visit: PageRequest, values: dict[str, str], problem: PageProblem | None = None) -> Response:
-    """The form with what was typed so far."""
     facts = {"values": dict.fromkeys((*SIGN_UP_FIELDS, "next"), "") | values}
     return visit.page("sign_up.html", facts, problem=problem)
 
 
 async def start_sign_up(visit: PageRequest) -> Response:
-    """Have the code mailed."""
     typed = {name: visit.form.get(name, "") for name in SIGN_UP_FIELDS}
     typed["next"] = f"/auth{page_after_sign_up(visit.form.get('next', ''))}"
     outcome = await call_operation(visit, "signup_start", filled_fields(typed, *SIGN_UP_FIELDS))
@@ -60,7 +58,6 @@ async def start_sign_up(visit: PageRequest) -> Response:
 
 
 async def show_sign_up_code(visit: PageRequest) -> Response:
-    """The form for the code."""
     login_state = read_login_state(visit, SIGN_UP)
     return visit.redirect("/sign-up") if login_state is None else code_page(visit, login_state)
 

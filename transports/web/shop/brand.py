@@ -21,7 +21,6 @@ ODD_CHARACTERS = re.compile(f"[{''.join(sorted(BLANK_CHARACTERS))}]|  ")
 
 
 def plain_text(text: str, longest: int = LONGEST_PLAIN_TEXT) -> str:
-    """One line of what can be seen."""
     if text.isprintable() and ODD_CHARACTERS.search(text) is None:  # nearly every text: a page of many plans has a megabyte of them
         return shorten_line(text.strip(), longest)
     seen = (each for each in text if each in JOINER_CHARACTERS or not is_hidden_character(each))
@@ -30,7 +29,6 @@ def plain_text(text: str, longest: int = LONGEST_PLAIN_TEXT) -> str:
 
 
 def shorten_line(line: str, longest: int) -> str:
-    """Not longer than that, and it shows."""
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
@@ -64,7 +62,7 @@ def accent_style(accent: str | None) -> str:
 
 def style_variables(accent: Colour, ground: ColourGround) -> str:
     """The accent as a surface, what is written on it, the accent as a text, and a tint of it."""
-    surface, over = accent_surface(accent)
+    surface, over = accent, WHITE if contrast(accent, WHITE) >= READABLE_CONTRAST else BLACK
     tint = mix_colours(ground.grounds[-1], accent, ground.tint)
     found = {
         "accent": surface,
@@ -83,11 +81,6 @@ def parse_colour(text: str | None) -> Colour:
     return number >> 16, number >> 8 & 255, number & 255
 
 
-def accent_surface(accent: Colour) -> tuple[Colour, Colour]:
-    """The accent under a text and the text's colour; of black and white one can always be read."""
-    return accent, WHITE if contrast(accent, WHITE) >= READABLE_CONTRAST else BLACK
-
-
 def readable_colour(colour: Colour, grounds: tuple[Colour, ...], towards: Colour) -> Colour:
     """The colour, led in steps of a hundredth to where it can be read on each of the grounds."""
     for step in range(101):
@@ -98,7 +91,6 @@ def readable_colour(colour: Colour, grounds: tuple[Colour, ...], towards: Colour
 
 
 def mix_colours(one: Colour, other: Colour, share: float) -> Colour:
-    """Some of the other in the one."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return red, green, blue
 
@@ -116,12 +108,10 @@ def luminance(colour: Colour) -> float:
 
 
 def linear_channel(part: float) -> float:
-    """A channel without its gamma."""
     return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
 
 
 def colour_text(colour: Colour) -> str:
-    """As style sheets write it."""
     return f"#{colour[0]:02x}{colour[1]:02x}{colour[2]:02x}"
 
 
@@ -181,7 +171,6 @@ def shop_style(accent: str | None) -> str:
 
 @cache
 def shop_style_sheet() -> str:
-    """What all shops have."""
     return (SHOP_TEMPLATES / "style.css").read_text()
 
 

@@ -16,14 +16,11 @@ SHOP_PATH = "/shop"
 
 
 class ShopDoor:
-    """Hands a request to the pages of shops."""
-
     def __init__(self, service: "Service", report: Callable[[Call, BaseException], None]) -> None:
         self._service, self._report = service, report
         self._shops: ShopsApp | None = None
 
     def serves(self, path: str) -> bool:
-        """Whether a path is a shop's."""
         return path == SHOP_PATH or path.startswith(SHOP_PATH + "/")
 
     def refused(self, scope: HttpScope, refusal: Refusal, request_id: str) -> Reply | None:
@@ -37,5 +34,4 @@ class ShopDoor:
         return self._shops
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         await self._made()(scope, receive, send)

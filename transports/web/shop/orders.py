@@ -154,14 +154,12 @@ def left_text(used: int, total: int, left: int, texts: LanguageTexts, *, over: b
 
 
 def until_text(ends: str | None, texts: LanguageTexts, *, over: bool) -> str:
-    """How long it is good for, or was."""
     if ends is None:
         return texts.say("usage.not_started")
     return texts.say("usage.ended" if over else "usage.until", moment=texts.moment(ends))
 
 
 def top_up_line(row: OperationBody, texts: LanguageTexts) -> TopUpLine:
-    """A top-up as the operations tell it."""
     status = str(row["status"])
     return TopUpLine(
         name=plain_text(str(cast(OperationBody, row["plan"])["name"])),
@@ -197,7 +195,6 @@ class OrderView(NamedTuple):
 
 
 async def show_order(visit: ShopRequest) -> Response:
-    """The order, in the colours of its shop."""
     found = await load_order(visit)
     if found.brand.slug != visit.slug:
         return visit.redirect(f"{found.brand.slug}/orders/{visit.order}")
@@ -257,7 +254,6 @@ def install_facts(esim: OperationBody) -> dict[str, object]:
 
 
 def progress_facts(visit: ShopRequest, order: OrderView) -> OperationBody:
-    """How far it is, and what became of the money."""
     told, texts = order.told, visit.texts
     standing = ORDER_STANDINGS[str(told["status"])]
     refund = cast(OperationBody | None, told["refund"])
@@ -338,7 +334,7 @@ TOP_UP_REFUSAL_WORDS: Mapping[str, str] = {
 async def post_top_up(visit: ShopRequest) -> Response:
     """Only the plan's slug is read of the form."""
     order = await load_order(visit)
-    await visit.context.pipeline.admit_order(visit.client)
+    await visit.context.pipeline.rate_limiter.order(visit.client)
     try:
         plans = await addable_plans(visit.deps, order.row)
         plan = next((plan for plan in plans if plan.slug == visit.form.get("plan", "")), None)
@@ -352,7 +348,6 @@ async def post_top_up(visit: ShopRequest) -> Response:
 
 
 async def top_up_refused(visit: ShopRequest, order: OrderView, word: str, status: int) -> Response:
-    """The order again, and what was not done."""
     say = visit.texts.say
     return await page_of_order(visit, order, problem=(say(f"refused.{word}_title"), say(f"refused.{word}")), status=status)
 

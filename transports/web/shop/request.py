@@ -37,7 +37,6 @@ class OrderCookies:
         self._flags = f"; Path={root}/shop; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
 
     def token(self, cookies: Mapping[str, str], number: str) -> str | None:
-        """The token that a browser shows for an order."""
         found = cookies.get(self._prefix + number.removeprefix(ORDER_NUMBER_PREFIX), "")
         return found if ORDER_TOKEN.fullmatch(found) else None
 
@@ -92,7 +91,6 @@ class ShopContext:
 
     @property
     def deps(self) -> Deps:
-        """The outside world."""
         return self.pipeline.deps
 
 
@@ -116,12 +114,10 @@ class ShopRequest(Visit):
 
     @property
     def deps(self) -> Deps:
-        """The outside world."""
         return self.context.deps
 
     @property
     def shop_path(self) -> str:
-        """Where the shop is."""
         return f"{self.context.root}/shop/{self.slug}"
 
     @property

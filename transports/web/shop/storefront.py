@@ -32,14 +32,11 @@ class ShopOffer(NamedTuple):
 
 
 class OfferGroup(NamedTuple):
-    """Offers under one heading."""
-
     title: str
     offers: Sequence[ShopOffer]
 
 
 def offer_of(plan: OfferedPlan, reasons: Mapping[str, str], texts: LanguageTexts) -> ShopOffer:
-    """A plan as the operations tell it."""
     slug, codes = str(plan["slug"]), cast(Sequence[str], plan.get("countries") or ())
     reason = reasons.get(slug)
     refused = "" if reason is None else texts.say("shop.sold_out" if reason == "no_free_esim" else "shop.not_now")
@@ -129,7 +126,7 @@ CHECKOUT_WORDS: Mapping[str, str] = {
 
 async def post_checkout(visit: ShopRequest) -> Response:
     """Only the plan's slug is read of the form: what it costs and what it is, the shop says."""
-    await visit.context.pipeline.admit_order(visit.client)
+    await visit.context.pipeline.rate_limiter.order(visit.client)
     deps = visit.deps
     shop = await deps.store.read(find_published, slug=visit.slug)
     if shop is None:
@@ -145,12 +142,10 @@ async def post_checkout(visit: ShopRequest) -> Response:
 
 
 def refusal_word(refusal: Refusal, words: Mapping[str, str], other: str) -> str:
-    """Which of our words fit what was refused."""
     return "payment" if isinstance(refusal, PaymentsError) else words.get(refusal.error_code, other)
 
 
 async def checkout_refused(visit: ShopRequest, word: str, status: int) -> Response:
-    """The shop again, and what was not done."""
     visit.context.availability.forget(visit.slug)
     say = visit.texts.say
     return await storefront_page(visit, problem=(say(f"refused.{word}_title"), say(f"refused.{word}")), status=status)
