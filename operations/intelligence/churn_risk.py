@@ -12,6 +12,7 @@ from typing import Annotated, Literal, NamedTuple, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from clients.ocs.wire.package import Package, PackageList, RecurringSeries
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
@@ -33,7 +34,6 @@ from operations.intelligence.lines.usage import (
     read_line_use,
     silence_odds,
 )
-from operations.intelligence.offers.line_packages import package_supply
 from operations.intelligence.reports.sheet import (
     Chart,
     Factor,
@@ -51,6 +51,7 @@ from operations.intelligence.reports.sheet import (
 )
 from operations.times import utc_today
 from operations.upstream.connection import Upstream
+from operations.upstream.lines import package_end, package_state
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 
@@ -481,3 +482,43 @@ def churn_line_row(line: LineAtRisk) -> list[SheetValue]:
         line["last_use"],
         *(points.get(name, 0) for name in CHURN_FACTOR_LABELS),
     ]
+
+
+SUPPLYING_STATES = ("assigned", "scheduled", "running")
+
+
+class PackageSupply(NamedTuple):
+    """`ended`: when the last of its packages did; nothing while one is in force, and for a line that never had any."""
+
+    in_force: bool
+    ended: date | None
+    series_stopped: bool
+
+
+def package_supply(found: PackageList, now: float, used: date) -> PackageSupply:
+    """The supply of packages. A package without anything left ended with the line's last use, `used`."""
+    packages, series = found.get("packages", []), found.get("recurring", [])
+    single = found.get("callUseSingleCounter", False)
+    stopped = any(not series_continues(row) for row in series)
+    if any(series_continues(row) for row in series) or any(is_package_supplying(package, now, single) for package in packages):
+        return PackageSupply(True, None, stopped)
+    return PackageSupply(False, max((package_end_day(package, now, single, used) for package in packages), default=None), stopped)
+
+
+def is_package_supplying(package: Package, now: float, single: bool) -> bool:
+    """Choice: a package of data without data left is used up, even if it has calls left."""
+    held = package.get("pckdatabyte") or 0
+    return package_state(package, now, single_counter=single) in SUPPLYING_STATES and (held <= 0 or package.get("useddatabyte", 0) < held)
+
+
+def package_end_day(package: Package, now: float, single: bool, used: date) -> date:
+    """The day from which the package was of no use."""
+    end = package_end(package)
+    expired = end is not None and package_state(package, now, single_counter=single) == "expired"
+    return end.date() if end is not None and expired else used
+
+
+def series_continues(series: RecurringSeries) -> bool:
+    """Whether the series will make another package."""
+    most = series.get("nbOccurrence")
+    return series.get("active", True) and (most is None or series.get("nbCreated", 0) < most)

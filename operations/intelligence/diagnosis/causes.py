@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from clients.ocs.wire.subscriber import ProviderStatus
-from operations.intelligence.diagnosis.facts import LineFacts
+from operations.intelligence.diagnosis.facts import DataPackage, LineFacts, packages_in_date
 from operations.intelligence.offers.coverage_map import CoverageMap
-from operations.intelligence.offers.line_packages import DataPackage, packages_in_date
 from operations.intelligence.reports.sheet import upstream_text
 from operations.times import wire_seconds
 

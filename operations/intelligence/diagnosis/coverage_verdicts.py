@@ -11,10 +11,10 @@ import anyio.to_thread
 
 from operations.caches.usage import LineUse
 from operations.deps import Ctx
+from operations.intelligence.diagnosis.facts import DataPackage, data_packages, usable_packages
 from operations.intelligence.lines.fleet_lines import FleetLine, FleetReading, begin_fleet_reading, read_each_line, read_fleet
 from operations.intelligence.lines.usage import USAGE_TYPE_DATA, read_line_use
 from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, NetworkCode, network_code, read_coverage_map
-from operations.intelligence.offers.line_packages import DataPackage, data_packages, usable_packages
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
 from operations.intelligence.reports.sheet import Incomplete, cached_result, missing_parts
 from operations.times import WEEK_DAYS, DayWindow, utc_today, wire_seconds
