@@ -10,7 +10,7 @@ from clients.ocs.wire.subscriber import Subscriber, SubscriberList
 from operations.deps import Ctx
 from operations.upstream.connection import AccountRef, Upstream, own_account, require_own_account
 from operations.upstream.paging import Data
-from operations.upstream.resellers import require_in_reseller_list
+from operations.upstream.resellers import NETWORK_PROFILE_LIST, require_listed
 from operations.vocabulary import UpstreamId
 from registry.context import Replacement
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
@@ -190,15 +190,8 @@ async def check_move_profile(upstream: Upstream, params: MoveRange, source: int 
     """A named profile is one of the destination's reseller; another reseller's account cannot do without."""
     wanted = params.dest_network_profile_id
     if wanted is not None:
-        await require_in_reseller_list(
-            upstream,
-            f"profiles {destination}",
-            lambda: upstream.ocs.zones.list_network_profile(reseller_id=destination),
-            wanted,
-            id="id",
-            param="destNetworkProfileId",
-            hint="list_network_profiles names them",
-        )
+        profiles = NETWORK_PROFILE_LIST._replace(hint="list_network_profiles names them")
+        await require_listed(upstream, profiles, wanted, "destNetworkProfileId", destination)
     elif source != destination:
         raise BadRequest(
             "destNetworkProfileId: missing; the destination belongs to another reseller",

@@ -36,6 +36,7 @@ from registry.errors import Conflict, Internal, KeyUnknown, NotFound, ProviderEr
 from registry.limits import Scope
 from registry.operation import Example, operation
 from registry.policy import rfc3339_utc
+from registry.rate_limits import rate_limited
 from registry.redaction import redact
 from storage.directory import reader_for
 from storage.engine.connection import Connection
@@ -411,25 +412,13 @@ def ask_for_report(connection: Connection, *, id: str, schedule: str, organisati
     begun = ask_report(connection, id=id, schedule=schedule, organisation=organisation, now=now)
     row = read_report(connection, schedule=schedule, organisation=organisation, report=id)
     if begun is False:
-        raise run_limit_reached(schedule, now, upgrade_url)
+        text, reset = f"{schedule} was run {RUNS_PER_HOUR} times in the last hour; its boundaries come as ever", now + RUNS_HOUR_SECONDS
+        raise rate_limited(text, limit=RUNS_PER_HOUR, reset=reset, retry_after=RUNS_HOUR_SECONDS, upgrade_url=upgrade_url)
     if row is None:
         raise schedule_not_found(schedule)
     if not schedule_works(connection, schedule=schedule, now=now):
         raise ScheduleResting(SCHEDULE_RESTS, param="id", hint="Make it anew with a key or login of yours, and delete this one")
     return render_report(row, with_sheet=False)
-
-
-def run_limit_reached(schedule: str, now: float, upgrade_url: str) -> QuotaExceeded:
-    """The refusal when the runs of the hour are used up."""
-    return QuotaExceeded(
-        f"{schedule} was run {RUNS_PER_HOUR} times in the last hour; its boundaries come as ever",
-        code="rate_limited",
-        limit=RUNS_PER_HOUR,
-        used=RUNS_PER_HOUR,
-        reset_at=rfc3339_utc(now + RUNS_HOUR_SECONDS),
-        retry_after=RUNS_HOUR_SECONDS,
-        upgrade_url=upgrade_url,
-    )
 
 
 SHEETS: Mapping[str, Callable[..., Sheet]] = {

@@ -289,7 +289,7 @@ async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: SearchScop
 def page_of_lines(ctx: Ctx, params: SubscriberSearch, fleet: LineList) -> SubscriberPage:
     """A page of `fleet`, all of which was read."""
     rows = fleet.rows if params.status is None else [row for row in fleet.rows if has_line_status(row, params.status)]
-    page = page_rows(ctx, sorted(rows, key=subscriber_number), params, subscriber_number)
+    page = page_rows(ctx, rows, params, subscriber_number)
     return render_lines(ctx, params, page, incomplete=fleet.incomplete)
 
 

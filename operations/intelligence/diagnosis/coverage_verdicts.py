@@ -20,7 +20,7 @@ from operations.intelligence.reports.sheet import Incomplete, cached_result, mis
 from operations.times import WEEK_DAYS, DayWindow, utc_today, wire_seconds
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import line_not_found
-from operations.upstream.resellers import read_reseller_list
+from operations.upstream.resellers import STEERING_LISTS, read_reseller_list
 from operations.upstream.tariffs import read_tariff_rules, tariff_offer
 from registry.errors import OcsError
 
@@ -192,7 +192,7 @@ async def read_coverage_advice(ctx: Ctx, upstream: Upstream, found: Sequence[Lin
     packages, prices = PackageAdvice(None), NetworkPrices()
     if "mis_steered" in verdicts:
         try:
-            rows = await read_reseller_list(upstream, "steering", None, upstream.ocs.reseller.list_steering_list)
+            rows = await read_reseller_list(upstream, STEERING_LISTS)
             lists = frozenset(row.get("id", 0) for row in rows)
         except OcsError:
             unread.append("The steering lists could not be read: whether those of the lines still exist was not checked.")

@@ -13,7 +13,7 @@ from operations.intelligence.reports.sheet import upstream_text
 from operations.times import DayWindow
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import current_entry
-from operations.upstream.resellers import own_templates, read_reseller_list
+from operations.upstream.resellers import SPONSOR_LIST, own_templates, read_reseller_list
 
 MONTH_DAYS = 30
 NEED_MARGIN_PERCENT = 10
@@ -120,10 +120,6 @@ def need_countries(parts: Iterable[NeedPart]) -> list[str]:
     return sorted(amounts, key=lambda country: (-amounts[country], country))
 
 
-OFFER_SPONSORS = "sponsors"
-"""What operations/network keeps the list under."""
-
-
 class MonthlyOffer(NamedTuple):
     """A template, counted for thirty days.
 
@@ -175,7 +171,7 @@ class OfferCatalogue(NamedTuple):
 async def read_offers(upstream: Upstream) -> OfferCatalogue:
     """The catalogue, a minute old at most. Waits for the network."""
     templates, reseller = await own_templates(upstream), await upstream.reseller()
-    sponsors = await read_reseller_list(upstream, OFFER_SPONSORS, None, upstream.ocs.reseller.list_sponsor)
+    sponsors = await read_reseller_list(upstream, SPONSOR_LIST)
     found = [monthly_offer(template) for template in templates]
     offers = sorted((offer for offer in found if offer is not None), key=lambda offer: offer.template_id)
     prefixes = [(str(row.get("prefix", "")), row.get("id", 0)) for row in sponsors if row.get("prefix")]
