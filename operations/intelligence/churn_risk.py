@@ -296,13 +296,8 @@ class ChurnRanking(NamedTuple):
     incomplete: Incomplete | None
 
 
-CHURN_EXAMPLE: Finding[ChurnRisk] = {
-    "generated_at": "2027-01-15T12:00:00Z",
-    "sampled": 1,
-    "of": 2,
-    "method": CHURN_METHOD,
-    "incomplete": None,
-    "data": {
+CHURN_EXAMPLE: Finding[ChurnRisk] = make_finding(
+    {
         "bands": {"high": {"at_least": 50, "lines": 1}, "medium": {"at_least": 30, "lines": 0}, "low": {"at_least": 0, "lines": 0}},
         "not_scored": {"stock": 1, "never_used": 0, "ended": 0, "lapsed": 0},
         "lines": [
@@ -318,7 +313,11 @@ CHURN_EXAMPLE: Finding[ChurnRisk] = {
             }
         ],
     },
-}
+    now=1_800_014_400,
+    sampled=1,
+    of=2,
+    method=CHURN_METHOD,
+)
 
 
 @operation(
