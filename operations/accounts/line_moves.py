@@ -82,7 +82,6 @@ async def search_range_prefix(upstream: Upstream, kind: LineRangeType, prefix: s
 
 
 def range_too_large() -> BadRequest:
-    """The range cannot be checked, so it is not moved."""
     return BadRequest(
         f"rangeEnd: the range holds more than {RANGE_LINE_LIMIT} lines, or more than can be checked",
         param="rangeEnd",
@@ -201,7 +200,6 @@ async def check_move_profile(upstream: Upstream, params: MoveRange, source: int 
 
 
 async def account_reseller(upstream: Upstream, account: int) -> int | None:
-    """Whose account it is."""
     resellers = await upstream.reads.get((upstream.identity, "accounts"), upstream.ocs.reseller.list_reseller_account)
     return next((each.get("id") for each in resellers if any(row.get("id") == account for row in each.get("account", []))), None)
 

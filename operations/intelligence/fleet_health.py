@@ -167,7 +167,6 @@ async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
 
 
 def line_counts(counts: FleetCounts) -> LineCounts:
-    """The counts of lines, as the answer shows them."""
     return {
         "in_stock": counts.stock,
         "issued": counts.issued,

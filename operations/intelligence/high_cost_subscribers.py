@@ -213,7 +213,6 @@ async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> C
 
 
 def fleet_costs_answer(costs: CostSearch, window: DayWindow, page: list[LineBill], most: int) -> FleetCosts:
-    """The finding with one page of lines."""
     bill = costs.bill
     return {
         "window": cost_days(window, costs.now),
@@ -338,7 +337,6 @@ def cost_country_chart(rows: Sequence[CountryCost]) -> Chart:
 
 
 def network_place_cost(row: CountryCost, place: int) -> float | None:
-    """The cost of the network at position `place` of the country."""
     return row["networks"][place]["cost"] if place < len(row["networks"]) else None
 
 
@@ -350,7 +348,6 @@ def cost_kind_chart(kinds: Mapping[UseKind, float]) -> Chart:
 
 
 def cost_lines_table(rows: Sequence[LineCost], of: int) -> Table:
-    """The lines with the highest costs, each with its main cause."""
     return sheet_table(
         "Dearest lines",
         {
@@ -374,7 +371,6 @@ def cost_line_row(row: LineCost) -> list[SheetValue]:
 
 
 def cost_countries_table(rows: Sequence[CountryCost]) -> Table:
-    """Countries, each with the network that cost most."""
     return sheet_table(
         "Countries",
         {"Country": "country", "Cost": "money", "Share": "percent", "Charged": "money", "Dearest network": "network"},

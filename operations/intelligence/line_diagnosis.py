@@ -192,7 +192,6 @@ async def diagnose_subscriber(ctx: Ctx, params: LineRef, line: Line) -> Finding[
 
 
 def cause_view(found: CauseMatch, facts: LineFacts) -> FoundCause:
-    """A cause with its evidence."""
     return {
         "cause": found.cause,
         "effect": cause_effect(found.cause, facts),
@@ -249,7 +248,6 @@ CAUSE_HEADLINES: dict[DiagnosisCause, str] = {
 
 
 def diagnosis_sheet(found: Finding[Diagnosis]) -> Sheet:
-    """The report: the first cause and its evidence."""
     data = found["data"]
     return {
         "title": "Diagnosis of a line",
@@ -277,7 +275,6 @@ def diagnosis_figures(line: LineNow) -> list[Figure]:
 
 
 def causes_table(data: Diagnosis) -> Table:
-    """The causes, in the order in which to fix them."""
     return sheet_table(
         "Causes",
         {"Cause": "word", "Effect": "word", "Rules that hold": "number", "Rules judged": "number", "Next step": "word"},
@@ -306,7 +303,6 @@ def evidence_row(row: Evidence) -> list[SheetValue]:
 
 
 def diagnosed_line_table(data: Diagnosis) -> Table:
-    """Which line it is."""
     profile, network = data["line"]["profile"], data["line"]["network"]
     return sheet_table(
         "The line",

@@ -200,7 +200,6 @@ def country_use(row: CountryFigures) -> CountryUse:
 
 
 def segment_size(row: SegmentFigures) -> SegmentSize:
-    """A segment with the rule that defines it."""
     return {
         "segment": row.segment,
         "lines": row.lines,
@@ -239,7 +238,7 @@ def figure_trend(row: TrendValues) -> FigureTrend:
 
 
 def market_percent(part: int, whole: int) -> float | None:
-    """`part` of `whole` in percent, with one decimal."""
+    """`part` of `whole` in percent, with one decimal; None where `whole` is 0."""
     return round(100 * part / whole, 1) if whole else None
 
 
@@ -268,7 +267,6 @@ MARKET_CHART_COUNTRIES = 12
 
 
 def market_sheet(found: Finding[MarketingIntelligence]) -> Sheet:
-    """The report: countries, segments, packages, and what could be sold."""
     data = found["data"]
     named = [row for row in data["countries"] if row["country"] != "other"]
     return {
@@ -291,7 +289,6 @@ def market_sheet(found: Finding[MarketingIntelligence]) -> Sheet:
 
 
 def market_headline(data: MarketingIntelligence, named: list[CountryUse]) -> str:
-    """Where most lines are, and what could be sold."""
     lines = sum(row["lines"] for row in data["upsell"])
     where = f"Lines were used in {len(named) + data['more_countries']} countries with five lines or more"
     return f"{where}; {lines} lines could be sold something."
@@ -323,7 +320,7 @@ def market_segment_chart(data: MarketingIntelligence) -> Chart:
 
 
 def market_countries_table(data: MarketingIntelligence, named: list[CountryUse]) -> Table:
-    """The countries that are shown by name; the others are no country and are told in the note."""
+    """The countries that are shown by name; the note says how many lines were in the others."""
     rest = [row for row in data["countries"] if row["country"] == "other"]
     small = [f"{row['lines']} lines were in countries with fewer than 5 lines." for row in rest]
     left = [f"{data['more_countries']} rows are not shown."] if data["more_countries"] else []

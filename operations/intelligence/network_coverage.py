@@ -244,7 +244,7 @@ def coverage_cursor(row: UncoveredLine) -> str:
 
 
 def parse_coverage_cursor(text: str | None) -> CoverageRank | None:
-    """The position that a cursor names."""
+    """The rank that a cursor names; None without a cursor. Raises BadRequest."""
     if text is None:
         return None
     if not COVERAGE_CURSOR.fullmatch(text):
@@ -254,7 +254,6 @@ def parse_coverage_cursor(text: str | None) -> CoverageRank | None:
 
 
 def coverage_page(audit: CoverageAudit, page: list[UncoveredLine], more: int, limit: int) -> Coverage:
-    """A page of the audit."""
     counted = Counter(audit.verdicts)
     return {
         "since": audit.window.first.isoformat(),
@@ -311,7 +310,6 @@ def outside_line(row: UncoveredLine) -> OutsideLine:
 
 
 def outside_use(outside: UncoveredUse | None) -> OutsideUse | None:
-    """Use outside packages, with costs in EUR."""
     if outside is None:
         return None
     return {"bytes": outside.data_bytes, "cost": euros(outside.cost), "charged": euros(outside.charged)}
@@ -374,7 +372,6 @@ def coverage_country_chart(data: Coverage) -> Chart:
 
 
 def coverage_networks_table(data: Coverage) -> Table:
-    """The networks that lines are on."""
     return sheet_table(
         "Networks",
         {
@@ -401,7 +398,6 @@ def coverage_network_row(row: NetworkLines) -> list[SheetValue]:
 
 
 def coverage_lines_table(data: Coverage) -> Table:
-    """The lines that are not covered."""
     return sheet_table(
         "Lines that are not covered",
         {

@@ -203,7 +203,6 @@ async def detect_usage_anomalies(ctx: Ctx, params: LinesAsked, target: LineTarge
 
 
 async def search_fleet_anomalies(ctx: Ctx, upstream: Upstream) -> AnomalySearch:
-    """All lines of the caller."""
     fleet = await read_fleet(upstream)
     return await search_line_anomalies(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
 
@@ -228,7 +227,6 @@ async def search_line_anomalies(ctx: Ctx, upstream: Upstream, lines: Sequence[Fl
 
 
 def anomaly_answer(searched: AnomalySearch, page: list[FoundAnomaly]) -> Finding[UsageAnomalies]:
-    """The finding with one page of anomalies."""
     window = last_whole_days(searched.now)
     kinds = Counter(found.anomaly.kind for found in searched.found)
     data: UsageAnomalies = {
@@ -250,7 +248,6 @@ def anomaly_answer(searched: AnomalySearch, page: list[FoundAnomaly]) -> Finding
 
 
 def anomalies_by_day(found: Sequence[FoundAnomaly]) -> list[AnomalousDay]:
-    """How many anomalies began on each day."""
     days: dict[str, AnomalousDay] = {}
     for one in found:
         day = one.anomaly.day.isoformat()
@@ -286,7 +283,6 @@ ANOMALY_CONTEXT_WORDS = {
 
 
 def anomaly_sheet(found: Finding[UsageAnomalies]) -> Sheet:
-    """The report: anomalies by day and by line."""
     data = found["data"]
     return {
         "title": "Usage anomalies",
@@ -330,7 +326,6 @@ def anomaly_day_chart(data: UsageAnomalies) -> Chart:
 
 
 def anomaly_spikes_table(data: UsageAnomalies, kind: AnomalyKind, unit: str) -> Table:
-    """Days with much data, or with high costs."""
     measured: list[Column] = [
         {"label": "Observed", "kind": "bytes" if unit == "bytes" else "money"},
         {"label": "Expected at most", "kind": "bytes" if unit == "bytes" else "money"},
@@ -353,7 +348,6 @@ def anomaly_spikes_table(data: UsageAnomalies, kind: AnomalyKind, unit: str) -> 
 
 
 def anomaly_silences_table(data: UsageAnomalies) -> Table:
-    """Silences with their first day."""
     rows = [row for row in data["anomalies"] if row["kind"] == "silence"]
     return sheet_table(
         ANOMALY_LABELS["silence"],
@@ -368,11 +362,9 @@ def anomaly_cells(row: UsageAnomaly) -> list[SheetValue]:
 
 
 def anomaly_context_text(row: UsageAnomaly) -> str | None:
-    """What may explain the anomaly."""
     return ", ".join(ANOMALY_CONTEXT_WORDS[word] for word in row["context"]) or None
 
 
 def anomalies_left_out(data: UsageAnomalies, kind: AnomalyKind, shown: int) -> str | None:
-    """How many more anomalies of `kind` there are."""
     rest = data["kinds"][kind] - shown
     return f"{rest} with lower scores are left out." if rest > 0 else None

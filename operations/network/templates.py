@@ -191,7 +191,6 @@ def template_number(row: Template) -> int:
 
 
 def template_owner(row: Template) -> int | None:
-    """The id of the reseller that the template belongs to."""
     return row.get("resellerid") or row.get("reseller", {}).get("resellerid")
 
 
@@ -278,7 +277,6 @@ async def list_package_templates(ctx: Ctx, params: TemplateQuery) -> Data[list[T
 
 
 def template_name_contains(row: Template, part: str) -> bool:
-    """Whether `part` is in the name, in any case."""
     return part.strip().casefold() in row.get("prepaidpackagetemplatename", "").casefold()
 
 

@@ -81,7 +81,7 @@ def cursor_index(keys: Sequence[int], cursor: str | None) -> int:
 
 
 def cursor_value(cursor: str) -> int:
-    """The number that a cursor is."""
+    """The number in a cursor. Raises BadRequest."""
     if not (cursor.isascii() and cursor.isdigit()):
         raise BadRequest("starting_after: not a cursor of this list", param="starting_after", hint="Take it from the page before")
     return int(cursor)

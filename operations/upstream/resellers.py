@@ -40,7 +40,7 @@ class ResellerPage(PageQuery):
 
 
 async def read_of_reseller(requested: int | None, asked: Awaitable[ResellerAnswer]) -> ResellerAnswer:
-    """The answer; a reseller that the caller named and the network refuses is not found."""
+    """The result of `asked`. Raises NotFound where the call named the reseller `requested` and the network refuses it."""
     try:
         return await asked
     except OcsError as error:

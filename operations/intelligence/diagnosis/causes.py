@@ -96,7 +96,6 @@ def status_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def data_allowed_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """Whether traffic restrictions forbid data."""
     return [DiagnosisRule("data_allowed", facts.row.get("allowedData") is False, facts.row.get("allowedData"))]
 
 
@@ -302,12 +301,11 @@ class CauseMatch(NamedTuple):
 
     @property
     def fired(self) -> list[DiagnosisRule]:
-        """The rules that hold."""
         return [rule for rule in self.rules if rule.holds]
 
 
 def find_causes(facts: LineFacts) -> list[CauseMatch]:
-    """Every cause of which the first rule holds, in the order of the table."""
+    """Every cause of which the first rule holds, in the order of the table; else `undetermined` or `healthy`."""
     found: list[CauseMatch] = []
     for cause, judge in CAUSE_RULES.items():
         rules = judge(facts)
@@ -392,7 +390,6 @@ def steps_for_cause(found: CauseMatch) -> tuple[DiagnosisStep, ...]:
 
 
 def cause_effect(cause: DiagnosisCause, facts: LineFacts) -> CauseEffect:
-    """What the user of the line notices."""
     if cause in ("healthy", "undetermined"):
         return "none" if cause == "healthy" else "unknown"
     if cause == "throttled":

@@ -80,7 +80,7 @@ def line_verdict(line: FleetLine, sighting: LineSighting, coverage: CoverageMap)
 def coverage_verdict(
     sighting: LineSighting, country: str | None, zones: Sequence[int], options: Sequence[KnownNetwork], coverage: CoverageMap
 ) -> CoverageVerdict:
-    """The first verdict that applies. It stays open where the reseller does not show a zone, or `code` belongs to no country."""
+    """The first verdict that applies; `unknown` where a zone is not the reseller's to see, or the network's country is not known."""
     if sighting.code is None:
         return "never_seen"
     if sighting.packages is None:
@@ -252,7 +252,6 @@ def rank_uncovered_lines(
 
 
 def uncovered_line(one: LineVerdict, outside: UncoveredUse | None, advice: CoverageAdvice) -> UncoveredLine:
-    """A line with the cost of its use outside the zones, and the advice."""
     offer = advice.packages.offer(one) if one.verdict in ("outside_zone", "no_package") else None
     action: CoverageAction = "offer_package" if offer is not None else "none"
     if one.verdict == "mis_steered":
@@ -289,7 +288,7 @@ class UsageCheck(NamedTuple):
 
 
 def candidates_for_check(found: Sequence[LineVerdict], last_use: Sequence[bool]) -> list[LineVerdict]:
-    """Covered lines whose packages work where those of a mis-steered line do.
+    """The covered lines whose packages work where those of a mis-steered line do. `last_use`: whether each was used lately.
 
     Choice: only these, since each costs a call; where no line at all was met outside, none is likely to be there most of its time.
     """
@@ -439,7 +438,6 @@ def is_seen_lately(seen: float | None, now: float) -> bool:
 
 
 def line_verdicts(lines: Sequence[FleetLine], looks: FleetReading[LineSighting], coverage: CoverageMap) -> list[LineVerdict]:
-    """The verdicts, in the order of `lines`."""
     return [line_verdict(line, looks.found[line.subscriber_id], coverage) for line in lines if line.subscriber_id in looks.found]
 
 
@@ -457,7 +455,10 @@ def is_used_in_window(line: FleetLine, window: DayWindow) -> bool:
 async def read_uncovered_use(
     ctx: Ctx, upstream: Upstream, lines: Sequence[LineVerdict], window: DayWindow, coverage: CoverageMap, seconds: float
 ) -> FleetReading[UncoveredUse]:
-    """The use of `lines` outside packages, mis-steered lines first. What cannot be read is a gap in the answer, not a refusal."""
+    """What `lines` used outside packages in `window`, mis-steered lines first. Waits for the network, at most `seconds`.
+
+    A line that cannot be read is counted as missing, and is no refusal.
+    """
     of = {one.line.subscriber_id: one for one in lines}
 
     async def cost(line: FleetLine) -> UncoveredUse:

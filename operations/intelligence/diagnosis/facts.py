@@ -61,7 +61,6 @@ class LineSignalling(NamedTuple):
 
 
 def line_signalling(events: NetworkEvents) -> LineSignalling:
-    """The attempts in an answer."""
     found = [
         network_attempt(event, "result") for event in events.get("mapAnswer", {}).get("events", []) if is_registration(event, "shortCode")
     ]
@@ -79,7 +78,6 @@ def is_registration(event: Mapping[str, object], member: str) -> bool:
 
 
 def network_attempt(event: Mapping[str, object], member: str) -> NetworkAttempt:
-    """What `event` tried, and its result."""
     result = upstream_text(str(event.get(member, "")), 40)
     return NetworkAttempt(event_seconds(event), is_refusal(result), result, event_network_code(event))
 
@@ -145,12 +143,10 @@ class LineFacts:
 
     @property
     def status(self) -> str:
-        """The status in the service's own words."""
         return line_status_word(self.row)
 
     @property
     def code(self) -> NetworkCode | None:
-        """The code of the network that it was seen on last."""
         info = self.row.get("networkInfo", {})
         told = network_code(info.get("lastMcc"), info.get("lastMnc"))
         return told or network_code(self.row.get("lastMcc"), self.row.get("lastMnc"))
@@ -229,7 +225,6 @@ class FactReader:
             self._facts.usage = await read_line_use(self._line.upstream, line, self._facts.window, self._ctx.deps.weeks, self._facts.now)
 
     async def zones(self) -> None:
-        """The zones of the line's packages."""
         self._facts.zones = await read_coverage_map(self._line.upstream)
 
     async def balance(self) -> None:
@@ -259,7 +254,6 @@ def data_packages(found: PackageList, now: float) -> list[DataPackage]:
 
 
 def data_package(row: Package, now: float, single: bool) -> DataPackage:
-    """A package with its data counter."""
     limit, used = row.get("pckdatabyte", 0), row.get("useddatabyte", 0)
     state = package_state(row, now, single_counter=single)
     if used >= limit and state in USABLE_STATES:

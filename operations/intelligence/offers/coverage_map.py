@@ -67,7 +67,6 @@ class CoverageMap:
         return self._by_code.get(code)
 
     def network(self, id: int) -> KnownNetwork | None:
-        """The network with number `id`."""
         return self._networks.get(id)
 
     def country(self, code: NetworkCode) -> str | None:
@@ -89,7 +88,6 @@ class CoverageMap:
         return [found for id in sorted(ids) if (found := self._networks.get(id)) is not None and found.country == country]
 
     def zones_with(self, network_id: int) -> Collection[int]:
-        """The zones that hold the network."""
         return {zone_id for zone_id, held in self._zones.items() if network_id in held}
 
     def outside_rank(self, code: NetworkCode | None) -> int:

@@ -50,9 +50,9 @@ class PackageNeed(NamedTuple):
 
 
 def package_need(use: LineUse, window: DayWindow, *, single_counter: bool) -> PackageNeed:
-    """The need of what was used.
+    """The need that follows from `use`, what a line used in `window`.
 
-    Choice: all data is needed, of calls and messages only what packages paid: what was paid by the piece goes on being so.
+    Choice: all data is needed, and of calls and messages only what packages paid: what was paid by the piece will be again.
     With a single counter received calls count as calls made.
     """
     found: dict[tuple[NetworkCode, UseKind], NeedPart] = {}
@@ -70,7 +70,6 @@ def package_need(use: LineUse, window: DayWindow, *, single_counter: bool) -> Pa
 
 
 def add_to_need_part(former: NeedPart | None, place: PlaceUse, kind: UseKind, wanted: int) -> NeedPart:
-    """A part of the need with more of the same kind and place."""
     charged = place.subscriber_cost if kind == "data" else 0  # what else was charged is for what is not needed
     if former is None:
         return NeedPart((place.mcc, place.mnc), place.iso2, place.operator, kind, wanted, place.in_package > 0, charged)
@@ -89,7 +88,7 @@ def monthly_cost(micro: int) -> int:
 
 
 def packages_in_turn(used: Sequence[bool], days: int) -> int:
-    """How many packages of so many days, one after another, reach over all days of use in thirty: the four weeks are taken to repeat.
+    """How many packages of `days` days, one after another, reach over all days of use in thirty; the four weeks are taken to repeat.
 
     Choice: the thirty days begin where the fewest are needed, so that one trip is one trip.
     """
@@ -101,7 +100,7 @@ def packages_in_turn(used: Sequence[bool], days: int) -> int:
 
 
 def packages_in_turn_from(used: Sequence[bool], days: int, start: int) -> int:
-    """The same for thirty days from `start` on: each package begins on the first day of use that no package covers."""
+    """The same for the thirty days from `start` on: each package begins on the first day of use that no package covers."""
     count, place = 0, 0
     while place < MONTH_DAYS:
         if used[(start + place) % len(used)]:
@@ -135,7 +134,7 @@ class MonthlyOffer(NamedTuple):
     price: int
     """Of one package in thirty days, micro-euros."""
     volumes: tuple[int, ...]
-    """Of one package in thirty days, in the order of PACKED."""
+    """Of one package in thirty days, in the order of PACKAGE_KINDS."""
     zone_id: int
     destination_id: int | None
     sponsor_id: int | None
@@ -200,7 +199,7 @@ def monthly_offer(template: Template) -> MonthlyOffer | None:
 
 
 def offer_volumes(template: Template) -> tuple[int, ...]:
-    """What a package holds, in the order of PACKED."""
+    """What a package holds, in the order of PACKAGE_KINDS."""
     held = (
         template.get("databyte"),
         template.get("mocsecond"),

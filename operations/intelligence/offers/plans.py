@@ -152,7 +152,7 @@ class CoverSearch:
         return CoverResult(best, second, self._nodes <= self._most)
 
     def _go(self, allowed: Sequence[int], left: Sequence[int], price: int) -> None:
-        """Visits every set of the chosen packages and any of the allowed ones."""
+        """Visits every set of the chosen packages and any of the `allowed` ones. `left`: what each row still needs."""
         self._nodes += 1
         if self._nodes > self._most:
             return
@@ -194,7 +194,7 @@ class CoverSearch:
         return price if share >= need else -(-price * need // share)
 
     def _too_dear(self, price: int) -> bool:
-        """Whether two sets are known that cost no more."""
+        """Whether two sets are known that cost `price` or less."""
         return len(self._best) == 2 and price >= self._best[1].price
 
     def _note(self, left: Sequence[int], price: int) -> None:
@@ -248,7 +248,7 @@ class LinePackagePlan(NamedTuple):
 
     @property
     def saving(self) -> int:
-        """What the change saves; None where nothing should be changed."""
+        """What the change saves in thirty days, micro-euros; 0 where nothing should be changed."""
         if self.found.best is None or self.verdict not in ("change", "unused"):
             return 0
         return self.now - self.found.best.price - self.charged_then
@@ -310,7 +310,6 @@ def is_offered(offers: Sequence[MonthlyOffer], works: frozenset[int], part: Need
 def search_cover(
     offers: Sequence[MonthlyOffer], parts: Sequence[NeedPart], works: OffersByNetwork, places: Sequence[frozenset[int]], need: PackageNeed
 ) -> CoverResult:
-    """The search, over the offers that are of use."""
     needs = [
         [sum(part.amount for part in parts if part.kind == kind and works[part.code] == place) for place in places]
         for kind in PACKAGE_KINDS
@@ -438,7 +437,6 @@ def line_plan(plan: LinePackagePlan) -> LinePlan:
 
 
 def line_need_figures(plan: LinePackagePlan) -> LineNeed:
-    """The need in short."""
     others: dict[UseKind, int] = {}
     for part in plan.need.parts:
         if part.kind != "data":
@@ -457,12 +455,10 @@ def package_set(price: int, charged: int, counts: Iterable[tuple[int, int]]) -> 
 
 
 def package_choice_figures(chosen: PackageChoice | None, charged: int) -> PackageSet | None:
-    """A set that was found."""
     return None if chosen is None else package_set(chosen.price, charged, chosen.counts)
 
 
 def uncovered_figures(part: NeedPart) -> Uncovered:
-    """A part of the need without a package."""
     mcc, mnc = part.code
     return {
         "country": part.country or None,

@@ -67,7 +67,10 @@ def make_finding(
 
 
 def weighted_score(weights: Mapping[str, tuple[float, float]]) -> tuple[float, list[Factor]]:
-    """The score of factors, by name: (value seen, points). Points are rounded first, so that the shown ones add up to the shown score."""
+    """The score and its factors, from (value seen, points) by name. Factors without points are left out.
+
+    Points are rounded first, so that the ones that are shown add up to the score that is shown.
+    """
     factors: list[Factor] = [
         {"name": name, "value": round(value, 3), "weight": round(weight, 1)} for name, (value, weight) in weights.items()
     ]
