@@ -159,27 +159,31 @@ def utc_day(day: int) -> QuotaPeriod:
 
 
 def daily_quota_exceeded(tier: TierLimits, used: int, period: QuotaPeriod, site: Site, now: float) -> QuotaExceeded:
-    """The daily quota is used up."""
-    return QuotaExceeded(
-        f"The daily quota of {tier.calls_per_day} calls is used up; it starts again at {rfc3339_utc(period.reset)}",
-        limit=tier.calls_per_day,
-        used=used,
-        reset_at=rfc3339_utc(period.reset),
-        retry_after=int(period.reset - now) + 1,
-        upgrade_url=site.upgrade_url,
-    )
+    """The refusal of a call when `used` calls of the tier's daily quota are used up; `now`: Unix seconds."""
+    text = f"The daily quota of {tier.calls_per_day} calls is used up; it starts again at {rfc3339_utc(period.reset)}"
+    return quota_exceeded(text, limit=tier.calls_per_day, used=used, period=period, site=site, now=now)
 
 
 def key_limit_exceeded(limit: int, period: QuotaPeriod, site: Site, now: float) -> QuotaExceeded:
-    """The key's own limit is used up; the organisation's quota may not be."""
+    """The refusal when the `limit` of the key itself is used up; the organisation's quota may not be. `now`: Unix seconds."""
+    text = f"This API key is restricted to {limit} calls per UTC day, and they are used up; it works again at {rfc3339_utc(period.reset)}"
+    hint = "Use another key, or wait; a larger tier does not change this"
+    return quota_exceeded(text, limit=limit, used=limit, period=period, site=site, now=now, hint=hint)
+
+
+def quota_exceeded(
+    message: str, *, limit: int, used: int, period: QuotaPeriod, site: Site, now: float, hint: str | None = None
+) -> QuotaExceeded:
+    """The 429 `quota_exceeded` of what is counted by `period`, a UTC day, and begins again with the next; `now`: Unix seconds."""
+    reset = period.reset
     return QuotaExceeded(
-        f"This API key is restricted to {limit} calls per UTC day, and they are used up; it works again at {rfc3339_utc(period.reset)}",
+        message,
         limit=limit,
-        used=limit,
-        reset_at=rfc3339_utc(period.reset),
-        retry_after=int(period.reset - now) + 1,
+        used=used,
+        reset_at=rfc3339_utc(reset),
+        retry_after=int(reset - now) + 1,
         upgrade_url=site.upgrade_url,
-        hint="Use another key, or wait; a larger tier does not change this",
+        hint=hint,
     )
 
 

@@ -11,7 +11,7 @@ from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
 from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedBalance, balance_write, refuse_managed_raise
 from operations.upstream.connection import AccountGone, AccountRef, OwnAccount, Upstream, connect_upstream, own_account
-from operations.upstream.paging import Data, paged_data
+from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import ResellerPage, read_of_reseller, resolve_reseller
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
@@ -65,23 +65,17 @@ async def list_reseller_accounts(ctx: Ctx, params: ResellerPage) -> Data[list[Ac
     rows = own_account_rows(upstream, resellers)
     if upstream.managed and not rows:
         raise upstream.account_gone()
-    return paged_data(ctx, rows, params, account_number)
+    return paged_data(ctx, rows, params, member_number("id"))
 
 
 def own_account_rows(upstream: Upstream, resellers: list[ResellerAccounts]) -> list[AccountRow]:
-    """The caller's accounts in one list, lowest id first."""
-    rows = [
+    """The caller's accounts in one list."""
+    return [
         cast(AccountRow, {**account, **{spoken: reseller[name] for name, spoken in ACCOUNT_RESELLER_FIELDS.items() if name in reseller}})
         for reseller in resellers
         for account in reseller.get("account", [])
         if not upstream.managed or account.get("id") == upstream.account_id
     ]
-    return sorted(rows, key=account_number)
-
-
-def account_number(row: AccountRow) -> int:
-    """The number of an account."""
-    return row.get("id", 0)
 
 
 class AccountBalanceChange(BalanceChange, AccountRef):

@@ -10,7 +10,7 @@ from clients.ocs.subscribers import Subscriber, SubscriberList
 from operations.deps import Ctx
 from operations.upstream.connection import AccountRef, Upstream, own_account, require_own_account
 from operations.upstream.paging import Data
-from operations.upstream.resellers import require_in_reseller_list
+from operations.upstream.resellers import NETWORK_PROFILE_LIST, require_listed
 from operations.vocabulary import UpstreamId
 from registry.context import Replacement
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
@@ -82,7 +82,6 @@ async def search_range_prefix(upstream: Upstream, kind: LineRangeType, prefix: s
 
 
 def range_too_large() -> BadRequest:
-    """The range cannot be checked, so it is not moved."""
     return BadRequest(
         f"rangeEnd: the range holds more than {RANGE_LINE_LIMIT} lines, or more than can be checked",
         param="rangeEnd",
@@ -190,15 +189,8 @@ async def check_move_profile(upstream: Upstream, params: MoveRange, source: int 
     """A named profile is one of the destination's reseller; another reseller's account cannot do without."""
     wanted = params.dest_network_profile_id
     if wanted is not None:
-        await require_in_reseller_list(
-            upstream,
-            f"profiles {destination}",
-            lambda: upstream.ocs.zones.list_network_profile(reseller_id=destination),
-            wanted,
-            id="id",
-            param="destNetworkProfileId",
-            hint="list_network_profiles names them",
-        )
+        profiles = NETWORK_PROFILE_LIST._replace(hint="list_network_profiles names them")
+        await require_listed(upstream, profiles, wanted, "destNetworkProfileId", destination)
     elif source != destination:
         raise BadRequest(
             "destNetworkProfileId: missing; the destination belongs to another reseller",
@@ -208,7 +200,6 @@ async def check_move_profile(upstream: Upstream, params: MoveRange, source: int 
 
 
 async def account_reseller(upstream: Upstream, account: int) -> int | None:
-    """Whose account it is."""
     resellers = await upstream.reads.get((upstream.identity, "accounts"), upstream.ocs.reseller.list_reseller_account)
     return next((each.get("id") for each in resellers if any(row.get("id") == account for row in each.get("account", []))), None)
 

@@ -10,8 +10,8 @@ from clients.ocs.resellers import ChargingInfo, ResellerInfo, Sponsor, TrafficIn
 from clients.ocs.wire_schema import Json, balance_amount, keeps_unknown
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream
-from operations.upstream.paging import Data, paged_data
-from operations.upstream.resellers import ResellerPage, ResellerQuery, read_of_reseller, resolve_reseller
+from operations.upstream.paging import Data, member_number, paged_data
+from operations.upstream.resellers import SPONSOR_LIST, ResellerPage, ResellerQuery, read_of_reseller, read_reseller_list, resolve_reseller
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 
@@ -207,12 +207,4 @@ async def list_sponsors(ctx: Ctx, params: ResellerPage) -> Data[list[Sponsor]]:
     A network profile and a package template belong to one sponsor each.
     """
     upstream = await connect_upstream(ctx)
-    reseller = await resolve_reseller(upstream, params.reseller_id)
-    kept = upstream.reads.get((upstream.identity, "sponsors", reseller), lambda: upstream.ocs.reseller.list_sponsor(reseller))
-    rows = await read_of_reseller(params.reseller_id, kept)
-    return paged_data(ctx, sorted(rows, key=sponsor_number), params, sponsor_number)
-
-
-def sponsor_number(row: Sponsor) -> int:
-    """The number of a sponsor."""
-    return row.get("id", 0)
+    return paged_data(ctx, await read_reseller_list(upstream, SPONSOR_LIST, params.reseller_id), params, member_number("id"))

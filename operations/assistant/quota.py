@@ -9,7 +9,7 @@ from operations.deps import Ctx
 from registry.errors import QuotaExceeded
 from registry.model import Nothing
 from registry.operation import Example, operation
-from registry.policy import quota_period, rfc3339_utc
+from registry.policy import quota_exceeded, quota_period, rfc3339_utc
 from storage.quota import charge_ai_call, count_ai_calls
 
 
@@ -33,27 +33,21 @@ def _allowance_after(ctx: Ctx, used: int) -> Allowance:
 
 
 async def read_ai_allowance(ctx: Ctx) -> Allowance:
-    """Where it stands; nothing is used."""
+    """The AI calls of today so far; none is used."""
     return _allowance_after(ctx, await ctx.deps.store.read(count_ai_calls, owner=ctx.caller.owner, period=quota_period(ctx.now).name))
 
 
 async def reserve_ai_call(ctx: Ctx) -> Allowance | None:
-    """One call, kept whatever becomes of it; None when none is left. Committed before the model hears of anything."""
+    """Counts one AI call, committed before the model is asked, and returns what is left; None, and nothing counted, without one left."""
     used = await ctx.deps.store.write(charge_ai_call, owner=ctx.caller.owner, period=quota_period(ctx.now).name, limit=_daily_ai_calls(ctx))
     return None if used is None else _allowance_after(ctx, used)
 
 
 def ai_calls_used_up(ctx: Ctx, allowance: Allowance) -> QuotaExceeded:
-    """There is none left."""
-    return QuotaExceeded(
-        f"The daily allowance of {allowance['limit']} AI calls is used up; it starts again at {allowance['resets_at']}",
-        limit=allowance["limit"],
-        used=allowance["used"],
-        reset_at=allowance["resets_at"],
-        retry_after=int(quota_period(ctx.now).reset - ctx.now) + 1,
-        upgrade_url=ctx.deps.site.upgrade_url,
-        hint="Every other operation works on; ai_quota tells what is left",
-    )
+    text = f"The daily allowance of {allowance['limit']} AI calls is used up; it starts again at {allowance['resets_at']}"
+    hint = "Every other operation works on; ai_quota tells what is left"
+    limit, used, period = allowance["limit"], allowance["used"], quota_period(ctx.now)
+    return quota_exceeded(text, limit=limit, used=used, period=period, site=ctx.deps.site, now=ctx.now, hint=hint)
 
 
 class Standing(Allowance):

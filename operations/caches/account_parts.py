@@ -145,14 +145,12 @@ def account_part_of_rows(prefix: str, rows: Iterable[Subscriber], now: float) ->
 
 
 def pack_account_part(part: AccountPart) -> PartMembers:
-    """As the store keeps it."""
     members = orjson.dumps([list(each.items()) for each in (part.iccids, part.esims, part.cards)] + [sorted(part.unclear)]).decode()
     ids = part.iccids or (0,)
     return PartMembers(part.prefix, min(ids), max(ids), len(part.iccids), part.read, part.changed, members)
 
 
 def unpack_account_part(row: PartMembers) -> AccountPart:
-    """As it was kept."""
     iccids, esims, cards, unclear = orjson.loads(row.members)
     return AccountPart(row.prefix, row.read, row.changed, dict(iccids), dict(esims), dict(cards), frozenset(unclear))
 
@@ -239,7 +237,7 @@ class AccountParts:
         return None if row is None else AccountListing(place, row.lines, bool(row.complete), row.read, row.checked, found.parts)
 
     async def members(self, place: AccountPlace, rows: Sequence[PartRow]) -> list[AccountPart]:
-        """These parts with their lines; those that this process knows already are not read again. PartsChanged where one is gone."""
+        """The parts of `rows` with their lines, from this process or the store. Raises AccountPartsChanged where one is gone."""
         known = self.memory(place).members
         missing = [row.prefix for row in rows if row.prefix not in known or known[row.prefix].changed != row.changed]
         if missing:
@@ -261,7 +259,7 @@ class AccountParts:
         return memory.listing
 
     async def keep(self, listing: AccountListing, before: Sequence[AccountPart], after: Sequence[AccountPart]) -> None:
-        """Parts as they were just read, in the place of what they were before; `after` may have others where one was split."""
+        """Stores `after`, parts as they were just read, in place of `before`; there may be more of them where one was split."""
         memory = self.memory(listing.place)
         for part in before:
             memory.members.pop(part.prefix, None)
@@ -295,7 +293,6 @@ class AccountParts:
 
     @property
     def clock(self) -> Clock:
-        """The clock by which parts are read."""
         return self._clock
 
 
@@ -305,7 +302,7 @@ def sort_parts(rows: Iterable[PartRow]) -> list[PartRow]:
 
 
 def find_part_prefix(prefixes: Sequence[str], iccid: str) -> str | None:
-    """The one of these sorted prefixes, of which none begins with another, that an ICCID begins with."""
+    """The one of `prefixes` that `iccid` begins with; None where none is. They are sorted, and none begins with another."""
     place = bisect_right(prefixes, iccid)
     return prefixes[place - 1] if place and iccid.startswith(prefixes[place - 1]) else None
 
@@ -323,7 +320,7 @@ def free_iccids(parts: Sequence[AccountPart], kind: str) -> list[str]:
 
 
 def narrowest_prefix(part: str, iccids: Sequence[str]) -> str:
-    """What these ICCIDs begin with, as long as the charging system takes it for a beginning."""
+    """The longest common beginning of `iccids`, which all lie in `part`; `part` where the charging system finds that too short."""
     first, last = min(iccids), max(iccids)
     same = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     common = first[:same]
@@ -339,7 +336,6 @@ def entry_in_use(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:
 
 
 def open_entries(rows: Sequence[HistoryEntry]) -> list[HistoryEntry]:
-    """Those without an end."""
     return [row for row in rows if row.get("endDate") is None]
 
 

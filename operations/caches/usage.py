@@ -64,7 +64,6 @@ class LineUse(NamedTuple):
 
     @property
     def data_bytes(self) -> int:
-        """Data in all."""
         return sum(day.data_bytes for day in self.days)
 
 
@@ -113,7 +112,6 @@ class UsageCache:
         self._kept[key] = cut_span(stretch, max(stretch.first, stretch.last - USAGE_DAYS_LIMIT + 1), stretch.last)
 
     def pack(self, first: int, last: int, days: Iterable[DayUse], places: Iterable[DayPlace]) -> UsageSpan:
-        """Days as they are kept."""
         networks: dict[UsageNetwork, int] = {}
         used: list[bytes] = []
         for day, place in places:
@@ -158,7 +156,6 @@ def cut_span(stretch: UsageSpan, first: int, last: int) -> UsageSpan:
 
 
 def packed_rows(rows: bytes, size: int) -> Iterator[bytes]:
-    """Every row as it is kept."""
     return (rows[start : start + size] for start in range(0, len(rows), size))
 
 

@@ -9,6 +9,7 @@ from math import log10
 from statistics import median
 from typing import Annotated, Literal, NamedTuple, NotRequired
 
+from clients.ocs.wire.package import Package, PackageList, RecurringSeries
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -33,7 +34,6 @@ from operations.intelligence.lines.usage import (
     read_line_use,
     silence_odds,
 )
-from operations.intelligence.offers.line_packages import package_supply
 from operations.intelligence.reports.sheet import (
     Chart,
     Factor,
@@ -51,6 +51,7 @@ from operations.intelligence.reports.sheet import (
 )
 from operations.times import utc_today
 from operations.upstream.connection import Upstream
+from operations.upstream.lines import package_end, package_state
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 
@@ -94,7 +95,7 @@ class ChurnScore(NamedTuple):
 
 
 def score_churn(signs: ChurnSigns) -> ChurnScore:
-    """The score of a line, 0 to 100, with the points of each factor."""
+    """The score of a line, 0 to 100, its band, and the points of each factor."""
     points, factors = weighted_score(
         {
             "silent_days": (signs.silent, silence_points(signs.silent, signs.inter_use)),
@@ -144,7 +145,7 @@ def clamp01(value: float) -> float:
 
 
 def use_by_week(used: Sequence[bool]) -> tuple[int, ...]:
-    """Days with use in each whole week, counted back from the last day of `used`; oldest week first."""
+    """Days with use in each whole week, counted back from the last day with use; oldest week first."""
     last = max((place for place, day in enumerate(used) if day), default=-1)
     known = used[: last + 1]
     start = len(known) % TREND_WEEK_DAYS
@@ -152,19 +153,16 @@ def use_by_week(used: Sequence[bool]) -> tuple[int, ...]:
 
 
 def silence_sentence(signs: ChurnSigns) -> str:
-    """How long the silence is, and how unusual."""
     used, days, odds = signs.inter_use.used, signs.inter_use.days, silence_odds(signs.inter_use, signs.silent)
     return f"Silent for {signs.silent} days; {used} of {days} days before had use, and such a line is silent so long at odds of {odds:.2g}."
 
 
 def package_sentence(signs: ChurnSigns) -> str:
-    """How long the line has had no package."""
     stopped = ", and its recurring series makes no more" if signs.series_stopped else ""
     return f"Without a package for {signs.unsupplied or 0} whole days after the last use{stopped}."
 
 
 def trend_sentence(signs: ChurnSigns) -> str:
-    """How fast its use became rarer."""
     return f"Days with use fell by {-100 * use_trend(signs.weeks):.0f} % of their mean a week before that."
 
 
@@ -174,7 +172,6 @@ def status_sentence(signs: ChurnSigns) -> str:
 
 
 def balance_sentence(signs: ChurnSigns) -> str:
-    """Says that nobody pays for use outside packages."""
     del signs
     return "No balance pays for use outside packages."
 
@@ -295,13 +292,8 @@ class ChurnRanking(NamedTuple):
     incomplete: Incomplete | None
 
 
-CHURN_EXAMPLE: Finding[ChurnRisk] = {
-    "generated_at": "2027-01-15T12:00:00Z",
-    "sampled": 1,
-    "of": 2,
-    "method": CHURN_METHOD,
-    "incomplete": None,
-    "data": {
+CHURN_EXAMPLE: Finding[ChurnRisk] = make_finding(
+    {
         "bands": {"high": {"at_least": 50, "lines": 1}, "medium": {"at_least": 30, "lines": 0}, "low": {"at_least": 0, "lines": 0}},
         "not_scored": {"stock": 1, "never_used": 0, "ended": 0, "lapsed": 0},
         "lines": [
@@ -317,7 +309,11 @@ CHURN_EXAMPLE: Finding[ChurnRisk] = {
             }
         ],
     },
-}
+    now=1_800_014_400,
+    sampled=1,
+    of=2,
+    method=CHURN_METHOD,
+)
 
 
 @operation(
@@ -349,13 +345,15 @@ async def churn_risk(ctx: Ctx, params: LinesAsked, target: LineTarget) -> Findin
 
 
 async def rank_fleet_churn(ctx: Ctx, upstream: Upstream) -> ChurnRanking:
-    """All lines of the caller."""
     fleet = await read_fleet(upstream)
     return await rank_lines_churn(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
 
 
 async def rank_lines_churn(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> ChurnRanking:
-    """The lines that can be scored, highest score first. Each is scored as soon as it is read, so the event loop stays free."""
+    """Scores the `lines` that are in use, highest score first. Waits for the network.
+
+    Each is scored as soon as it is read, so that the event loop stays free. `unlisted`: whether the charging system's lists left lines out.
+    """
     sorted_ = lines_by_state(lines, last_whole_days(ctx.now).first)
 
     async def read(line: FleetLine) -> ScoredLine:
@@ -369,7 +367,6 @@ async def rank_lines_churn(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLi
 
 
 def churn_answer(ranked: ChurnRanking, page: list[LineAtRisk]) -> Finding[ChurnRisk]:
-    """The finding with one page of lines."""
     count = Counter(line.score.band for line in ranked.lines)
     data: ChurnRisk = {
         "bands": {band: {"at_least": least, "lines": count[band]} for band, least in CHURN_BANDS.items()},
@@ -403,7 +400,6 @@ CHURN_FACTOR_LABELS = {
 
 
 def churn_sheet(found: Finding[ChurnRisk]) -> Sheet:
-    """The report: lines at risk, and the reasons."""
     data = found["data"]
     return {
         "title": "Churn risk",
@@ -422,7 +418,6 @@ def churn_headline(found: Finding[ChurnRisk]) -> str:
 
 
 def churn_figures(found: Finding[ChurnRisk]) -> list[Figure]:
-    """The number of lines in each band, and of lines without a score."""
     bands, others = found["data"]["bands"], found["data"]["not_scored"]
     return [
         *({"label": f"{CHURN_BAND_LABELS[band]}, from {bands[band]['at_least']}", "kind": "number", "value": bands[band]["lines"]}
@@ -456,7 +451,6 @@ def churn_factor_chart(data: ChurnRisk) -> Chart:
 
 
 def churn_lines_table(data: ChurnRisk) -> Table:
-    """The lines, highest score first."""
     shown, scored = len(data["lines"]), sum(band["lines"] for band in data["bands"].values())
     return {
         "title": "Lines",
@@ -481,3 +475,43 @@ def churn_line_row(line: LineAtRisk) -> list[SheetValue]:
         line["last_use"],
         *(points.get(name, 0) for name in CHURN_FACTOR_LABELS),
     ]
+
+
+SUPPLYING_STATES = ("assigned", "scheduled", "running")
+
+
+class PackageSupply(NamedTuple):
+    """`ended`: when the last of its packages did; nothing while one is in force, and for a line that never had any."""
+
+    in_force: bool
+    ended: date | None
+    series_stopped: bool
+
+
+def package_supply(found: PackageList, now: float, used: date) -> PackageSupply:
+    """The supply of packages. A package without anything left ended with the line's last use, `used`."""
+    packages, series = found.get("packages", []), found.get("recurring", [])
+    single = found.get("callUseSingleCounter", False)
+    stopped = any(not series_continues(row) for row in series)
+    if any(series_continues(row) for row in series) or any(is_package_supplying(package, now, single) for package in packages):
+        return PackageSupply(True, None, stopped)
+    return PackageSupply(False, max((package_end_day(package, now, single, used) for package in packages), default=None), stopped)
+
+
+def is_package_supplying(package: Package, now: float, single: bool) -> bool:
+    """Choice: a package of data without data left is used up, even if it has calls left."""
+    held = package.get("pckdatabyte") or 0
+    return package_state(package, now, single_counter=single) in SUPPLYING_STATES and (held <= 0 or package.get("useddatabyte", 0) < held)
+
+
+def package_end_day(package: Package, now: float, single: bool, used: date) -> date:
+    """The day from which the package was of no use."""
+    end = package_end(package)
+    expired = end is not None and package_state(package, now, single_counter=single) == "expired"
+    return end.date() if end is not None and expired else used
+
+
+def series_continues(series: RecurringSeries) -> bool:
+    """Whether the series will make another package."""
+    most = series.get("nbOccurrence")
+    return series.get("active", True) and (most is None or series.get("nbCreated", 0) < most)

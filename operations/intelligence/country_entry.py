@@ -137,7 +137,6 @@ def last_seen_network(line: Line) -> tuple[NetworkCode | None, float | None]:
 
 
 def presence_state(code: NetworkCode | None, country: str | None, expected: str | None) -> PresenceState:
-    """Whether the line is in the expected country, in one word."""
     if code is None:
         return "never_seen"
     if country is None:
@@ -148,5 +147,4 @@ def presence_state(code: NetworkCode | None, country: str | None, expected: str 
 
 
 def country_before(entries: list[CountryEntry], entry: CountryEntry | None) -> str | None:
-    """The country of the entry before `entry`."""
     return entries[1].country if entry is not None and len(entries) > 1 else None

@@ -8,7 +8,18 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_score import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.reports.sheet import Chart, Factor, Figure, Finding, Sheet, Table, bar_chart_of, make_finding, upstream_text
+from operations.intelligence.reports.sheet import (
+    Chart,
+    Factor,
+    Figure,
+    Finding,
+    Sheet,
+    Table,
+    bar_chart_of,
+    make_finding,
+    sheet_table,
+    upstream_text,
+)
 from operations.upstream.connection import AccountGone, connect_upstream
 from operations.upstream.paging import cursor_index
 from operations.vocabulary import UpstreamId
@@ -115,14 +126,7 @@ HEALTH_EXAMPLE: FleetHealth = {
     ],
     "notes": HEALTH_NOTES,
 }
-HEALTH_FINDING_EXAMPLE: Finding[FleetHealth] = {
-    "generated_at": "2027-01-15T12:00:00Z",
-    "sampled": 140,
-    "of": 140,
-    "method": HEALTH_METHOD,
-    "incomplete": None,
-    "data": HEALTH_EXAMPLE,
-}
+HEALTH_FINDING_EXAMPLE = make_finding(HEALTH_EXAMPLE, now=1_800_014_400, sampled=140, of=140, method=HEALTH_METHOD)
 
 
 @operation(
@@ -163,7 +167,6 @@ async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
 
 
 def line_counts(counts: FleetCounts) -> LineCounts:
-    """The counts of lines, as the answer shows them."""
     return {
         "in_stock": counts.stock,
         "issued": counts.issued,
@@ -259,33 +262,27 @@ def line_status_chart(data: FleetHealth) -> Chart:
 
 
 def actions_table(first: list[ToDo]) -> Table:
-    return {
-        "title": "Do first",
-        "columns": [
-            {"label": "What", "kind": "word"},
-            {"label": "Lines", "kind": "number"},
-            {"label": "Days left", "kind": "days"},
-            {"label": "Points", "kind": "number"},
-        ],
-        "rows": [[HEALTH_ACTION_LABELS[row["do"]], row["lines"], row["days"], row["points"]] for row in first],
-        "note": None,
-    }
+    return sheet_table(
+        "Do first",
+        {"What": "word", "Lines": "number", "Days left": "days", "Points": "number"},
+        [[HEALTH_ACTION_LABELS[row["do"]], row["lines"], row["days"], row["points"]] for row in first],
+    )
 
 
 def health_accounts_table(rows: list[AccountState]) -> Table:
-    return {
-        "title": "Accounts",
-        "columns": [
-            {"label": "Account", "kind": "text"},
-            {"label": "Issued", "kind": "number"},
-            {"label": "Used in 30 days", "kind": "number"},
-            {"label": "Free eSIMs", "kind": "number"},
-            {"label": "Stock lasts", "kind": "days"},
-            {"label": "Balance", "kind": "money"},
-            {"label": "Spent a day", "kind": "money"},
-            {"label": "Balance lasts", "kind": "days"},
-        ],
-        "rows": [
+    return sheet_table(
+        "Accounts",
+        {
+            "Account": "text",
+            "Issued": "number",
+            "Used in 30 days": "number",
+            "Free eSIMs": "number",
+            "Stock lasts": "days",
+            "Balance": "money",
+            "Spent a day": "money",
+            "Balance lasts": "days",
+        },
+        [
             [
                 row["name"],
                 row["issued"],
@@ -298,5 +295,5 @@ def health_accounts_table(rows: list[AccountState]) -> Table:
             ]
             for row in rows
         ],
-        "note": "What an account spends a day is estimated from a sample of its lines, without what packages cost.",
-    }
+        "What an account spends a day is estimated from a sample of its lines, without what packages cost.",
+    )

@@ -46,6 +46,8 @@ from operations.intelligence.reports.sheet import (
     cached_result,
     make_finding,
     missing_parts,
+    sheet_table,
+    stacked_chart,
 )
 from operations.times import DayWindow, UtcDay, day_window, utc_today
 from operations.upstream.connection import Upstream, connect_upstream
@@ -118,13 +120,8 @@ class CostSearch(NamedTuple):
     incomplete: Incomplete | None
 
 
-FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = {
-    "generated_at": "2027-01-15T12:00:00Z",
-    "sampled": 1,
-    "of": 1,
-    "method": COST_METHOD,
-    "incomplete": None,
-    "data": {
+FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = make_finding(
+    {
         "window": {"start": "2027-01-01", "end": "2027-01-07", "days": 7, "provisional_from": None},
         "cost": 3.204117,
         "charged": 0.5,
@@ -159,7 +156,11 @@ FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = {
             }
         ],
     },
-}
+    now=1_800_014_400,
+    sampled=1,
+    of=1,
+    method=COST_METHOD,
+)
 
 
 @operation(
@@ -212,7 +213,6 @@ async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> C
 
 
 def fleet_costs_answer(costs: CostSearch, window: DayWindow, page: list[LineBill], most: int) -> FleetCosts:
-    """The finding with one page of lines."""
     bill = costs.bill
     return {
         "window": cost_days(window, costs.now),
@@ -332,19 +332,11 @@ def cost_country_chart(rows: Sequence[CountryCost]) -> Chart:
             "values": [row["rest"]["cost"] if row["rest"] is not None else None for row in named],
         }
     )
-    return {
-        "title": "Cost by country, stacked by network",
-        "shape": "stacked",
-        "kind": "money",
-        "places_kind": "country",
-        "places": [row["country"] or "" for row in named],
-        "series_kind": "word",
-        "series": [one for one in series if any(one["values"])],
-    }
+    places, filled = [row["country"] or "" for row in named], [one for one in series if any(one["values"])]
+    return stacked_chart("Cost by country, stacked by network", places, filled, kind="money", places_kind="country")
 
 
 def network_place_cost(row: CountryCost, place: int) -> float | None:
-    """The cost of the network at position `place` of the country."""
     return row["networks"][place]["cost"] if place < len(row["networks"]) else None
 
 
@@ -356,21 +348,20 @@ def cost_kind_chart(kinds: Mapping[UseKind, float]) -> Chart:
 
 
 def cost_lines_table(rows: Sequence[LineCost], of: int) -> Table:
-    """The lines with the highest costs, each with its main cause."""
-    return {
-        "title": "Dearest lines",
-        "columns": [
-            {"label": "Line", "kind": "line"},
-            {"label": "Cost", "kind": "money"},
-            {"label": "Share", "kind": "percent"},
-            {"label": "Charged", "kind": "money"},
-            {"label": "Margin", "kind": "money"},
-            {"label": "Country", "kind": "country"},
-            {"label": "Network", "kind": "network"},
-        ],
-        "rows": [cost_line_row(row) for row in rows],
-        "note": f"{len(rows)} of {of} lines with cost; country and network are the dearest of each" if rows else None,
-    }
+    return sheet_table(
+        "Dearest lines",
+        {
+            "Line": "line",
+            "Cost": "money",
+            "Share": "percent",
+            "Charged": "money",
+            "Margin": "money",
+            "Country": "country",
+            "Network": "network",
+        },
+        [cost_line_row(row) for row in rows],
+        f"{len(rows)} of {of} lines with cost; country and network are the dearest of each" if rows else None,
+    )
 
 
 def cost_line_row(row: LineCost) -> list[SheetValue]:
@@ -380,21 +371,11 @@ def cost_line_row(row: LineCost) -> list[SheetValue]:
 
 
 def cost_countries_table(rows: Sequence[CountryCost]) -> Table:
-    """Countries, each with the network that cost most."""
-    return {
-        "title": "Countries",
-        "columns": [
-            {"label": "Country", "kind": "country"},
-            {"label": "Cost", "kind": "money"},
-            {"label": "Share", "kind": "percent"},
-            {"label": "Charged", "kind": "money"},
-            {"label": "Dearest network", "kind": "network"},
-        ],
-        "rows": [
-            [row["country"], row["cost"], row["share_percent"], row["charged"], cost_network_code(row["networks"][0])] for row in rows
-        ],
-        "note": None,
-    }
+    return sheet_table(
+        "Countries",
+        {"Country": "country", "Cost": "money", "Share": "percent", "Charged": "money", "Dearest network": "network"},
+        [[row["country"], row["cost"], row["share_percent"], row["charged"], cost_network_code(row["networks"][0])] for row in rows],
+    )
 
 
 def cost_network_code(network: NetworkCost) -> str:

@@ -24,7 +24,17 @@ from operations.intelligence.diagnosis.causes import (
 from operations.intelligence.diagnosis.facts import FactPart, LineFacts, read_line_facts
 from operations.intelligence.lines.usage import euros
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkTold, network_view
-from operations.intelligence.reports.sheet import Figure, Finding, Sheet, SheetKind, SheetValue, Table, make_finding, upstream_text
+from operations.intelligence.reports.sheet import (
+    Figure,
+    Finding,
+    Sheet,
+    SheetKind,
+    SheetValue,
+    Table,
+    make_finding,
+    sheet_table,
+    upstream_text,
+)
 from operations.upstream.lines import Line, LineRef, PackageState, own_line
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
@@ -182,7 +192,6 @@ async def diagnose_subscriber(ctx: Ctx, params: LineRef, line: Line) -> Finding[
 
 
 def cause_view(found: CauseMatch, facts: LineFacts) -> FoundCause:
-    """A cause with its evidence."""
     return {
         "cause": found.cause,
         "effect": cause_effect(found.cause, facts),
@@ -239,7 +248,6 @@ CAUSE_HEADLINES: dict[DiagnosisCause, str] = {
 
 
 def diagnosis_sheet(found: Finding[Diagnosis]) -> Sheet:
-    """The report: the first cause and its evidence."""
     data = found["data"]
     return {
         "title": "Diagnosis of a line",
@@ -267,19 +275,11 @@ def diagnosis_figures(line: LineNow) -> list[Figure]:
 
 
 def causes_table(data: Diagnosis) -> Table:
-    """The causes, in the order in which to fix them."""
-    return {
-        "title": "Causes",
-        "columns": [
-            {"label": "Cause", "kind": "word"},
-            {"label": "Effect", "kind": "word"},
-            {"label": "Rules that hold", "kind": "number"},
-            {"label": "Rules judged", "kind": "number"},
-            {"label": "Next step", "kind": "word"},
-        ],
-        "rows": [cause_row(cause) for cause in data["causes"]],
-        "note": None,
-    }
+    return sheet_table(
+        "Causes",
+        {"Cause": "word", "Effect": "word", "Rules that hold": "number", "Rules judged": "number", "Next step": "word"},
+        [cause_row(cause) for cause in data["causes"]],
+    )
 
 
 def cause_row(cause: FoundCause) -> list[SheetValue]:
@@ -290,17 +290,11 @@ def cause_row(cause: FoundCause) -> list[SheetValue]:
 
 def evidence_table(data: Diagnosis) -> Table:
     """The evidence. Its values come from the charging system, so strangers do not see them."""
-    return {
-        "title": "Evidence",
-        "columns": [
-            {"label": "Cause", "kind": "word"},
-            {"label": "Rule", "kind": "word"},
-            {"label": "Value", "kind": "text"},
-            {"label": "Since", "kind": "day"},
-        ],
-        "rows": [[cause["cause"].replace("_", " "), *evidence_row(row)] for cause in data["causes"] for row in cause["evidence"]],
-        "note": None,
-    }
+    return sheet_table(
+        "Evidence",
+        {"Cause": "word", "Rule": "word", "Value": "text", "Since": "day"},
+        [[cause["cause"].replace("_", " "), *evidence_row(row)] for cause in data["causes"] for row in cause["evidence"]],
+    )
 
 
 def evidence_row(row: Evidence) -> list[SheetValue]:
@@ -309,11 +303,9 @@ def evidence_row(row: Evidence) -> list[SheetValue]:
 
 
 def diagnosed_line_table(data: Diagnosis) -> Table:
-    """Which line it is."""
     profile, network = data["line"]["profile"], data["line"]["network"]
-    return {
-        "title": "The line",
-        "columns": [{"label": "Line", "kind": "line"}, {"label": "Profile", "kind": "text"}, {"label": "Operator", "kind": "text"}],
-        "rows": [[data["iccid"], profile, None if network is None else network.get("operator")]],
-        "note": None,
-    }
+    return sheet_table(
+        "The line",
+        {"Line": "line", "Profile": "text", "Operator": "text"},
+        [[data["iccid"], profile, None if network is None else network.get("operator")]],
+    )

@@ -22,7 +22,18 @@ from operations.intelligence.offers.market_figures import (
     upsell_figures,
 )
 from operations.intelligence.offers.upsell import SEGMENT_RULES, UPSELL_RULES, LineSegment, UpsellKind
-from operations.intelligence.reports.sheet import Chart, Column, Finding, Sheet, Table, bar_chart_of, make_finding
+from operations.intelligence.reports.sheet import (
+    Chart,
+    Column,
+    Finding,
+    Series,
+    Sheet,
+    Table,
+    bar_chart_of,
+    make_finding,
+    sheet_table,
+    stacked_chart,
+)
 from operations.upstream.connection import AccountGone, connect_upstream
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
@@ -135,14 +146,7 @@ MARKET_EXAMPLE: MarketingIntelligence = {
     "upsell": [{"kind": "renewal", "lines": 12, "potential": 118.8, "rule": UPSELL_RULES["renewal"]}],
     "trends": [{"figure": "packages_sold", "days": 28, "now": 129, "before": 118, "change_percent": 9.3}],
 }
-MARKET_FINDING_EXAMPLE: Finding[MarketingIntelligence] = {
-    "generated_at": "2027-01-15T12:00:00Z",
-    "sampled": 126,
-    "of": 126,
-    "method": MARKET_METHOD,
-    "incomplete": None,
-    "data": MARKET_EXAMPLE,
-}
+MARKET_FINDING_EXAMPLE = make_finding(MARKET_EXAMPLE, now=1_800_014_400, sampled=126, of=126, method=MARKET_METHOD)
 
 
 @operation(
@@ -196,7 +200,6 @@ def country_use(row: CountryFigures) -> CountryUse:
 
 
 def segment_size(row: SegmentFigures) -> SegmentSize:
-    """A segment with the rule that defines it."""
     return {
         "segment": row.segment,
         "lines": row.lines,
@@ -235,7 +238,7 @@ def figure_trend(row: TrendValues) -> FigureTrend:
 
 
 def market_percent(part: int, whole: int) -> float | None:
-    """`part` of `whole` in percent, with one decimal."""
+    """`part` of `whole` in percent, with one decimal; None where `whole` is 0."""
     return round(100 * part / whole, 1) if whole else None
 
 
@@ -264,7 +267,6 @@ MARKET_CHART_COUNTRIES = 12
 
 
 def market_sheet(found: Finding[MarketingIntelligence]) -> Sheet:
-    """The report: countries, segments, packages, and what could be sold."""
     data = found["data"]
     named = [row for row in data["countries"] if row["country"] != "other"]
     return {
@@ -287,7 +289,6 @@ def market_sheet(found: Finding[MarketingIntelligence]) -> Sheet:
 
 
 def market_headline(data: MarketingIntelligence, named: list[CountryUse]) -> str:
-    """Where most lines are, and what could be sold."""
     lines = sum(row["lines"] for row in data["upsell"])
     where = f"Lines were used in {len(named) + data['more_countries']} countries with five lines or more"
     return f"{where}; {lines} lines could be sold something."
@@ -300,23 +301,13 @@ def figure_now(rows: list[FigureTrend], figure: str) -> int | None:
 def market_country_chart(named: list[CountryUse]) -> Chart:
     """The countries with most lines: lines at home there, and lines on a journey."""
     rows = named[:MARKET_CHART_COUNTRIES]
-    return {
-        "title": "Lines by country",
-        "shape": "stacked",
-        "kind": "number",
-        "places_kind": "country",
-        "places": [row["country"] for row in rows],
-        "series_kind": "word",
-        "series": [
-            {"label": "Mostly there", "values": [float(row["lines"] if row["home_lines"] is None else row["home_lines"]) for row in rows]},
-            {"label": "Travelling", "values": [float(travelling_lines(row)) for row in rows]},
-        ],
-    }
-
-
-def travelling_lines(row: CountryUse) -> int:
-    """Lines on a journey there. Choice: if they are too few to be counted, all lines count as mostly there."""
-    return 0 if row["home_lines"] is None else row["lines"] - row["home_lines"]
+    # Choice: where the lines at home are too few to be counted, all lines count as mostly there.
+    home = [row["lines"] if row["home_lines"] is None else row["home_lines"] for row in rows]
+    series: list[Series] = [
+        {"label": "Mostly there", "values": [float(lines) for lines in home]},
+        {"label": "Travelling", "values": [float(row["lines"] - lines) for row, lines in zip(rows, home, strict=True)]},
+    ]
+    return stacked_chart("Lines by country", [row["country"] for row in rows], series, places_kind="country")
 
 
 def market_segment_chart(data: MarketingIntelligence) -> Chart:
@@ -329,22 +320,16 @@ def market_segment_chart(data: MarketingIntelligence) -> Chart:
 
 
 def market_countries_table(data: MarketingIntelligence, named: list[CountryUse]) -> Table:
-    """The countries that are shown by name; the others are no country and are told in the note."""
+    """The countries that are shown by name; the note says how many lines were in the others."""
     rest = [row for row in data["countries"] if row["country"] == "other"]
     small = [f"{row['lines']} lines were in countries with fewer than 5 lines." for row in rest]
     left = [f"{data['more_countries']} rows are not shown."] if data["more_countries"] else []
-    return {
-        "title": "Countries",
-        "columns": [
-            {"label": "Country", "kind": "country"},
-            {"label": "Lines", "kind": "number"},
-            {"label": "Mostly there", "kind": "number"},
-            {"label": "Days of all lines", "kind": "number"},
-            {"label": "Data", "kind": "bytes"},
-        ],
-        "rows": [[row["country"], row["lines"], row["home_lines"], row["line_days"], row["data_bytes"]] for row in named],
-        "note": " ".join([*small, *left]) or None,
-    }
+    return sheet_table(
+        "Countries",
+        {"Country": "country", "Lines": "number", "Mostly there": "number", "Days of all lines": "number", "Data": "bytes"},
+        [[row["country"], row["lines"], row["home_lines"], row["line_days"], row["data_bytes"]] for row in named],
+        " ".join([*small, *left]) or None,
+    )
 
 
 def market_packages_table(data: MarketingIntelligence) -> Table:
@@ -369,26 +354,18 @@ def market_package_row(row: PackageSales) -> list[str | int | float | None]:
 
 
 def market_upsell_table(rows: list[UpsellChance]) -> Table:
-    return {
-        "title": "What could be sold",
-        "columns": [{"label": "What", "kind": "word"}, {"label": "Lines", "kind": "number"}, {"label": "Were all to buy", "kind": "money"}],
-        "rows": [
-            [OTHER_GROUP_LABEL if row["kind"] == "other" else UPSELL_LABELS[row["kind"]], row["lines"], row["potential"]] for row in rows
-        ],
-        "note": "At catalogue prices.",
-    }
+    return sheet_table(
+        "What could be sold",
+        {"What": "word", "Lines": "number", "Were all to buy": "money"},
+        [[OTHER_GROUP_LABEL if row["kind"] == "other" else UPSELL_LABELS[row["kind"]], row["lines"], row["potential"]] for row in rows],
+        "At catalogue prices.",
+    )
 
 
 def market_trends_table(rows: list[FigureTrend]) -> Table:
-    return {
-        "title": "Trends",
-        "columns": [
-            {"label": "Figure", "kind": "word"},
-            {"label": "Days", "kind": "days"},
-            {"label": "Now", "kind": "number"},
-            {"label": "Before", "kind": "number"},
-            {"label": "Change", "kind": "percent"},
-        ],
-        "rows": [[TREND_FIGURE_LABELS[row["figure"]], row["days"], row["now"], row["before"], row["change_percent"]] for row in rows],
-        "note": "Data is in bytes.",
-    }
+    return sheet_table(
+        "Trends",
+        {"Figure": "word", "Days": "days", "Now": "number", "Before": "number", "Change": "percent"},
+        [[TREND_FIGURE_LABELS[row["figure"]], row["days"], row["now"], row["before"], row["change_percent"]] for row in rows],
+        "Data is in bytes.",
+    )

@@ -20,7 +20,18 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
 )
 from operations.intelligence.lines.usage import euros
 from operations.intelligence.offers.coverage_map import NetworkTold, network_view
-from operations.intelligence.reports.sheet import Chart, Figure, Finding, Sheet, SheetValue, Table, make_finding
+from operations.intelligence.reports.sheet import (
+    Chart,
+    Figure,
+    Finding,
+    Series,
+    Sheet,
+    SheetValue,
+    Table,
+    make_finding,
+    sheet_table,
+    stacked_chart,
+)
 from operations.upstream.connection import AccountGone, connect_upstream
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
@@ -233,7 +244,7 @@ def coverage_cursor(row: UncoveredLine) -> str:
 
 
 def parse_coverage_cursor(text: str | None) -> CoverageRank | None:
-    """The position that a cursor names."""
+    """The rank that a cursor names; None without a cursor. Raises BadRequest."""
     if text is None:
         return None
     if not COVERAGE_CURSOR.fullmatch(text):
@@ -243,7 +254,6 @@ def parse_coverage_cursor(text: str | None) -> CoverageRank | None:
 
 
 def coverage_page(audit: CoverageAudit, page: list[UncoveredLine], more: int, limit: int) -> Coverage:
-    """A page of the audit."""
     counted = Counter(audit.verdicts)
     return {
         "since": audit.window.first.isoformat(),
@@ -300,7 +310,6 @@ def outside_line(row: UncoveredLine) -> OutsideLine:
 
 
 def outside_use(outside: UncoveredUse | None) -> OutsideUse | None:
-    """Use outside packages, with costs in EUR."""
     if outside is None:
         return None
     return {"bytes": outside.data_bytes, "cost": euros(outside.cost), "charged": euros(outside.charged)}
@@ -358,34 +367,26 @@ def coverage_country_chart(data: Coverage) -> Chart:
             known[2] += row["lines"] - row["covered"] - row["mis_steered"]
     places = sorted(sums, key=lambda country: (-sums[country][1], -sum(sums[country]), country))[:COVERAGE_CHART_COUNTRIES]
     labels = ("Covered", "Mis-steered", "Not covered otherwise")
-    return {
-        "title": "Lines by country",
-        "shape": "stacked",
-        "kind": "number",
-        "places_kind": "country",
-        "places": places,
-        "series_kind": "word",
-        "series": [{"label": label, "values": [sums[country][at] for country in places]} for at, label in enumerate(labels)],
-    }
+    series: list[Series] = [{"label": label, "values": [sums[country][at] for country in places]} for at, label in enumerate(labels)]
+    return stacked_chart("Lines by country", places, series, places_kind="country")
 
 
 def coverage_networks_table(data: Coverage) -> Table:
-    """The networks that lines are on."""
-    return {
-        "title": "Networks",
-        "columns": [
-            {"label": "Country", "kind": "country"},
-            {"label": "Network", "kind": "network"},
-            {"label": "Operator", "kind": "text"},
-            {"label": "Lines", "kind": "number"},
-            {"label": "Mis-steered", "kind": "number"},
-            {"label": "Share mis-steered", "kind": "percent"},
-            {"label": "Cost outside", "kind": "money"},
-            {"label": "Charged outside", "kind": "money"},
-        ],
-        "rows": [coverage_network_row(row) for row in data["networks"]],
-        "note": f"{data['more_networks']} networks more." if data["more_networks"] else None,
-    }
+    return sheet_table(
+        "Networks",
+        {
+            "Country": "country",
+            "Network": "network",
+            "Operator": "text",
+            "Lines": "number",
+            "Mis-steered": "number",
+            "Share mis-steered": "percent",
+            "Cost outside": "money",
+            "Charged outside": "money",
+        },
+        [coverage_network_row(row) for row in data["networks"]],
+        f"{data['more_networks']} networks more." if data["more_networks"] else None,
+    )
 
 
 def coverage_network_row(row: NetworkLines) -> list[SheetValue]:
@@ -397,23 +398,22 @@ def coverage_network_row(row: NetworkLines) -> list[SheetValue]:
 
 
 def coverage_lines_table(data: Coverage) -> Table:
-    """The lines that are not covered."""
-    return {
-        "title": "Lines that are not covered",
-        "columns": [
-            {"label": "Line", "kind": "line"},
-            {"label": "Verdict", "kind": "word"},
-            {"label": "Country", "kind": "country"},
-            {"label": "Network", "kind": "network"},
-            {"label": "Seen", "kind": "day"},
-            {"label": "Bytes outside", "kind": "bytes"},
-            {"label": "Cost outside", "kind": "money"},
-            {"label": "Charged outside", "kind": "money"},
-            {"label": "What to do", "kind": "word"},
-        ],
-        "rows": [coverage_line_row(row) for row in data["lines"]],
-        "note": f"{data['more_lines']} lines more." if data["more_lines"] else None,
-    }
+    return sheet_table(
+        "Lines that are not covered",
+        {
+            "Line": "line",
+            "Verdict": "word",
+            "Country": "country",
+            "Network": "network",
+            "Seen": "day",
+            "Bytes outside": "bytes",
+            "Cost outside": "money",
+            "Charged outside": "money",
+            "What to do": "word",
+        },
+        [coverage_line_row(row) for row in data["lines"]],
+        f"{data['more_lines']} lines more." if data["more_lines"] else None,
+    )
 
 
 def coverage_line_row(row: OutsideLine) -> list[SheetValue]:

@@ -42,6 +42,7 @@ from operations.intelligence.reports.sheet import (
     cached_result,
     make_finding,
     missing_parts,
+    sheet_table,
 )
 from operations.upstream.connection import Upstream
 from operations.vocabulary import Iccid
@@ -97,13 +98,8 @@ class PlanSearch(NamedTuple):
     incomplete: Incomplete | None
 
 
-SAVINGS_EXAMPLE: Finding[FleetSavings] = {
-    "generated_at": "2027-01-15T12:00:00Z",
-    "sampled": 1,
-    "of": 1,
-    "method": PLAN_METHOD,
-    "incomplete": None,
-    "data": {
+SAVINGS_EXAMPLE: Finding[FleetSavings] = make_finding(
+    {
         "start": "2026-12-18",
         "end": "2027-01-14",
         "now": 24.9,
@@ -130,7 +126,11 @@ SAVINGS_EXAMPLE: Finding[FleetSavings] = {
             }
         ],
     },
-}
+    now=1_800_014_400,
+    sampled=1,
+    of=1,
+    method=PLAN_METHOD,
+)
 
 
 @operation(
@@ -266,21 +266,21 @@ def savings_country_chart(rows: Sequence[LinePlan]) -> Chart:
 def savings_lines_table(rows: Sequence[LinePlan]) -> Table:
     """The lines with the largest saving. Templates are named by number, since their names are text from outside."""
     saving = [row for row in rows if row["saving"] > 0]
-    return {
-        "title": "Largest savings",
-        "columns": [
-            {"label": "Line", "kind": "line"},
-            {"label": "Verdict", "kind": "word"},
-            {"label": "Saving", "kind": "money"},
-            {"label": "Now", "kind": "money"},
-            {"label": "Cheapest", "kind": "money"},
-            {"label": "Next best", "kind": "money"},
-            {"label": "Data needed", "kind": "bytes"},
-            {"label": "Packages", "kind": "text"},
-        ],
-        "rows": [savings_line_row(row) for row in saving],
-        "note": "EUR in 30 days; data with a tenth more than was used" if saving else None,
-    }
+    return sheet_table(
+        "Largest savings",
+        {
+            "Line": "line",
+            "Verdict": "word",
+            "Saving": "money",
+            "Now": "money",
+            "Cheapest": "money",
+            "Next best": "money",
+            "Data needed": "bytes",
+            "Packages": "text",
+        },
+        [savings_line_row(row) for row in saving],
+        "EUR in 30 days; data with a tenth more than was used" if saving else None,
+    )
 
 
 def savings_line_row(row: LinePlan) -> list[SheetValue]:

@@ -36,6 +36,7 @@ from registry.errors import Conflict, Internal, KeyUnknown, NotFound, ProviderEr
 from registry.limits import Scope
 from registry.operation import Example, operation
 from registry.policy import rfc3339_utc
+from registry.rate_limits import rate_limited
 from registry.redaction import redact
 from storage.directory import reader_for
 from storage.engine.connection import Connection
@@ -137,9 +138,9 @@ class ScheduleRuns:
         self._deps, self._sheets = deps, sheets
 
     async def fire(self) -> int:
-        """Begin the reports whose boundary has come; how many began here.
+        """Begins the reports whose boundary has come; returns how many began here.
 
-        Choice: of boundaries that came while nobody worked only the newest is made up for: a report tells of now, not of then.
+        Choice: of boundaries that passed while no process worked only the newest is made up for: a report tells of now, not of then.
         """
         deps, now = self._deps, self._deps.clock.now()
         first = await deps.store.read(next_of_all)
@@ -171,7 +172,7 @@ class ScheduleRuns:
         return await store.write(take_report, token=token, now_ms=now_ms, lease_ms=int(REPORT_LEASE_SECONDS * 1000))
 
     async def _make(self, taken: LeasedReport, token: str) -> None:
-        """One try. If the process ends meanwhile, another one gets the report at once."""
+        """One try. If the process is stopped meanwhile, another process gets the report at once."""
         try:
             outcome = await self._try(taken)
         except anyio.get_cancelled_exc_class():
@@ -205,7 +206,6 @@ class ScheduleRuns:
         return failed_report("The report took longer than it may", "timeout", passing=True)
 
     def _judged(self, taken: LeasedReport, reply: Reply) -> ReportOutcome:
-        """The body of a report, or why there is none."""
         if reply.refusal is not None:
             return failed_report(reply.refusal.message, reply.refusal.error_code, passing=may_succeed_later(reply.refusal))
         found = orjson.loads(reply.body)
@@ -228,7 +228,6 @@ class ScheduleRuns:
 
 
 def failed_report(error: str, code: str, *, passing: bool = False) -> ReportOutcome:
-    """The outcome of a report that could not be made."""
     return ReportOutcome(failure={"error": error, "code": code}, passing=passing)
 
 
@@ -343,7 +342,7 @@ async def get_intelligence_schedule_report(ctx: Ctx, params: ReportRef) -> Sched
 
 
 def read_schedule_report(connection: Connection, *, schedule: str, organisation: str, report: str | None) -> ReportRow | None:
-    """The report that was asked for, or a refusal that says which there are; None without such a schedule."""
+    """The report with the id `report`, or the newest that has ended; None without such a schedule. Raises NotFound without a report."""
     if not has_schedule(connection, schedule=schedule, organisation=organisation):
         return None
     if report is not None:
@@ -360,7 +359,6 @@ def read_schedule_report(connection: Connection, *, schedule: str, organisation:
 
 
 def no_report_yet(schedule: str, row: ReportRow | None) -> NotFound:
-    """The refusal while the first report is still to come."""
     if row is None:
         hint = "Wait for next_run, or have one made now with POST /v1/intelligence/schedules/{id}/run"
         return NotFound(f"{schedule} has no report yet", code="no_report_yet", param="id", hint=hint)
@@ -411,25 +409,13 @@ def ask_for_report(connection: Connection, *, id: str, schedule: str, organisati
     begun = ask_report(connection, id=id, schedule=schedule, organisation=organisation, now=now)
     row = read_report(connection, schedule=schedule, organisation=organisation, report=id)
     if begun is False:
-        raise run_limit_reached(schedule, now, upgrade_url)
+        text, reset = f"{schedule} was run {RUNS_PER_HOUR} times in the last hour; its boundaries come as ever", now + RUNS_HOUR_SECONDS
+        raise rate_limited(text, limit=RUNS_PER_HOUR, reset=reset, retry_after=RUNS_HOUR_SECONDS, upgrade_url=upgrade_url)
     if row is None:
         raise schedule_not_found(schedule)
     if not schedule_works(connection, schedule=schedule, now=now):
         raise ScheduleResting(SCHEDULE_RESTS, param="id", hint="Make it anew with a key or login of yours, and delete this one")
     return render_report(row, with_sheet=False)
-
-
-def run_limit_reached(schedule: str, now: float, upgrade_url: str) -> QuotaExceeded:
-    """The refusal when the runs of the hour are used up."""
-    return QuotaExceeded(
-        f"{schedule} was run {RUNS_PER_HOUR} times in the last hour; its boundaries come as ever",
-        code="rate_limited",
-        limit=RUNS_PER_HOUR,
-        used=RUNS_PER_HOUR,
-        reset_at=rfc3339_utc(now + RUNS_HOUR_SECONDS),
-        retry_after=RUNS_HOUR_SECONDS,
-        upgrade_url=upgrade_url,
-    )
 
 
 SHEETS: Mapping[str, Callable[..., Sheet]] = {

@@ -177,7 +177,7 @@ CompositeInput = Annotated[
 
 
 def check_composite_input(inside: InternalCalls, composite: Composite, given: CompositeArguments, now: float) -> str:
-    """The input as JSON text, if the composite takes it; a refusal that names the field of `input` when not.
+    """`given` as JSON text. Raises BadRequest, which names the field of `input`, unless the composite takes it.
 
     Choice: only the form is checked here. Whether accounts and lines are the organisation's is asked at every run, since lines move.
     """

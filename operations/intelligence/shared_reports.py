@@ -99,9 +99,9 @@ SHARED_REPORT_EXAMPLE: SharedReport = {
 
 
 async def find_shared_report(ctx: Ctx, params: ShareRef) -> SharedLink:
-    """What the link leads to. The request's line in the log names the organisation that shares it.
+    """The report behind the link; raises NotFound. The request's line in the log names the organisation that shares it.
 
-    Choice: whatever was typed is looked up by its digest, so that a token that cannot be one takes as long as one that is wrong.
+    Choice: any text is looked up by its digest, so that a malformed token takes as long as a wrong one.
     """
     found = await ctx.deps.store.read(shared_by, digest=secret_digest(params.token), now=ctx.now)
     if found is None:
@@ -164,7 +164,6 @@ def shared_report_answer(shared: SharedLink) -> tuple[SharedReport, list[str]]:
 
 
 def shared_report_content(answer: SharedReport) -> ReportContent:
-    """The answer as a page shows it."""
     return ReportContent(
         organisation=answer["organization"],
         sheet=answer["sheet"],

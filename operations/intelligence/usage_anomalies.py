@@ -36,12 +36,15 @@ from operations.intelligence.reports.sheet import (
     Figure,
     Finding,
     Incomplete,
+    Series,
     Sheet,
     SheetValue,
     Table,
     cached_result,
     make_finding,
     missing_parts,
+    sheet_table,
+    stacked_chart,
 )
 from operations.upstream.connection import Upstream
 from registry.errors import NotFound, OcsError
@@ -141,13 +144,8 @@ class AnomalySearch(NamedTuple):
     incomplete: Incomplete | None
 
 
-ANOMALY_EXAMPLE: Finding[UsageAnomalies] = {
-    "generated_at": "2027-01-15T12:00:00Z",
-    "sampled": 1,
-    "of": 2,
-    "method": ANOMALY_METHOD,
-    "incomplete": None,
-    "data": {
+ANOMALY_EXAMPLE: Finding[UsageAnomalies] = make_finding(
+    {
         "window": {"first": "2026-12-18", "last": "2027-01-14", "line_days": 21},
         "false_alarms": {"threshold": 2.8, "per_1000_line_days": 2.6, "expected": 0.1},
         "not_judged": {"stock": 1, "never_used": 0, "ended": 0, "unused": 0},
@@ -169,7 +167,11 @@ ANOMALY_EXAMPLE: Finding[UsageAnomalies] = {
             }
         ],
     },
-}
+    now=1_800_014_400,
+    sampled=1,
+    of=2,
+    method=ANOMALY_METHOD,
+)
 
 
 @operation(
@@ -201,7 +203,6 @@ async def detect_usage_anomalies(ctx: Ctx, params: LinesAsked, target: LineTarge
 
 
 async def search_fleet_anomalies(ctx: Ctx, upstream: Upstream) -> AnomalySearch:
-    """All lines of the caller."""
     fleet = await read_fleet(upstream)
     return await search_line_anomalies(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
 
@@ -226,7 +227,6 @@ async def search_line_anomalies(ctx: Ctx, upstream: Upstream, lines: Sequence[Fl
 
 
 def anomaly_answer(searched: AnomalySearch, page: list[FoundAnomaly]) -> Finding[UsageAnomalies]:
-    """The finding with one page of anomalies."""
     window = last_whole_days(searched.now)
     kinds = Counter(found.anomaly.kind for found in searched.found)
     data: UsageAnomalies = {
@@ -248,7 +248,6 @@ def anomaly_answer(searched: AnomalySearch, page: list[FoundAnomaly]) -> Finding
 
 
 def anomalies_by_day(found: Sequence[FoundAnomaly]) -> list[AnomalousDay]:
-    """How many anomalies began on each day."""
     days: dict[str, AnomalousDay] = {}
     for one in found:
         day = one.anomaly.day.isoformat()
@@ -284,7 +283,6 @@ ANOMALY_CONTEXT_WORDS = {
 
 
 def anomaly_sheet(found: Finding[UsageAnomalies]) -> Sheet:
-    """The report: anomalies by day and by line."""
     data = found["data"]
     return {
         "title": "Usage anomalies",
@@ -321,21 +319,13 @@ def anomaly_day_chart(data: UsageAnomalies) -> Chart:
     first, last = (date.fromisoformat(data["window"][end]) for end in ("first", "last"))
     days = [(first + timedelta(days=place)).isoformat() for place in range((last - first).days + 1)]
     found = {day["day"]: day for day in data["days"]}
-    return {
-        "title": "Anomalies by day",
-        "shape": "stacked",
-        "kind": "number",
-        "places_kind": "day",
-        "places": days,
-        "series_kind": "word",
-        "series": [
-            {"label": label, "values": [found[day][kind] if day in found else 0 for day in days]} for kind, label in ANOMALY_LABELS.items()
-        ],
-    }
+    series: list[Series] = [
+        {"label": label, "values": [found[day][kind] if day in found else 0 for day in days]} for kind, label in ANOMALY_LABELS.items()
+    ]
+    return stacked_chart("Anomalies by day", days, series, places_kind="day")
 
 
 def anomaly_spikes_table(data: UsageAnomalies, kind: AnomalyKind, unit: str) -> Table:
-    """Days with much data, or with high costs."""
     measured: list[Column] = [
         {"label": "Observed", "kind": "bytes" if unit == "bytes" else "money"},
         {"label": "Expected at most", "kind": "bytes" if unit == "bytes" else "money"},
@@ -358,21 +348,13 @@ def anomaly_spikes_table(data: UsageAnomalies, kind: AnomalyKind, unit: str) -> 
 
 
 def anomaly_silences_table(data: UsageAnomalies) -> Table:
-    """Silences with their first day."""
     rows = [row for row in data["anomalies"] if row["kind"] == "silence"]
-    return {
-        "title": ANOMALY_LABELS["silence"],
-        "columns": [
-            {"label": "Line", "kind": "line"},
-            {"label": "First day", "kind": "day"},
-            {"label": "Days", "kind": "days"},
-            {"label": "Expected at most", "kind": "days"},
-            {"label": "Score", "kind": "number"},
-            {"label": "Context", "kind": "word"},
-        ],
-        "rows": [[*anomaly_cells(row), row["score"], anomaly_context_text(row)] for row in rows],
-        "note": anomalies_left_out(data, "silence", len(rows)),
-    }
+    return sheet_table(
+        ANOMALY_LABELS["silence"],
+        {"Line": "line", "First day": "day", "Days": "days", "Expected at most": "days", "Score": "number", "Context": "word"},
+        [[*anomaly_cells(row), row["score"], anomaly_context_text(row)] for row in rows],
+        anomalies_left_out(data, "silence", len(rows)),
+    )
 
 
 def anomaly_cells(row: UsageAnomaly) -> list[SheetValue]:
@@ -380,11 +362,9 @@ def anomaly_cells(row: UsageAnomaly) -> list[SheetValue]:
 
 
 def anomaly_context_text(row: UsageAnomaly) -> str | None:
-    """What may explain the anomaly."""
     return ", ".join(ANOMALY_CONTEXT_WORDS[word] for word in row["context"]) or None
 
 
 def anomalies_left_out(data: UsageAnomalies, kind: AnomalyKind, shown: int) -> str | None:
-    """How many more anomalies of `kind` there are."""
     rest = data["kinds"][kind] - shown
     return f"{rest} with lower scores are left out." if rest > 0 else None

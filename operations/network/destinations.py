@@ -9,13 +9,14 @@ from clients.ocs.outcome import OcsNotFound
 from clients.ocs.zones import DestinationPrefixes, DetailedDestinationList
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream
-from operations.upstream.paging import Data, paged_data
+from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import (
     DESTINATION_LISTS,
     ResellerPage,
     ResellerQuery,
+    not_listed,
     read_reseller_list,
-    require_destination_list,
+    require_listed,
     resolve_reseller,
 )
 from operations.vocabulary import UpstreamId
@@ -59,20 +60,8 @@ async def list_destination_lists(ctx: Ctx, params: ResellerPage) -> Data[list[De
     A template that names one covers calls to these prefixes only.
     """
     upstream = await connect_upstream(ctx)
-    return paged_data(
-        ctx,
-        sorted(await read_destination_lists(upstream, params.reseller_id), key=destination_list_number),
-        params,
-        destination_list_number,
-    )
-
-
-async def read_destination_lists(upstream: Upstream, requested: int | None) -> list[DetailedDestinationList]:
-    return await read_reseller_list(upstream, DESTINATION_LISTS, requested, upstream.ocs.zones.detailed_destination_lists)
-
-
-def destination_list_number(row: DetailedDestinationList) -> int:
-    return row.get("listId", 0)
+    rows = await read_reseller_list(upstream, DESTINATION_LISTS, params.reseller_id)
+    return paged_data(ctx, rows, params, member_number("listId"))
 
 
 @operation(
@@ -112,7 +101,7 @@ async def list_destination_prefixes(ctx: Ctx, params: DestinationPrefixQuery) ->
 
 async def merged_prefixes(upstream: Upstream, requested: int | None) -> Prefixes:
     """Every prefix of any list of the reseller, once."""
-    rows = await read_destination_lists(upstream, requested)
+    rows = await read_reseller_list(upstream, DESTINATION_LISTS, requested)
     found = {prefix for row in rows for prefix in row.get("prefixes", [])}
     return {"listId": None, "listName": None, "resellerId": await resolve_reseller(upstream, requested), "prefixes": sorted(found)}
 
@@ -120,10 +109,8 @@ async def merged_prefixes(upstream: Upstream, requested: int | None) -> Prefixes
 async def read_prefixes(upstream: Upstream, list_id: int) -> DestinationPrefixes:
     """The prefixes of a list. Raises NotFound unless it is the caller's to see. Waits for the network."""
     if upstream.managed:
-        await require_destination_list(upstream, list_id)
+        await require_listed(upstream, DESTINATION_LISTS, list_id, "destinationListId")
     try:
         return await upstream.ocs.zones.destination_list_prefixes(list_id)
     except OcsNotFound:
-        raise NotFound(
-            "Your reseller has nothing with this destinationListId", param="destinationListId", hint="list_destination_lists names yours"
-        ) from None
+        raise not_listed(DESTINATION_LISTS.hint, "destinationListId") from None

@@ -12,13 +12,13 @@ from clients.ocs.zones import DetailedLocationZone
 from operations.deps import Ctx
 from operations.network.zones import operator_country, read_zones, render_zone_network
 from operations.upstream.connection import Upstream, connect_upstream
-from operations.upstream.paging import Data, paged_data
+from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import (
     STEERING_LISTS,
     ResellerId,
     ResellerPage,
     read_reseller_list,
-    require_steering_list,
+    require_listed,
     resolve_reseller,
 )
 from operations.upstream.tariffs import NetworkOffer, OfferedNetwork, networks_by_country, read_tariff_rules, tariff_offer
@@ -121,7 +121,7 @@ async def effective_network_choice(ctx: Ctx, mode: NetworkMode, list_id: int | N
 
 async def steering_list_name(upstream: Upstream, list_id: int) -> str | None:
     """The name of the list; None when the caller's reseller has no such list. Waits for the network."""
-    rows = await read_reseller_list(upstream, STEERING_LISTS, None, upstream.ocs.reseller.list_steering_list)
+    rows = await read_reseller_list(upstream, STEERING_LISTS)
     return next((row.get("name", "") for row in rows if row.get("id") == list_id), None)
 
 
@@ -129,7 +129,7 @@ async def require_choice_list(ctx: Ctx, params: NetworkChoice) -> None:
     """Raises NotFound unless the caller's reseller has the list; other modes need no account."""
     if params.list_id is not None:
         await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
-        await require_steering_list(await connect_upstream(ctx), params.list_id, "listId")
+        await require_listed(await connect_upstream(ctx), STEERING_LISTS, params.list_id, "listId")
 
 
 @operation(
@@ -261,7 +261,7 @@ async def require_planned_reseller(upstream: Upstream, requested: int | None) ->
     tariff."""
     reseller = await resolve_reseller(upstream, requested)
     if reseller != await upstream.reseller_id():
-        await read_reseller_list(upstream, STEERING_LISTS, reseller, upstream.ocs.reseller.list_steering_list)
+        await read_reseller_list(upstream, STEERING_LISTS, reseller)
     return reseller
 
 
@@ -269,7 +269,7 @@ async def decide_network_mode(ctx: Ctx, upstream: Upstream, params: PlanQuery) -
     """The mode of the SIM, else the package, else the organisation. Raises NotFound unless the caller may see each list that is named."""
     for param, number in (("simListId", params.sim_list_id), ("packageListId", params.package_list_id)):
         if number is not None:
-            await require_steering_list(upstream, number, param)
+            await require_listed(upstream, STEERING_LISTS, number, param)
     if params.sim_mode is not None:
         return NetworkDecision("sim", params.sim_mode, await hidden_list_warnings(upstream, params.sim_list_id))
     if params.package_mode is not None:
@@ -346,9 +346,5 @@ async def list_steering_lists(ctx: Ctx, params: ResellerPage) -> Data[list[Steer
     The charging system does not show which networks a list holds. modify_subscriber_steering_list assigns one.
     """
     upstream = await connect_upstream(ctx)
-    rows = await read_reseller_list(upstream, STEERING_LISTS, params.reseller_id, upstream.ocs.reseller.list_steering_list)
-    return paged_data(ctx, sorted(rows, key=steering_list_number), params, steering_list_number)
-
-
-def steering_list_number(row: SteeringList) -> int:
-    return row.get("id", 0)
+    rows = await read_reseller_list(upstream, STEERING_LISTS, params.reseller_id)
+    return paged_data(ctx, rows, params, member_number("id"))

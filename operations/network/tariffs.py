@@ -10,15 +10,15 @@ from clients.ocs.times import parse_wire_time
 from operations.deps import Ctx
 from operations.times import utc_text
 from operations.upstream.connection import connect_upstream
-from operations.upstream.paging import Data, FieldsQuery, PageQuery, paged_data, raw_data, select_fields
+from operations.upstream.paging import Data, FieldsQuery, PageQuery, member_number, paged_data, raw_data, select_fields
 from operations.upstream.resellers import (
     VOIP_PLAN_LIST,
     ResellerPage,
+    not_listed,
     read_of_reseller,
     read_reseller_list,
     require_voip_plan,
     resolve_reseller,
-    voip_plan_not_found,
 )
 from operations.upstream.tariffs import (
     ALL_TARIFF_PRICES,
@@ -27,7 +27,6 @@ from operations.upstream.tariffs import (
     TrafficKind,
     read_tariff_rules,
     render_tariff_row,
-    tariff_rule_number,
 )
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
@@ -87,7 +86,7 @@ async def get_tariff(ctx: Ctx, params: TariffQuery) -> Data[list[TariffRow]] | D
     if params.everything:
         return raw_data(await read_of_reseller(named, upstream.ocs.tariffs.stream_customer_tariff(reseller)))
     rules = [rule for rule in await read_of_reseller(named, read_tariff_rules(upstream, reseller)) if rule_matches(rule, params)]
-    page = paged_data(ctx, rules, params.model_copy(update={"fields": None}), tariff_rule_number)["data"]
+    page = paged_data(ctx, rules, params.model_copy(update={"fields": None}), member_number("roamingplanruleid"))["data"]
     if params.verbose:
         return {"data": select_fields(ctx, page, params.fields)}
     prices = ALL_TARIFF_PRICES if params.traffic_type is None else TARIFF_PRICES[params.traffic_type]
@@ -139,15 +138,8 @@ async def list_subscriber_voip_tariff(ctx: Ctx, params: ResellerPage) -> Data[li
     list_voip_tariff_rule shows a plan's prices; modify_subscriber_voip_plan assigns one. Deleted plans are left out.
     """
     upstream = await connect_upstream(ctx)
-    tariffs = upstream.ocs.tariffs
-    rows = await read_reseller_list(
-        upstream, VOIP_PLAN_LIST, params.reseller_id, lambda reseller: tariffs.list_voip_tariffs(reseller_id=reseller)
-    )
-    return paged_data(ctx, sorted((row for row in rows if not row.get("deleted")), key=voip_plan_number), params, voip_plan_number)
-
-
-def voip_plan_number(row: VoipTariff) -> int:
-    return row.get("id", 0)
+    rows = await read_reseller_list(upstream, VOIP_PLAN_LIST, params.reseller_id)
+    return paged_data(ctx, [row for row in rows if not row.get("deleted")], params, member_number("id"))
 
 
 @operation(
@@ -177,7 +169,7 @@ async def list_voip_tariff_rule(ctx: Ctx, params: VoipRuleQuery) -> Data[list[Vo
     try:
         rows = await upstream.reads.get((upstream.identity, "voip_rules", plan), lambda: upstream.ocs.tariffs.list_voip_rules(plan))
     except OcsNotFound:
-        raise voip_plan_not_found("voipPlanId") from None
+        raise not_listed(VOIP_PLAN_LIST.hint, "voipPlanId") from None
     return paged_data(ctx, [render_voip_rule(row) for row in rows], params)
 
 

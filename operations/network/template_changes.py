@@ -26,7 +26,7 @@ from operations.network.templates import (
 )
 from operations.upstream.connection import Upstream, connect_upstream, name_refused_field
 from operations.upstream.paging import Data
-from operations.upstream.resellers import read_template, require_creator, require_destination_list, require_sponsor, require_zone
+from operations.upstream.resellers import DESTINATION_LISTS, SPONSOR_LIST, ZONE_LIST, read_template, require_creator, require_listed
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope
@@ -114,11 +114,11 @@ async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedCore:
     upstream, id, row = await own_template(ctx, params.template_id)
     reseller = template_owner(row) or await upstream.reseller_id()
     if params.location_zone_id is not None:
-        await require_zone(upstream, params.location_zone_id, "locationZoneId", reseller)
+        await require_listed(upstream, ZONE_LIST, params.location_zone_id, "locationZoneId", reseller)
     if params.destination_list_id is not None:
-        await require_destination_list(upstream, params.destination_list_id)
+        await require_listed(upstream, DESTINATION_LISTS, params.destination_list_id, "destinationListId")
     if params.esim_sponsor is not None:
-        await require_sponsor(upstream, params.esim_sponsor, "esimSponsor")
+        await require_listed(upstream, SPONSOR_LIST, params.esim_sponsor, "esimSponsor")
     core = present_fields(row, tuple(CORE_FIELDS.values()))
     changes = given_fields(params)
     changes.pop("templateId")

@@ -12,12 +12,13 @@ from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream, name_refused_field
 from operations.upstream.paging import Data, FieldsQuery, paged_data
 from operations.upstream.resellers import (
+    DESTINATION_LISTS,
+    SPONSOR_LIST,
     TEMPLATE_CACHE_KEY,
+    ZONE_LIST,
     ResellerId,
     read_of_reseller,
-    require_destination_list,
-    require_sponsor,
-    require_zone,
+    require_listed,
     resolve_reseller,
 )
 from operations.vocabulary import UpstreamId
@@ -190,7 +191,6 @@ def template_number(row: Template) -> int:
 
 
 def template_owner(row: Template) -> int | None:
-    """The id of the reseller that the template belongs to."""
     return row.get("resellerid") or row.get("reseller", {}).get("resellerid")
 
 
@@ -273,11 +273,10 @@ async def list_package_templates(ctx: Ctx, params: TemplateQuery) -> Data[list[T
     if params.template_id is not None and not selected:
         raise template_selector_not_found("templateId")
     found = [row for row in selected if params.q is None or template_name_contains(row, params.q)]
-    return paged_data(ctx, [template_row(row) for row in sorted(found, key=template_number)], params, template_number)
+    return paged_data(ctx, [template_row(row) for row in found], params, template_number)
 
 
 def template_name_contains(row: Template, part: str) -> bool:
-    """Whether `part` is in the name, in any case."""
     return part.strip().casefold() in row.get("prepaidpackagetemplatename", "").casefold()
 
 
@@ -286,11 +285,11 @@ async def require_template_selector(upstream: Upstream, params: TemplateQuery) -
     if not upstream.managed:
         return
     if params.sponsor_id is not None:
-        await require_sponsor(upstream, params.sponsor_id)
+        await require_listed(upstream, SPONSOR_LIST, params.sponsor_id, "sponsorId")
     if params.location_zone_id is not None:
-        await require_zone(upstream, params.location_zone_id, "locationZoneId")
+        await require_listed(upstream, ZONE_LIST, params.location_zone_id, "locationZoneId")
     if params.destination_list_id is not None:
-        await require_destination_list(upstream, params.destination_list_id)
+        await require_listed(upstream, DESTINATION_LISTS, params.destination_list_id, "destinationListId")
 
 
 async def read_selected_templates(upstream: Upstream, params: TemplateQuery) -> list[Template]:
@@ -351,9 +350,9 @@ class NewTemplate(TemplateRecurrence, TemplateThrottling, TemplateLimits):
 async def require_template_parts(ctx: Ctx, params: NewTemplate) -> Upstream:
     """The connection. Raises NotFound unless zone and destination list are of the caller's reseller."""
     upstream = await connect_upstream(ctx)
-    await require_zone(upstream, params.location_zone_id, "locationZoneId")
+    await require_listed(upstream, ZONE_LIST, params.location_zone_id, "locationZoneId")
     if params.destination_list_id is not None:
-        await require_destination_list(upstream, params.destination_list_id)
+        await require_listed(upstream, DESTINATION_LISTS, params.destination_list_id, "destinationListId")
     await upstream.reseller_id()  # kept for the handler, which is to make one call
     return upstream
 

@@ -9,7 +9,7 @@ from clients.ocs.wire_schema import Named
 from clients.ocs.zones import DetailedLocationZone, NetworkProfile, Operator
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream, name_refused_field
-from operations.upstream.paging import Data, FieldsQuery, paged_data, raw_data
+from operations.upstream.paging import Data, FieldsQuery, member_number, paged_data, raw_data
 from operations.upstream.resellers import (
     NETWORK_PROFILE_LIST,
     TEMPLATE_CACHE_KEY,
@@ -19,8 +19,7 @@ from operations.upstream.resellers import (
     read_of_reseller,
     read_reseller_list,
     require_creator,
-    require_network_profile,
-    require_zone,
+    require_listed,
     resolve_reseller,
 )
 from operations.vocabulary import UpstreamId
@@ -75,18 +74,13 @@ class ZoneWithNetworks(TypedDict, total=False):
     operators: list[ZoneNetwork]
 
 
+ZONE_NUMBER = member_number("zoneId")
+
+
 async def read_zones(upstream: Upstream, requested: int | None) -> list[DetailedLocationZone]:
     """All zones of a reseller with their networks, lowest id first. Waits for the network."""
-    rows = await read_reseller_list(upstream, ZONE_LIST, requested, upstream.ocs.zones.detailed_location_zones)
-    return sorted(rows, key=zone_number)
-
-
-def zone_number(row: DetailedLocationZone | ZoneRow | ZoneWithNetworks) -> int:
-    return row.get("zoneId", 0)
-
-
-def network_number(row: Operator) -> int:
-    return row.get("networkId", 0)
+    rows = await read_reseller_list(upstream, ZONE_LIST, requested)
+    return sorted(rows, key=ZONE_NUMBER)
 
 
 def operator_country(row: Operator) -> str:
@@ -117,20 +111,20 @@ async def list_location_zones(ctx: Ctx, params: ZoneQuery) -> Data[list[ZoneRow]
     upstream = await connect_upstream(ctx)
     if params.zone_id is None:
         rows = [zone_summary(row) for row in await read_zones(upstream, params.reseller_id)]
-        return paged_data(ctx, rows, params, zone_number)
+        return paged_data(ctx, rows, params, ZONE_NUMBER)
     networks = await read_of_reseller(params.reseller_id, read_zone_networks(upstream, params.zone_id, params.reseller_id))
-    return paged_data(ctx, sorted(networks, key=network_number), params, network_number)
+    return paged_data(ctx, networks, params, member_number("networkId"))
 
 
 def zone_summary(zone: DetailedLocationZone) -> ZoneRow:
     networks = zone.get("operators", [])
     countries = sorted({operator_country(network) for network in networks} - {""})
-    return {"zoneId": zone_number(zone), "zoneName": zone.get("zoneName", ""), "countries": countries, "operatorCount": len(networks)}
+    return {"zoneId": ZONE_NUMBER(zone), "zoneName": zone.get("zoneName", ""), "countries": countries, "operatorCount": len(networks)}
 
 
 async def read_zone_networks(upstream: Upstream, zone_id: int, requested: int | None) -> list[Operator]:
     """The networks of a zone that the caller may see. Where the answer about it cannot be read, those in the list of all zones."""
-    zone = await require_zone(upstream, zone_id, "zoneId", await resolve_reseller(upstream, requested))
+    zone = await require_listed(upstream, ZONE_LIST, zone_id, "zoneId", await resolve_reseller(upstream, requested))
     try:
         return await upstream.ocs.zones.location_zone_elements(zone_id)
     except OcsError as error:
@@ -179,14 +173,14 @@ async def list_detailed_location_zones(
         return raw_data(await read_of_reseller(params.reseller_id, upstream.ocs.zones.stream_detailed_location_zones(reseller)))
     rows = await read_zones(upstream, params.reseller_id)
     if params.verbose:
-        return paged_data(ctx, rows, params, zone_number)
-    return paged_data(ctx, [render_zone(row) for row in rows], params, zone_number)
+        return paged_data(ctx, rows, params, ZONE_NUMBER)
+    return paged_data(ctx, [render_zone(row) for row in rows], params, ZONE_NUMBER)
 
 
 def render_zone(zone: DetailedLocationZone) -> ZoneWithNetworks:
     """The zone, its networks reduced to what identifies them."""
     return {
-        "zoneId": zone_number(zone),
+        "zoneId": ZONE_NUMBER(zone),
         "zoneName": zone.get("zoneName", ""),
         "reseller": zone.get("reseller", {}),
         "operators": [render_zone_network(row) for row in zone.get("operators", [])],
@@ -195,7 +189,7 @@ def render_zone(zone: DetailedLocationZone) -> ZoneWithNetworks:
 
 def render_zone_network(row: Operator) -> ZoneNetwork:
     return {
-        "networkId": network_number(row),
+        "networkId": row.get("networkId", 0),
         "operatorName": (row.get("operatorName") or "").strip(),
         "countryIso2": operator_country(row),
         "tadigs": row.get("tadigs", []),
@@ -239,7 +233,7 @@ class ZoneMade(TypedDict):
 async def require_new_zone_profile(ctx: Ctx, params: NewZone) -> Upstream:
     """The connection. Raises NotFound unless the caller's reseller has the profile."""
     upstream = await connect_upstream(ctx)
-    await require_network_profile(upstream, params.network_profile_id)
+    await require_listed(upstream, NETWORK_PROFILE_LIST, params.network_profile_id, "networkProfileId")
     return upstream
 
 
@@ -274,7 +268,7 @@ async def create_location_zone(ctx: Ctx, params: NewZone, upstream: Upstream) ->
         if error.ocs_code == SAME_NETWORKS_CODE:
             error.hint = ZONE_REUSE_HINT
         raise
-    upstream.reads.forget(upstream.identity, ZONE_LIST)
+    upstream.reads.forget(upstream.identity, ZONE_LIST.name)
     id = made.get("Id", 0)  # the client refuses an answer without it
     ctx.at_close(add_upstream_object, kind="zone", id=id, organisation=ctx.organisation, now=ctx.now)
     return {"data": {"id": id, "name": made.get("name") or params.location_zone_name}}
@@ -304,9 +298,9 @@ class ZoneProfileChanged(TypedDict):
 async def own_zone(ctx: Ctx, params: ZoneProfileChange) -> Upstream:
     """The connection. Raises NotFound unless the caller made the zone and its reseller has the profile."""
     upstream = await connect_upstream(ctx)
-    await require_zone(upstream, params.location_zone_id, "locationZoneId")
+    await require_listed(upstream, ZONE_LIST, params.location_zone_id, "locationZoneId")
     await require_creator(ctx, upstream, "zone", params.location_zone_id, "locationZoneId")
-    await require_network_profile(upstream, params.network_profile_id)
+    await require_listed(upstream, NETWORK_PROFILE_LIST, params.network_profile_id, "networkProfileId")
     return upstream
 
 
@@ -345,7 +339,7 @@ async def change_network_profile_of_location_zone(ctx: Ctx, params: ZoneProfileC
                 PROFILE_MISMATCH, hint="list_network_profiles names the profiles, list_location_zones the zone's networks"
             ) from None
         raise
-    upstream.reads.forget(upstream.identity, ZONE_LIST)
+    upstream.reads.forget(upstream.identity, ZONE_LIST.name)
     upstream.reads.forget(upstream.identity, TEMPLATE_CACHE_KEY)
     return {"data": {"locationZoneId": zone, "networkProfileId": profile}}
 
@@ -393,13 +387,6 @@ async def list_network_profiles(ctx: Ctx, params: NetworkProfileQuery) -> Data[l
     create_location_zone needs one.
     """
     upstream = await connect_upstream(ctx)
-    zones = upstream.ocs.zones
-    rows = await read_reseller_list(
-        upstream, NETWORK_PROFILE_LIST, params.reseller_id, lambda reseller: zones.list_network_profile(reseller_id=reseller)
-    )
+    rows = await read_reseller_list(upstream, NETWORK_PROFILE_LIST, params.reseller_id)
     selected = [row for row in rows if params.sponsor_id in (None, row.get("sponsorId"))]
-    return paged_data(ctx, sorted(selected, key=network_profile_number), params, network_profile_number)
-
-
-def network_profile_number(row: NetworkProfile) -> int:
-    return row.get("id", 0)
+    return paged_data(ctx, selected, params, member_number("id"))

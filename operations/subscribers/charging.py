@@ -9,7 +9,7 @@ from operations.deps import Ctx
 from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedBalance, balance_write, refuse_managed_raise
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
-from operations.upstream.resellers import require_in_reseller_list, require_voip_plan
+from operations.upstream.resellers import MOBILE_PLAN_LIST, require_listed, require_voip_plan
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation
@@ -83,17 +83,7 @@ async def own_line_and_mobile_plan(ctx: Ctx, params: MobilePlanChange) -> Line:
     """The caller's own line. Raises NotFound unless its reseller has the plan."""
     line = await own_line(ctx, params)
     if params.plan_id is not None:
-        upstream = line.upstream
-        reseller = await upstream.reseller_id()
-        await require_in_reseller_list(
-            upstream,
-            "subscriber_tariffs",
-            lambda: upstream.ocs.tariffs.list_subscriber_tariff(reseller_id=reseller),
-            params.plan_id,
-            id="roamingplanid",
-            param="planId",
-            hint="Ask whoever runs the service which price lists your reseller sells by",
-        )
+        await require_listed(line.upstream, MOBILE_PLAN_LIST, params.plan_id, "planId")
     return line
 
 

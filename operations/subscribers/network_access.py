@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
-from operations.upstream.resellers import require_steering_list
+from operations.upstream.resellers import STEERING_LISTS, require_listed
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsConflict, OcsError, Refusal
 from registry.limits import Scope
 from registry.operation import Example, operation
@@ -181,7 +181,7 @@ async def own_line_and_steering_list(ctx: Ctx, params: SteeringChange) -> Line:
     """The caller's own line. Raises NotFound unless its reseller has the list."""
     line = await own_line(ctx, params)
     if params.list_id is not None:
-        await require_steering_list(line.upstream, params.list_id, "listId")
+        await require_listed(line.upstream, STEERING_LISTS, params.list_id, "listId")
     return line
 
 

@@ -185,8 +185,7 @@ async def list_subscriber_packages(ctx: Ctx, params: PackageListQuery, line: Lin
     States: `assigned` (waits for its first use), `scheduled` (has a date ahead), `running`, `exhausted` (nothing is left of
     anything it holds), `expired`, `blocked` (paused), `upcoming` (a series that makes its package 12 hours before its start).
     """
-    rows = line_packages(await read_packages(line), ctx.now)
-    return paged_data(ctx, sorted(rows, key=package_order), params, package_order)
+    return paged_data(ctx, line_packages(await read_packages(line), ctx.now), params, package_order)
 
 
 PackageUnits: TypeAlias = Annotated[int, Field(ge=0, le=LARGEST_ID)]

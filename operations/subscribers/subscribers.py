@@ -167,7 +167,6 @@ def has_number_suffix(row: Subscriber, digits: str) -> bool:
 
 
 def has_name_part(row: Subscriber, text: str) -> bool:
-    """Whether name or e-mail address hold the text."""
     return text in row.get("subscriberName", "").casefold() or text in row.get("email", "").casefold()
 
 
@@ -287,9 +286,8 @@ async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: SearchScop
 
 
 def page_of_lines(ctx: Ctx, params: SubscriberSearch, fleet: LineList) -> SubscriberPage:
-    """A page of `fleet`, all of which was read."""
     rows = fleet.rows if params.status is None else [row for row in fleet.rows if has_line_status(row, params.status)]
-    page = page_rows(ctx, sorted(rows, key=subscriber_number), params, subscriber_number)
+    page = page_rows(ctx, rows, params, subscriber_number)
     return render_lines(ctx, params, page, incomplete=fleet.incomplete)
 
 

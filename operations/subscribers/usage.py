@@ -190,7 +190,6 @@ QUANTITY_MEMBERS = ("quantityPerType", "quantityPerCountry")
 
 
 def sum_usage(parts: Sequence[PeriodUsage]) -> PeriodUsage:
-    """One answer for all `parts`."""
     if len(parts) == 1:
         return parts[0]
     lines = group_usage((line for part in parts for line in part.get("usages", [])), lambda line: line.get("subscriberId", 0))
@@ -239,7 +238,6 @@ def sum_numbers(values: Iterable[object]) -> object:
 
 
 def sum_country_usage(parts: Sequence[CountryQuantity]) -> CountryQuantity:
-    """One country and its networks."""
     operators = group_usage((row for part in parts for row in part.get("quantityPerOperator", [])), lambda row: row.get("mnc", 0))
     quantity = sum(part.get("qty", 0) for part in parts)
     return {**parts[0], "qty": quantity, "quantityPerOperator": [sum_operator_usage(same) for same in operators]}
@@ -268,7 +266,6 @@ def merge_network_events(parts: Sequence[NetworkEvents], newest: int | None) -> 
 
 
 def merge_event_section(parts: Sequence[EventSection], newest: int | None) -> EventSection:
-    """The events of one protocol, oldest first."""
     events = sorted((event for part in parts for event in part.get("events", [])), key=event_seconds)
     return cast(EventSection, {**(parts[0] if parts else {}), "events": events if newest is None else events[-newest:]})
 

@@ -32,7 +32,10 @@ class LineList(NamedTuple):
 async def read_account_lines(
     upstream: Upstream, accounts: Sequence[int], *, calls: int = ACCOUNT_CALL_LIMIT, partial: bool = False
 ) -> LineList:
-    """Every line of these accounts, for at most so many calls in all. `partial`: as many as the time of the request suffices for."""
+    """Every line of `accounts`, for at most `calls` calls in all. Waits for the network.
+
+    `partial`: when the time of the request is over, what was read by then.
+    """
     rows: list[Subscriber] = []
     incomplete = False
     for account in accounts:
@@ -52,7 +55,7 @@ async def read_account_lines(
 
 
 async def read_first_lines(upstream: Upstream, account: int) -> FirstLines:
-    """The account's own list. Those who ask for a large one at once share it."""
+    """The account's own list; calls for the same large account share one read. Waits for the network."""
     place = upstream.place(account)
     if upstream.parts.is_large(place):
         return await upstream.parts.memory(place).first_lines.get(lambda: fetch_first_lines(upstream, account))
@@ -132,7 +135,7 @@ class AccountSweep:
         return self._total is not None and len(self.found) >= self._total
 
     async def go_on(self, calls: int) -> None:
-        """Ask so many times: each part, its tenths where it is cut off too, and beside every part that is inhabited its neighbours."""
+        """Makes `calls` calls: for each part, for its tenths where it is cut off, and for the neighbours of each part that has lines."""
         self.calls = calls
         while self.calls > 0 and not self.over:
             if not self._waiting:
@@ -171,7 +174,7 @@ class AccountSweep:
         self.found |= {row.get("subscriberId", 0): row if self._keep_rows else Subscriber() for row in rows}
 
     async def keep_parts(self) -> AccountListing | None:
-        """Remember where the lines are, once all have been found and each has an ICCID to ask for it by; None: they are not remembered."""
+        """Remembers where the lines are. None, and nothing remembered, unless all were found and each has an ICCID to be found by."""
         if self._total is not None and not self.complete:
             return None
         parts = self._with_listed()
@@ -180,7 +183,7 @@ class AccountSweep:
         return await self._upstream.parts.keep_all(self._upstream.place(self._account), parts, self._upstream.parts.clock.now())
 
     def _with_listed(self) -> list[AccountPart] | None:
-        """The parts that were read, and lines that only the account's own list showed under the prefixes that were not asked any more."""
+        """The parts that were read, and for each line that only the account's own list showed a part that was not asked for."""
         inside = {id for part in self._parts.values() for id in part.iccids}
         waiting, more = sorted({*self._waiting, *self._neighbours} - self._asked), dict[str, dict[int, str]]()
         for id in self.found.keys() - inside:
@@ -214,7 +217,7 @@ async def search_iccid_prefixes(upstream: Upstream, batch: Sequence[str]) -> lis
 
 
 async def lines_by_prefix(upstream: Upstream, account: int, roots: Sequence[str]) -> dict[str, dict[str, list[Subscriber]]]:
-    """The account's lines under each of these prefixes, by the prefixes that it takes to be shown all of them: the one, or longer ones."""
+    """The account's lines under each of `roots`: by root, then by the prefix that listed them: the root, or longer ones. Raises OcsError."""
     waiting, asked = [(root, root) for root in roots], 0
     found = {root: dict[str, list[Subscriber]]() for root in roots}
     while waiting:
@@ -263,7 +266,7 @@ def iccid_prefixes(row: Subscriber) -> set[str]:
 
 
 async def search_iccid_prefix(upstream: Upstream, prefix: str) -> SubscriberList:
-    """The lines whose ICCID begins so, of all accounts; a beginning too short for this network is one to be extended."""
+    """The lines whose ICCID begins with `prefix`, of all accounts; `hasMore` alone where this network finds `prefix` too short."""
     try:
         return await upstream.ocs.subscriber.list_subscriber(prefix, by="iccidPrefix")
     except OcsNotFound:

@@ -43,7 +43,10 @@ class BalanceChanged(TypedDict):
 
 
 def refuse_managed_raise(upstream: Upstream, change: BalanceChange, balance: float) -> None:
-    """Choice: it holds for a line's balance as for the account's; both are spent at the cost of the reseller that is shared."""
+    """Raises ManagedBalance where `change` would raise `balance`, EUR, in managed mode.
+
+    Choice: it holds for a line's balance as for the account's; both are spent at the cost of the reseller that is shared.
+    """
     raised = change.amount > balance if change.mode == "set" else change.amount > 0
     if raised and upstream.managed and not upstream.service_own:
         raise ManagedBalance(
@@ -61,9 +64,9 @@ class BalanceWrite(NamedTuple):
 
 
 def balance_write(upstream: Upstream, change: BalanceChange, balance: float) -> BalanceWrite:
-    """The change as it is asked for. Where balances can only be lowered, a set is sent as the difference to what was seen.
+    """What to send for `change`. Where balances can only be lowered, a set is sent as the difference to `balance`, which was read before.
 
-    Otherwise usage that is charged between the look and the write would be given back, and whoever sets again and again pays for none.
+    Else usage that is charged between the read and the write would be given back, and repeated sets would make all usage free.
     """
     if change.mode == "adapt" or not upstream.managed or upstream.service_own or change.amount == 0:
         return BalanceWrite(change.amount, change.mode == "set")

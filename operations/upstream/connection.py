@@ -94,7 +94,7 @@ async def connect_upstream(ctx: Ctx) -> Upstream:
 
 
 async def upstream_of_organisation(deps: Deps, organisation: str) -> Upstream:
-    """An organisation's upstream."""
+    """The connection of `organisation`; raises OcsError where it has none, or its token is missing or cannot be opened."""
     row = await deps.store.read(find_upstream, organisation=organisation)
     # The service's token is for managed accounts alone: a row that is not whole gets neither it nor a line without an account.
     if row is None or row.mode is None or (row.own_token if row.mode == "own" else row.account_id) is None:
@@ -175,9 +175,9 @@ async def require_own_account(upstream: Upstream, account_id: int, param: str = 
 
 
 async def visible_accounts(upstream: Upstream) -> set[int | None]:
-    """Whose entries the caller sees.
+    """The accounts whose recorded events the caller sees.
 
-    Choice: with a token of their own also those of nobody, since the service's token, which tells whose a line is, may not see theirs.
+    Choice: a caller with its own token also sees those without an account (None), since the service's token may not see its lines.
     """
     if upstream.managed:
         return {upstream.account_id}
@@ -188,7 +188,7 @@ RefusableAnswer = TypeVar("RefusableAnswer")
 
 
 async def name_refused_field(asked: Awaitable[RefusableAnswer], fields: Mapping[int, str]) -> RefusableAnswer:
-    """What was asked for; a refusal names the field that its status code is about. `fields`: field by code."""
+    """The result of `asked`; its refusal names the field that its status code is about. `fields`: field by code."""
     try:
         return await asked
     except OcsError as refusal:

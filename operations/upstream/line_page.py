@@ -97,7 +97,7 @@ class LinePageReader:
         return await self._of_parts(listing)
 
     async def _known(self) -> AccountListing | None:
-        """What is known of the account. A page that its own list cannot show waits for whoever learns the parts now, and asks nothing."""
+        """What is known of the account. A page that the account's own list cannot show waits for the page that learns the parts now."""
         memory = self._parts.memory(self._place)
         listing = await self._parts.find(self._place)
         if (listing is None or not listing.complete) and memory.horizon is not None and self._after >= memory.horizon:
@@ -122,7 +122,7 @@ class LinePageReader:
         return LinePage(behind[: self._count], len(behind) > self._count, len(fitting), incomplete)
 
     async def _checked(self, first: FirstLines, listing: AccountListing | None) -> AccountListing | None:
-        """What is known of the account, if it still holds: the charging system counts as many lines, or it was read a while ago at most."""
+        """`listing`, unless the charging system counts other lines now, or the listing is too old; None then."""
         if listing is None or not listing.complete:
             return None
         if not self._holds(first, listing):
@@ -155,13 +155,13 @@ class LinePageReader:
         return LinePage(fitting[: self._count], True, total, False)
 
     async def _begins_with(self, listing: AccountListing, ids: Sequence[int]) -> bool:
-        """Whether no line that is known has a lower id than the last of these but those."""
+        """Whether `ids` holds every known line whose number is lower than the last of `ids`."""
         rows = [row for row in listing.parts if row.lowest < ids[-1]]
         known = {id for part in await self._parts.members(self._place, rows) for id in part.iccids if id < ids[-1]}
         return known <= set(ids)
 
     async def _of_all(self, first: FirstLines) -> LinePage:
-        """The page of an account whose parts are not known. One page at a time learns them; others take what that one learned."""
+        """The page of an account whose parts are not known. One page at a time learns them, and the others use what it learned."""
         async with account_turn(self._parts.memory(self._place).learning):
             listing = await self._parts.find(self._place)
             if listing is None or not listing.complete or listing.is_due(self._now()):
@@ -172,7 +172,7 @@ class LinePageReader:
         return await self._of_parts(listing)
 
     async def _learn_rest(self, first: FirstLines) -> AccountListing | None:
-        """Learn what is not known yet. What fails, for want of time or otherwise, is gone on with by the next page. None: it has no end."""
+        """Goes on learning the parts; None where too many calls would be needed. After a failure the next page goes on from here."""
         memory = self._parts.memory(self._place)
         sweep = memory.sweep if isinstance(memory.sweep, AccountSweep) else AccountSweep(self._upstream, self._account, 0, keep_rows=False)
         if memory.sweep is None:
@@ -220,7 +220,7 @@ class LinePageReader:
         return [found[id] for id in sorted(found)[:count]]
 
     async def _fetch(self, listing: AccountListing, wanted: Sequence[PartMember]) -> None:
-        """Read lines: of each part those that are wanted and what stands between them, of a filtered page the whole part."""
+        """Reads the lines `wanted`: of each part the narrowest range that holds them, for a filtered page the whole part."""
         of_parts: dict[str, list[str]] = {}
         for member in wanted:
             if member.id not in self._rows:

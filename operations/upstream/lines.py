@@ -83,7 +83,6 @@ def public_line_row(row: Subscriber) -> SubscriberRow:
 
 
 def subscriber_number(row: Subscriber | SubscriberRow) -> int:
-    """The number of a line."""
     return row.get("subscriberId", 0)
 
 
@@ -139,7 +138,7 @@ async def find_own_line(ctx: Ctx, upstream: Upstream, iccid: str, *, green_zone:
 
 
 async def find_line(upstream: Upstream, iccid: str, *, green_zone: bool = False) -> Line:
-    """The line, or the refusal that an unknown and a foreign one share."""
+    """The line with this ICCID; raises NotFound, which is the same for unknown and foreign ones. Waits for the network."""
     try:
         row = await upstream.ocs.subscriber.get_single_subscriber(iccid, by="iccid", with_gz_counter=green_zone or None)
     except OcsNotFound:
@@ -153,7 +152,7 @@ async def find_line(upstream: Upstream, iccid: str, *, green_zone: bool = False)
 
 
 def line_not_found() -> NotFound:
-    """Unknown and foreign lines are answered alike."""
+    """The refusal that unknown and foreign lines share."""
     return NotFound(
         "Your account has no line with this ICCID",
         param="iccid",

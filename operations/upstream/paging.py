@@ -44,12 +44,16 @@ class FieldsQuery(PageQuery):
 
 
 def paged_data(ctx: Ctx, rows: Sequence[PageRow], params: PageQuery, key: Callable[[PageRow], int] | None = None) -> Data[list[PageRow]]:
-    """One page. With `key` the rows are in its order and the cursor is the last row's; without, it is the last row's place."""
+    """The page as `page_rows` finds it, with the members that were asked for."""
     return {"data": select_fields(ctx, page_rows(ctx, rows, params, key), params.fields if isinstance(params, FieldsQuery) else None)}
 
 
 def page_rows(ctx: Ctx, rows: Sequence[PageRow], params: PageQuery, key: Callable[[PageRow], int] | None = None) -> list[PageRow]:
-    """The rows of the page, whole: for rows that are made into others, which is done for one page only."""
+    """The rows of the page in the order of `key`, with all members; sets the context's cursor and note where more rows follow.
+
+    Without `key` they stay in their order, and a cursor is a row's place.
+    """
+    rows = rows if key is None else sorted(rows, key=key)
     keys = [key(row) for row in rows] if key is not None else list(range(1, len(rows) + 1))
     start = cursor_index(keys, params.starting_after)
     end = len(rows) if params.limit is None else start + params.limit
@@ -57,6 +61,15 @@ def page_rows(ctx: Ctx, rows: Sequence[PageRow], params: PageQuery, key: Callabl
         ctx.next_cursor = str(keys[end - 1])
         ctx.note = f"{end - start} of {len(rows)}."
     return list(rows[start:end])
+
+
+def member_number(name: str) -> Callable[[Mapping[str, object]], int]:
+    """The key of a list that goes by the whole number in the member `name`; rows without it come first."""
+
+    def number(row: Mapping[str, object]) -> int:
+        return cast(int, row.get(name, 0))
+
+    return number
 
 
 def cursor_index(keys: Sequence[int], cursor: str | None) -> int:
@@ -68,7 +81,7 @@ def cursor_index(keys: Sequence[int], cursor: str | None) -> int:
 
 
 def cursor_value(cursor: str) -> int:
-    """The number that a cursor is."""
+    """The number in a cursor. Raises BadRequest."""
     if not (cursor.isascii() and cursor.isdigit()):
         raise BadRequest("starting_after: not a cursor of this list", param="starting_after", hint="Take it from the page before")
     return int(cursor)

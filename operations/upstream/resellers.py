@@ -4,11 +4,12 @@ Lists are a minute old at most. What is foreign is not found, as what is unknown
 not deleted and, on a shared token, of the own reseller.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, TypeVar, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Generic, NamedTuple, TypeVar
 
 from pydantic import Field
 
+from clients.ocs.client import Ocs
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.templates import Template
 from clients.ocs.zones import DetailedLocationZone
@@ -39,7 +40,7 @@ class ResellerPage(PageQuery):
 
 
 async def read_of_reseller(requested: int | None, asked: Awaitable[ResellerAnswer]) -> ResellerAnswer:
-    """The answer; a reseller that the caller named and the network refuses is not found."""
+    """The result of `asked`. Raises NotFound where the call named the reseller `requested` and the network refuses it."""
     try:
         return await asked
     except OcsError as error:
@@ -71,142 +72,89 @@ async def require_creator(ctx: Ctx, upstream: Upstream, kind: UpstreamObjectKind
         )
 
 
-ResellerListRow = TypeVar("ResellerListRow")
+ResellerListRow = TypeVar("ResellerListRow", bound=Mapping[str, object])
 
 
-async def read_reseller_list(
-    upstream: Upstream, name: str, requested: int | None, load: Callable[[int], Awaitable[list[ResellerListRow]]]
-) -> list[ResellerListRow]:
-    """A list of the reseller that a call names, or of the caller's own. The rows are shared: copy what you change."""
-    reseller = await resolve_reseller(upstream, requested)
-    key = (upstream.identity, await reseller_list_key(upstream, name, reseller))
-    return await read_of_reseller(requested, upstream.reads.get(key, lambda: load(reseller)))
+class ResellerList(NamedTuple, Generic[ResellerListRow]):
+    """A list that a reseller has. `name`: what it is cached under; `id`: the member that holds a row's number; `hint`: how to find one."""
+
+    name: str
+    load: Callable[[Ocs, int], Awaitable[list[ResellerListRow]]]
+    id: str
+    hint: str
 
 
-async def reseller_list_key(upstream: Upstream, name: str, reseller: int) -> str:
-    """What a list is kept under: the own reseller's by its plain name."""
-    return name if reseller == await upstream.reseller_id() else f"{name} of {reseller}"
-
-
-VOIP_PLAN_LIST = "voip_tariffs"
-"""The list of these plans, as it is kept."""
-VOIP_PLAN_HINT = "list_subscriber_voip_tariff names them"
-ResellerRows = Sequence[Mapping[str, object]]
-
-
-async def require_in_reseller_list(
-    upstream: Upstream, name: str, load: Callable[[], Awaitable[ResellerRows]], wanted: int, *, id: str, param: str, hint: str
-) -> Mapping[str, object]:
-    """The row with this number. One that a kept list does not have may be new, so the list is read afresh before it is not found."""
-    key = (upstream.identity, name)
-    for _ in range(2):
-        rows = await upstream.reads.get(key, load)
-        found = next((row for row in rows if row.get(id) == wanted), None)
-        if found is not None:
-            return found
-        upstream.reads.forget(*key)
-    raise NotFound(f"Your reseller has nothing with this {param}", param=param, hint=hint)
-
-
-async def require_steering_list(upstream: Upstream, list_id: int, param: str) -> Mapping[str, object]:
-    """A steering list by its number."""
-    reseller = await upstream.reseller_id()
-    return await require_in_reseller_list(
-        upstream,
-        "steering",
-        lambda: upstream.ocs.reseller.list_steering_list(reseller),
-        list_id,
-        id="id",
-        param=param,
-        hint="list_steering_lists names yours",
-    )
-
-
-async def require_voip_plan(upstream: Upstream, plan_id: int, param: str) -> None:
-    """A plan for calls over IP that is not deleted."""
-    reseller = await upstream.reseller_id()
-    found = await require_in_reseller_list(
-        upstream,
-        VOIP_PLAN_LIST,
-        lambda: upstream.ocs.tariffs.list_voip_tariffs(reseller_id=reseller),
-        plan_id,
-        id="id",
-        param=param,
-        hint=VOIP_PLAN_HINT,
-    )
-    if found.get("deleted"):
-        raise voip_plan_not_found(param)
-
-
-def voip_plan_not_found(param: str) -> NotFound:
-    """Unknown, foreign and deleted plans are answered alike."""
-    return NotFound(f"Your reseller has nothing with this {param}", param=param, hint=VOIP_PLAN_HINT)
-
-
-ZONE_LIST, DESTINATION_LISTS, NETWORK_PROFILE_LIST, STEERING_LISTS, SPONSOR_LIST = (
-    "zones",
-    "destinations",
-    "profiles",
-    "steering",
-    "sponsors",
+STEERING_LISTS = ResellerList(
+    "steering", lambda ocs, reseller: ocs.reseller.list_steering_list(reseller), "id", "list_steering_lists names yours"
+)
+SPONSOR_LIST = ResellerList("sponsors", lambda ocs, reseller: ocs.reseller.list_sponsor(reseller), "id", "list_sponsors names yours")
+VOIP_PLAN_LIST = ResellerList(
+    "voip_tariffs",
+    lambda ocs, reseller: ocs.tariffs.list_voip_tariffs(reseller_id=reseller),
+    "id",
+    "list_subscriber_voip_tariff names them",
+)
+MOBILE_PLAN_LIST = ResellerList(
+    "subscriber_tariffs",
+    lambda ocs, reseller: ocs.tariffs.list_subscriber_tariff(reseller_id=reseller),
+    "roamingplanid",
+    "Ask whoever runs the service which price lists your reseller sells by",
+)
+ZONE_LIST = ResellerList(
+    "zones", lambda ocs, reseller: ocs.templates.detailed_location_zones(reseller), "zoneId", "list_location_zones names yours"
+)
+DESTINATION_LISTS = ResellerList(
+    "destinations", lambda ocs, reseller: ocs.templates.detailed_destination_lists(reseller), "listId", "list_destination_lists names yours"
+)
+NETWORK_PROFILE_LIST = ResellerList(
+    "profiles", lambda ocs, reseller: ocs.zones.list_network_profile(reseller_id=reseller), "id", "list_network_profiles names yours"
 )
 
 
-async def require_zone(upstream: Upstream, zone_id: int, param: str, reseller: int | None = None) -> DetailedLocationZone:
-    """A location zone of the reseller that is named, or of the own one."""
+async def read_reseller_list(
+    upstream: Upstream, listed: ResellerList[ResellerListRow], requested: int | None = None
+) -> list[ResellerListRow]:
+    """The list of the reseller `requested`, or of the caller's own, a minute old at most. The rows are shared: copy what you change.
+
+    Raises NotFound for a reseller that the network refuses. Waits for the network.
+    """
+    reseller = await resolve_reseller(upstream, requested)
+    key = (upstream.identity, await reseller_list_key(upstream, listed.name, reseller))
+    return await read_of_reseller(requested, upstream.reads.get(key, lambda: listed.load(upstream.ocs, reseller)))
+
+
+async def reseller_list_key(upstream: Upstream, name: str, reseller: int) -> str:
+    """What a list is cached under: the own reseller's by its plain name."""
+    return name if reseller == await upstream.reseller_id() else f"{name} of {reseller}"
+
+
+async def require_listed(
+    upstream: Upstream, listed: ResellerList[ResellerListRow], wanted: int, param: str, reseller: int | None = None
+) -> ResellerListRow:
+    """The row with the number `wanted` in the list of `reseller`, or of the own one; raises NotFound, which names `param`.
+
+    A number that the cached list does not have may be new, so the list is read again first. Waits for the network.
+    """
     owner = reseller or await upstream.reseller_id()
-    found = await require_in_reseller_list(
-        upstream,
-        await reseller_list_key(upstream, ZONE_LIST, owner),
-        lambda: upstream.ocs.zones.detailed_location_zones(owner),
-        zone_id,
-        id="zoneId",
-        param=param,
-        hint="list_location_zones names yours",
-    )
-    return cast(DetailedLocationZone, found)
+    key = (upstream.identity, await reseller_list_key(upstream, listed.name, owner))
+    for _ in range(2):
+        rows = await upstream.reads.get(key, lambda: listed.load(upstream.ocs, owner))
+        found = next((row for row in rows if row.get(listed.id) == wanted), None)
+        if found is not None:
+            return found
+        upstream.reads.forget(*key)
+    raise not_listed(listed.hint, param)
 
 
-async def require_destination_list(upstream: Upstream, list_id: int, param: str = "destinationListId") -> None:
-    """A destination list by its number."""
-    reseller = await upstream.reseller_id()
-    await require_in_reseller_list(
-        upstream,
-        DESTINATION_LISTS,
-        lambda: upstream.ocs.zones.detailed_destination_lists(reseller),
-        list_id,
-        id="listId",
-        param=param,
-        hint="list_destination_lists names yours",
-    )
+async def require_voip_plan(upstream: Upstream, plan_id: int, param: str) -> None:
+    """Raises NotFound, which names `param`, unless the own reseller has this plan for calls over IP and did not delete it."""
+    if (await require_listed(upstream, VOIP_PLAN_LIST, plan_id, param)).get("deleted"):
+        raise not_listed(VOIP_PLAN_LIST.hint, param)
 
 
-async def require_network_profile(upstream: Upstream, profile_id: int) -> None:
-    """A network profile by its number."""
-    reseller = await upstream.reseller_id()
-    await require_in_reseller_list(
-        upstream,
-        NETWORK_PROFILE_LIST,
-        lambda: upstream.ocs.zones.list_network_profile(reseller_id=reseller),
-        profile_id,
-        id="id",
-        param="networkProfileId",
-        hint="list_network_profiles names yours",
-    )
-
-
-async def require_sponsor(upstream: Upstream, sponsor_id: int, param: str = "sponsorId") -> None:
-    """A sponsor by its number."""
-    reseller = await upstream.reseller_id()
-    await require_in_reseller_list(
-        upstream,
-        SPONSOR_LIST,
-        lambda: upstream.ocs.reseller.list_sponsor(reseller),
-        sponsor_id,
-        id="id",
-        param=param,
-        hint="list_sponsors names yours",
-    )
+def not_listed(hint: str, param: str) -> NotFound:
+    """Unknown, foreign and deleted rows are answered alike."""
+    return NotFound(f"Your reseller has nothing with this {param}", param=param, hint=hint)
 
 
 TEMPLATE_CACHE_KEY = "templates"

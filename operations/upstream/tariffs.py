@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from clients.ocs.tariffs import TariffRule
 from clients.ocs.times import wire_time
 from operations.upstream.connection import Upstream
+from operations.upstream.paging import member_number
 
 TrafficKind = Literal["data", "voice", "sms"]
 
@@ -48,14 +49,9 @@ async def read_tariff_rules(upstream: Upstream, reseller: int) -> list[TariffRul
     """All prices of a reseller, by rule id, a minute old at most."""
 
     async def load() -> list[TariffRule]:
-        return sorted(await upstream.ocs.tariffs.customer_tariff(reseller), key=tariff_rule_number)
+        return sorted(await upstream.ocs.tariffs.customer_tariff(reseller), key=member_number("roamingplanruleid"))
 
     return await upstream.reads.get((upstream.identity, "customer_tariff", reseller), load)
-
-
-def tariff_rule_number(rule: TariffRule) -> int:
-    """The number of a rule."""
-    return rule.get("roamingplanruleid", 0)
 
 
 def render_tariff_row(rule: TariffRule, prices: dict[str, str] = ALL_TARIFF_PRICES) -> TariffRow:

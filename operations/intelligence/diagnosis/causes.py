@@ -9,9 +9,8 @@ from typing import Literal, NamedTuple
 
 from clients.ocs.subscribers import ProviderStatus
 from clients.ocs.times import wire_seconds
-from operations.intelligence.diagnosis.facts import LineFacts
+from operations.intelligence.diagnosis.facts import DataPackage, LineFacts, packages_in_date
 from operations.intelligence.offers.coverage_map import CoverageMap
-from operations.intelligence.offers.line_packages import DataPackage, packages_in_date
 from operations.intelligence.reports.sheet import upstream_text
 
 ProfileStage = Literal["not_installed", "disabled", "deleted"]
@@ -97,7 +96,6 @@ def status_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def data_allowed_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """Whether traffic restrictions forbid data."""
     return [DiagnosisRule("data_allowed", facts.row.get("allowedData") is False, facts.row.get("allowedData"))]
 
 
@@ -303,12 +301,11 @@ class CauseMatch(NamedTuple):
 
     @property
     def fired(self) -> list[DiagnosisRule]:
-        """The rules that hold."""
         return [rule for rule in self.rules if rule.holds]
 
 
 def find_causes(facts: LineFacts) -> list[CauseMatch]:
-    """Every cause of which the first rule holds, in the order of the table."""
+    """Every cause of which the first rule holds, in the order of the table; else `undetermined` or `healthy`."""
     found: list[CauseMatch] = []
     for cause, judge in CAUSE_RULES.items():
         rules = judge(facts)
@@ -393,7 +390,6 @@ def steps_for_cause(found: CauseMatch) -> tuple[DiagnosisStep, ...]:
 
 
 def cause_effect(cause: DiagnosisCause, facts: LineFacts) -> CauseEffect:
-    """What the user of the line notices."""
     if cause in ("healthy", "undetermined"):
         return "none" if cause == "healthy" else "unknown"
     if cause == "throttled":

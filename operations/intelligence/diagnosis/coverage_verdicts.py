@@ -12,16 +12,16 @@ import anyio.to_thread
 from clients.ocs.times import wire_seconds
 from operations.caches.usage import LineUse
 from operations.deps import Ctx
+from operations.intelligence.diagnosis.facts import DataPackage, data_packages, usable_packages
 from operations.intelligence.lines.fleet_lines import FleetLine, FleetReading, begin_fleet_reading, read_each_line, read_fleet
 from operations.intelligence.lines.usage import USAGE_TYPE_DATA, read_line_use
 from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, NetworkCode, network_code, read_coverage_map
-from operations.intelligence.offers.line_packages import DataPackage, data_packages, usable_packages
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
 from operations.intelligence.reports.sheet import Incomplete, cached_result, missing_parts
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import line_not_found
-from operations.upstream.resellers import read_reseller_list
+from operations.upstream.resellers import STEERING_LISTS, read_reseller_list
 from operations.upstream.tariffs import read_tariff_rules, tariff_offer
 from registry.errors import OcsError
 
@@ -81,7 +81,7 @@ def line_verdict(line: FleetLine, sighting: LineSighting, coverage: CoverageMap)
 def coverage_verdict(
     sighting: LineSighting, country: str | None, zones: Sequence[int], options: Sequence[KnownNetwork], coverage: CoverageMap
 ) -> CoverageVerdict:
-    """The first verdict that applies. It stays open where the reseller does not show a zone, or `code` belongs to no country."""
+    """The first verdict that applies; `unknown` where a zone is not the reseller's to see, or the network's country is not known."""
     if sighting.code is None:
         return "never_seen"
     if sighting.packages is None:
@@ -193,7 +193,7 @@ async def read_coverage_advice(ctx: Ctx, upstream: Upstream, found: Sequence[Lin
     packages, prices = PackageAdvice(None), NetworkPrices()
     if "mis_steered" in verdicts:
         try:
-            rows = await read_reseller_list(upstream, "steering", None, upstream.ocs.reseller.list_steering_list)
+            rows = await read_reseller_list(upstream, STEERING_LISTS)
             lists = frozenset(row.get("id", 0) for row in rows)
         except OcsError:
             unread.append("The steering lists could not be read: whether those of the lines still exist was not checked.")
@@ -253,7 +253,6 @@ def rank_uncovered_lines(
 
 
 def uncovered_line(one: LineVerdict, outside: UncoveredUse | None, advice: CoverageAdvice) -> UncoveredLine:
-    """A line with the cost of its use outside the zones, and the advice."""
     offer = advice.packages.offer(one) if one.verdict in ("outside_zone", "no_package") else None
     action: CoverageAction = "offer_package" if offer is not None else "none"
     if one.verdict == "mis_steered":
@@ -290,7 +289,7 @@ class UsageCheck(NamedTuple):
 
 
 def candidates_for_check(found: Sequence[LineVerdict], last_use: Sequence[bool]) -> list[LineVerdict]:
-    """Covered lines whose packages work where those of a mis-steered line do.
+    """The covered lines whose packages work where those of a mis-steered line do. `last_use`: whether each was used lately.
 
     Choice: only these, since each costs a call; where no line at all was met outside, none is likely to be there most of its time.
     """
@@ -440,7 +439,6 @@ def is_seen_lately(seen: float | None, now: float) -> bool:
 
 
 def line_verdicts(lines: Sequence[FleetLine], looks: FleetReading[LineSighting], coverage: CoverageMap) -> list[LineVerdict]:
-    """The verdicts, in the order of `lines`."""
     return [line_verdict(line, looks.found[line.subscriber_id], coverage) for line in lines if line.subscriber_id in looks.found]
 
 
@@ -458,7 +456,10 @@ def is_used_in_window(line: FleetLine, window: DayWindow) -> bool:
 async def read_uncovered_use(
     ctx: Ctx, upstream: Upstream, lines: Sequence[LineVerdict], window: DayWindow, coverage: CoverageMap, seconds: float
 ) -> FleetReading[UncoveredUse]:
-    """The use of `lines` outside packages, mis-steered lines first. What cannot be read is a gap in the answer, not a refusal."""
+    """What `lines` used outside packages in `window`, mis-steered lines first. Waits for the network, at most `seconds`.
+
+    A line that cannot be read is counted as missing, and is no refusal.
+    """
     of = {one.line.subscriber_id: one for one in lines}
 
     async def cost(line: FleetLine) -> UncoveredUse:

@@ -1,12 +1,13 @@
 """Everything that a diagnosis looks at: read at once, and what cannot be read is named, not fatal."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, NamedTuple, cast
 
 import anyio
+from clients.ocs.wire.package import Package
 
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.packages import PackageList
@@ -19,18 +20,20 @@ from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import fleet_line, line_status_word
 from operations.intelligence.lines.usage import read_line_use
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCode, network_code, read_coverage_map
-from operations.intelligence.offers.line_packages import DataPackage, data_packages
 from operations.intelligence.reports.sheet import upstream_text
 from operations.times import WEEK_DAYS, DayWindow, utc_today
-from operations.upstream.lines import Line
+from operations.upstream.lines import Line, PackageState, package_end, package_start, package_state
 from registry.clock import limit_reading_time
 from registry.errors import Refusal
 
 REGISTRATION_COMMANDS = frozenset({"ULR", "AIR", "UL", "SAI", "UGL", "GPRSUL"})
 """Update-Location and Authentication-Information of Diameter (3GPP TS 29.272), and the same and their kin of MAP (TS 29.002)."""
+
 DIAMETER_RESULT = re.compile(r"[1-9][0-9]{3}", re.ASCII)
+
 REFUSAL_WORDS = re.compile(r"reject|refus|not.?allowed|not.?supported|unknown|barred|denied|error|fail|restrict|forbid", re.IGNORECASE)
 """Choice: how MAP results are written is published nowhere; what holds none of these words counts as taken."""
+
 UNKNOWN_COMMAND = "N/A"
 
 
@@ -60,7 +63,6 @@ class LineSignalling(NamedTuple):
 
 
 def line_signalling(events: NetworkEvents) -> LineSignalling:
-    """The attempts in an answer."""
     found = [
         network_attempt(event, "result") for event in events.get("mapAnswer", {}).get("events", []) if is_registration(event, "shortCode")
     ]
@@ -78,7 +80,6 @@ def is_registration(event: Mapping[str, object], member: str) -> bool:
 
 
 def network_attempt(event: Mapping[str, object], member: str) -> NetworkAttempt:
-    """What `event` tried, and its result."""
     result = upstream_text(str(event.get(member, "")), 40)
     return NetworkAttempt(event_seconds(event), is_refusal(result), result, event_network_code(event))
 
@@ -98,6 +99,29 @@ def event_network_code(event: Mapping[str, object]) -> NetworkCode | None:
 
 
 FactPart = Literal["packages", "speed", "profile", "signalling", "usage", "zones", "balance"]
+
+
+class DataPackage(NamedTuple):
+    """A package that holds data; bytes, Unix seconds. `state` looks at the data alone: one that has messages left is exhausted."""
+
+    id: int
+    template_id: int
+    zone_id: int
+    state: PackageState
+    limit: int
+    used: int
+    starts: float | None
+    ends: float | None
+
+    @property
+    def usable(self) -> bool:
+        """Whether data can be taken from it where it works."""
+        return self.state in USABLE_STATES
+
+    @property
+    def left(self) -> int:
+        """Bytes that remain."""
+        return max(0, self.limit - self.used)
 
 
 @dataclass(slots=True)
@@ -121,12 +145,10 @@ class LineFacts:
 
     @property
     def status(self) -> str:
-        """The status in the service's own words."""
         return line_status_word(self.row)
 
     @property
     def code(self) -> NetworkCode | None:
-        """The code of the network that it was seen on last."""
         info = self.row.get("networkInfo", {})
         told = network_code(info.get("lastMcc"), info.get("lastMnc"))
         return told or network_code(self.row.get("lastMcc"), self.row.get("lastMnc"))
@@ -205,7 +227,6 @@ class FactReader:
             self._facts.usage = await read_line_use(self._line.upstream, line, self._facts.window, self._ctx.deps.weeks, self._facts.now)
 
     async def zones(self) -> None:
-        """The zones of the line's packages."""
         self._facts.zones = await read_coverage_map(self._line.upstream)
 
     async def balance(self) -> None:
@@ -222,3 +243,43 @@ class FactReader:
 def has_upcoming_series(found: PackageList) -> bool:
     """Whether a series has not yet made its first package."""
     return any(series.get("active") is not False and not series.get("nbCreated") for series in found.get("recurring", []))
+
+
+USABLE_STATES = frozenset({"running", "assigned"})
+
+
+def data_packages(found: PackageList, now: float) -> list[DataPackage]:
+    """The packages that hold data, by id; others cannot explain why there is data or none."""
+    single = found.get("callUseSingleCounter", False)
+    held = [data_package(row, now, single) for row in found.get("packages", []) if row.get("pckdatabyte", 0) > 0]
+    return sorted(held)
+
+
+def data_package(row: Package, now: float, single: bool) -> DataPackage:
+    limit, used = row.get("pckdatabyte", 0), row.get("useddatabyte", 0)
+    state = package_state(row, now, single_counter=single)
+    if used >= limit and state in USABLE_STATES:
+        state = "exhausted"
+    starts, ends = package_start(row), package_end(row)
+    template = row.get("templateId") or row.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0)
+    zone = row.get("locationzoneid") or row.get("rdbLocationZones", {}).get("locationzoneid", 0)
+    return DataPackage(
+        row.get("subscriberprepaidpackageid", 0),
+        template,
+        zone,
+        state,
+        limit,
+        used,
+        None if starts is None else starts.timestamp(),
+        None if ends is None else ends.timestamp(),
+    )
+
+
+def usable_packages(packages: Iterable[DataPackage]) -> list[DataPackage]:
+    """The packages from which data can be taken now."""
+    return [package for package in packages if package.usable]
+
+
+def packages_in_date(packages: Sequence[DataPackage], now: float) -> list[DataPackage]:
+    """The packages that have not expired, blocked ones included."""
+    return [package for package in packages if package.state != "expired" and (package.ends is None or package.ends > now)]

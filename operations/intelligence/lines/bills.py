@@ -55,7 +55,7 @@ class LineBill(NamedTuple):
 
 
 def line_bill(line: FleetLine, use: LineUse) -> LineBill:
-    """The cost of `use`, what a line used in the window, divided over networks, countries and kinds of use."""
+    """The cost of `use`, divided over networks and kinds of use."""
     networks: dict[tuple[int, int], tuple[BillNetwork, UseCost]] = {}
     kinds: dict[UseKind, UseCost] = {}
     recorded = NO_COST
@@ -148,7 +148,7 @@ def country_bills(networks: Iterable[tuple[BillNetwork, UseCost]]) -> Sequence[C
 
 
 def pareto_count(costs: Sequence[int], total: int) -> int:
-    """How many of the highest `costs` make 80 % of `total`; None where `total` is 0."""
+    """The fewest of `costs`, highest first, that make 80 % of `total`; 0 where `total` is 0."""
     reached = 0
     for count, cost in enumerate(costs):
         if reached * 100 >= total * PARETO_PERCENT:
@@ -215,7 +215,6 @@ class LineCost(CostFigures):
 
 
 def cost_figures(cost: UseCost) -> CostFigures:
-    """Cost and charge in EUR, as answers show them."""
     return {"cost": euros(cost.reseller), "charged": euros(cost.charged)}
 
 
@@ -224,7 +223,7 @@ def cost_margin(cost: UseCost) -> float:
 
 
 def unattributed_figures(cost: UseCost) -> CostFigures | None:
-    """The part of the cost that no usage record explains; None where there is none."""
+    """The part of the cost that no usage record explains; None where the records explain all."""
     return None if cost == NO_COST else cost_figures(cost)
 
 
@@ -234,7 +233,6 @@ def cost_percent(part: int, whole: int) -> float:
 
 
 def network_costs(networks: Sequence[tuple[BillNetwork, UseCost]]) -> list[NetworkCost]:
-    """The networks with the highest costs, by name."""
     named = networks[:NETWORKS_SHOWN]
     return [
         {"country": one.country or None, "mcc": one.mcc, "mnc": one.mnc, "operator": one.operator, **cost_figures(cost)}
@@ -243,7 +241,6 @@ def network_costs(networks: Sequence[tuple[BillNetwork, UseCost]]) -> list[Netwo
 
 
 def other_networks(networks: Sequence[tuple[BillNetwork, UseCost]]) -> OtherNetworks | None:
-    """All networks that are not shown by name, added up."""
     rest = networks[NETWORKS_SHOWN:]
     return {"networks": len(rest), **cost_figures(sum_costs(cost for _, cost in rest))} if rest else None
 
@@ -277,5 +274,4 @@ def country_cost(bill: CountryBill, fleet: UseCost) -> CountryCost:
 
 
 def other_countries(bills: Sequence[CountryBill]) -> OtherCountries | None:
-    """All countries that are not shown by name, added up."""
     return {"countries": len(bills), **cost_figures(sum_costs(bill.total for bill in bills))} if bills else None

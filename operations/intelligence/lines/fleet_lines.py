@@ -52,7 +52,7 @@ class FleetLine(NamedTuple):
     account_id: int
     status: str
     row: Subscriber
-    """As the list shows it, without the members that NOT_KEPT and SIM_KEPT leave out."""
+    """As the list shows it, without DROPPED_LINE_FIELDS, and of the SIM with CACHED_SIM_FIELDS only."""
 
 
 class FleetLines(NamedTuple):
@@ -174,9 +174,9 @@ class FleetReader(Generic[LineReading]):
         self._last: Refusal | None = None
 
     async def run(self) -> FleetReading[LineReading]:
-        """Until all are read, or it makes no sense to go on. A fleet of which nothing can be read is the network's failure.
+        """Reads until all lines are read, or nothing but failures comes, or the time is over. Raises the last failure if none was read.
 
-        When the time of the request is over, all of it is left out, and the answer says so.
+        When the time of the request is over, all that is missing is left out, and the answer says so.
         """
         waiting = iter(self._lines)
         async with anyio.create_task_group() as group:

@@ -50,7 +50,7 @@ class FleetSpending(NamedTuple):
 
 
 async def read_free_esims(upstream: Upstream, accounts: Sequence[int], lines: Sequence[FleetLine]) -> FreeEsims:
-    """Free eSIMs by account, as the charging system counts them. Waits for the network."""
+    """Free eSIMs of `accounts`; of one that cannot be counted, its lines in stock among `lines`. Waits for the network."""
     found: dict[int, int] = {}
     failed = Counter[int]()
     waiting = iter(accounts)
@@ -76,7 +76,7 @@ def free_esim_count(rows: Iterable[AccountStock]) -> int:
 
 
 async def read_fleet_spending(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine]) -> FleetSpending:
-    """What each account pays a day for use outside packages. Waits for the network."""
+    """What each account pays a day for use outside packages, estimated from some of `lines`. Waits for the network."""
     last = utc_today(ctx.now) - timedelta(days=1)
     week = DayWindow(last - timedelta(days=WEEK_DAYS - 1), last)
     paying: defaultdict[int, list[FleetLine]] = defaultdict(list)
@@ -174,7 +174,7 @@ class ScoreRule(NamedTuple):
 
 IDLE_RULE, UNUSED_RULE, SUSPENDED_RULE = ScoreRule(25, 0.5), ScoreRule(15, 0.3), ScoreRule(15, 0.2)
 STOCK_POINTS, BALANCE_POINTS = 25.0, 20.0
-"""Points that an account takes which runs out today; from ENOUGH_DAYS on none."""
+"""Points that an account costs whose supply ends today; from HEALTHY_DAYS on none."""
 
 
 class ToDo(TypedDict):
@@ -241,7 +241,7 @@ def earliest_end(days: Iterable[float | None]) -> float | None:
 
 
 def first_todos(counts: FleetCounts, supplies: Sequence[AccountSupply], points: dict[str, float]) -> list[ToDo]:
-    """What to do, by the points it costs, highest first; equal ones in the order of the score."""
+    """At most three things to do, those that cost the score most `points` first; equal ones in the order of the score."""
     stock = [(supply.stock_days, supply.account_id) for supply in supplies if supply.stock_days is not None]
     balance = [(supply.balance_days, supply.account_id) for supply in supplies if supply.balance_days is not None]
     found = [
@@ -269,7 +269,6 @@ def shortage_todos(do: HealthAction, ends: Sequence[tuple[float, int]], points: 
 
 
 def lines_todo(do: HealthAction, lines: int, points: float) -> ToDo:
-    """A task about some lines."""
     return {"do": do, "account_id": None, "more_accounts": 0, "lines": lines, "days": None, "points": points}
 
 
@@ -307,7 +306,6 @@ async def health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None, 
 
 
 async def read_health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None) -> HealthSnapshot:
-    """Reads the list of lines, the stocks, and the spending of some lines."""
     fleet = await read_fleet(upstream, account_id)
     accounts = [row for row in await upstream.accounts() if account_id is None or row.get("id") == account_id]
     stock = await read_free_esims(upstream, [row.get("id", 0) for row in accounts], fleet.lines)

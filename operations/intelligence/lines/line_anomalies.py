@@ -184,7 +184,7 @@ class LineAnomalies(NamedTuple):
 
 
 def find_anomalies(calendar: LineCalendar, *, active: bool) -> LineAnomalies:
-    """Everything about a line. Choice: a silence that lasts is none where the line is not active, since its status says why."""
+    """All anomalies of a line. Choice: a silence that lasts is none where the line is not `active`, since its status says why."""
     places = LinePlaces(calendar)
     data = data_spikes(calendar, places)
     bursts = {spike.place for spike in data}
@@ -233,7 +233,6 @@ def cost_spikes(calendar: LineCalendar) -> list[UsageSpike]:
 
 
 def spike_anomaly(kind: AnomalyKind, spike: UsageSpike, calendar: LineCalendar, places: LinePlaces) -> LineAnomaly:
-    """A spike with the place where it happened."""
     day, abroad = calendar.window.first + timedelta(days=spike.place), places.abroad(spike.place)
     words: list[AnomalyContext] = []
     if abroad is not None:
@@ -248,7 +247,6 @@ def spike_anomaly(kind: AnomalyKind, spike: UsageSpike, calendar: LineCalendar, 
 
 
 def silence_anomaly(silence: UsageSilence, calendar: LineCalendar) -> LineAnomaly:
-    """A silence, dated on its first day."""
     skipped = len(calendar.days) - len(calendar.used)
     day = calendar.window.first + timedelta(days=skipped + silence.place)
     words: tuple[AnomalyContext, ...] = ("lasting",) if silence.lasting else ()

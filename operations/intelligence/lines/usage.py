@@ -53,9 +53,9 @@ BEFORE_ALL_DAYS = date.min.toordinal()
 
 
 async def read_line_use(upstream: Upstream, line: FleetLine, window: DayWindow, kept: UsageCache, now: float) -> LineUse:
-    """A line's use over a window. What is not known yet is read, a week at a time; a week that cannot be read fails the line.
+    """What `line` used in `window`, from the cache `kept` and, a week at a time, from the charging system. `now`: Unix seconds.
 
-    Part of a sum would be a wrong sum.
+    Waits for the network. A week that cannot be read fails the whole line, since part of a sum would be a wrong sum.
     """
     first, last = window.first.toordinal(), min(window.last.toordinal(), last_day_to_read(line))
     if last < first:
@@ -71,9 +71,9 @@ async def read_line_use(upstream: Upstream, line: FleetLine, window: DayWindow, 
 
 
 def last_day_to_read(line: FleetLine) -> int:
-    """The last day with use that the list told of, and some more for records that come late: nobody needs to read what follows.
+    """The ordinal of the last day worth reading: the last use by the list, and some days more for records that come late.
 
-    Choice: a SIM in stock that never was used has none. A line whose last use is not told is read.
+    Choice: a SIM in stock that was never used has none. A line whose last use is not told is read to the end.
     """
     told = line.row.get("lastUsageDate")
     if told is None:
@@ -148,7 +148,6 @@ def usage_day(row: DayUsage) -> date:
 
 
 def place_use(row: CallRecord) -> PlaceUse:
-    """Network, kind and amount of a record."""
     mcc, mnc = row.get("mcc", 0), row.get("mnc", 0)
     return PlaceUse(
         mcc,
@@ -194,7 +193,6 @@ def sum_places(places: Iterable[PlaceUse]) -> tuple[PlaceUse, ...]:
 
 
 def add_place_use(one: PlaceUse, other: PlaceUse) -> PlaceUse:
-    """The sum of two uses of the same network and kind."""
     return one._replace(
         quantity=one.quantity + other.quantity,
         reseller_cost=one.reseller_cost + other.reseller_cost,
@@ -204,7 +202,6 @@ def add_place_use(one: PlaceUse, other: PlaceUse) -> PlaceUse:
 
 
 def add_day_use(one: DayUse | None, other: DayUse) -> DayUse:
-    """The sum of two parts of the same day."""
     if one is None:
         return other
     bytes_, reseller, subscriber = one.data_bytes + other.data_bytes, one.reseller_cost, one.subscriber_cost

@@ -12,10 +12,8 @@ from clients.ocs.zones import DetailedLocationZone, Operator
 from operations.intelligence.reports.sheet import upstream_text
 from operations.mobile_countries import network_country
 from operations.upstream.connection import Upstream
-from operations.upstream.resellers import read_reseller_list
+from operations.upstream.resellers import ZONE_LIST, read_reseller_list
 
-COVERAGE_ZONES = "zones"
-"""What operations/network keeps the list under, so that it is read once for all."""
 NETWORK_COUNTRY = re.compile(r"[A-Z]{2}", re.ASCII)
 NetworkCode = tuple[int, int]
 """MCC and MNC as numbers: the wire writes the latter with two digits, with three, or without its zeros."""
@@ -69,7 +67,6 @@ class CoverageMap:
         return self._by_code.get(code)
 
     def network(self, id: int) -> KnownNetwork | None:
-        """The network with number `id`."""
         return self._networks.get(id)
 
     def country(self, code: NetworkCode) -> str | None:
@@ -91,7 +88,6 @@ class CoverageMap:
         return [found for id in sorted(ids) if (found := self._networks.get(id)) is not None and found.country == country]
 
     def zones_with(self, network_id: int) -> Collection[int]:
-        """The zones that hold the network."""
         return {zone_id for zone_id, held in self._zones.items() if network_id in held}
 
     def outside_rank(self, code: NetworkCode | None) -> int:
@@ -116,12 +112,12 @@ def _code_number(part: object) -> int | None:
 
 async def read_coverage_map(upstream: Upstream) -> CoverageMap:
     """The zones of the caller's reseller, two minutes old at most. Waits for the network."""
-    zones = await read_reseller_list(upstream, COVERAGE_ZONES, None, upstream.ocs.zones.detailed_location_zones)
+    zones = await read_reseller_list(upstream, ZONE_LIST)
 
     async def index() -> CoverageMap:
         return await index_zones(zones)
 
-    return await upstream.reads.get((upstream.identity, COVERAGE_ZONES, "map"), index)
+    return await upstream.reads.get((upstream.identity, ZONE_LIST.name, "map"), index)
 
 
 async def index_zones(zones: Sequence[DetailedLocationZone]) -> CoverageMap:

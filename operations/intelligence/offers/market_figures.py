@@ -117,7 +117,6 @@ def is_showable(lines: int) -> bool:
 
 
 def lines_in_groups(groups: Mapping[GroupKey, set[int]], keys: Sequence[GroupKey]) -> set[int]:
-    """The lines in any of these groups."""
     return {line for key in keys for line in groups[key]}
 
 

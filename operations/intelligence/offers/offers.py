@@ -13,7 +13,7 @@ from operations.intelligence.reports.sheet import upstream_text
 from operations.times import DayWindow
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import current_entry
-from operations.upstream.resellers import own_templates, read_reseller_list
+from operations.upstream.resellers import SPONSOR_LIST, own_templates, read_reseller_list
 
 MONTH_DAYS = 30
 NEED_MARGIN_PERCENT = 10
@@ -50,9 +50,9 @@ class PackageNeed(NamedTuple):
 
 
 def package_need(use: LineUse, window: DayWindow, *, single_counter: bool) -> PackageNeed:
-    """The need of what was used.
+    """The need that follows from `use`, what a line used in `window`.
 
-    Choice: all data is needed, of calls and messages only what packages paid: what was paid by the piece goes on being so.
+    Choice: all data is needed, and of calls and messages only what packages paid: what was paid by the piece will be again.
     With a single counter received calls count as calls made.
     """
     found: dict[tuple[NetworkCode, UseKind], NeedPart] = {}
@@ -70,7 +70,6 @@ def package_need(use: LineUse, window: DayWindow, *, single_counter: bool) -> Pa
 
 
 def add_to_need_part(former: NeedPart | None, place: PlaceUse, kind: UseKind, wanted: int) -> NeedPart:
-    """A part of the need with more of the same kind and place."""
     charged = place.subscriber_cost if kind == "data" else 0  # what else was charged is for what is not needed
     if former is None:
         return NeedPart((place.mcc, place.mnc), place.iso2, place.operator, kind, wanted, place.in_package > 0, charged)
@@ -89,7 +88,7 @@ def monthly_cost(micro: int) -> int:
 
 
 def packages_in_turn(used: Sequence[bool], days: int) -> int:
-    """How many packages of so many days, one after another, reach over all days of use in thirty: the four weeks are taken to repeat.
+    """How many packages of `days` days, one after another, reach over all days of use in thirty; the four weeks are taken to repeat.
 
     Choice: the thirty days begin where the fewest are needed, so that one trip is one trip.
     """
@@ -101,7 +100,7 @@ def packages_in_turn(used: Sequence[bool], days: int) -> int:
 
 
 def packages_in_turn_from(used: Sequence[bool], days: int, start: int) -> int:
-    """The same for thirty days from `start` on: each package begins on the first day of use that no package covers."""
+    """The same for the thirty days from `start` on: each package begins on the first day of use that no package covers."""
     count, place = 0, 0
     while place < MONTH_DAYS:
         if used[(start + place) % len(used)]:
@@ -120,10 +119,6 @@ def need_countries(parts: Iterable[NeedPart]) -> list[str]:
     return sorted(amounts, key=lambda country: (-amounts[country], country))
 
 
-OFFER_SPONSORS = "sponsors"
-"""What operations/network keeps the list under."""
-
-
 class MonthlyOffer(NamedTuple):
     """A template, counted for thirty days.
 
@@ -139,7 +134,7 @@ class MonthlyOffer(NamedTuple):
     price: int
     """Of one package in thirty days, micro-euros."""
     volumes: tuple[int, ...]
-    """Of one package in thirty days, in the order of PACKED."""
+    """Of one package in thirty days, in the order of PACKAGE_KINDS."""
     zone_id: int
     destination_id: int | None
     sponsor_id: int | None
@@ -175,7 +170,7 @@ class OfferCatalogue(NamedTuple):
 async def read_offers(upstream: Upstream) -> OfferCatalogue:
     """The catalogue, a minute old at most. Waits for the network."""
     templates, reseller = await own_templates(upstream), await upstream.reseller()
-    sponsors = await read_reseller_list(upstream, OFFER_SPONSORS, None, upstream.ocs.reseller.list_sponsor)
+    sponsors = await read_reseller_list(upstream, SPONSOR_LIST)
     found = [monthly_offer(template) for template in templates]
     offers = sorted((offer for offer in found if offer is not None), key=lambda offer: offer.template_id)
     prefixes = [(str(row.get("prefix", "")), row.get("id", 0)) for row in sponsors if row.get("prefix")]
@@ -204,7 +199,7 @@ def monthly_offer(template: Template) -> MonthlyOffer | None:
 
 
 def offer_volumes(template: Template) -> tuple[int, ...]:
-    """What a package holds, in the order of PACKED."""
+    """What a package holds, in the order of PACKAGE_KINDS."""
     held = (
         template.get("databyte"),
         template.get("mocsecond"),

@@ -9,19 +9,22 @@ costs most, and drops a branch once even its cheapest end would cost no less tha
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
 from itertools import compress
 from math import lcm
 from typing import Annotated, Literal, NamedTuple
 
+from clients.ocs.wire.package import Package
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.packages import PackageList
 from operations.caches.usage import LineUse
 from operations.intelligence.lines.fleet_lines import FleetLine
-from operations.intelligence.lines.usage import UseKind, euros
-from operations.intelligence.offers.line_packages import PackageSpend, package_spend
+from operations.intelligence.lines.usage import CALENDAR_DAYS, UseKind, euros, micro_euros
 from operations.intelligence.offers.offers import (
+    MONTH_DAYS,
     PACKAGE_KINDS,
     MonthlyOffer,
     NeedPart,
@@ -34,11 +37,14 @@ from operations.intelligence.offers.offers import (
 )
 from operations.intelligence.reports.sheet import upstream_text
 from operations.times import DayWindow
+from operations.upstream.lines import package_end, package_start
 
 COVER_PLACE_LIMIT = 10
 """A row for each choice of places: 1,023 of ten."""
+
 COVER_PACKAGE_LIMIT = 60
 """Choice: in a set; nobody puts more on a line in a month."""
+
 COVER_STEP_LIMIT = 20_000
 """Choice: a second or so. A search that was ended says that it proves nothing."""
 
@@ -147,7 +153,7 @@ class CoverSearch:
         return CoverResult(best, second, self._nodes <= self._most)
 
     def _go(self, allowed: Sequence[int], left: Sequence[int], price: int) -> None:
-        """Visits every set of the chosen packages and any of the allowed ones."""
+        """Visits every set of the chosen packages and any of the `allowed` ones. `left`: what each row still needs."""
         self._nodes += 1
         if self._nodes > self._most:
             return
@@ -189,7 +195,7 @@ class CoverSearch:
         return price if share >= need else -(-price * need // share)
 
     def _too_dear(self, price: int) -> bool:
-        """Whether two sets are known that cost no more."""
+        """Whether two sets are known that cost `price` or less."""
         return len(self._best) == 2 and price >= self._best[1].price
 
     def _note(self, left: Sequence[int], price: int) -> None:
@@ -203,10 +209,24 @@ class CoverSearch:
 
 
 PlanVerdict = Literal["change", "keep", "unused", "no_replacement", "no_sponsor", "unsolved"]
+
 CALLS_OUT_INDEX = PACKAGE_KINDS.index("calls_out")
+
 NO_PACKAGES_NEEDED = PackageChoice(0, ())
+
 OffersByNetwork = Mapping[tuple[int, int], frozenset[int]]
 """Which offers work on a network."""
+
+
+class PackageSpend(NamedTuple):
+    """What the line had in the four weeks."""
+
+    price: int
+    """In thirty days, micro-euros."""
+    counts: tuple[tuple[int, int], ...]
+    """Template ids, in order, with how many packages of each were in force."""
+    destinations: frozenset[int]
+    """Lists of numbers that outgoing calls in these packages went to."""
 
 
 class LinePackagePlan(NamedTuple):
@@ -229,7 +249,7 @@ class LinePackagePlan(NamedTuple):
 
     @property
     def saving(self) -> int:
-        """What the change saves; None where nothing should be changed."""
+        """What the change saves in thirty days, micro-euros; 0 where nothing should be changed."""
         if self.found.best is None or self.verdict not in ("change", "unused"):
             return 0
         return self.now - self.found.best.price - self.charged_then
@@ -291,7 +311,6 @@ def is_offered(offers: Sequence[MonthlyOffer], works: frozenset[int], part: Need
 def search_cover(
     offers: Sequence[MonthlyOffer], parts: Sequence[NeedPart], works: OffersByNetwork, places: Sequence[frozenset[int]], need: PackageNeed
 ) -> CoverResult:
-    """The search, over the offers that are of use."""
     needs = [
         [sum(part.amount for part in parts if part.kind == kind and works[part.code] == place) for place in places]
         for kind in PACKAGE_KINDS
@@ -327,6 +346,7 @@ def decide_plan(plan: LinePackagePlan) -> LinePackagePlan:
 
 UNCOVERED_SHOWN = 3
 """Networks without cover that a row names."""
+
 MEGABYTE_BYTES = 1_000_000
 
 
@@ -418,7 +438,6 @@ def line_plan(plan: LinePackagePlan) -> LinePlan:
 
 
 def line_need_figures(plan: LinePackagePlan) -> LineNeed:
-    """The need in short."""
     others: dict[UseKind, int] = {}
     for part in plan.need.parts:
         if part.kind != "data":
@@ -437,12 +456,10 @@ def package_set(price: int, charged: int, counts: Iterable[tuple[int, int]]) -> 
 
 
 def package_choice_figures(chosen: PackageChoice | None, charged: int) -> PackageSet | None:
-    """A set that was found."""
     return None if chosen is None else package_set(chosen.price, charged, chosen.counts)
 
 
 def uncovered_figures(part: NeedPart) -> Uncovered:
-    """A part of the need without a package."""
     mcc, mnc = part.code
     return {
         "country": part.country or None,
@@ -477,3 +494,43 @@ def template_figures(offer: MonthlyOffer) -> TemplateFigures:
 def megabytes(count: int) -> float:
     """Bytes as megabytes of 10^6 bytes, with three decimals."""
     return round(count / MEGABYTE_BYTES, 3)
+
+
+PACKAGE_DAY_SECONDS = 86_400
+
+
+def package_spend(found: PackageList, window: DayWindow, costs: Mapping[int, int]) -> PackageSpend:
+    """The cost of packages in force in `window`. One that waits for its first use costs nothing yet. `costs`: by template, micro-euros."""
+    first = int(datetime(window.first.year, window.first.month, window.first.day, tzinfo=UTC).timestamp())
+    price, counts, destinations = Fraction(0), dict[int, int](), set[int]()
+    for package in found.get("packages", []):
+        share = package_share_in(package, first, first + window.days * PACKAGE_DAY_SECONDS)
+        if share:
+            template = package_template(package)
+            price += share * package_cost(package, costs.get(template, 0))
+            counts[template] = counts.get(template, 0) + 1
+            destinations |= set(package_destinations(package))
+    return PackageSpend(round(price * MONTH_DAYS / CALENDAR_DAYS), tuple(sorted(counts.items())), frozenset(destinations))
+
+
+def package_share_in(package: Package, first: int, end: int) -> Fraction:
+    """The share of the package's life that lies between two moments, Unix seconds."""
+    starts, ends = package_start(package), package_end(package)
+    if starts is None or ends is None or ends <= starts:
+        return Fraction(0)
+    begin, over = int(starts.timestamp()), int(ends.timestamp())
+    return Fraction(max(0, min(over, end) - max(begin, first)), over - begin)
+
+
+def package_cost(package: Package, otherwise: int) -> int:
+    """The package's own cost, else that of its template."""
+    return micro_euros(package.get("cost")) or otherwise
+
+
+def package_template(package: Package) -> int:
+    return package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0)
+
+
+def package_destinations(package: Package) -> Iterable[int]:
+    found = package.get("destinationzoneid") or package.get("rdbDestinationZones", {}).get("destinationzoneid")
+    return () if found is None else (found,)

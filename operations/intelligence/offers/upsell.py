@@ -79,7 +79,7 @@ def usage_profile(use: LineUse, middle: date) -> UsageProfile:
 
 
 def line_segment(found: UsageProfile, status: str, median: float) -> LineSegment:
-    """The one segment of a line. `median`: the median data of lines with data, bytes."""
+    """The one segment of a line with the profile `found`. `median`: the median data of lines with data, bytes."""
     if not found.days:
         return "dormant" if status == "ACTIVE" else "not_active"
     if found.data_only and found.days >= MACHINE_DAYS and found.data_bytes <= MACHINE_BYTES * found.days:
@@ -208,7 +208,7 @@ def upsell_offer(
 
 
 def larger_package_offer(current: Iterable[SoldPackage], templates: Mapping[int, TemplateForSale]) -> UpsellOffer | None:
-    """An offer for the newest package that is nearly used up, if no other package has data left."""
+    """The step from the newest package to the next larger one, where every current package is nearly used up."""
     listed = list(current)
     if any(package.used < NEARLY_USED_SHARE * package.limit for package in listed):
         return None
@@ -218,7 +218,7 @@ def larger_package_offer(current: Iterable[SoldPackage], templates: Mapping[int,
 
 
 def renewal_offer(last: SoldPackage, templates: Mapping[int, TemplateForSale]) -> UpsellOffer | None:
-    """An offer of the same package again."""
+    """The same package again, where half of it was used and the catalogue has its price."""
     template = templates.get(last.template_id)
     return (
         UpsellOffer("renewal", template.price)
@@ -261,7 +261,6 @@ def add_package_sale(former: TemplateSales | None, line: int, package: SoldPacka
 
 
 def merge_template_sales(parts: Iterable[TemplateSales]) -> TemplateSales:
-    """The sales of several templates as one."""
     listed = list(parts)
     return TemplateSales(
         set[int]().union(*(part.lines for part in listed)),

@@ -155,12 +155,10 @@ class ChartPlot(NamedTuple):
 
     @property
     def values(self) -> list[float]:
-        """All values to draw."""
         return [value for row in self.rows for value in row if value is not None]
 
     @property
     def whole(self) -> bool:
-        """Whether all values are whole numbers."""
         return self.chart["kind"] in ("number", "days", "bytes") and all(value == int(value) for value in self.values)
 
     @property
@@ -176,7 +174,6 @@ class ChartPlot(NamedTuple):
 
 
 def axis_ticks(plot: ChartPlot, scale: AxisScale) -> list[AxisTick]:
-    """The horizontal lines with their numbers."""
     return [
         AxisTick(svg_pixels(PLOT_TOP + PLOT_HEIGHT * (1 - scale.at(value))), format_short(plot.chart["kind"], value), zero=value == 0)
         for value in scale.ticks
@@ -193,7 +190,7 @@ def axis_labels(places: Sequence[float], names: Sequence[str]) -> list[DrawnText
 
 
 def label_anchor(x: float) -> str:
-    """Keeps a name at the right edge inside; at the left edge there is room beside the numbers."""
+    """Where a name is anchored: at the right edge by its end, so that it stays inside."""
     return "end" if x > 0.98 else "middle"
 
 

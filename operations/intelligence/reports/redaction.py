@@ -168,7 +168,6 @@ class RedactedSheet(NamedTuple):
 
 
 def redact_sheet(sheet: Sheet) -> RedactedSheet:
-    """`sheet` without identifiers and without text from outside."""
     censor = SheetRedactor()
     return RedactedSheet(censor.sheet(sheet), censor.faults)
 
@@ -182,7 +181,6 @@ class SheetRedactor:
         self._names: dict[str, int] = {}
 
     def sheet(self, sheet: Sheet) -> Sheet:
-        """The whole sheet, in its order."""
         return {
             "title": self._said(sheet["title"]),
             "headline": self._said(sheet["headline"]),
@@ -280,7 +278,6 @@ def format_value(kind: str, value: object, places: int | None = None) -> str:
 
 
 def format_word(kind: str, text: str) -> str:
-    """A day, a country, or the text itself."""
     if kind == "day":
         return format_day(text, year=True)
     return texts_in("en").country(text) if kind == "country" else text
@@ -299,7 +296,6 @@ def decimal_places(kind: str, values: Sequence[object]) -> int | None:
 
 
 def format_number(kind: str, value: float, places: int | None = None) -> str:
-    """A number with its unit."""
     sign = "\u2212" if value < 0 else ""
     size = abs(value)
     if kind == "money":
@@ -310,7 +306,6 @@ def format_number(kind: str, value: float, places: int | None = None) -> str:
 
 
 def number_unit(kind: str, size: float) -> str:
-    """The unit behind a number of `kind`."""
     units: Mapping[str, str] = {"percent": "%", "days": "\u00a0day" if size == 1 else "\u00a0days"}
     return units.get(kind, "")
 
@@ -365,5 +360,4 @@ def format_day(text: str, *, year: bool) -> str:
 
 
 def format_place(kind: str, text: str) -> str:
-    """The name of a place along an axis."""
     return format_day(text, year=False) if kind == "day" else format_value(kind, text)

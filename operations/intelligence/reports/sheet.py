@@ -67,7 +67,10 @@ def make_finding(
 
 
 def weighted_score(weights: Mapping[str, tuple[float, float]]) -> tuple[float, list[Factor]]:
-    """The score of factors, by name: (value seen, points). Points are rounded first, so that the shown ones add up to the shown score."""
+    """The score and its factors, from (value seen, points) by name. Factors without points are left out.
+
+    Points are rounded first, so that the ones that are shown add up to the score that is shown.
+    """
     factors: list[Factor] = [
         {"name": name, "value": round(value, 3), "weight": round(weight, 1)} for name, (value, weight) in weights.items()
     ]
@@ -151,6 +154,11 @@ class Table(TypedDict):
     note: Annotated[str | None, Field(description="What the rows leave out")]
 
 
+def sheet_table(title: str, columns: Mapping[str, SheetKind], rows: list[list[SheetValue]], note: str | None = None) -> Table:
+    """A table whose `columns` are kinds by label; each row has a value for each of them."""
+    return {"title": title, "columns": [{"label": label, "kind": kind} for label, kind in columns.items()], "rows": rows, "note": note}
+
+
 class Series(TypedDict):
     """The values of a chart, one for each of its places. `label` is of the chart's `series_kind`."""
 
@@ -174,10 +182,14 @@ def bar_chart_of(
     title: str, label: str, places: list[str], values: list[float], *, kind: SheetKind = "number", places_kind: SheetKind = "word"
 ) -> Chart:
     """A bar chart of one series, named `label`, with one of `values` for each of `places`."""
-    series: list[Series] = [{"label": label, "values": [*values]}]
+    return {**stacked_chart(title, places, [{"label": label, "values": [*values]}], kind=kind, places_kind=places_kind), "shape": "bar"}
+
+
+def stacked_chart(title: str, places: list[str], series: list[Series], *, kind: SheetKind = "number", places_kind: SheetKind) -> Chart:
+    """A chart whose bars stack the `series` at each of `places`."""
     return {
         "title": title,
-        "shape": "bar",
+        "shape": "stacked",
         "kind": kind,
         "places_kind": places_kind,
         "places": places,
