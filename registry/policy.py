@@ -14,6 +14,7 @@ import orjson
 
 from registry.call import Call, Surface
 from registry.caller import ANONYMOUS_CALLER, BRIDGE_CALLER, STOREFRONT_CALLER, Caller
+from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Restricted, RoleRequired, Unauthorized, UpgradeRequired
 from registry.limits import Role, Scope, Tier, TierLimits
 from registry.model import Input
@@ -22,7 +23,6 @@ from registry.ports import Directory, QuotaPeriod, Sessions, SharedSecrets, Site
 
 API_KEY = re.compile(r"ak_[A-Za-z0-9]{46}", re.ASCII)
 BASE62_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-DAY_SECONDS = 86_400
 IDEMPOTENCY_KEY_NAMES: Mapping[Surface, str] = {"mcp": "idempotency_key", "cli": "--idempotency-key"}
 """What the header Idempotency-Key is called where there are no headers."""
 
@@ -266,11 +266,6 @@ def key_limit_exceeded(limit: int, period: QuotaPeriod, site: Site, now: float) 
         upgrade_url=site.upgrade_url,
         hint="Use another key, or wait; a larger tier does not change this",
     )
-
-
-def rfc3339_utc(seconds: float) -> str:
-    """RFC 3339 UTC, whole seconds."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 AUTH_SCHEMES = ("Basic", "Digest", "Negotiate", "Token", "ApiKey")

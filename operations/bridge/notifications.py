@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
 from urllib.parse import parse_qs
 
@@ -14,9 +13,8 @@ from typing_extensions import TypedDict
 
 from clients.webhooks.signature import BadWebhookSignature, verify_webhook_signature
 from operations.deps import Ctx, Deps
-from operations.mobile_countries import network_country
-from operations.times import LATEST_UNIX_SECONDS
-from operations.vocabulary import Iccid, Mcc, Mnc, zero_padded
+from operations.times import EventTime
+from operations.vocabulary import Iccid, Mcc, Mnc, network_country, zero_padded
 from registry import policy
 from registry.call import Call
 from registry.caller import BRIDGE_CALLER, Caller
@@ -41,25 +39,6 @@ def _network_code_schema(pattern: str, text: str) -> WithJsonSchema:
     """The wire writes codes as numbers, which lose their leading zeros; text is taken too."""
     kinds = [{"type": "integer", "minimum": 0, "maximum": 999}, {"type": "string", "pattern": pattern}]
     return WithJsonSchema({"anyOf": kinds, "description": text})
-
-
-def _wire_time_seconds(value: object) -> object:
-    """The wire's times carry no zone and are UTC."""
-    if not isinstance(value, str):
-        return value
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        raise ValueError("it is not a time such as 2026-11-20T09:00:00") from None
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
-
-
-EventTime = Annotated[
-    float,
-    BeforeValidator(_wire_time_seconds),
-    Field(ge=0, le=LATEST_UNIX_SECONDS, allow_inf_nan=False),
-    WithJsonSchema({"type": "string", "description": "When it happened, UTC: YYYY-MM-DDTHH:MM:SS."}),
-]
 
 
 class LocationUpdate(BaseModel):

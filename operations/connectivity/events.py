@@ -8,14 +8,14 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.ledger.intents import IntentId
 from operations.ledger.webhooks import Event, event_of_row
-from operations.rate_limits import minute_limit_reached, minute_number
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from registry.clock import rfc3339_utc
 from registry.errors import NotFound, QuotaExceeded
 from registry.ids import Ids, first_id
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
-from registry.policy import rfc3339_utc
+from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
 from storage.deliveries import AttemptRow, DeliveryRow, list_deliveries
 from storage.engine.connection import Connection

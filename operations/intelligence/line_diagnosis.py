@@ -26,10 +26,10 @@ from operations.intelligence.offers.coverage_map import CoverageMap, NetworkTold
 from operations.intelligence.reports.sheet import Figure, Finding, Sheet, SheetKind, SheetValue, Table, make_finding, upstream_text
 from operations.times import wire_seconds
 from operations.upstream.lines import Line, LineRef, PackageState, own_line
+from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
-from registry.policy import rfc3339_utc
 
 DIAGNOSIS_METHOD = (
     "A table of causes in a fixed order, each found when its first rule holds for what the charging system says now, its signalling and "

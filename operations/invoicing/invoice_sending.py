@@ -30,10 +30,10 @@ from operations.invoicing.invoices import (
 from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import MISLEADING_CHARACTERS, Email, without_default
+from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.limits import Scope
 from registry.operation import Example, operation
-from registry.policy import rfc3339_utc
 from registry.ports import Conclusion, Site
 from storage.engine.connection import Connection
 from storage.invoices import (
@@ -48,7 +48,6 @@ from storage.invoices import (
     record_processor_invoice,
 )
 
-INVOICE_DAY_SECONDS = 86_400
 INVOICE_DUE_DAYS = 30
 """Choice: due 30 days after it was sent, where nobody said otherwise."""
 INVOICE_DUE_DAYS_LIMIT = 730
@@ -110,7 +109,7 @@ def invoice_state_hint(row: Invoice) -> str:
 
 def require_due_date(due_at: int, now: float) -> None:
     """A day to pay by is to come, and is not far away."""
-    latest = int(now) + INVOICE_DUE_DAYS_LIMIT * INVOICE_DAY_SECONDS
+    latest = int(now) + INVOICE_DUE_DAYS_LIMIT * DAY_SECONDS
     if not now < due_at <= latest:
         when = rfc3339_utc(due_at) if due_at <= latest else "too far away"
         raise BadRequest(
@@ -122,7 +121,7 @@ def require_due_date(due_at: int, now: float) -> None:
 
 def invoice_due_at(row: Invoice, now: float) -> int:
     """When it is to be paid, if it is sent now."""
-    return int(now) + INVOICE_DUE_DAYS * INVOICE_DAY_SECONDS if row.due_at is None else row.due_at
+    return int(now) + INVOICE_DUE_DAYS * DAY_SECONDS if row.due_at is None else row.due_at
 
 
 def invoice_changed_meanwhile() -> Conflict:

@@ -16,6 +16,7 @@ from operations.ledger.esims import DrawnEsim, lpa_text
 from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_once
 from operations.ledger.stock import look_at_stock
 from operations.upstream.connection import Upstream
+from registry.clock import DAY_SECONDS
 from registry.errors import Conflict, OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
 from storage.claims import reopen_claim
@@ -117,7 +118,7 @@ def no_esim_drawn() -> OcsError:
     )
 
 
-UNRESOLVED_WARNING_SECONDS = 86_400
+UNRESOLVED_WARNING_SECONDS = DAY_SECONDS
 # Choice: with these codes the charging system itself does not vouch for having done nothing (3 server fault, 5 and 7 its database).
 UNPROVEN_OCS_CODES = frozenset({3, 5, 7})
 OCS_NOT_IN_THIS_STATE, OCS_TRAFFIC_LIMIT = 14, 100

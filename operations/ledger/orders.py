@@ -14,6 +14,7 @@ from operations.deps import Deps
 from operations.languages import LanguageTexts, texts_in
 from operations.ledger.esims import EsimProfile, fits_qr_code, open_esim_profile, phone_lpa_text
 from operations.letters import queue_letter, seal_letter
+from registry.clock import DAY_SECONDS
 from registry.ids import ORDER_NUMBER, ORDER_TOKEN, ORDER_TOKEN_PREFIX, Ids
 from registry.policy import key_spellings
 from storage.engine.connection import Connection
@@ -59,7 +60,7 @@ def find_issuance_named(connection: Connection, *, organisation: str, named: str
 
 
 # Choice: a mail server that is away for a week is somebody's to notice; a mail that comes later than that only confuses.
-ORDER_MAIL_SECONDS = 7 * 86_400
+ORDER_MAIL_SECONDS = 7 * DAY_SECONDS
 # Choice: an organisation with more admins than this has a support address, or can live with ten mails.
 MAILED_ADMINS_LIMIT = 10
 SEARCHED_MEMBERS_LIMIT = 1000

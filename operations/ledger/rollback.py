@@ -19,8 +19,8 @@ from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import Line, find_line, package_end
+from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, Refusal
-from registry.policy import rfc3339_utc
 from registry.ports import Conclusion
 from storage.engine.connection import Connection
 from storage.intents import end_intent

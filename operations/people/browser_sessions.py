@@ -10,6 +10,7 @@ from typing import NamedTuple
 from operations.deps import Deps
 from operations.people.session_tokens import CONSOLE_CLIENT
 from operations.secret_tokens import new_secret_token, secret_digest
+from registry.clock import DAY_SECONDS
 from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.access_grants import revoke_grants_to
@@ -26,7 +27,7 @@ from storage.browser_sessions import (
 from storage.engine.connection import Connection
 from storage.memberships import find_member, first_membership
 
-SESSION_LIFETIME_SECONDS = 14 * 86_400
+SESSION_LIFETIME_SECONDS = 14 * DAY_SECONDS
 SESSION_IDLE_SECONDS = 24 * 3600
 SESSION_NOTED_SECONDS = 300
 SESSION_COOKIE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)

@@ -5,14 +5,14 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from operations.deps import Deps
-from operations.secret_tokens import SERVICE_OWNER
-from storage.sealing import signing_key_field
+from registry.clock import DAY_SECONDS
+from storage.sealing import SERVICE_OWNER, signing_key_field
 from storage.signing_keys import PUBLISHED_AHEAD, SigningKey, insert_signing_key, published_keys, signer_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-SIGNING_KEY_SECONDS = 90 * 86_400.0
+SIGNING_KEY_SECONDS = 90.0 * DAY_SECONDS
 _P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # of P-256
 _SCALAR_BYTES, _SCALAR_SEED_BYTES = 32, 48  # 16 more than the scalar has: what a remainder then favours cannot be seen (FIPS 186-5 A.2.1)
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from clients.mail.letter import Letter
 from operations.deps import Deps
 from operations.letters import SealedLetter, queue_letter, seal_letter
-from operations.rate_limits import spend_allowances
 from operations.secret_tokens import new_secret_token, secret_digest
 from operations.vocabulary import EMAIL_RULE, is_email, mailbox_of, normal_email
 from registry.clock import Clock
@@ -15,7 +14,7 @@ from registry.errors import BadRequest
 from registry.ids import Ids
 from registry.ports import Site
 from registry.rate_limits import address_network
-from storage.allowances import Allowance, allowance_for
+from storage.allowances import Allowance, allowance_for, spend_allowances
 from storage.engine.connection import Connection
 from storage.people import ensure_person, is_expected
 from storage.verifications import (

@@ -9,12 +9,13 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict
 from registry.ids import Ids
 from registry.limits import Role, Scope
 from registry.model import Input, Nothing
 from registry.operation import Auth, Example, operation
-from registry.policy import require_scope, rfc3339_utc
+from registry.policy import require_scope
 from storage.affiliates import (
     Affiliate,
     affiliate_of,

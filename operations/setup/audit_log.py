@@ -3,36 +3,22 @@
 import re
 from typing import Annotated, Literal, cast
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.times import unix_seconds
+from operations.times import AuditTime
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.call import Surface
+from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
 from registry.limits import Role
 from registry.model import Input
 from registry.operation import Example, operation
-from registry.policy import rfc3339_utc
 from storage.audit import AUDIT_AHEAD_SECONDS, AuditFilter, AuditRow, list_audit
 
 _AUDIT_ENTRY_ID = re.compile(r"aud_([0-9]{1,19})", re.ASCII)
 AuditFilterWord = Annotated[str, Field(min_length=1, max_length=64)]
-
-
-def _audit_time_seconds(value: object) -> object:
-    """RFC 3339 text as Unix seconds; a number is none."""
-    if not isinstance(value, str):
-        raise ValueError("it is no RFC 3339 time, such as 2026-11-20T09:00:00Z")
-    return unix_seconds(value)
-
-
-AuditTime = Annotated[
-    float,
-    BeforeValidator(_audit_time_seconds),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
-]
 
 
 class AuditQuery(Input):

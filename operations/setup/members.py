@@ -12,12 +12,12 @@ from operations.deps import Ctx
 from operations.letters import SealedLetter, queue_letter, seal_letter
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, mailbox_of, normal_email
 from registry.characters import MISLEADING_CHARACTERS
-from registry.clock import Clock
+from registry.clock import DAY_SECONDS, Clock, rfc3339_utc
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
 from registry.limits import Role, Scope
 from registry.model import Input
 from registry.operation import AuthorityChange, Example, operation
-from registry.policy import quota_period, rfc3339_utc
+from registry.policy import quota_period
 from registry.ports import Site
 from registry.rate_limits import rate_limited
 from storage import quota
@@ -35,7 +35,7 @@ from storage.members import (
 )
 
 INVITATION_DAYS = 7
-_INVITATION_SECONDS = INVITATION_DAYS * 86_400
+_INVITATION_SECONDS = INVITATION_DAYS * DAY_SECONDS
 # Choice: so many a day, for whoever signs up to send mail in our name to strangers must get nowhere.
 INVITATION_MAILS_PER_DAY, INVITATION_MAILS_PER_ADDRESS = 50, 3
 # And so many to one mailbox, whoever invites it: organisations are free. Beyond it the invitation waits without a mail, for a refusal

@@ -6,7 +6,6 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from operations.deps import Ctx
-from operations.rate_limits import spend_allowances
 from operations.setup.onboarding import ONBOARDING_EXAMPLE, OnboardingState, read_onboarding
 from operations.upstream.connection import Upstream, credential_digest, open_own_token
 from registry.context import Replacement
@@ -14,7 +13,7 @@ from registry.errors import BadRequest, Conflict, OcsError, QuotaExceeded, Refus
 from registry.limits import Role, Scope
 from registry.model import Input, Nothing, Secret
 from registry.operation import Example, operation
-from storage.allowances import allowance_for
+from storage.allowances import allowance_for, spend_allowances
 from storage.engine.connection import Connection
 from storage.former_tokens import FormerToken, find_former_token
 from storage.onboarding import choose_own

@@ -16,7 +16,6 @@ from operations.people.verifications import (
     sign_up_letter,
     wrong_mailed_code,
 )
-from operations.rate_limits import spend_allowances
 from operations.setup.affiliates import attach_referral, is_referral_code
 from operations.vocabulary import Email, mailbox_of, normal_email, plain_line
 from registry.clock import Clock
@@ -25,7 +24,7 @@ from registry.limits import Role, Scope, Tier
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from registry.rate_limits import address_network
-from storage.allowances import Allowance, allowance_for
+from storage.allowances import Allowance, allowance_for, spend_allowances
 from storage.engine.connection import Connection
 from storage.memberships import add_member
 from storage.organisations import create_organisation

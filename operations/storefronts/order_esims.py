@@ -18,10 +18,10 @@ from operations.storefronts.orders import ORDER_TOKEN_EXAMPLE, READY_ORDER_EXAMP
 from operations.storefronts.sales.checkout import OrderNotReady
 from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.lines import Line, package_end
+from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Auth, Example, operation
-from registry.policy import rfc3339_utc
 from storage.engine.connection import Connection
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import OrderDetail, find_order_detail, order_status_of

@@ -13,11 +13,11 @@ from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN
 from operations.ledger.orders import find_known_order, find_opened_order, mail_new_link, order_number_of
 from operations.plans import Esim
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
+from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.limits import Role, Scope
 from registry.model import CamelInput, Input
 from registry.operation import Auth, Example, operation
-from registry.policy import rfc3339_utc
 from storage.engine.connection import Connection
 from storage.orders import (
     FIRST_ORDER_PLACE,

@@ -16,11 +16,11 @@ from operations.storefronts.hosted_storefronts import (
     render_public_storefront,
 )
 from operations.vocabulary import Currency, Email, ListOf, ListPage, list_page, plain_line, without_default
+from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
-from registry.policy import rfc3339_utc
 from storage.engine.connection import Connection
 from storage.storefronts import (
     Storefront,

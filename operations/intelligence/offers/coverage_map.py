@@ -10,9 +10,9 @@ from typing_extensions import TypedDict
 
 from clients.ocs.wire.network import DetailedLocationZone, Operator
 from operations.intelligence.reports.sheet import upstream_text
-from operations.mobile_countries import network_country
 from operations.upstream.connection import Upstream
 from operations.upstream.resellers import read_reseller_list
+from operations.vocabulary import network_country
 
 COVERAGE_ZONES = "zones"
 """What operations/network keeps the list under, so that it is read once for all."""

@@ -10,6 +10,7 @@ from operations.intelligence.lines.usage import CALENDAR_DAYS, micro_euros
 from operations.intelligence.offers.offers import MONTH_DAYS
 from operations.times import DayWindow
 from operations.upstream.lines import PackageState, package_end, package_start, package_state
+from registry.clock import DAY_SECONDS
 
 USABLE_STATES = frozenset({"running", "assigned"})
 
@@ -115,9 +116,6 @@ def series_continues(series: RecurringSeries) -> bool:
     return series.get("active", True) and (most is None or series.get("nbCreated", 0) < most)
 
 
-PACKAGE_DAY_SECONDS = 86_400
-
-
 class PackageSpend(NamedTuple):
     """What the line had in the four weeks."""
 
@@ -134,7 +132,7 @@ def package_spend(found: PackageList, window: DayWindow, costs: Mapping[int, int
     first = int(datetime(window.first.year, window.first.month, window.first.day, tzinfo=UTC).timestamp())
     price, counts, destinations = Fraction(0), dict[int, int](), set[int]()
     for package in found.get("packages", []):
-        share = package_share_in(package, first, first + window.days * PACKAGE_DAY_SECONDS)
+        share = package_share_in(package, first, first + window.days * DAY_SECONDS)
         if share:
             template = package_template(package)
             price += share * package_cost(package, costs.get(template, 0))

@@ -32,9 +32,9 @@ from operations.ledger.payment_records import (
     reserve_refund,
 )
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
-from operations.retries import retry_pause
 from operations.storefronts.sales.checkout import account_of_sold_plan
 from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch
+from operations.times import retry_pause
 from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.resellers import find_template
 from registry.errors import Conflict, NotFound, PaymentsError, Refusal, StoreUnavailable

@@ -30,7 +30,7 @@ from operations.ledger.issuance import (
 from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
 from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWrites, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
-from operations.retries import retry_pause
+from operations.times import retry_pause
 from operations.upstream.connection import Upstream, upstream_of_organisation
 from operations.upstream.lines import Line, find_line, package_start
 from operations.upstream.resellers import find_template
