@@ -1,4 +1,4 @@
-"""Types and rules of input that several operations share: lists, identifiers, names, countries and mobile networks, e-mail addresses, web addresses."""
+"""What several operations share: lists, identifiers, names, countries and mobile networks, currencies, e-mail and web addresses."""
 
 import re
 from collections.abc import Mapping
@@ -26,6 +26,12 @@ class ListPage(Input):
 
     limit: PageLimit = 20
     starting_after: StartingAfter = None
+
+
+class LongListPage(ListPage):
+    """Which part of a list of which most callers want all."""
+
+    limit: PageLimit = 100
 
 
 class ListOf(TypedDict, Generic[ListItem]):

@@ -3,10 +3,9 @@
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import AfterProcessorId, find_payment_account
 from operations.ledger.payment_records import ChargeRecord, FeeRecord, load_payment_record, refunded_amount
-from operations.vocabulary import ListOf, PageLimit, list_page
+from operations.vocabulary import ListOf, ListPage, list_page
 from registry.errors import BadRequest
 from registry.limits import Scope
-from registry.model import Input
 from registry.operation import Example, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.connection import Connection
@@ -21,10 +20,9 @@ from storage.payment_records import (
 )
 
 
-class PaymentRecordPage(Input):
+class PaymentRecordPage(ListPage):
     """Which part of the list."""
 
-    limit: PageLimit = 20
     starting_after: AfterProcessorId = None
 
 

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.ledger.intents import IntentId
 from operations.ledger.webhooks import Event, event_of_row
-from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from operations.vocabulary import ListOf, ListPage, list_page
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, QuotaExceeded
 from registry.ids import Ids, first_id
@@ -26,11 +26,10 @@ EVENT_RETRIES_PER_MINUTE = 10
 EventId = Annotated[str, Field(max_length=64, description="Event id, evt_...")]
 
 
-class EventPage(Input):
+class EventPage(ListPage):
     """Which part of the list."""
 
     limit: Annotated[int, Field(ge=1, le=20, description="1-20.")] = 20
-    starting_after: StartingAfter = None
     intent: Annotated[IntentId | None, Field(description="Only this intent's, cni_...")] = None
 
 
@@ -40,12 +39,8 @@ class EventRef(Input):
     id: EventId
 
 
-class DeliveryPage(Input):
+class DeliveryPage(ListPage, EventRef):
     """Which event, and which part of its deliveries."""
-
-    id: EventId
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
 
 
 class DeliveryAttempt(TypedDict):

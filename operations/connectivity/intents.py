@@ -14,7 +14,7 @@ from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, before_
 from operations.ledger.issuance_targets import IntentTarget, as_processing_intent
 from operations.plans import Plan
 from operations.upstream.connection import connect_upstream
-from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from operations.vocabulary import ListOf, ListPage, list_page
 from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
 from registry.limits import Scope
 from registry.model import Document, Input
@@ -81,11 +81,9 @@ class PlanForIntent(IntentRef):
     plan: IntentPlanId
 
 
-class IntentPage(Input):
+class IntentPage(ListPage):
     """Which part of the list."""
 
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
     activation_codes: Annotated[bool, Field(description="With what installs each eSIM; get_connectivity_intent has it of one.")] = True
 
 

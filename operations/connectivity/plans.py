@@ -3,9 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, NamedTuple
-
-from pydantic import Field
+from typing import Literal, NamedTuple
 
 from clients.ocs.wire.template import Template
 from operations.connectivity.products import product_plan
@@ -13,10 +11,9 @@ from operations.deps import Ctx
 from operations.plans import BYTES_PER_MB, Plan, product_not_found
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.resellers import find_template, own_templates, zone_countries
-from operations.vocabulary import ListOf, StartingAfter, list_page
+from operations.vocabulary import ListOf, LongListPage, list_page
 from registry.errors import NotFound, OcsConflict, OrgNotConnected, UpgradeRequired
 from registry.limits import Scope
-from registry.model import Input
 from registry.operation import Example, operation
 from registry.policy import require_connection
 from storage.directory import StoreDirectory
@@ -91,13 +88,6 @@ TEST_PLANS: Mapping[str, Plan] = {
 }
 
 
-class PlanPage(Input):
-    """Which part of the list."""
-
-    limit: Annotated[int, Field(ge=1, le=100, description="Page size.")] = 100
-    starting_after: StartingAfter = None
-
-
 @operation(
     "GET",
     "/v1/connectivity/plans",
@@ -111,7 +101,7 @@ class PlanPage(Input):
         )
     ],
 )
-async def list_connectivity_plans(ctx: Ctx, params: PlanPage) -> ListOf[Plan]:
+async def list_connectivity_plans(ctx: Ctx, params: LongListPage) -> ListOf[Plan]:
     """List the plans an eSIM can be issued for: test, your products, live catalogue.
 
     Their `id` is the `plan` of create_connectivity_intent. Test plans are free and touch no network.

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from operations.deps import Ctx
 from operations.plans import Plan, product_not_found
-from operations.vocabulary import Currency, ListOf, StartingAfter, list_page
+from operations.vocabulary import Currency, ListOf, LongListPage, list_page
 from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Input
@@ -43,13 +43,6 @@ class ProductRef(Input):
     id: Annotated[str, Field(max_length=64, description="Product id, cnp_...")]
 
 
-class ProductPage(Input):
-    """Which part of the list."""
-
-    limit: Annotated[int, Field(ge=1, le=100, description="Page size.")] = 100
-    starting_after: StartingAfter = None
-
-
 def product_plan(row: ProductRow) -> Plan:
     return {
         "id": row.id,
@@ -83,7 +76,7 @@ PRODUCT_EXAMPLE: Plan = {
     title="List products",
     examples=[Example("Which plans have we defined?", {}, {"object": "list", "data": [PRODUCT_EXAMPLE], "has_more": False})],
 )
-async def list_connectivity_products(ctx: Ctx, params: ProductPage) -> ListOf[Plan]:
+async def list_connectivity_products(ctx: Ctx, params: LongListPage) -> ListOf[Plan]:
     """List the plans your organisation defined, newest first; no test plans."""
     read = ctx.deps.store.read
     rows = await read(list_products, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)

@@ -5,31 +5,31 @@ anybody before its id at the processor is kept here, and everything there is don
 recipient reads. So whatever fails, and whoever tries again, there is one invoice that the recipient can pay.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-import orjson
 from pydantic import AfterValidator, Field, model_validator
 
-from clients.payments.records import InvoiceLine, NewInvoice, ProcessorInvoice
+from clients.payments.records import ProcessorInvoice
 from operations.deps import Ctx
 from operations.invoicing.invoice_document import InvoiceDocument, make_invoice_document
 from operations.invoicing.invoices import (
     DRAFT_INVOICE_EXAMPLE,
     INVOICE_ID_EXAMPLE,
+    PAID_INVOICE_HINT,
     InvoiceRef,
     ShownInvoice,
     current_invoice,
     find_invoice_with_period,
-    invoice_month_name,
+    handover_key,
     no_such_invoice,
+    processor_invoice_request,
     render_invoice,
 )
 from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
-from operations.vocabulary import MISLEADING_CHARACTERS, Email, without_default
+from operations.vocabulary import Email, without_default
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.limits import Scope
@@ -51,10 +51,6 @@ from storage.invoices import (
 INVOICE_DUE_DAYS = 30
 """Choice: due 30 days after it was sent, where nobody said otherwise."""
 INVOICE_DUE_DAYS_LIMIT = 730
-PAID_INVOICE_HINT = (
-    "operator_billing_create_refund gives money back, where it was paid through the processor; "
-    "operator_billing_list_charges names the charge: look for the total and the time of payment"
-)
 EDITABLE_INVOICE_FIELDS = ("recipient_name", "recipient_email", "notes", "due_at")
 InvoiceFields = Mapping[str, str | int | None]
 RequestedInvoiceStatus = Literal["draft", "sent"] | None
@@ -379,32 +375,6 @@ def require_invoice_recipient(row: Invoice) -> None:
             param=missing[0],
             hint="Send along: " + ", ".join(['{"status": "sent"', *(f'"{name}": ...' for name in missing)]) + "}",
         )
-
-
-def handover_key(row: Invoice) -> str:
-    """The processor's key: the same for the same invoice with the same recipient and day to pay by, unless it was removed there."""
-    read = orjson.dumps([row.recipient_name, row.recipient_email, row.due_at])
-    return f"{row.id}-{row.discarded}-{hashlib.sha256(read).hexdigest()[:16]}"
-
-
-def processor_invoice_request(row: Invoice, month: int) -> NewInvoice:
-    """What the processor is to make of it: the same total, of one line and the fee."""
-    sims = f"{row.lines} SIM{'' if row.lines == 1 else 's'}"
-    lines = [InvoiceLine(f"Mobile data {invoice_month_name(month)}, {sims}, invoice {row.number}", row.subtotal_cents)]
-    if row.platform_fee_cents:
-        lines.append(InvoiceLine("Platform fee", row.platform_fee_cents))
-    return NewInvoice(
-        key=handover_key(row),
-        number=row.number,
-        currency=row.currency,
-        lines=tuple(lines),
-        fee=row.platform_fee_cents,
-        due_at=row.due_at or 0,
-        # Choice: kept as it was sent, and shown to others without what changes how the text around it reads.
-        recipient_name=" ".join(MISLEADING_CHARACTERS.sub(" ", row.recipient_name or "").split()),
-        recipient_email=row.recipient_email or "",
-        metadata={"invoice": row.id},
-    )
 
 
 REFUSED_INVOICE_STATUSES = {

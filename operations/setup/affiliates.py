@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
-from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from operations.vocabulary import ListOf, ListPage, list_page
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict
 from registry.ids import Ids
@@ -324,13 +324,6 @@ def _referral_not_attached(outcome: str) -> BadRequest:
     )
 
 
-class CommissionPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
-
-
 class CommissionOfMonth(TypedDict):
     """The share of one referred organisation's platform fees of one month; amounts in minor units of `currency`.
 
@@ -367,7 +360,7 @@ _COMMISSION_EXAMPLE: CommissionOfMonth = {
     raises=[BadRequest],
     examples=[Example("What did each month earn?", {}, {"object": "list", "data": [_COMMISSION_EXAMPLE], "has_more": False})],
 )
-async def affiliates_me_commissions_list(ctx: Ctx, params: CommissionPage) -> ListOf[CommissionOfMonth]:
+async def affiliates_me_commissions_list(ctx: Ctx, params: ListPage) -> ListOf[CommissionOfMonth]:
     """List the commissions your organisation earned, newest month first.
 
     One row per month, referred organisation and currency; `amount` is 10 % of `platform_fees`, rounded half up.

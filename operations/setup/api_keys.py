@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.secret_tokens import new_api_key
 from operations.setup.members import membership_changed
-from operations.vocabulary import Iccid, ListOf, PageLimit, StartingAfter, UpstreamId, list_page
+from operations.vocabulary import Iccid, ListOf, ListPage, UpstreamId, list_page
 from registry.caller import EVERY_TOOL, UNRESTRICTED, Caller, Restrictions
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
@@ -224,13 +224,6 @@ class ListedApiKey(TypedDict):
     made_with: str | None
 
 
-class KeyPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
-
-
 class KeyRef(Input):
     """Which key."""
 
@@ -397,7 +390,7 @@ def insert_api_key(
     title="List API keys",
     examples=[Example("Which keys are there?", {}, {"object": "list", "data": [_LISTED_API_KEY_EXAMPLE], "has_more": False})],
 )
-async def list_api_keys(ctx: Ctx, params: KeyPage) -> ListOf[ListedApiKey]:
+async def list_api_keys(ctx: Ctx, params: ListPage) -> ListOf[ListedApiKey]:
     """List the API keys of your organisation, newest first; never a secret.
 
     Every member sees all of them, expired and revoked ones too. Without an organisation: your own.

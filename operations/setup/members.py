@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from clients.mail.letter import Letter
 from operations.deps import Ctx
 from operations.letters import SealedLetter, queue_letter, seal_letter
-from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, mailbox_of, normal_email
+from operations.vocabulary import Email, ListOf, ListPage, list_page, mailbox_of, normal_email
 from registry.characters import MISLEADING_CHARACTERS
 from registry.clock import DAY_SECONDS, Clock, rfc3339_utc
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
@@ -171,13 +171,6 @@ class RemovedMember(TypedDict):
     deleted: Literal[True]
 
 
-class MemberPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
-
-
 class NewMember(Input):
     """Who is asked to join, and as what."""
 
@@ -220,7 +213,7 @@ _INVITED_EXAMPLE: Member = {
         Example("Who is in our organisation?", {}, {"object": "list", "data": [_MEMBER_EXAMPLE, _INVITED_EXAMPLE], "has_more": False})
     ],
 )
-async def list_members(ctx: Ctx, params: MemberPage) -> ListOf[Member]:
+async def list_members(ctx: Ctx, params: ListPage) -> ListOf[Member]:
     """List the members of your organisation, then the invitations that wait.
 
     Of each the newest first; invitations that are older than 7 days are left out.

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.storefronts.sales.checkout import ReadinessReason, reasons_against_sale
-from operations.vocabulary import Currency, StartingAfter
+from operations.vocabulary import Currency, ListPage
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput, Input
@@ -159,11 +159,10 @@ def no_such_hosted_storefront() -> NotFound:
     return NotFound("There is no published shop with this slug", param="slug", hint="Check the spelling; a draft has to be published first")
 
 
-class SellablePlanPage(Input):
+class SellablePlanPage(ListPage):
     """Which part of the list."""
 
     limit: Annotated[int, Field(ge=1, le=1000, description="Page size.")] = 1000
-    starting_after: StartingAfter = None
 
 
 class SellablePlan(PublicPlan):
