@@ -159,7 +159,6 @@ def seed_demo_shop(connection: Connection, *, organisation: str, ids: Sequence[s
 
 
 def _demo_plan_row(sold: DemoPlan, *, id: str, storefront: str, place: int, made: int) -> StorefrontPlan:
-    """Its row; it is drawn from the account that the organisation is connected to."""
     return StorefrontPlan(
         id=id,
         storefront=storefront,
@@ -187,7 +186,6 @@ _LOGO_RGBA = (8, 6, 0, 0, 0)
 
 
 def demo_logo() -> str:
-    """A PNG as a data: URI."""
     lines = b"".join(
         b"\0" + b"".join(_LOGO_INK if _is_logo_ink(x, y) else _LOGO_PAPER for x in range(_LOGO_SIZE)) for y in range(_LOGO_SIZE)
     )

@@ -67,7 +67,6 @@ class DayWindow(NamedTuple):
 
     @property
     def days(self) -> int:
-        """How many days it has."""
         return (self.last - self.first).days + 1
 
 

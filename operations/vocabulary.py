@@ -208,7 +208,6 @@ NETWORK_TABLE = """
 
 
 def code_pairs(text: str) -> list[tuple[str, str]]:
-    """Alternating codes and countries."""
     words = text.split()
     return list(zip(words[::2], words[1::2], strict=True))
 

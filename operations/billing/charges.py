@@ -39,7 +39,6 @@ async def read_payment_records(ctx: Ctx, kind: PaymentRecordKind, params: Paymen
 def find_payment_records(
     connection: Connection, *, account: ConnectAccount, kind: PaymentRecordKind, starting_after: str | None, most: int
 ) -> list[PaymentRecord]:
-    """The rows behind the one that the caller saw last."""
     named = {"account": account.account, "organisation": account.organisation}
     after = FIRST_RECORD_PLACE if starting_after is None else payment_record_place(connection, **named, kind=kind, id=starting_after)
     if after is None:

@@ -124,7 +124,6 @@ async def operator_billing_decline_fraud_review(ctx: Ctx, params: FraudReviewRef
 
 
 def render_fraud_review(review: Review) -> FraudReview:
-    """As it is shown."""
     return {
         "id": review.id,
         "object": "review",

@@ -80,7 +80,6 @@ IDENTITY_SESSION_EXAMPLE: VerificationSession = {
 
 
 def render_identity_session(row: IdentitySession) -> VerificationSession:
-    """As it is shown."""
     return {
         "id": row.id,
         "object": "identity_session",
@@ -147,7 +146,6 @@ async def operator_identity_update_session(ctx: Ctx, params: IdentitySessionChan
 def change_identity_session(
     connection: Connection, *, session: str, status: IdentitySessionStatus, reason: str | None, now: float
 ) -> VerificationSession:
-    """Move it, if it may go there from where it is."""
     for before in IDENTITY_STATUSES_BEFORE[status]:
         moved = move_identity_session(connection, session=session, before=before, status=status, reason=reason, now=now)
         if moved is not None:
@@ -161,7 +159,6 @@ def change_identity_session(
 
 
 def identity_status_refusal(before: str, status: IdentitySessionStatus) -> Conflict:
-    """Why a session does not go there."""
     text = f"status: the session is {before}, and does not become {status}"
     if before in FINAL_IDENTITY_STATUSES:
         hint = f"{before} is final: the organisation begins again with a new session"
@@ -201,7 +198,6 @@ async def operator_identity_status(ctx: Ctx, params: Nothing) -> IdentityStatus:
 
 
 def read_identity_status(connection: Connection, *, organisation: str) -> IdentityStatus:
-    """The answer, from one look at the sessions."""
     latest = latest_identity_session(connection, organisation=organisation)
     if latest is None:
         return {"object": "identity_status", "status": "unverified", "session": None}

@@ -179,7 +179,6 @@ class ConsentBegun(TypedDict):
 
 
 async def owner_of_oauth_state(ctx: Ctx, params: Consent) -> str:
-    """Whose the state is."""
     del params
     ctx.mark_answer_private()
     return ctx.caller.principal
@@ -226,7 +225,6 @@ async def operator_billing_connect_oauth_begin(ctx: Ctx, params: Consent, person
 
 
 def oauth_state_digest(state: str) -> str:
-    """What of a state is stored."""
     return hashlib.sha256(state.encode()).hexdigest()
 
 
@@ -259,7 +257,6 @@ async def may_attach_payment_account(ctx: Ctx, params: ConsentGiven) -> ConnectA
 
 
 def other_payment_account_question(gone: ConnectAccount) -> Replacement:
-    """The question before an account that was paid gives way to one that its owner brings."""
     return Replacement(
         f"This will attach the account whose owner has consented in place of {gone.account}, which took payments and which the "
         "payment processor does not let the service into any more. What is paid from then on goes to its owner; invoices and orders "
@@ -442,5 +439,4 @@ async def operator_billing_balance(ctx: Ctx, params: Nothing) -> PaymentBalance:
 
 
 def render_balance_amounts(held: tuple[Money, ...]) -> list[PaymentAmount]:
-    """As they are shown."""
     return [{"amount": money.amount, "currency": money.currency} for money in held]

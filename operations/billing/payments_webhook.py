@@ -168,7 +168,6 @@ def is_payments_event_read(event: ProcessorEvent) -> bool:
 
 
 def apply_payments_event(connection: Connection, *, deps: Deps, event: ProcessorEvent, account: str, owner: str, now: float) -> None:
-    """What an event does that is new."""
     if event.type == PAYMENT_ACCOUNT_DEAUTHORIZED:
         detach_payment_account(connection, account=account, as_of=event.created, now=now)
         return

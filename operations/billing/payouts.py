@@ -70,7 +70,6 @@ class NewPayout(Input):
 
 
 async def require_active_payment_account(ctx: Ctx, params: NewPayout) -> ConnectAccount:
-    """The caller's account, when the processor lets it take part."""
     del params
     account = await require_payment_account(ctx)
     ctx.stage()
@@ -97,7 +96,6 @@ class PayoutSending:
     kind: AttemptKind = "payout"
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
-        """The account is still the caller's."""
         account, wanted = self.account, self.wanted
         if lock_payment_account(connection, account=account.account) != account.organisation:
             raise payments_not_connected()
@@ -115,7 +113,6 @@ class PayoutSending:
         return attempt
 
     async def send(self, attempt: PaymentAttempt) -> Payout:
-        """Ask the processor for it."""
         try:
             return await self.deps.payments.pay_out(
                 attempt.account,
@@ -175,7 +172,6 @@ class NewSchedule(Input):
 
     @model_validator(mode="after")
     def check(self) -> "NewSchedule":
-        """The day belongs to its interval."""
         days = (("weekday", "weekly", self.weekday, '"friday"'), ("month_day", "monthly", self.month_day, "1"))
         for name, interval, value, such in days:
             if self.interval == interval and value is None:
@@ -248,7 +244,6 @@ async def operator_billing_update_payout_schedule(ctx: Ctx, params: NewSchedule,
 
 
 def render_payout_schedule(found: PayoutTiming) -> PayoutSchedule:
-    """As it is shown."""
     return {
         "object": "payout_schedule",
         "interval": found.interval,

@@ -106,7 +106,6 @@ async def own_charge(ctx: Ctx, params: NewRefund) -> OwnCharge:
 
 
 def no_such_charge() -> NotFound:
-    """Unknown charges and those of other accounts are answered alike."""
     return NotFound("Your account has no charge with this id", param="charge", hint="operator_billing_list_charges names yours")
 
 
@@ -122,7 +121,6 @@ class RefundSending:
     kind: AttemptKind = "refund"
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
-        """Take the amount of what is left of the charge."""
         account = self.own.account
         if lock_payment_account(connection, account=account.account) != account.organisation:
             raise payments_not_connected()
@@ -152,12 +150,10 @@ class RefundSending:
         return attempt
 
     async def send(self, attempt: PaymentAttempt) -> Refund:
-        """Ask the processor for it."""
         return await send_refund_attempt(self.deps, attempt, reason=self.wanted.reason)
 
 
 def require_refundable_charge(charge: ChargeRecord, wanted: NewRefund) -> None:
-    """Only money that was received goes back, in the currency in which it came."""
     if charge["status"] != "succeeded":
         raise Conflict(
             f"The charge is {charge['status']}, so there is nothing to give back; nothing was done",

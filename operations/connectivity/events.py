@@ -91,7 +91,6 @@ def render_event(row: EventRow) -> Event:
 
 
 def event_not_found(event: str) -> NotFound:
-    """The same answer for unknown and foreign events."""
     return NotFound(f"No event {redact(event)} in your organisation", param="id", hint="list_connectivity_events shows the ids")
 
 

@@ -282,7 +282,6 @@ async def read_own_intent(ctx: Ctx, intent: str, param: str = "id") -> IntentRow
 
 
 def intent_not_found(param: str) -> NotFound:
-    """The same answer for unknown and foreign intents."""
     return NotFound(
         "Your organisation has no intent with this id", param=param, hint="list_connectivity_intents names the ones you created"
     )

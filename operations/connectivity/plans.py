@@ -40,7 +40,6 @@ async def read_live_plans(upstream: Upstream) -> dict[int, Plan]:
 
 
 def template_plan(template: Template, slug: str, name: str, countries: list[str]) -> Plan:
-    """A template as an offer without a price."""
     return {
         "id": slug,
         "object": "connectivity.plan",

@@ -101,7 +101,6 @@ def render_endpoint(row: EndpointRow) -> WebhookEndpoint:
 
 
 def endpoint_not_found(endpoint: str) -> NotFound:
-    """The same answer for unknown and foreign endpoints."""
     return NotFound(
         f"No webhook endpoint {redact(endpoint)} in your organisation", param="id", hint="list_connectivity_webhook_endpoints shows the ids"
     )

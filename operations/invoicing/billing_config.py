@@ -93,7 +93,6 @@ CHANGED_CONFIG_EXAMPLE: ShownConfig = {**BILLING_CONFIG_EXAMPLE, "currency": "EU
 
 
 def render_billing_config(row: BillingConfig, fee_bps: int) -> ShownConfig:
-    """The answer."""
     return {
         "org_id": row.organisation,
         "currency": cast(Currency, row.currency),

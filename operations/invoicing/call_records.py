@@ -131,7 +131,6 @@ def refuse_future_cdrs(events: Sequence[NewCdrEvent], now: float) -> None:
 
 @runs_in_thread
 def store_cdr_batch(connection: Connection, *, organisation: str, events: Sequence[CdrEvent], now: float, ids: Ids) -> CdrIngested:
-    """Store the batch, and count."""
     stored = ingest_cdr(connection, organisation=organisation, events=events, now=now, ids=ids)
     return {"received": len(events), "stored": stored, "skipped": len(events) - stored}
 
@@ -209,7 +208,6 @@ async def aggregate_cdr(ctx: Ctx, params: CdrMonth) -> CdrAggregate:
 
 
 def render_cdr_line(line: SimMonth) -> CdrLine:
-    """A sum as it is shown."""
     return {
         "iccid": line.iccid,
         "bytes_up": line.bytes_up,
@@ -279,7 +277,6 @@ async def list_invoice_periods(ctx: Ctx, params: InvoicePeriodPage) -> ListOf[In
 
 
 def read_invoice_periods(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[InvoicePeriodRow]:
-    """The months before the one that the caller saw last."""
     if after is None:
         return list_periods(connection, organisation=organisation, most=most)
     last = find_period(connection, period=after, organisation=organisation)
@@ -309,7 +306,6 @@ def render_invoice_period(row: InvoicePeriodRow, now: float) -> InvoicePeriod:
 
 
 def period_closes_at(month: int) -> int:
-    """48 hours after the month's end in UTC."""
     year, number = divmod(month, 100)
     end = datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)
     return int(end.timestamp()) + PERIOD_GRACE_SECONDS

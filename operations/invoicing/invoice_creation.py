@@ -128,7 +128,6 @@ class BilledLines:
     already_billed: set[str] = field(default_factory=set[str])
 
     def add(self, rows: Sequence[InvoiceLineRow]) -> None:
-        """Count further lines."""
         self.lines += len(rows)
         self.subtotal += sum(row.amount_cents for row in rows)
         self.largest_usage = max([self.largest_usage, *(row.bytes_up + row.bytes_down for row in rows)])
@@ -231,7 +230,6 @@ def new_invoice_lines(invoice: str, usage: Sequence[SimMonth], ids: Ids, *, pric
 def draft_invoice_row(
     wanted: InvoiceSpec, config: BillingConfig, totals: InvoiceTotals, *, lines: int, price: int, bps: int, now: float
 ) -> Invoice:
-    """The invoice, still without its number."""
     return Invoice(
         id=wanted.id,
         organisation=wanted.organisation,
@@ -266,7 +264,6 @@ def draft_invoice_row(
 
 
 def no_such_invoice_period() -> NotFound:
-    """Unknown and foreign periods are answered alike."""
     return NotFound(
         "Your organisation has no invoice period with this id", param="period_id", hint="list_invoice_periods names those with records"
     )
@@ -288,7 +285,6 @@ def no_records_to_bill(period: InvoicePeriodRow, *, some: bool) -> NothingToBill
 
 
 def nothing_left_to_bill(period: InvoicePeriodRow) -> NothingToBill:
-    """All of it is on invoices that stand."""
     return NothingToBill(
         f"There is nothing left to bill in {month_text(period.month)}: other invoices bill all of it already; nothing was made",
         hint="list_invoices names them; what void_invoice voids can be billed again",
@@ -321,7 +317,6 @@ async def own_invoice_accounts(ctx: Ctx, params: NamesSims) -> None:
 
 
 async def sims_to_bill(ctx: Ctx, params: NamesSims) -> tuple[str, ...] | None:
-    """The ICCIDs to bill; nothing: all of the month."""
     if params.account_ids is None:
         return None if params.iccids is None else tuple(dict.fromkeys(params.iccids))
     return await sims_of_accounts(ctx, params.account_ids)
@@ -385,7 +380,6 @@ class NewInvoice(Input):
 
     @model_validator(mode="after")
     def check(self) -> "NewInvoice":
-        """A rate has a currency, and an invoice one selection."""
         if self.currency is not None and not self.price_per_gb_cents:
             raise BadRequest(
                 f"currency: {self.currency} without a price: your organisation's rate is in its own currency",
@@ -486,7 +480,6 @@ async def create_invoice(ctx: Ctx, params: NewInvoice, granted: None) -> MadeInv
 
 
 def render_made_invoice(made: CreatedInvoice, named: tuple[str, ...], site: Site) -> MadeInvoice:
-    """The answer; of the SIMs that were named it says which are not on the invoice."""
     billed = made.billed
     left_out: list[NotBilled] = [
         {"iccid": iccid, "reason": "already_billed" if iccid in billed.already_billed else "no_records"}

@@ -116,7 +116,6 @@ def invoice_sheet(
 
 
 def invoice_sheet_facts(invoice: Invoice, month: int) -> list[list[str]]:
-    """What stands beside the recipient."""
     first, last = invoice_month_days(month)
     found = [["Invoice number", invoice.number], ["Period", f"{invoice_date(first)} to {invoice_date(last)}"]]
     if invoice.issued_at is not None:
@@ -129,7 +128,6 @@ def invoice_sheet_facts(invoice: Invoice, month: int) -> list[list[str]]:
 
 
 def invoice_sheet_sums(invoice: Invoice, lines: Sequence[InvoiceLineRow], rest: LineSums) -> list[list[str]]:
-    """What adds up to the total."""
     used = sum(line.bytes_up + line.bytes_down for line in lines) + rest.bytes_up + rest.bytes_down
     currency, lines_in_all = invoice.currency, len(lines) + rest.lines
     sims = f"{invoice_count(lines_in_all)} SIM{'' if lines_in_all == 1 else 's'}"
@@ -153,7 +151,6 @@ def invoice_sheet_rows(lines: Sequence[InvoiceLineRow], rest: LineSums) -> list[
 
 
 def invoice_sheet_cells(number: int, line: InvoiceLineRow) -> list[str]:
-    """One SIM's line."""
     place = " ".join(invoice_sheet_text(part) for part in (line.network, line.country and f"({line.country})") if part)
     used = invoice_gigabytes(line.bytes_up + line.bytes_down)
     return [
@@ -178,7 +175,6 @@ def invoice_money(cents: int) -> str:
 
 
 def invoice_count(number: int) -> str:
-    """With thousands separated."""
     return f"{number:,}"
 
 
@@ -189,12 +185,10 @@ def invoice_gigabytes(used: int) -> str:
 
 
 def invoice_percent(bps: int) -> str:
-    """Basis points as per cent."""
     return f"{bps // 100}.{bps % 100:02d} %"
 
 
 def invoice_day(moment: int) -> str:
-    """The UTC day of a moment."""
     return invoice_date(datetime.fromtimestamp(moment, UTC).date())
 
 
@@ -266,7 +260,6 @@ async def make_invoice_pdf(*, invoice: Invoice, rows: DocumentRows, issuer: str)
 
 
 def long_document_limiter() -> CapacityLimiter:
-    """The event loop's own."""
     try:
         return LONG_DOCUMENT_LIMITER.get()
     except LookupError:
@@ -319,13 +312,11 @@ INVOICE_TEMPLATES = Path(__file__).parent / "templates"
 
 @cache
 def invoice_page_style() -> str:
-    """The one stylesheet."""
     return (INVOICE_TEMPLATES / "invoice.css").read_text()
 
 
 @cache
 def invoice_page_template() -> "Template":
-    """Escapes what it is given."""
     return page_templates(INVOICE_TEMPLATES).get_template("invoice.html")
 
 
@@ -383,7 +374,6 @@ class InvoiceAndDocument(NamedTuple):
 
 
 def find_invoice_and_document(connection: Connection, *, organisation: str, invoice: str) -> InvoiceAndDocument | None:
-    """One of the organisation's invoices."""
     row = find_invoice(connection, invoice=invoice, organisation=organisation)
     stored = None if row is None else find_invoice_document(connection, invoice=invoice)
     return None if row is None else InvoiceAndDocument(row, None if stored is None else stored.content)

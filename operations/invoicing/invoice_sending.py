@@ -88,12 +88,10 @@ def apply_invoice_fields(row: Invoice, given: InvoiceFields, wish: RequestedInvo
 
 
 def invoice_state_text(row: Invoice) -> str:
-    """Its status, and whether it is on its way."""
     return "being handed to the payment processor" if row.status == "draft" and row.sending else row.status
 
 
 def invoice_state_hint(row: Invoice) -> str:
-    """What can be done instead."""
     if row.status == "paid":
         return PAID_INVOICE_HINT
     if row.status == "void":
@@ -104,7 +102,6 @@ def invoice_state_hint(row: Invoice) -> str:
 
 
 def require_due_date(due_at: int, now: float) -> None:
-    """A day to pay by is to come, and is not far away."""
     latest = int(now) + INVOICE_DUE_DAYS_LIMIT * DAY_SECONDS
     if not now < due_at <= latest:
         when = rfc3339_utc(due_at) if due_at <= latest else "too far away"
@@ -116,12 +113,10 @@ def require_due_date(due_at: int, now: float) -> None:
 
 
 def invoice_due_at(row: Invoice, now: float) -> int:
-    """When it is to be paid, if it is sent now."""
     return int(now) + INVOICE_DUE_DAYS * DAY_SECONDS if row.due_at is None else row.due_at
 
 
 def invoice_changed_meanwhile() -> Conflict:
-    """Somebody else changed the draft between our reading and our writing."""
     return Conflict("The invoice was changed while it was about to be sent; nothing was sent", hint="Read it again, and send it again")
 
 
@@ -189,12 +184,10 @@ class InvoiceHandover:
 
     @property
     def lost_answer(self) -> tuple[int, object]:
-        """Nobody knows."""
         unknown = handover_outcome_unknown()
         return unknown.status, unknown.body(self.ctx.call.request_id)
 
     def begin(self, connection: Connection, *, now: float) -> None:
-        """The draft is being handed over, by this call or by one before."""
         wanted = apply_invoice_fields(self.row, self.given, "sent", now)
         began = begin_invoice_sending(connection, row=wanted._replace(due_at=invoice_due_at(wanted, now)), account=self.account, now=now)
         self.mine = began is not None
@@ -241,7 +234,6 @@ class InvoiceHandover:
         return SentInvoice(row, await make_invoice_document(self.ctx, row))
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[SentInvoice | None], now: float) -> Conclusion:
-        """The recipient has it; or it is a draft as before, which may be changed and sent again; or whoever sends it again finds out."""
         if outcome is UNKNOWN:
             return refused_handover(self, handover_outcome_unknown(), unknown=True)
         if isinstance(outcome, Refusal):
@@ -252,7 +244,6 @@ class InvoiceHandover:
         return record_invoice_sent(connection, over=self, sent=outcome, now=now)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
-        """A draft as before, where this call began it."""
         if self.mine:
             cancel_invoice_sending(connection, row=self.row, now=now)
 
@@ -306,7 +297,6 @@ class InvoiceHandover:
 
 
 async def hand_over_invoice(ctx: Ctx, row: Invoice, given: InvoiceFields, *, account: str, month: int) -> Conclusion:
-    """Hand an invoice over, or go on with a handing over that nobody knows the end of."""
     require_invoice_recipient(apply_invoice_fields(row, given, "sent", ctx.now))
     over = InvoiceHandover(ctx, row, given, month, account)
     done = await send_once(ctx, over)
@@ -316,7 +306,6 @@ async def hand_over_invoice(ctx: Ctx, row: Invoice, given: InvoiceFields, *, acc
 
 
 def record_invoice_sent(connection: Connection, *, over: InvoiceHandover, sent: SentInvoice, now: float) -> Conclusion:
-    """The recipient has it."""
     row = finish_invoice_sending(connection, row=sent.row, now=now) or current_invoice(connection, sent.row)
     if row.status not in ("sent", "paid") or row.processor_invoice != sent.row.processor_invoice:
         return answer_with_current_invoice(connection, over=over, now=now)
@@ -327,7 +316,6 @@ def record_invoice_sent(connection: Connection, *, over: InvoiceHandover, sent: 
 
 
 def answer_with_current_invoice(connection: Connection, *, over: InvoiceHandover, now: float) -> Conclusion:
-    """Somebody else settled it: what the row says is the answer."""
     row = current_invoice(connection, over.row)
     try:
         apply_invoice_fields(row, over.given, "sent", now)
@@ -339,12 +327,10 @@ def answer_with_current_invoice(connection: Connection, *, over: InvoiceHandover
 
 
 def refused_handover(over: InvoiceHandover, refusal: Refusal, *, unknown: bool = False) -> Conclusion:
-    """The refusal is the answer."""
     return Conclusion(refusal.status, refusal.body(over.ctx.call.request_id), unknown, refusal.error_code)
 
 
 def handover_outcome_unknown() -> PaymentsError:
-    """The processor may have sent it, or not."""
     return PaymentsError(
         "The payment processor did not say whether it sent the invoice; it sends it once at most",
         code="OUTCOME_UNKNOWN",
@@ -365,7 +351,6 @@ def invoice_differs_at_processor(found: ProcessorInvoice, row: Invoice) -> Invoi
 
 
 def require_invoice_recipient(row: Invoice) -> None:
-    """The processor sends it to somebody."""
     given = {"recipient_name": row.recipient_name, "recipient_email": row.recipient_email}
     missing = [name for name, value in given.items() if value is None]
     if missing:
@@ -384,7 +369,6 @@ REFUSED_INVOICE_STATUSES = {
 
 
 def check_recipient_legible(text: str) -> str:
-    """Something that a reader sees."""
     if not any(c.isprintable() and not c.isspace() for c in text):
         raise ValueError("must hold more than space")
     return text
@@ -438,12 +422,10 @@ class InvoiceChange(InvoiceRef):
 
     @property
     def wish(self) -> RequestedInvoiceStatus:
-        """The status that was given."""
         return self.status if "status" in self.model_fields_set else None
 
     @property
     def texts(self) -> InvoiceFields:
-        """What was given of the fields that a draft may change."""
         return {name: getattr(self, name) for name in EDITABLE_INVOICE_FIELDS if name in self.model_fields_set}
 
 

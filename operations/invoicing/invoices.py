@@ -36,7 +36,7 @@ from storage.invoices import (
 from storage.invoices import list_invoices as read_invoices
 from storage.invoices import void_invoice as write_void_invoice
 
-MONTH_NAMES = [
+ENGLISH_MONTHS = [
     "January",
     "February",
     "March",
@@ -54,7 +54,7 @@ MONTH_NAMES = [
 
 def invoice_month_name(month: int) -> str:
     """YYYYMM in words, in English wherever the service runs."""
-    return f"{MONTH_NAMES[month % 100 - 1]} {month // 100}"
+    return f"{ENGLISH_MONTHS[month % 100 - 1]} {month // 100}"
 
 
 InvoiceStatus = Literal["draft", "sent", "paid", "void"]
@@ -337,7 +337,6 @@ class InvoiceHead(ShownInvoice):
 
 
 def invoice_head(ctx: Ctx, found: InvoiceWithPeriod) -> InvoiceHead:
-    """What stands before the lines."""
     return {
         **render_invoice(found.row, ctx.deps.site),
         "period": render_invoice_period(found.period, ctx.now),
@@ -414,7 +413,6 @@ class InvoicePaid(Conflict):
 
 
 def invoice_is_paid() -> InvoicePaid:
-    """Also one that was paid while it was being voided."""
     return InvoicePaid(
         "The invoice is paid, and a paid invoice cannot be voided; nothing was done",
         hint=PAID_INVOICE_HINT,
@@ -422,12 +420,10 @@ def invoice_is_paid() -> InvoicePaid:
 
 
 def invoice_is_busy() -> Conflict:
-    """Another call is at it."""
     return Conflict("The invoice was sent or changed while it was about to be voided; nothing was done", hint="Repeat the call")
 
 
 def voiding_outcome_unknown() -> PaymentsError:
-    """The processor may have voided it."""
     return PaymentsError(
         "The payment processor did not say whether it voided the invoice; here it stays as it was",
         code="OUTCOME_UNKNOWN",
@@ -458,7 +454,6 @@ class InvoiceWithdrawal:
 
     @property
     def lost_answer(self) -> tuple[int, object]:
-        """Nobody knows."""
         unknown = voiding_outcome_unknown()
         return unknown.status, unknown.body(self.ctx.call.request_id)
 
@@ -515,7 +510,6 @@ class InvoiceWithdrawal:
             return None
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[ProcessorInvoice | None], now: float) -> Conclusion:
-        """Nobody can pay it any more; or it stays, and is paid; or nothing was done; or whoever voids it again finds out."""
         refusal = voiding_outcome_unknown() if outcome is UNKNOWN else outcome
         if refusal is None:
             row = void_withdrawn_invoice(connection, row=self.row, now=now) or current_invoice(connection, self.row)
@@ -532,7 +526,6 @@ class InvoiceWithdrawal:
 
 
 async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceWithPeriod:
-    """The invoice; a foreign one is not found."""
     found = await ctx.deps.store.read(find_invoice_with_period, invoice=params.id, organisation=ctx.organisation)
     if found is None:
         raise no_such_invoice("id")

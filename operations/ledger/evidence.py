@@ -130,7 +130,6 @@ def iccids_taken_in_time(row: IssuanceRow, lines: Mapping[str, StockLine]) -> se
 
 
 def is_iccid_stocked(lines: Mapping[str, StockLine], iccid: str) -> bool:
-    """Whether it is in stock now."""
     line = lines.get(iccid)
     return line is not None and line.free
 
@@ -144,7 +143,6 @@ def candidate_iccids(row: IssuanceRow, look: StockSnapshot, lines: Mapping[str, 
 
 
 def returned_iccids(known: Sequence[LedgerEntry], lost: frozenset[str]) -> set[str]:
-    """The ICCIDs that rows of the ledger gave back."""
     return {other.iccid for other in known if not still_holds_iccid(other, lost)}
 
 
@@ -191,7 +189,6 @@ def match_lines(row: IssuanceRow, look: StockSnapshot, state: IssuanceAccountSta
 
 
 def ledger_packages(known: Sequence[LedgerEntry]) -> dict[str, frozenset[int | None]]:
-    """The packages that the ledger put on lines."""
     found: dict[str, frozenset[int | None]] = {}
     for other in known:
         found[other.iccid] = found.get(other.iccid, frozenset()) | {other.package_id}
@@ -274,7 +271,6 @@ def template_of_package(package: Package) -> int | None:
 
 
 def may_be_draw_time(moment: datetime, row: IssuanceRow, before: timedelta = DRAW_CLOCK_SKEW) -> bool:
-    """Whether the draw may have happened then."""
     first, last = draw_time_range(row, before)
     return first <= moment <= last
 
@@ -319,7 +315,6 @@ class AccountEvidence(NamedTuple):
     rivals: Sequence[IssuanceRow]
 
     def verdict(self, row: IssuanceRow) -> IssuanceVerdict:
-        """What it shows of the row's draw."""
         return decide_issuance(row, self.look, self.state, self.known, self.rivals)
 
 
@@ -462,7 +457,6 @@ def stock_lines_by_iccid(rows: Sequence[Subscriber]) -> dict[str, StockLine]:
 
 
 def stock_line_of(row: Subscriber) -> StockLine:
-    """A line."""
     return StockLine(is_sim_in_stock(row), row.get("subscriberId"), parse_package_moment(row.get("sim", {}).get("affectationDateUtc")))
 
 

@@ -205,7 +205,6 @@ class EsimDraw:
 
     @property
     def lost_answer(self) -> tuple[int, object]:
-        """The target's."""
         return self.target.sent()
 
     def begin(self, connection: Connection, *, now: float) -> None:
@@ -224,7 +223,6 @@ class EsimDraw:
         )
 
     async def send(self, waited: float) -> SendOutcome[DrawnEsim]:
-        """Draw an eSIM of the account, with a package of the template."""
         order = self.order
         try:
             require_draw_in_time(self.deps, waited)
@@ -260,7 +258,6 @@ class EsimDraw:
         return row is not None and row.state != "dispatching"
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[DrawnEsim], now: float) -> Conclusion:
-        """The key has its eSIM, or none, or nobody knows."""
         target, named = self.target, {"organisation": self.row.organisation, "key": self.row.key}
         if outcome is UNKNOWN:
             return record_issuance_unknown(connection, target=target, **named, now=now)
@@ -269,7 +266,6 @@ class EsimDraw:
         return record_issued_esim(connection, target=target, **named, esim=outcome, now=now, believed=self.believed)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
-        """The key is free, and its target as it was."""
         del now
         if unsend_issuance(connection, organisation=self.row.organisation, key=self.row.key, lease=self.row.lease):
             self.target.undo(connection)
@@ -378,7 +374,6 @@ def record_issuance_failed(
 def record_issuance_unknown(
     connection: Connection, *, target: IssuanceTarget, organisation: str, key: str, now: float, replied: str | None = None
 ) -> Conclusion:
-    """From now on only evidence, or a person, tells what came of it."""
     row = mark_issuance_unknown(connection, organisation=organisation, key=key, now=now, replied=replied)
     return keep_recorded_outcome(connection, target, organisation, key) if row is None else target.unknown(connection, row, OUTCOME_UNKNOWN)
 

@@ -168,7 +168,6 @@ def mail_refund_failed(connection: Connection, deps: Deps, order: str) -> None:
 
 
 def find_order_and_shop(connection: Connection, order: str) -> tuple[OrderRow, Storefront]:
-    """A row as it is in this transaction, and its shop."""
     row = find_order(connection, order=order)
     shop = None if row is None else storefront_of(connection, storefront=row.storefront)
     if row is None or shop is None:
@@ -177,14 +176,12 @@ def find_order_and_shop(connection: Connection, order: str) -> tuple[OrderRow, S
 
 
 def open_order_esim(deps: Deps, row: OrderRow) -> EsimProfile | None:
-    """The eSIM of an order."""
     if row.iccid is None or row.esim is None:
         return None
     return open_esim_profile(row.iccid, row.esim, keyring=deps.keyring, organisation=row.organisation, intent=row.esim_binding or row.id)
 
 
 def order_mail_facts(connection: Connection, deps: Deps, row: OrderRow, shop: Storefront) -> dict[str, object]:
-    """What every mail to a buyer says."""
     link = new_order_link(connection, deps, row, shop)
     return {"shop": shop.name, "plan": orjson.loads(row.bought)["name"], "link": link, "number": row.top_up_of or row.id}
 
@@ -196,7 +193,6 @@ def new_order_link(connection: Connection, deps: Deps, row: OrderRow, shop: Stor
 
 
 def buyer_letter(words: LanguageTexts, name: str, to: str, facts: dict[str, object], shop: Storefront) -> Letter:
-    """A mail to a buyer."""
     text = words.say(f"mail.{name}_text", **facts).strip()
     support = "" if shop.support_email is None else "\n\n" + words.say("mail.support", address=shop.support_email, number=facts["number"])
     return Letter(to, words.say(f"mail.{name}_subject", **facts), f"{text}{support}\n")
@@ -211,7 +207,6 @@ def mail_operator(connection: Connection, deps: Deps, row: OrderRow, shop: Store
 
 
 def mailed_admin_addresses(connection: Connection, organisation: str, now: float) -> list[str]:
-    """Their addresses, as far as they are known."""
     people = list_people(connection, organisation=organisation, now=now, after=None, most=SEARCHED_MEMBERS_LIMIT)
     return [person.email for person in people if person.active and person.role == "admin" and person.email is not None][
         :MAILED_ADMINS_LIMIT

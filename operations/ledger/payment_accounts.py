@@ -36,7 +36,6 @@ AfterProcessorId = Annotated[str | None, Field(max_length=255, pattern=r"^[A-Za-
 
 
 def check_return_url(address: str) -> str:
-    """An https address to come back to."""
     return check_web_address(
         address, what="an address to come back to", such_as="https address such as https://fjord.example/billing", strict=True
     )
@@ -286,7 +285,6 @@ async def begin_payment_onboarding(ctx: Ctx, params: Onboarding, account: Connec
 
 
 def new_payment_account_question(gone: ConnectAccount) -> Replacement:
-    """The question before an account that was paid gives way to a new one."""
     return Replacement(
         f"This will make a new account at the payment processor for your organisation in place of {gone.account}, which took payments and "
         "which the processor does not let the service into any more. What is paid from then on goes to the new account, once its owner has "

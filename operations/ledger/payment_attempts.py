@@ -98,7 +98,6 @@ def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentA
 
 
 def attempt_audit_record(ids: Ids, attempt: PaymentAttempt, status: int, now: float) -> AuditRecord:
-    """The audit row of a settlement by the processor's word."""
     outcome = "settled_done" if status == PAYMENT_CREATED else "settled_failed"
     operation = ATTEMPT_OPERATIONS[attempt.kind]
     return AuditRecord(now, attempt.organisation, "worker", operation, "settlement", "", outcome, status, 0.0, ids.new("req_"))

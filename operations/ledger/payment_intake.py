@@ -98,7 +98,6 @@ def record_collected_fee(connection: Connection, *, deps: Deps, organisation: st
 
 
 def known_fee_refund(connection: Connection, account: str, fee: ApplicationFee) -> int:
-    """What was known to have been given back of it so far."""
     record = find_payment_record(connection, account=account, kind="fee", id=fee.id)
     return 0 if record is None else load_payment_record(record, FeeRecord)["amount_refunded"]
 
@@ -120,7 +119,6 @@ def record_refunded_fee(connection: Connection, *, deps: Deps, organisation: str
 
 
 def utc_month_of_fee(created: int) -> str:
-    """The UTC month of a moment, YYYY-MM."""
     return datetime.fromtimestamp(created, UTC).strftime("%Y-%m")
 
 
@@ -153,7 +151,6 @@ def update_refunded_order(connection: Connection, deps: Deps, attempt: PaymentAt
 
 
 def is_result_of_attempt(thing: Refund | Payout, attempt: PaymentAttempt, account: str) -> bool:
-    """Whether the thing is what the attempt asked for."""
     kind, charge = ("refund", thing.charge) if isinstance(thing, Refund) else ("payout", None)
     wanted = (attempt.account, attempt.kind, attempt.charge, attempt.amount, attempt.currency)
     return wanted == (account, kind, charge, thing.amount, thing.currency)
@@ -233,7 +230,6 @@ def was_order_refunded(connection: Connection, *, row: OrderRow) -> bool:
 
 
 def is_fully_refunded(connection: Connection, charge: PaymentRecord) -> bool:
-    """All of it, by what is known."""
     refunds = records_of_charge(connection, account=charge.account, kind="refund", charge=charge.id)
     return refunded_amount(charge, refunds) >= load_payment_record(charge, ChargeRecord)["amount"]
 
@@ -326,7 +322,6 @@ async def sync_list(deps: Deps, place: SyncedPaymentAccount, ask: AskForList[Lis
 def take_listed_records(
     connection: Connection, *, deps: Deps, place: SyncedPaymentAccount, things: Sequence[ProcessorRecord], as_of: int, now: float
 ) -> int:
-    """The account's own among them, if it is still the organisation's."""
     if lock_payment_account(connection, account=place.account) != place.organisation:
         return 0
     word = {"account": place.account, "organisation": place.organisation}
@@ -356,7 +351,6 @@ async def is_absent_at_processor(deps: Deps, place: SyncedPaymentAccount, attemp
 
 
 def record_absent_attempt(connection: Connection, *, deps: Deps, attempt: PaymentAttempt, now: float) -> bool:
-    """What was taken for it is there again."""
     lock_payment_account(connection, account=attempt.account)
     failed = record_attempt_never_made(connection, deps=deps, attempt=attempt, now=now)
     if failed and attempt.charge is not None:
@@ -390,7 +384,6 @@ async def sync_orders(deps: Deps, place: SyncedPaymentAccount) -> int:
 
 
 def record_attempt_never_made(connection: Connection, *, deps: Deps, attempt: PaymentAttempt, now: float) -> bool:
-    """It is proved that the processor never made it."""
     if not conclude_attempt(connection, attempt=attempt.id, state="failed", made=None, now=now):
         return False
     mark_refund_never_made(connection, attempt=attempt.id, now=now)

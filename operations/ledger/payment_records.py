@@ -131,7 +131,6 @@ def render_payment_record(thing: ProcessorRecord, shown: type[ShownRecord], **ow
 
 
 def render_charge(charge: Charge) -> ChargeRecord:
-    """A charge, with what of ours it paid."""
     invoice, order = charge.metadata.get("invoice"), order_number_of_charge(charge)
     return render_payment_record(charge, ChargeRecord, object="charge", invoice=invoice, order=order)
 

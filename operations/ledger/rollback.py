@@ -128,7 +128,6 @@ def render_ledger_row(row: IssuanceRow) -> LedgerRow:
 
 
 def render_rolled_back(connection: Connection, row: IssuanceRow) -> object:
-    """The row, as its operator gets it."""
     del connection
     return {"data": render_ledger_row(row)}
 
@@ -179,21 +178,17 @@ class RollbackAttempt:
 
     @property
     def named(self) -> dict[str, str]:
-        """The row, and the call that has it."""
         return {"organisation": self.row.organisation, "key": self.row.key, "lease": self.ctx.call.request_id}
 
     @property
     def text(self) -> str:
-        """The steps as they are kept."""
         return orjson.dumps(self.steps).decode()
 
     @property
     def lost_answer(self) -> tuple[int, object]:
-        """Nobody knows."""
         return rollback_unknown_answer(self.row._replace(state="rollback_unknown", updated=self.ctx.now), self.ctx.call.request_id)
 
     def begin(self, connection: Connection, *, now: float) -> None:
-        """The row is this call's."""
         begin_rollback(connection, **self.named, owner=self.ctx.deps.replica, steps=self.text, added=self.added, now=now)
 
     async def send(self, waited: float) -> SendOutcome[None]:
@@ -207,7 +202,6 @@ class RollbackAttempt:
         return outcome
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[None], now: float) -> Conclusion:
-        """It was given back, and an intent has its eSIM no more; or nothing was; or nobody knows what."""
         if isinstance(outcome, Refusal):
             keep_issued(connection, **self.named, now=now, steps=self.text)
             return Conclusion(outcome.status, outcome.body(self.ctx.call.request_id), False, outcome.error_code)
@@ -225,7 +219,6 @@ class RollbackAttempt:
         return Conclusion(status, body, True, MANUAL_RECONCILIATION)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
-        """It is issued as before."""
         keep_issued(connection, **self.named, now=now)
 
     async def _give_back(self) -> Refusal | None:
@@ -330,7 +323,6 @@ async def require_rollback_answer(asking: Awaitable[ProvenAnswer]) -> ProvenAnsw
 
 
 def current_issuance(connection: Connection, organisation: str, key: str) -> IssuanceRow:
-    """The row as it is now."""
     row = find_issuance(connection, organisation=organisation, key=key)
     if row is None:
         raise RuntimeError(f"there is no issuance {key}")
@@ -349,7 +341,6 @@ def rollback_unknown(row: IssuanceRow) -> OcsError:
 
 
 def rollback_unknown_answer(row: IssuanceRow, request_id: str) -> tuple[int, dict[str, object]]:
-    """Its status and body."""
     refusal = rollback_unknown(row)
     return refusal.status, refusal.body(request_id)
 

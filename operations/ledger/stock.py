@@ -70,7 +70,6 @@ async def read_account_stock(upstream: Upstream, account: int, find_holders: Fin
 
 
 async def stock_of_small_account(upstream: Upstream, account: int, first: FirstLines, find_holders: FindIccidHolders) -> AccountStock:
-    """The stock of an account that one answer lists."""
     fleet = LineList(first.rows, first.strangers)
     held = await find_holders(iccids_in_stock(fleet))
     if held:
@@ -94,7 +93,6 @@ async def stock_of_unlearned_account(upstream: Upstream, account: int, first: Fi
 
 
 async def read_stock_line_by_line(upstream: Upstream, account: int, find_holders: FindIccidHolders) -> AccountStock:
-    """The stock of a large account all of whose lines are read."""
     fleet = await read_account_lines(upstream, [account])
     free, whole = iccids_in_stock(fleet), is_fully_read(fleet)
     held = await find_holders(free)
@@ -167,7 +165,6 @@ class StockReader:
         return {prefix: narrowest_prefix(prefix, under) for prefix, under in found.items()}
 
     async def _read_again(self, wanted: dict[str, str]) -> None:
-        """Read prefixes inside parts."""
         parts = [(self._parts[part], prefix) for part, prefix in wanted.items()]
         if parts:
             await read_account_parts(self._upstream, self._listing, parts, keep_stock=True)
@@ -187,7 +184,6 @@ class StockReader:
         return sum(status.get("count", 0) for status in statuses if status.get("statusNum") == STOCK_FREE_STATUS) if counts else None
 
     def _is_clear(self) -> bool:
-        """Whether each line is one that we understand."""
         return bool(self._parts) and not any(part.unclear for part in self._parts.values())
 
 
@@ -203,7 +199,6 @@ def is_fully_read(fleet: LineList) -> bool:
 
 
 def iccids_in_stock(fleet: LineList) -> list[str]:
-    """The ICCIDs in stock."""
     return [iccid for row in fleet.rows if is_sim_in_stock(row) and (iccid := iccid_in_use(row))]
 
 

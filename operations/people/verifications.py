@@ -185,7 +185,6 @@ def sign_up_letter(address: str, code: str, minutes: int, site: Site) -> Letter:
 
 
 def sign_in_letter(address: str, code: str, minutes: int, site: Site) -> Letter:
-    """The code of a sign-in."""
     where = "It works only on the page, and in the browser, that asked for it; no one else has a use for it."
     return Letter(address, "Your code to sign in", _code_mail_text("is signing in", code, minutes, site, where))
 

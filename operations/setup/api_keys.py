@@ -79,7 +79,6 @@ class ShownRestrictions(TypedDict):
 
 
 def shown_restrictions(held: Restrictions) -> ShownRestrictions | None:
-    """As they are answered."""
     if held == UNRESTRICTED:
         return None
     return {

@@ -52,7 +52,6 @@ class ConnectionReach(NamedTuple):
 
 
 async def read_connection(ctx: Ctx) -> UpstreamRow:
-    """The caller's connection as it is stored now."""
     row = await ctx.deps.store.read(find_upstream, organisation=ctx.organisation)
     if row is None:
         raise LookupError("a caller's organisation is never removed")
@@ -94,7 +93,6 @@ def _connection_fingerprint(row: UpstreamRow, *target: object) -> str:
 
 
 def _own_token_replacement(row: UpstreamRow, before: ConnectionReach, after: ConnectionReach) -> Replacement:
-    """The question before a token of the organisation's own takes over."""
     if before.mode == "own" and before.reseller == after.reseller:
         text = f"This will replace the token with which your organisation reaches {after.in_words} by another one of the same reseller."
     else:
@@ -118,7 +116,6 @@ def managed_account_replacement(row: UpstreamRow, before: ConnectionReach, after
 
 
 def _former_token_replacement(row: UpstreamRow, before: ConnectionReach, after: ConnectionReach, former: str) -> Replacement:
-    """The question before the former token takes over again."""
     text = f"This will move your organisation back from {before.in_words} to {after.in_words}. {_OUT_OF_REACH}"
     if before.reseller == after.reseller:
         text = f"This will go back to the token with which your organisation reached {after.in_words} before."

@@ -79,7 +79,6 @@ async def list_storefront_buyer_orders(ctx: Ctx, params: BuyerOrderPage, shop: S
 
 
 def find_buyer_orders(connection: Connection, *, shop: Storefront, params: BuyerOrderPage) -> list[OrderDetail]:
-    """The rows, with one more than the limit."""
     return orders_of_buyer(
         connection,
         organisation=shop.organisation,
@@ -207,7 +206,6 @@ def renew_order_access(connection: Connection, *, deps: Deps, order: str, organi
 
 
 def order_without_address(row: OrderRow) -> OrderWithoutAddress:
-    """The refusal for an order whose buyer cannot be written to."""
     if row.paid_at is None:
         why, hint = "it was not paid for", "The link that opens it stays as it is, and the payment gives it an address"
     else:
@@ -259,6 +257,5 @@ async def renew_storefront_order_access(ctx: Ctx, params: OrderNumber) -> Access
 
 
 def renew_own_order_access(connection: Connection, *, deps: Deps, order: str, organisation: str, now: float) -> AccessRenewed:
-    """In one transaction with the audit row of the call."""
     row = renew_order_access(connection, deps=deps, order=order, organisation=organisation, now=now)
     return {"object": "storefront.access_renewal", "order": row.id}

@@ -155,7 +155,6 @@ def find_hosted_storefront(connection: Connection, *, slug: str) -> HostedStoref
 
 
 def no_such_hosted_storefront() -> NotFound:
-    """Unknown shops and drafts are answered alike."""
     return NotFound("There is no published shop with this slug", param="slug", hint="Check the spelling; a draft has to be published first")
 
 

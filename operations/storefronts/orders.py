@@ -144,7 +144,6 @@ def render_order_row(keyring: Keyring, row: OrderRow, shop_slug: str, top_ups: S
 
 
 def sold_plan_of(row: OrderRow) -> SoldPlan:
-    """What was bought, whatever the shop sells by now."""
     bought: SoldPlan = orjson.loads(row.bought)
     return bought
 
@@ -182,7 +181,6 @@ def render_order_refund(row: OrderRow) -> OrderRefund | None:
 
 
 def render_order_top_up(row: OrderRow) -> OrderTopUp | None:
-    """Nothing for one that was not paid for."""
     status = order_status_of(row)
     if status in ("pending_payment", "rollback_pending", "rolled_back", "rollback_unknown"):
         return None
@@ -197,7 +195,6 @@ def render_order_top_up(row: OrderRow) -> OrderTopUp | None:
 
 
 def order_stamp(at: float | None) -> str | None:
-    """A time that may not have come."""
     return None if at is None else rfc3339_utc(at)
 
 
@@ -371,7 +368,6 @@ async def list_storefront_orders(ctx: Ctx, params: OrderPage) -> ListOf[OrderEnt
 
 
 def find_order_page(connection: Connection, *, organisation: str, params: OrderPage) -> list[OrderDetail]:
-    """The rows, with one more than the limit."""
     shop = None
     if params.storefront is not None:
         shop = find_shop(connection, slug=params.storefront, organisation=organisation)
@@ -402,7 +398,6 @@ def place_of_order(connection: Connection, organisation: str, order: str | None)
 
 
 def render_order_entry(order: OrderDetail) -> OrderEntry:
-    """An order in short."""
     row, refund = order.row, render_order_refund(order.row)
     return {
         "id": row.id,
@@ -523,7 +518,6 @@ async def rollback_storefront_order(ctx: Ctx, params: OrderRef, held: Returnable
 
 
 def require_returnable_order(order: OrderDetail, row: IssuanceRow | None, line: Line | None) -> tuple[Line, IssuanceRow]:
-    """Refuse what cannot be taken back; nothing is sent then."""
     status = order_status_of(order.row)
     if row is not None and row.state == "rollback_pending":
         raise rollback_is_running()
@@ -547,7 +541,6 @@ def require_returnable_order(order: OrderDetail, row: IssuanceRow | None, line: 
 
 
 def render_rolled_back_order(connection: Connection, row: IssuanceRow, *, named: str, keyring: Keyring) -> Order:
-    """The order as it is in the transaction that ends the roll-back."""
     found = find_order_detail(connection, order=row.key)
     if found is None:
         raise RuntimeError("an order that was read just now is not there")

@@ -32,7 +32,6 @@ PLAN_DATA_MB_LIMIT, PLAN_DAYS_LIMIT, PLAN_PRICE_CENTS_LIMIT = 1_000_000_000, 36_
 
 
 def each_plan_country_once(codes: list[str]) -> list[str]:
-    """Every country once, in the order given."""
     return list(dict.fromkeys(codes))
 
 
@@ -108,7 +107,6 @@ class NewStorefrontPlan(StorefrontRef):
 
     @model_validator(mode="after")
     def check(self) -> "NewStorefrontPlan":
-        """Whole without a product, and a price with its mode."""
         missing = [] if self.product_id is not None else [name for name in PLAN_FIELDS_OF_PRODUCT if getattr(self, name) is None]
         if missing:
             raise FieldRule(
@@ -121,7 +119,6 @@ class NewStorefrontPlan(StorefrontRef):
 
 
 def require_price_and_mode(price_id: str | None, mode: str | None) -> None:
-    """A price and its mode belong together."""
     if (price_id is None) == (mode is None):
         return
     there, lacking = ("payments_price_id", "payments_price_mode") if mode is None else ("payments_price_mode", "payments_price_id")
@@ -199,7 +196,6 @@ async def upsert_storefront_plan(ctx: Ctx, params: NewStorefrontPlan, shop: Stor
 
 
 def storefront_plan_row(params: NewStorefrontPlan, product: ProductRow | None, *, id: str, storefront: str, now: int) -> StorefrontPlan:
-    """What is kept: what was given, and where nothing was, the product's."""
     countries = (
         params.countries
         if product is None or params.countries is not None
@@ -228,7 +224,6 @@ def storefront_plan_row(params: NewStorefrontPlan, product: ProductRow | None, *
 
 
 def require_plan_product(product: ProductRow | None) -> ProductRow:
-    """Where a field was not given there is a product."""
     if product is None:
         raise RuntimeError("a plan without a product lacks a field that its input requires")
     return product
@@ -250,7 +245,6 @@ def require_fitting_product(product: ProductRow, params: NewStorefrontPlan) -> N
 
 
 def is_plain_plan_text(text: str) -> bool:
-    """Whether buyers can be shown it."""
     try:
         plain_line(text)
     except ValueError:
@@ -295,7 +289,6 @@ class StorefrontPlanChange(PartialStorefrontChange):
 
     @property
     def given(self) -> dict[str, int | str | None]:
-        """The columns that are to be different."""
         found: dict[str, int | str | None] = {
             column: int(getattr(self, name)) for name, column in PLAN_CHANGE_COLUMNS.items() if name in self.model_fields_set
         }

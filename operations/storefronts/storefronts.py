@@ -157,7 +157,6 @@ class SlugTaken(Conflict):
 
 
 def render_storefront(row: Storefront) -> ShownStorefront:
-    """As its operator sees it."""
     return {
         "id": row.id,
         **render_public_storefront(row),
@@ -268,7 +267,6 @@ async def create_storefront(ctx: Ctx, params: NewStorefront) -> ShownStorefront:
 
 
 def insert_new_storefront(connection: Connection, *, row: Storefront) -> None:
-    """Keep it, unless its slug is another's or there are too many."""
     if hold_storefront_count(connection, organisation=row.organisation) >= STOREFRONTS_LIMIT:
         raise TooManyStorefronts(
             f"Your organisation has {STOREFRONTS_LIMIT} storefronts, which is the most; nothing was made",
@@ -334,7 +332,6 @@ class StorefrontChange(PartialStorefrontChange):
 
     @property
     def given(self) -> dict[str, str | None]:
-        """What is to be different, null for what is cleared."""
         return {name: getattr(self, name) for name in self.model_fields_set if name != "id"}
 
 

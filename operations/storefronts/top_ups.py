@@ -121,7 +121,6 @@ async def cancel_top_up_checkout(ctx: Ctx, params: TopUpRef, top_up: OrderRow) -
 
 
 async def expire_top_up_checkout(ctx: Ctx, top_up: OrderRow) -> None:
-    """Return when it is known to have expired unpaid."""
     if top_up.status != "pending_payment":
         raise CheckoutAlreadyPaid(TOP_UP_PAID_TEXT, hint="GET /api/orders/{orderId} tells where the top-up stands")
     if top_up.session is None:  # its page may have been made a moment ago, and we were not told its id yet
@@ -152,7 +151,6 @@ def require_expired_session(session: CheckoutSession) -> None:
 
 
 def top_up_payment_unverifiable() -> Unverifiable:
-    """The refusal where the processor does not say whether a top-up was paid for."""
     return Unverifiable(
         "Whether this top-up was paid for could not be found out, so its checkout may be open; nothing is known to have changed",
         hint="Repeat the call in a minute; a checkout that nobody pays expires by itself within an hour of its beginning",
@@ -235,7 +233,6 @@ def is_package_of_order(package: Package, row: IssuanceRow, ours: Iterable[int |
 
 
 def sum_order_usage(packages: Sequence[Package], now: float) -> OrderUsage:
-    """The sums."""
     return {
         "usedBytes": sum(used_order_bytes(package) for package in packages),
         "totalBytes": sum(package.get("pckdatabyte", 0) for package in packages),
@@ -260,7 +257,6 @@ def used_order_bytes(package: Package) -> int:
 
 
 def usable_order_bytes(package: Package, now: float) -> int:
-    """What of it can still be used."""
     end = package_end(package)
     if package.get("active") is False or (end is not None and end.timestamp() <= now):
         return 0
@@ -268,5 +264,4 @@ def usable_order_bytes(package: Package, now: float) -> int:
 
 
 def order_usage_unreadable() -> OcsError:
-    """The charging system left out what its answer must have."""
     return OcsError("The charging system did not tell what a package of this eSIM has used", before_execution=True)

@@ -81,7 +81,6 @@ def is_owner_connected(owner: UpstreamRow | None) -> bool:
 
 
 async def network_reasons_against(deps: Deps, upstream: Upstream, plan: StorefrontPlan) -> list[ReadinessReason]:
-    """What the charging system has against it."""
     try:
         account = await account_of_sold_plan(upstream, plan)
         stock = await count_account_stock(deps, upstream, account)
@@ -116,7 +115,6 @@ async def account_of_sold_plan(upstream: Upstream, plan: NamesDrawAccount) -> in
 
 
 async def count_account_stock(deps: Deps, upstream: Upstream, account: int) -> AccountStock:
-    """The account's eSIMs as they are counted there."""
 
     async def count() -> AccountStock:
         rows = await upstream.ocs.reseller.esim_status_per_account(account_id=account)
@@ -171,7 +169,6 @@ def fits_issued_esim(plan: StorefrontPlan, row: IssuanceRow, templates: Mapping[
 
 
 def sponsor_of_template(template: Template) -> int | None:
-    """Whose SIMs its packages go on."""
     return template.get("sponsors", {}).get("sponsorid")
 
 
@@ -291,12 +288,10 @@ def refuse_sale(reasons: list[ReadinessReason]) -> None:
 
 
 def plan_not_for_sale() -> NotForSale:
-    """It was on sale when the page was made, or never."""
     return NotForSale("The shop does not sell this plan any more; nothing was ordered", hint="Choose another plan on the shop's page")
 
 
 def shop_not_ready() -> ShopNotReady:
-    """Nothing that a buyer could do anything about."""
     return ShopNotReady(
         "The shop cannot take orders of this plan at the moment; nothing was ordered, and nothing is charged",
         hint="Try again later, or write to the shop; its owner sees what is missing at /api/hosted/{slug}/plans/{planId}/readiness",
@@ -304,7 +299,6 @@ def shop_not_ready() -> ShopNotReady:
 
 
 def plan_not_addable() -> PlanNotAddable:
-    """What can be is told by another operation."""
     return PlanNotAddable(
         "This plan cannot be added to the eSIM of this order; nothing was ordered",
         hint="GET /api/orders/{orderId}/top-up-options lists the plans that can",
@@ -312,7 +306,6 @@ def plan_not_addable() -> PlanNotAddable:
 
 
 def require_takes_top_ups(order: OrderRow) -> None:
-    """The order is ready and not cancelled."""
     if order.top_up_of is not None:
         raise NotFound("There is no such order", hint="A top-up is for an order: name that one")
     status = order_status_of(order)
@@ -349,7 +342,6 @@ def store_top_up(connection: Connection, *, begins: NewSale, order: str) -> Sale
 
 
 def top_up_refusal(connection: Connection, order: str) -> Refusal:
-    """Why it takes none: it has changed since it was read."""
     found = find_order(connection, order=order)
     if found is None:
         return NotFound("There is no such order")
@@ -361,7 +353,6 @@ def top_up_refusal(connection: Connection, order: str) -> Refusal:
 
 
 def shop_and_plan_on_sale(connection: Connection, begins: NewSale) -> tuple[Storefront, StorefrontPlan]:
-    """The published shop and the plan that it sells."""
     shop = storefront_of(connection, storefront=begins.storefront)
     plan = named_plan(connection, storefront=begins.storefront, named=begins.plan)
     if shop is None or plan is None or shop.status != "published" or not plan.on_sale:
@@ -392,7 +383,6 @@ def new_order_row(connection: Connection, begins: NewSale, shop: Storefront, pla
 
 
 def sold_plan_json(plan: StorefrontPlan) -> str:
-    """The plan as it is sold, which its owner may change tomorrow."""
     countries: object = orjson.loads(plan.countries)
     return orjson.dumps(
         {
@@ -449,7 +439,6 @@ def checkout_page_of(sale: Sale, fee: int, now: float) -> NewCheckout:
 
 
 def open_order_for_payment(connection: Connection, *, sale: Sale, session: CheckoutSession, line: AuditRecord, now: float) -> None:
-    """From here on it can be paid."""
     look_ms = int((now + CHECKOUT_LOOK_SECONDS) * 1000)
     if not name_session(connection, order=sale.row.id, session=session.id, ends=session.expires_at, look_ms=look_ms):
         raise RuntimeError("an order that was stored just now is not there, or has a page already")
@@ -457,7 +446,6 @@ def open_order_for_payment(connection: Connection, *, sale: Sale, session: Check
 
 
 def sale_audit_record(deps: Deps, sale: Sale, now: float, refusal: Refusal | None) -> AuditRecord:
-    """The organisation's audit row of what a buyer did on its page."""
     outcome, status = ("ok", SALE_CREATED) if refusal is None else (refusal.error_code, refusal.status)
     spent = max(0.0, deps.clock.now() - now) * 1000
     of = sale.row.organisation

@@ -101,7 +101,6 @@ async def refund_order(deps: Deps, deferred: DeferredWrites, row: OrderRow) -> N
 
 
 def is_open_attempt(attempt: PaymentAttempt | None) -> bool:
-    """It may have had its effect."""
     return attempt is not None and attempt.state in ("sending", "unknown")
 
 
@@ -144,7 +143,6 @@ async def handle_refused_refund(deps: Deps, row: OrderRow) -> None:
 
 
 async def find_order_charge(deps: Deps, row: OrderRow) -> Charge:
-    """What the buyer paid, as the processor knows it now."""
     if row.payment_intent is not None:
         found = await deps.payments.list_charges(row.payee, limit=CHARGES_OF_PAYMENT_LIMIT, payment_intent=row.payment_intent)
         for charge in found.data:
@@ -154,7 +152,6 @@ async def find_order_charge(deps: Deps, row: OrderRow) -> Charge:
 
 
 def next_refund_try_ms(deps: Deps, row: OrderRow) -> int:
-    """When to try again."""
     return int((deps.clock.now() + retry_pause(REFUND_PAUSES, row.tries)) * 1000)
 
 
@@ -181,7 +178,6 @@ class OrderRefundSending:
     kind: AttemptKind = "refund"
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
-        """Take what is left of the charge, and say on the order that it goes."""
         order, charge = self.order, self.charge
         if lock_payment_account(connection, account=order.payee) != order.organisation:
             raise PaymentsError("The account at the payment processor is not the organisation's any more", before_execution=True)
@@ -224,7 +220,6 @@ class OrderRefundSending:
         return key if former is None else f"{key}:{former}"
 
     async def send(self, attempt: PaymentAttempt) -> Refund:
-        """Ask the processor for it."""
         return await send_refund_attempt(self.deps, attempt, reason=None)
 
 
@@ -242,7 +237,6 @@ async def review_all_lost_orders(deps: Deps) -> int:
 
 
 def review_lost_order(connection: Connection, *, deps: Deps, order: str, now: float) -> bool:
-    """One order, and the mail about it."""
     news = review_order(connection, order=order, code=OUTCOME_UNKNOWN, now=now)
     if news:
         mail_order_review(connection, deps, order)
@@ -250,7 +244,6 @@ def review_lost_order(connection: Connection, *, deps: Deps, order: str, now: fl
 
 
 def review_lost_top_ups(connection: Connection, *, deps: Deps, now: float) -> int:
-    """All top-ups of processes that are gone, and the mails about them."""
     lost = lose_orphaned_top_ups(connection, code=OUTCOME_UNKNOWN, now=now)
     for top_up in lost:
         mail_order_review(connection, deps, top_up)
@@ -406,7 +399,6 @@ class Fulfilment:
 
 
 def fail_unsent_order(connection: Connection, *, deps: Deps, row: OrderRow, code: str) -> None:
-    """It was not sent, and will not be."""
     if hold_order(connection, order=row.id, token=row.lease or "") and fail_order(
         connection, order=row.id, code=code, now=deps.clock.now()
     ):
@@ -414,7 +406,6 @@ def fail_unsent_order(connection: Connection, *, deps: Deps, row: OrderRow, code
 
 
 def hand_order_to_person(connection: Connection, *, deps: Deps, row: OrderRow) -> None:
-    """A person has to look at it."""
     if hold_order(connection, order=row.id, token=row.lease or "") and review_order(
         connection, order=row.id, code=OUTCOME_UNKNOWN, now=deps.clock.now()
     ):
@@ -479,7 +470,6 @@ def fulfil_by_decision(connection: Connection, *, deps: Deps, order: str, decisi
 
 
 def apply_added_decision(connection: Connection, deps: Deps, row: OrderRow, now: float) -> None:
-    """The package is on the line, as somebody has seen there."""
     if row.top_up_of is None:
         raise OrderNotSettled(f"{row.id} is an order, not a top-up: `reseller issuance settle` says which eSIM was drawn for it")
     seen = None if row.before is None else read_top_up_dispatch(row.before).seen

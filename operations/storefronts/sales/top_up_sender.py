@@ -89,7 +89,6 @@ TOP_UP_UNCLEAR = TopUpVerdict("unclear")
 
 
 def write_top_up_dispatch(sent: TopUpDispatch) -> str:
-    """For the row."""
     noted: TopUpDispatchJson = {"at": sent.at, "packages": sorted(sent.packages), "clear_since": sent.clear_since, "seen": sent.seen}
     return orjson.dumps(noted).decode()
 
@@ -119,7 +118,6 @@ def decide_top_up(packages: Sequence[Package], sent: TopUpDispatch, template_id:
 
 
 def match_top_up_package(package: Package, sent: TopUpDispatch, template_id: int) -> DrawMatch:
-    """Whether a new package may be the one that was sent for."""
     template = template_of_package(package)
     if template is None or id_of_package(package) is None:
         return "unreadable"
@@ -220,7 +218,6 @@ async def prepare_top_up(deps: Deps, row: OrderRow) -> TopUpTarget:
 
 
 async def order_of_top_up(deps: Deps, row: OrderRow) -> OrderRow:
-    """The order, whose eSIM is the buyer's."""
     order = await deps.store.read(find_order, order=row.top_up_of or "")
     if order is None or order.iccid is None or order_status_of(order) != "ready":
         raise TopUpImpossible(TOP_UP_ORDER_CLOSED)
@@ -250,7 +247,6 @@ class TopUpSending:
 
     @property
     def lost_answer(self) -> tuple[int, object]:
-        """Nobody is answered."""
         return TOP_UP_DONE, self.row.id
 
     def begin(self, connection: Connection, *, now: float) -> None:
@@ -278,7 +274,6 @@ class TopUpSending:
             return refusal
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[Affected], now: float) -> Conclusion:
-        """The package is on the line, or not, or nobody knows."""
         if outcome is UNKNOWN:
             return record_top_up_unknown(connection, deps=self.deps, row=self.row, now=now)
         if isinstance(outcome, Refusal):
@@ -288,7 +283,6 @@ class TopUpSending:
         return record_top_up_added(connection, deps=self.deps, row=self.row, target=self.target, made=outcome, now=now)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
-        """The row is paid, and to be sent."""
         unsend_top_up(connection, top_up=self.row.id, lease=self.row.lease or "", now=now)
 
 
@@ -333,14 +327,12 @@ def record_top_up_unknown(connection: Connection, *, deps: Deps, row: OrderRow, 
 
 
 def fail_unsent_top_up(connection: Connection, *, deps: Deps, row: OrderRow, code: str, now: float) -> None:
-    """It was not sent and will not be."""
     if hold_top_up(connection, top_up=row.id, lease=row.lease or "", status="paid"):
         fail_order(connection, order=row.id, code=code, now=now)
         mail_order_failed(connection, deps, row.id)
 
 
 def retry_top_up_later(connection: Connection, *, deps: Deps, row: OrderRow, now: float) -> None:
-    """It surely never left."""
     if now - (row.paid_at or row.updated) > TOP_UP_PATIENCE_SECONDS:
         fail_unsent_top_up(connection, deps=deps, row=row, code=TOP_UP_UNREACHED, now=now)
         return
@@ -370,7 +362,6 @@ async def look_into_top_up(deps: Deps, row: OrderRow) -> None:
 
 
 async def read_order_packages(deps: Deps, row: OrderRow) -> Sequence[Package]:
-    """All that is on the order's own line."""
     order = await deps.store.read(find_order, order=row.top_up_of or "")
     upstream = await upstream_of_organisation(deps, row.organisation)
     line = await find_line(upstream, (order and order.iccid) or "")
@@ -422,7 +413,6 @@ def is_top_up_decided(
 
 
 def record_found_top_up(connection: Connection, deps: Deps, row: OrderRow, package: int, now: float) -> bool:
-    """It was added after all."""
     if not complete_top_up(connection, top_up=row.id, package=package, now=now):
         return False
     insert_placed_package(connection, package_id=package, now=now)
@@ -445,5 +435,4 @@ def explained_packages(connection: Connection, row: OrderRow, packages: Sequence
 
 
 def top_up_audit_record(deps: Deps, row: OrderRow, outcome: str, now: float) -> AuditRecord:
-    """The audit row of a settlement by evidence."""
     return AuditRecord(now, row.organisation, "worker", ADD_TOP_UP, "reconciliation", "", outcome, 200, 0.0, deps.ids.new("req_"))
