@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
@@ -12,6 +12,7 @@ from registry.characters import MISLEADING_CHARACTERS
 from registry.model import Input
 
 ListItem = TypeVar("ListItem")
+Shown = TypeVar("Shown", bound=Mapping[str, object])
 
 PageLimit = Annotated[int, Field(ge=1, le=100, description="Page size.")]
 StartingAfter = Annotated[str | None, Field(max_length=64, description="Last id of the page before.")]
@@ -26,6 +27,11 @@ class ListPage(Input):
 
     limit: PageLimit = 20
     starting_after: StartingAfter = None
+
+
+def render_fields(row: object, shown: type[Shown], **own: object) -> Shown:
+    """`row` with the members of `shown`, in their order: those of `own`, else its fields with the same names."""
+    return cast(Shown, {name: own[name] if name in own else getattr(row, name) for name in shown.__annotations__})
 
 
 class LongListPage(ListPage):

@@ -1,13 +1,13 @@
 """Verifying who runs an organisation. The proof itself is looked at elsewhere, and never here: what is kept is how far it is."""
 
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import ReturnUrl
-from operations.vocabulary import plain_line
+from operations.vocabulary import plain_line, render_fields
 from registry.errors import Conflict, NotFound
 from registry.limits import Scope
 from registry.model import Input, Nothing
@@ -80,16 +80,7 @@ IDENTITY_SESSION_EXAMPLE: VerificationSession = {
 
 
 def render_identity_session(row: IdentitySession) -> VerificationSession:
-    return {
-        "id": row.id,
-        "object": "identity_session",
-        "type": cast(ProofKind, row.kind),
-        "status": cast(IdentitySessionStatus, row.status),
-        "reason": row.reason,
-        "return_url": row.return_url,
-        "created": row.created,
-        "updated": row.updated,
-    }
+    return render_fields(row, VerificationSession, object="identity_session", type=row.kind)
 
 
 @operation(

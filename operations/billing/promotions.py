@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
@@ -11,7 +11,7 @@ from clients.payments.records import Money, NewPromotion
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
-from operations.vocabulary import Currency, ListOf, ListPage, list_page
+from operations.vocabulary import Currency, ListOf, ListPage, list_page, render_fields
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, ProviderError, Refusal
 from registry.limits import Scope
 from registry.model import FieldRule, Input
@@ -102,19 +102,14 @@ PROMOTION_EXAMPLE: Promotion = {
 
 
 def render_promotion(row: PromotionRow, now: float) -> Promotion:
-    return {
-        "id": row.id,
-        "object": "promotion",
-        "code": row.code,
-        "percent_off": None if row.percent_off_bps is None else row.percent_off_bps / 100,
-        "amount_off": row.amount_off,
-        "currency": cast("Currency | None", row.currency),
-        "max_redemptions": row.max_redemptions,
-        "expires_at": row.expires_at,
-        "active": bool(row.active) and (row.expires_at is None or row.expires_at > now),
-        "payments_promotion_id": row.processor_promotion,
-        "created": row.created,
-    }
+    return render_fields(
+        row,
+        Promotion,
+        object="promotion",
+        percent_off=None if row.percent_off_bps is None else row.percent_off_bps / 100,
+        active=bool(row.active) and (row.expires_at is None or row.expires_at > now),
+        payments_promotion_id=row.processor_promotion,
+    )
 
 
 async def find_active_payment_account(ctx: Ctx, params: NewCode) -> ConnectAccount | None:

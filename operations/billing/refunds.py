@@ -9,7 +9,7 @@ from clients.payments.records import Refund
 from operations.billing.charges import PaymentRecordPage, read_payment_records
 from operations.deps import Ctx, Deps
 from operations.ledger.payment_accounts import ProcessorId, payments_not_connected, require_payment_account
-from operations.ledger.payment_attempts import correct_unknown_answer, new_payment_attempt, send_refund_attempt
+from operations.ledger.payment_attempts import begin_payment_attempt, correct_unknown_answer, send_refund_attempt
 from operations.ledger.payment_dispatch import send_payment_once
 from operations.ledger.payment_records import (
     ChargeRecord,
@@ -26,7 +26,7 @@ from registry.model import Input
 from registry.operation import Example, Once, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt, insert_attempt
+from storage.payment_attempts import AttemptKind, PaymentAttempt
 from storage.payment_records import PaymentRecord, find_payment_record, lock_payment_account, put_payment_record
 
 REFUND_EXAMPLE: RefundRecord = {
@@ -135,7 +135,8 @@ class RefundSending:
         amount = self.wanted.amount or left
         if not 1 <= amount <= left or not reserve_refund(connection, account=account.account, charge=charge, amount=amount, now=now):
             raise refund_too_large(known, self.wanted.amount, left)
-        attempt = new_payment_attempt(
+        return begin_payment_attempt(
+            connection,
             self.id,
             self.kind,
             organisation=account.organisation,
@@ -146,8 +147,6 @@ class RefundSending:
             now=now,
             claim_key=self.claim_key,
         )
-        insert_attempt(connection, attempt=attempt)
-        return attempt
 
     async def send(self, attempt: PaymentAttempt) -> Refund:
         return await send_refund_attempt(self.deps, attempt, reason=self.wanted.reason)
@@ -215,5 +214,4 @@ async def operator_billing_create_refund(ctx: Ctx, params: NewRefund, own: OwnCh
     events, or `reseller payments sync`, tell what came of it; the same key answers it then. The platform fee goes back in proportion.
     """
     sending = RefundSending(ctx.deps, own, params, ctx.call.idempotency_key, ctx.deps.ids.new("att_"))
-    concluded = await send_payment_once(ctx, sending)
-    return concluded.body
+    return (await send_payment_once(ctx, sending)).body

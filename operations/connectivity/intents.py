@@ -107,17 +107,6 @@ INTENT_EXAMPLE: Intent = {
 WAITING_INTENT_EXAMPLE: Intent = {**INTENT_EXAMPLE, "status": "requires_plan", "plan": None, "esim": None}
 
 
-def intent_next_step(id: str) -> str:
-    """What was done for whoever sent no body, which may have got lost.
-
-    Choice: an additional member of this answer alone; `{}` is somebody's wish for an intent that waits, and is answered as ever.
-    """
-    return (
-        f"No body came, so no plan was named and no eSIM was issued: the intent waits for one. POST /v1/connectivity/intents/{id}/confirm "
-        "with a plan of GET /v1/connectivity/plans issues it"
-    )
-
-
 async def plan_for_new_intent(ctx: Ctx, params: NewIntent) -> Plan | LivePlanChoice | None:
     """The plan; None when the intent is to wait for one."""
     if params.plan is None:
@@ -163,8 +152,11 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
     )
     if plan is None:
         waiting = render_intent(row, None)
-        if ctx.call.has_no_body:
-            waiting["hint"] = intent_next_step(id)
+        if ctx.call.has_no_body:  # it may have got lost. Choice: only then; `{}` asks for an intent that waits
+            waiting["hint"] = (
+                "No body came, so no plan was named and no eSIM was issued: the intent waits for one. "
+                f"POST /v1/connectivity/intents/{id}/confirm with a plan of GET /v1/connectivity/plans issues it"
+            )
         return await ctx.settle(waiting, insert_intent, row=row, event=None, ids=deps.ids)
     if isinstance(plan, LivePlanChoice):
         return await draw_live_intent(ctx, row, plan, waited=False)

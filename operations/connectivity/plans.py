@@ -3,12 +3,11 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from clients.ocs.wire.template import Template
 from operations.connectivity.products import product_plan
 from operations.deps import Ctx
-from operations.plans import BYTES_PER_MB, Plan, product_not_found
+from operations.plans import BYTES_PER_MB, Plan, offered_plan, product_not_found
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.resellers import find_template, own_templates, zone_countries
 from operations.vocabulary import ListOf, LongListPage, list_page
@@ -35,22 +34,14 @@ async def read_live_plans(upstream: Upstream) -> dict[int, Plan]:
         name = template.get("prepaidpackagetemplatename", "").strip()
         slug = plan_slug(name, id, slugs)
         slugs.add(slug)
-        found[id] = template_plan(template, slug, name or slug, countries.get(template.get("locationzoneid"), []))
+        found[id] = offered_plan(
+            slug,
+            name or slug,
+            data_mb=template.get("databyte", 0) // BYTES_PER_MB,
+            validity_days=template.get("perioddays", 0),
+            countries=countries.get(template.get("locationzoneid"), []),
+        )
     return found
-
-
-def template_plan(template: Template, slug: str, name: str, countries: list[str]) -> Plan:
-    return {
-        "id": slug,
-        "object": "connectivity.plan",
-        "name": name,
-        "data_mb": template.get("databyte", 0) // BYTES_PER_MB,
-        "unlimited": False,
-        "validity_days": template.get("perioddays", 0),
-        "countries": countries,
-        "livemode": True,
-        "price": None,
-    }
 
 
 def plan_slug(name: str, id: int, slugs: Iterable[str]) -> str:
@@ -66,24 +57,12 @@ PRODUCT_LIST_LIMIT = 1000
 TEST_PLAN_GLOBAL = "AE AU BR CA CH CN DE ES FR GB IN IT JP KR MX SG TH TR US ZA"
 
 
-def make_test_plan(id: Literal["test_global_1gb", "test_eu_1gb"], name: str, countries: str) -> Plan:
-    """One gigabyte, 30 days, no price: nothing is sold."""
-    return {
-        "id": id,
-        "object": "connectivity.plan",
-        "name": name,
-        "data_mb": 1000,
-        "unlimited": False,
-        "validity_days": 30,
-        "countries": countries.split(),
-        "livemode": False,
-        "price": None,
-    }
-
-
 TEST_PLANS: Mapping[str, Plan] = {
-    "test_global_1gb": make_test_plan("test_global_1gb", "Test Global 1 GB", TEST_PLAN_GLOBAL),
-    "test_eu_1gb": make_test_plan("test_eu_1gb", "Test Europe 1 GB", TEST_PLAN_EUROPE),
+    id: offered_plan(id, name, data_mb=1000, validity_days=30, countries=countries.split(), livemode=False)
+    for id, name, countries in (
+        ("test_global_1gb", "Test Global 1 GB", TEST_PLAN_GLOBAL),
+        ("test_eu_1gb", "Test Europe 1 GB", TEST_PLAN_EUROPE),
+    )
 }
 
 

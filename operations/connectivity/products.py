@@ -6,7 +6,7 @@ import orjson
 from pydantic import Field
 
 from operations.deps import Ctx
-from operations.plans import Plan, product_not_found
+from operations.plans import Plan, offered_plan, product_not_found
 from operations.vocabulary import Currency, ListOf, LongListPage, list_page
 from registry.errors import NotFound
 from registry.limits import Scope
@@ -44,30 +44,24 @@ class ProductRef(Input):
 
 
 def product_plan(row: ProductRow) -> Plan:
-    return {
-        "id": row.id,
-        "object": "connectivity.plan",
-        "name": row.name,
-        "data_mb": row.data_mb,
-        "unlimited": False,
-        "validity_days": row.validity_days,
-        "countries": cast(list[str], orjson.loads(row.countries)),
-        "livemode": True,
-        "price": {"amount": row.price_cents, "currency": cast(Currency, row.currency)},
-    }
+    return offered_plan(
+        row.id,
+        row.name,
+        data_mb=row.data_mb,
+        validity_days=row.validity_days,
+        countries=cast(list[str], orjson.loads(row.countries)),
+        price={"amount": row.price_cents, "currency": cast(Currency, row.currency)},
+    )
 
 
-PRODUCT_EXAMPLE: Plan = {
-    "id": "cnp_01k0a8w7zv6q4k3m2n1p0r9s8t",
-    "object": "connectivity.plan",
-    "name": "Nordic 5 GB",
-    "data_mb": 5000,
-    "unlimited": False,
-    "validity_days": 30,
-    "countries": ["DK", "NO", "SE"],
-    "livemode": True,
-    "price": {"amount": 1490, "currency": "EUR"},
-}
+PRODUCT_EXAMPLE = offered_plan(
+    "cnp_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "Nordic 5 GB",
+    data_mb=5000,
+    validity_days=30,
+    countries=["DK", "NO", "SE"],
+    price={"amount": 1490, "currency": "EUR"},
+)
 
 
 @operation(

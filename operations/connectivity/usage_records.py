@@ -10,7 +10,7 @@ from operations.deps import Ctx
 from operations.ledger.intents import IntentId
 from operations.plans import BYTES_PER_MB
 from operations.times import UnixTime
-from operations.vocabulary import Iccid, ListOf, Mcc, Mnc, PageLimit, StartingAfter, list_page
+from operations.vocabulary import Iccid, ListOf, Mcc, Mnc, PageLimit, StartingAfter, list_page, render_fields
 from registry.errors import NotFound
 from registry.ids import Ids
 from registry.limits import Scope
@@ -56,14 +56,7 @@ class UsageRecordPage(Input):
 
 
 def render_usage_record(row: UsageRecordRow) -> UsageRecord:
-    return {
-        "id": row.id,
-        "object": "connectivity.usage_record",
-        "intent": row.intent,
-        "quantity_mb": row.quantity_mb,
-        "livemode": bool(row.livemode),
-        "created": row.created,
-    }
+    return render_fields(row, UsageRecord, object="connectivity.usage_record", livemode=bool(row.livemode))
 
 
 USAGE_RECORD_EXAMPLE: UsageRecord = {

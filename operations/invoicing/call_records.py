@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.times import CdrMoment
-from operations.vocabulary import Iccid, ListOf, ListPage, list_page, plain_line
+from operations.vocabulary import Iccid, ListOf, ListPage, list_page, plain_line, render_fields
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
 from registry.ids import Ids
@@ -208,13 +208,7 @@ async def aggregate_cdr(ctx: Ctx, params: CdrMonth) -> CdrAggregate:
 
 
 def render_cdr_line(line: SimMonth) -> CdrLine:
-    return {
-        "iccid": line.iccid,
-        "bytes_up": line.bytes_up,
-        "bytes_down": line.bytes_down,
-        "bytes_total": line.bytes_up + line.bytes_down,
-        "events": line.events,
-    }
+    return render_fields(line, CdrLine, bytes_total=line.bytes_up + line.bytes_down)
 
 
 PERIOD_GRACE_SECONDS = 48 * 3600

@@ -13,7 +13,7 @@ from registry.ports import AuditRecord
 from storage.audit import append_audit_record
 from storage.claims import find_claim, resolve_unknown_claim
 from storage.engine.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt, attempt_by_key
+from storage.payment_attempts import AttemptKind, PaymentAttempt, attempt_by_key, insert_attempt
 from storage.payment_records import find_payment_record
 from storage.sealing import claim_field
 
@@ -35,7 +35,8 @@ def processor_key_of(kind: AttemptKind | Literal["evidence"], claim_key: str | N
     return key if len(key) <= PROCESSOR_KEY_LIMIT else f"{kind}:{hashlib.sha256(key.encode()).hexdigest()}"
 
 
-def new_payment_attempt(
+def begin_payment_attempt(
+    connection: Connection,
     id: str,
     kind: AttemptKind,
     *,
@@ -48,8 +49,11 @@ def new_payment_attempt(
     claim_key: str | None = None,
     sent_as: str | None = None,
 ) -> PaymentAttempt:
-    """One that is about to be sent; `sent_as` is the processor's key where it does not follow from the caller's."""
-    return PaymentAttempt(
+    """Writes the row of a refund or payout that is about to be sent, and returns it; `now`: Unix seconds, `amount`: minor units.
+
+    `sent_as` is the processor's key where it does not follow from the caller's `claim_key`.
+    """
+    attempt = PaymentAttempt(
         id=id,
         organisation=organisation,
         account=account,
@@ -64,6 +68,8 @@ def new_payment_attempt(
         created=int(now),
         updated=int(now),
     )
+    insert_attempt(connection, attempt=attempt)
+    return attempt
 
 
 async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt, *, reason: str | None) -> Refund:

@@ -19,6 +19,7 @@ from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import Line, find_line, package_end
+from operations.vocabulary import render_fields
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, Refusal
 from registry.ports import Conclusion
@@ -117,14 +118,7 @@ class NotIssued(Conflict):
 
 def render_ledger_row(row: IssuanceRow) -> LedgerRow:
     """A row as its owner sees it."""
-    return {
-        "idempotency_key": row.key,
-        "status": row.state,
-        "iccid": row.iccid,
-        "package_id": row.package_id,
-        "account_id": row.account_id,
-        "updated_at": rfc3339_utc(row.updated),
-    }
+    return render_fields(row, LedgerRow, idempotency_key=row.key, status=row.state, updated_at=rfc3339_utc(row.updated))
 
 
 def render_rolled_back(connection: Connection, row: IssuanceRow) -> object:

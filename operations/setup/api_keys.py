@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.secret_tokens import new_api_key
 from operations.setup.members import membership_changed
-from operations.vocabulary import Iccid, ListOf, ListPage, UpstreamId, list_page
+from operations.vocabulary import Iccid, ListOf, ListPage, UpstreamId, list_page, render_fields
 from registry.caller import EVERY_TOOL, UNRESTRICTED, Caller, Restrictions
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
@@ -452,22 +452,19 @@ def _end_api_key(connection: Connection, *, row: ApiKeyRow, now: float) -> Liste
 
 
 def _listed_api_key(row: ApiKeyRow, now: float) -> ListedApiKey:
-    return {
-        "id": row.id,
-        "object": "api_key",
-        "name": row.name,
-        "description": row.description,
-        "organization_id": row.organisation_id,
-        "prefix": row.prefix,
-        "status": _api_key_status(row, now),
-        "created_at": rfc3339_utc(row.created),
-        "expires_at": None if row.expires_at is None else rfc3339_utc(row.expires_at),
-        "revoked_at": None if row.revoked_at is None else rfc3339_utc(row.revoked_at),
-        "last_used_on": row.last_used_day,
-        "restrictions": shown_restrictions(read_restrictions(row.restrictions)),
-        "made_by": {"id": row.person_id, "name": row.maker},
-        "made_with": row.made_with,
-    }
+    return render_fields(
+        row,
+        ListedApiKey,
+        object="api_key",
+        organization_id=row.organisation_id,
+        status=_api_key_status(row, now),
+        created_at=rfc3339_utc(row.created),
+        expires_at=None if row.expires_at is None else rfc3339_utc(row.expires_at),
+        revoked_at=None if row.revoked_at is None else rfc3339_utc(row.revoked_at),
+        last_used_on=row.last_used_day,
+        restrictions=shown_restrictions(read_restrictions(row.restrictions)),
+        made_by={"id": row.person_id, "name": row.maker},
+    )
 
 
 def _api_key_status(row: ApiKeyRow, now: float) -> Literal["active", "expired", "revoked"]:

@@ -1,14 +1,14 @@
 """Who did what in the caller's organisation, and how it ended."""
 
 import re
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.times import AuditTime
-from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page, render_fields
 from registry.call import Surface
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
@@ -126,18 +126,5 @@ def _no_such_entry() -> BadRequest:
 
 
 def _audit_entry(row: AuditRow) -> AuditEntry:
-    return {
-        "id": f"aud_{row.id}",
-        "object": "audit_entry",
-        "at": rfc3339_utc(row.at),
-        "principal": row.principal,
-        "principal_name": row.name,
-        "key_id": row.key_id or None,
-        "operation": row.operation,
-        "outcome": row.outcome,
-        "status": row.status,
-        "surface": cast(Surface, row.surface),
-        "milliseconds": row.milliseconds,
-        "request_id": row.request_id,
-        "change": row.change,
-    }
+    id, at = f"aud_{row.id}", rfc3339_utc(row.at)
+    return render_fields(row, AuditEntry, id=id, object="audit_entry", at=at, principal_name=row.name, key_id=row.key_id or None)

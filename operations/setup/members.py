@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from clients.mail.letter import Letter
 from operations.deps import Ctx
 from operations.letters import SealedLetter, queue_letter, seal_letter
-from operations.vocabulary import Email, ListOf, ListPage, list_page, mailbox_of, normal_email
+from operations.vocabulary import Email, ListOf, ListPage, list_page, mailbox_of, normal_email, render_fields
 from registry.characters import MISLEADING_CHARACTERS
 from registry.clock import DAY_SECONDS, Clock, rfc3339_utc
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
@@ -315,12 +315,5 @@ def _end_member(connection: Connection, *, id: str, organisation: str, by: str, 
 
 
 def _listed_member(row: MemberRow) -> Member:
-    return {
-        "id": row.id,
-        "object": "member",
-        "email": row.email,
-        "name": row.name,
-        "role": cast(RoleName, row.role),
-        "status": "active" if row.active else "invited",
-        "created_at": rfc3339_utc(row.created),
-    }
+    status = "active" if row.active else "invited"
+    return render_fields(row, Member, object="member", status=status, created_at=rfc3339_utc(row.created))

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.storefronts.sales.checkout import ReadinessReason, reasons_against_sale
-from operations.vocabulary import Currency, ListPage
+from operations.vocabulary import Currency, ListPage, render_fields
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput, Input
@@ -44,13 +44,9 @@ class PublicPlan(TypedDict):
     position: int
 
 
-STOREFRONT_ID_EXAMPLE, PLAN_ID_EXAMPLE, PLAN_PRODUCT_ID_EXAMPLE = (
-    "sf_01k0a8w7zv6q4k3m2n1p0r9s8t",
-    "sfp_01k0a8w7zv6q4k3m2n1p0r9s8t",
-    "cnp_01k0a8w7zv6q4k3m2n1p0r9s8t",
-)
-
-
+STOREFRONT_ID_EXAMPLE = "sf_01k0a8w7zv6q4k3m2n1p0r9s8t"
+PLAN_ID_EXAMPLE = "sfp_01k0a8w7zv6q4k3m2n1p0r9s8t"
+PLAN_PRODUCT_ID_EXAMPLE = "cnp_01k0a8w7zv6q4k3m2n1p0r9s8t"
 PUBLIC_STOREFRONT_EXAMPLE: PublicStorefront = {
     "object": "storefront",
     "slug": "fjord-travel",
@@ -61,8 +57,6 @@ PUBLIC_STOREFRONT_EXAMPLE: PublicStorefront = {
     "support_email": "help@fjord.example",
     "currency": "EUR",
 }
-
-
 PUBLIC_PLAN_EXAMPLE: PublicPlan = {
     "id": PLAN_ID_EXAMPLE,
     "slug": "nordic-5gb",
@@ -77,17 +71,8 @@ PUBLIC_PLAN_EXAMPLE: PublicPlan = {
 
 
 def render_public_storefront(row: Storefront) -> PublicStorefront:
-    """As everybody sees it."""
-    return {
-        "object": "storefront",
-        "slug": row.slug,
-        "name": row.name,
-        "tagline": row.tagline,
-        "logo": row.logo,
-        "accent": row.accent,
-        "support_email": row.support_email,
-        "currency": cast(Currency, row.currency),
-    }
+    """The shop `row` as everybody sees it."""
+    return render_fields(row, PublicStorefront, object="storefront")
 
 
 def read_plan_countries(text: str) -> list[str]:
@@ -96,18 +81,8 @@ def read_plan_countries(text: str) -> list[str]:
 
 
 def render_public_plan(row: StorefrontPlan | ShopOffer, currency: str) -> PublicPlan:
-    """As buyers see it."""
-    return {
-        "id": row.id,
-        "slug": row.slug,
-        "name": row.name,
-        "data_mb": row.data_mb,
-        "validity_days": row.validity_days,
-        "countries": read_plan_countries(row.countries),
-        "price_cents": row.price_cents,
-        "currency": cast(Currency, currency),
-        "position": row.place,
-    }
+    """The plan `row` as buyers see it; `currency` is its shop's."""
+    return render_fields(row, PublicPlan, countries=read_plan_countries(row.countries), currency=currency, position=row.place)
 
 
 class HostedStorefrontRef(Input):

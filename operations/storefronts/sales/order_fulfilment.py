@@ -23,7 +23,7 @@ from operations.deps import Deps
 from operations.ledger.issuance import OUTCOME_UNKNOWN, IssuanceOrder, draw_esim
 from operations.ledger.issuance_targets import FULFIL_ORDER, OrderNotOurs, OrderTarget
 from operations.ledger.orders import mail_order_failed, mail_order_ready, mail_order_review, mail_refund_failed, order_number_of
-from operations.ledger.payment_attempts import new_payment_attempt, send_refund_attempt
+from operations.ledger.payment_attempts import begin_payment_attempt, send_refund_attempt
 from operations.ledger.payment_dispatch import send_payment_once
 from operations.ledger.payment_intake import PAYMENT_REFUNDED, take_checkout, was_order_refunded
 from operations.ledger.payment_records import (
@@ -59,7 +59,7 @@ from storage.order_queue import (
     work_later,
 )
 from storage.orders import OrderRow, find_order
-from storage.payment_attempts import AttemptKind, PaymentAttempt, find_attempt, insert_attempt, open_attempts_of, touch_attempt
+from storage.payment_attempts import AttemptKind, PaymentAttempt, find_attempt, open_attempts_of, touch_attempt
 from storage.payment_records import (
     lock_payment_account,
     put_payment_record,
@@ -199,7 +199,8 @@ class OrderRefundSending:
             raise NothingToRefund("All of the payment was given back already")
         if not reserve_refund(connection, account=order.payee, charge=record, amount=amount, now=now):
             raise PaymentsError("Another refund of the same payment is under way; nothing was sent", before_execution=True)
-        attempt = new_payment_attempt(
+        return begin_payment_attempt(
+            connection,
             self.id,
             self.kind,
             organisation=order.organisation,
@@ -210,8 +211,6 @@ class OrderRefundSending:
             now=now,
             sent_as=self.processor_key,
         )
-        insert_attempt(connection, attempt=attempt)
-        return attempt
 
     @property
     def processor_key(self) -> str:
