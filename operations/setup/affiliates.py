@@ -31,8 +31,6 @@ from storage.commissions import (
     LAST_COMMISSION_PLACE,
     RATE_BPS,
     Commission,
-    CommissionPlace,
-    EarnedTotal,
     commission_place,
     earned_totals,
     list_commissions,
@@ -44,13 +42,8 @@ REFERRAL_ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 _REFERRAL_CODE = re.compile(f"[{REFERRAL_ALPHABET}]{{8}}")
 
 
-def _normal_referral_code(code: str) -> str:
-    """The code as it is kept: typed in lower case, or with space around it, it is the same."""
-    return code.strip().upper()
-
-
 def _referral_code_owner(connection: Connection, code: str) -> Affiliate | None:
-    kept = _normal_referral_code(code)
+    kept = code.strip().upper()  # typed in lower case, or with space around it, it is the same
     return affiliate_with(connection, code=kept) if _REFERRAL_CODE.fullmatch(kept) else None
 
 
@@ -76,30 +69,23 @@ def attach_referral(
     if not insert_referral(connection, organisation=organisation, affiliate=theirs, now=now):
         before = referral_of(connection, organisation=organisation)
         if before is not None and before.affiliate != theirs:
-            raise _already_referred()
+            raise Conflict(
+                "referral_code: your organisation has been referred with another code before, and the first one stays",
+                code="already_referred",
+                param="referral_code",
+                hint="Leave it as it is: a referral cannot be changed",
+            )
     return "attached"
-
-
-def _already_referred() -> Conflict:
-    return Conflict(
-        "referral_code: your organisation has been referred with another code before, and the first one stays",
-        code="already_referred",
-        param="referral_code",
-        hint="Leave it as it is: a referral cannot be changed",
-    )
 
 
 def join_affiliates(connection: Connection, *, organisation: str, now: float, ids: Ids) -> tuple[Affiliate, bool]:
     """The organisation as an affiliate, and whether it is new as one. A code that happens to be somebody's is drawn again."""
     while True:
-        new = insert_affiliate(connection, organisation=organisation, code=_new_referral_code(ids), now=now)
+        code = "".join(REFERRAL_ALPHABET[byte & 31] for byte in ids.bytes(8))
+        new = insert_affiliate(connection, organisation=organisation, code=code, now=now)
         affiliate = affiliate_of(connection, organisation=organisation)
         if affiliate is not None:
             return affiliate, new
-
-
-def _new_referral_code(ids: Ids) -> str:
-    return "".join(REFERRAL_ALPHABET[byte & 31] for byte in ids.bytes(8))
 
 
 class Earnings(TypedDict):
@@ -135,14 +121,6 @@ _AFFILIATE_EXAMPLE: AffiliateState = {
 _NEW_AFFILIATE_EXAMPLE: AffiliateState = {**_AFFILIATE_EXAMPLE, "referral_count": 0, "earnings": [], "payout_status": "no_earnings"}
 
 
-class AffiliateRecords(TypedDict):
-    """What the database knows of an affiliate."""
-
-    affiliate: Affiliate | None
-    referrals: int
-    earnings: list[EarnedTotal]
-
-
 @operation(
     "GET",
     "/v1/affiliates/me",
@@ -159,7 +137,7 @@ async def affiliates_me_get(ctx: Ctx, params: Nothing) -> AffiliateState:
     so `payout_status` is `pending` as long as there are earnings, `no_earnings` before, and `not_joined` outside the programme.
     """
     del params
-    return _affiliate_state(await ctx.deps.store.read(_affiliate_records, organisation=ctx.organisation), ctx.deps)
+    return await ctx.deps.store.read(_affiliate_state, organisation=ctx.organisation, deps=ctx.deps)
 
 
 @operation(
@@ -185,28 +163,20 @@ async def affiliates_me_create(ctx: Ctx, params: Nothing) -> AffiliateState:
     def write(connection: Connection, *, organisation: str, now: float, ids: Ids) -> AffiliateState:
         _, new = join_affiliates(connection, organisation=organisation, now=now, ids=ids)
         ctx.status = 201 if new else 200
-        return _affiliate_state(_affiliate_records(connection, organisation=organisation), deps)
+        return _affiliate_state(connection, organisation=organisation, deps=deps)
 
     return await ctx.settle_result(write, organisation=ctx.organisation, now=ctx.now, ids=deps.ids)
 
 
-def _affiliate_records(connection: Connection, *, organisation: str) -> AffiliateRecords:
-    return {
-        "affiliate": affiliate_of(connection, organisation=organisation),
-        "referrals": count_referrals(connection, affiliate=organisation),
-        "earnings": earned_totals(connection, affiliate=organisation),
-    }
-
-
-def _affiliate_state(known: AffiliateRecords, deps: Deps) -> AffiliateState:
-    affiliate, earnings = known["affiliate"], known["earnings"]
+def _affiliate_state(connection: Connection, *, organisation: str, deps: Deps) -> AffiliateState:
+    affiliate, earnings = affiliate_of(connection, organisation=organisation), earned_totals(connection, affiliate=organisation)
     owed = any(sum.amount > 0 for sum in earnings)
     return {
         "object": "affiliate",
         "joined": affiliate is not None,
         "code": None if affiliate is None else affiliate.code,
         "link": None if affiliate is None else _referral_link(affiliate.code, deps),
-        "referral_count": known["referrals"],
+        "referral_count": count_referrals(connection, affiliate=organisation),
         "earnings": [{"currency": sum.currency, "amount": sum.amount} for sum in earnings],
         "payout_status": "not_joined" if affiliate is None else "pending" if owed else "no_earnings",
         "created_at": None if affiliate is None else rfc3339_utc(affiliate.created),
@@ -375,20 +345,16 @@ async def affiliates_me_commissions_list(ctx: Ctx, params: ListPage) -> ListOf[C
 
 
 def _read_commissions(connection: Connection, *, affiliate: str, starting_after: str | None, most: int) -> list[Commission]:
-    return list_commissions(connection, affiliate=affiliate, after=_commission_place(connection, affiliate, starting_after), most=most)
-
-
-def _commission_place(connection: Connection, affiliate: str, starting_after: str | None) -> CommissionPlace:
-    if starting_after is None:
-        return LAST_COMMISSION_PLACE
-    found = commission_place(connection, affiliate=affiliate, commission=starting_after)
-    if found is None:
+    after = LAST_COMMISSION_PLACE
+    if starting_after is not None:
+        after = commission_place(connection, affiliate=affiliate, commission=starting_after)
+    if after is None:
         raise BadRequest(
             "starting_after: none of your commissions has this id",
             param="starting_after",
             hint="Give the `id` of the last commission of the page before, or leave it out for the newest",
         )
-    return found
+    return list_commissions(connection, affiliate=affiliate, after=after, most=most)
 
 
 def _commission_of_month(row: Commission) -> CommissionOfMonth:

@@ -9,7 +9,9 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx, Deps
 from operations.ledger.orders import mail_new_link
 from operations.letters import open_letter
+from operations.storefronts.hosted_storefronts import STOREFRONT_ID_EXAMPLE
 from operations.storefronts.orders import ORDER_NUMBER_EXAMPLE, READY_ORDER_EXAMPLE, Order, SoldAtSlug, place_of_order, render_order
+from operations.storefronts.storefronts import StorefrontRef, own_storefront
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.ids import ORDER_TOKEN
@@ -29,7 +31,7 @@ from storage.orders import (
     token_digests,
 )
 from storage.sealing import Keyring
-from storage.storefronts import Storefront, find_published_at, find_storefront
+from storage.storefronts import Storefront, find_published_at
 
 
 class BuyerOrderPage(Input):
@@ -89,10 +91,9 @@ def find_buyer_orders(connection: Connection, *, shop: Storefront, params: Buyer
     )
 
 
-class BuyerToErase(Input):
+class BuyerToErase(StorefrontRef):
     """Whom to forget, in which shop."""
 
-    id: Annotated[str, Field(max_length=64, description="Storefront id, sf_...")]
     email: Email
 
 
@@ -104,17 +105,6 @@ class BuyerErased(TypedDict):
     erased: int
 
 
-async def shop_of_buyer(ctx: Ctx, params: BuyerToErase) -> Storefront:
-    """A shop of the organisation's; another's is not found."""
-    shop = await ctx.deps.store.read(find_storefront, storefront=params.id, organisation=ctx.organisation)
-    if shop is None:
-        raise NotFound("Your organisation has no storefront with this id", param="id", hint="list_storefronts names yours")
-    return shop
-
-
-ERASURE_SHOP_EXAMPLE = "sf_01k0a8w7zv6q4k3m2n1p0r9s8t"
-
-
 @operation(
     "POST",
     "/v1/storefronts/{id}/erase-buyer",
@@ -122,14 +112,14 @@ ERASURE_SHOP_EXAMPLE = "sf_01k0a8w7zv6q4k3m2n1p0r9s8t"
     role=Role.ADMIN,
     tool=False,
     confirm=True,
-    access=shop_of_buyer,
+    access=own_storefront,
     title="Erase buyer",
     raises=[NotFound],
     examples=[
         Example(
             "A buyer asks to be forgotten",
-            {"id": ERASURE_SHOP_EXAMPLE, "email": "ada@example.com"},
-            {"object": "storefront.erasure", "storefront": ERASURE_SHOP_EXAMPLE, "erased": 2},
+            {"id": STOREFRONT_ID_EXAMPLE, "email": "ada@example.com"},
+            {"object": "storefront.erasure", "storefront": STOREFRONT_ID_EXAMPLE, "erased": 2},
         )
     ],
 )

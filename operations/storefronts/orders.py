@@ -1,8 +1,8 @@
 """Orders of shops: one for its buyer, all of them for the shop's operator, cancelling one, and taking its eSIM back to stock."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Literal, NamedTuple, Protocol
+from typing import Annotated, Literal, NamedTuple
 
 import orjson
 from pydantic import Field
@@ -117,17 +117,13 @@ ORDER_REFUND_STATUSES: Mapping[str, OrderRefundStatus] = {"done": "succeeded", "
 
 
 def render_order(keyring: Keyring, order: OrderDetail, *, named: str | None = None) -> Order:
-    """An order that was read whole. `named`: what its reader named it by; without it, its number."""
-    return render_order_row(keyring, order.row, order.shop, order.top_ups, named or order.row.id)
-
-
-def render_order_row(keyring: Keyring, row: OrderRow, shop_slug: str, top_ups: Sequence[OrderRow], named: str) -> Order:
-    """A stored order, its eSIM unsealed while it is the buyer's."""
+    """An order, its eSIM unsealed while it is the buyer's. `named`: what its reader named it by; without it, its number."""
+    row = order.row
     return {
-        "id": named,
+        "id": named or row.id,
         "object": "storefront.order",
         "number": row.id,
-        "storefront": shop_slug,
+        "storefront": order.shop,
         "plan": sold_plan_of(row),
         "status": order_status_of(row),
         "amount": row.amount,
@@ -135,7 +131,7 @@ def render_order_row(keyring: Keyring, row: OrderRow, shop_slug: str, top_ups: S
         "error": render_order_error(row),
         "esim": render_order_esim(keyring, row),
         "refund": render_order_refund(row),
-        "top_ups": [shown for top_up in top_ups if (shown := render_order_top_up(top_up)) is not None],
+        "top_ups": [shown for top_up in order.top_ups if (shown := render_order_top_up(top_up)) is not None],
         "created": rfc3339_utc(row.created),
         "paid_at": order_stamp(row.paid_at),
         "ready_at": order_stamp(row.ready_at),
@@ -246,20 +242,13 @@ READY_ORDER_EXAMPLE: Order = {
 OrderId = Annotated[str, Field(description="The order's access token, ord_...; with the storefront key also its number, onr_...")]
 
 
-class NamesOrder(Protocol):
-    """An input that names an order."""
-
-    @property
-    def order_id(self) -> str: ...
-
-
 class OrderRef(CamelInput):
     """Which order."""
 
     order_id: OrderId
 
 
-async def order_of_any_shop(ctx: Ctx, params: NamesOrder) -> OrderDetail:
+async def order_of_any_shop(ctx: Ctx, params: OrderRef) -> OrderDetail:
     """The order, whichever organisation's it is. The call is in the audit log of the shop's organisation.
 
     Choice: an id that cannot be an order's is not bad input but an order that is not there, so that a guess learns nothing of ids. A

@@ -180,9 +180,9 @@ def render_storefront_plan(row: StorefrontPlan, currency: str) -> ShownPlan:
     }
 
 
-def no_such_storefront(param: str = "id") -> NotFound:
+def no_such_storefront() -> NotFound:
     """Unknown and foreign shops are answered alike."""
-    return NotFound("Your organisation has no storefront with this id", param=param, hint="list_storefronts names yours")
+    return NotFound("Your organisation has no storefront with this id", param="id", hint="list_storefronts names yours")
 
 
 def slug_is_refused(slug: str) -> SlugTaken:

@@ -12,12 +12,12 @@ from clients.ocs.wire.values import parse_wire_time
 from clients.payments.records import CheckoutSession
 from operations.deps import Ctx
 from operations.ledger.evidence import DRAW_CLOCK_SKEW
+from operations.ledger.payment_intake import is_paid_checkout
 from operations.ledger.rollback import find_issued_line, has_issued_package
 from operations.storefronts.hosted_storefronts import PUBLIC_PLAN_EXAMPLE, PublicPlan, render_public_plan
 from operations.storefronts.orders import (
     ORDER_TOKEN_EXAMPLE,
     TOP_UP_ID_EXAMPLE,
-    OrderId,
     OrderRef,
     order_of_any_shop,
 )
@@ -27,7 +27,6 @@ from operations.upstream.lines import package_end
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, Refusal, Unverifiable
 from registry.limits import Scope
-from registry.model import CamelInput
 from registry.operation import Auth, Example, operation
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import OrderDetail, OrderRow, find_order, order_status_of
@@ -57,10 +56,9 @@ async def get_storefront_order_top_up_options(ctx: Ctx, params: OrderRef, order:
 TOP_UP_PAID_TEXT = "This top-up was paid for, so its checkout is not expired; nothing was changed"
 
 
-class TopUpRef(CamelInput):
+class TopUpRef(OrderRef):
     """Which top-up of which order."""
 
-    order_id: OrderId
     session_id: Annotated[str, Field(description="Top-up id, tuc_..., or the payment processor's id of its checkout session.")]
 
 
@@ -144,7 +142,7 @@ async def expire_session(ctx: Ctx, payee: str, session: str) -> CheckoutSession:
 
 def require_expired_session(session: CheckoutSession) -> None:
     """Only what has expired cannot be paid. Of what is complete and unpaid the bank has not spoken yet."""
-    if session.payment_status == "paid" or (session.status == "complete" and session.payment_status == "no_payment_required"):
+    if is_paid_checkout(session):
         raise CheckoutAlreadyPaid(TOP_UP_PAID_TEXT, hint="What was bought comes as soon as the payment processor has told of it")
     if session.status != "expired":
         raise top_up_payment_unverifiable()
@@ -211,7 +209,14 @@ async def get_storefront_order_usage(ctx: Ctx, params: OrderRef, order: OrderDet
     if not has_issued_package(held, row):
         raise esim_not_the_buyers(order)
     ours = {row.package_id, *(top_up.package_id for top_up in order.top_ups)} - {None}
-    return sum_order_usage([package for package in held.get("packages", []) if is_package_of_order(package, row, ours)], ctx.now)
+    packages = [package for package in held.get("packages", []) if is_package_of_order(package, row, ours)]
+    end = end_of_order_packages(packages, ctx.now)
+    return {
+        "usedBytes": sum(used_order_bytes(package) for package in packages),
+        "totalBytes": sum(package.get("pckdatabyte", 0) for package in packages),
+        "remainingBytes": sum(usable_order_bytes(package, ctx.now) for package in packages),
+        "expiresAt": None if end is None else rfc3339_utc(end),
+    }
 
 
 def esim_not_the_buyers(order: OrderDetail) -> OrderNotReady:
@@ -230,15 +235,6 @@ def is_package_of_order(package: Package, row: IssuanceRow, ours: Iterable[int |
     except ValueError:
         raise order_usage_unreadable() from None
     return assigned >= datetime.fromtimestamp(row.dispatched, UTC) - DRAW_CLOCK_SKEW
-
-
-def sum_order_usage(packages: Sequence[Package], now: float) -> OrderUsage:
-    return {
-        "usedBytes": sum(used_order_bytes(package) for package in packages),
-        "totalBytes": sum(package.get("pckdatabyte", 0) for package in packages),
-        "remainingBytes": sum(usable_order_bytes(package, now) for package in packages),
-        "expiresAt": None if (end := end_of_order_packages(packages, now)) is None else rfc3339_utc(end),
-    }
 
 
 def end_of_order_packages(packages: Sequence[Package], now: float) -> float | None:

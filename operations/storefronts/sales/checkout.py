@@ -37,7 +37,7 @@ from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session, order_cancelled_at, order_status_of
 from storage.storefronts import Storefront, StorefrontPlan, named_plan, plans_on_sale, storefront_of
 from storage.top_ups import takes_top_ups
-from storage.upstream_connections import UpstreamRow, find_upstream
+from storage.upstream_connections import find_upstream
 
 ReadinessReason = Literal[
     "storefront_not_published",
@@ -70,14 +70,10 @@ async def reasons_against_sale(deps: Deps, shop: Storefront, plan: StorefrontPla
         ("payments_not_active", payee is None or payee.status != "active"),
     ]
     reasons: list[ReadinessReason] = [reason for reason, holds in ours if holds]
-    if not is_owner_connected(owner):
+    # A connection that lacks its half is none.
+    if owner is None or owner.mode is None or (owner.own_token if owner.mode == "own" else owner.account_id) is None:
         return [*reasons, "owner_not_connected"]
     return reasons + await network_reasons_against(deps, await upstream_of_organisation(deps, shop.organisation), plan)
-
-
-def is_owner_connected(owner: UpstreamRow | None) -> bool:
-    """Whether the owner can be reached at all: a connection that lacks its half is none."""
-    return owner is not None and owner.mode is not None and (owner.own_token if owner.mode == "own" else owner.account_id) is not None
 
 
 async def network_reasons_against(deps: Deps, upstream: Upstream, plan: StorefrontPlan) -> list[ReadinessReason]:
@@ -126,7 +122,7 @@ async def count_account_stock(deps: Deps, upstream: Upstream, account: int) -> A
 
 def count_fitting_esims(stock: AccountStock, template: Template) -> int:
     """The free eSIMs that a package of this template fits on: those of its sponsor, where it names one."""
-    sponsor = template.get("sponsors", {}).get("sponsorid")
+    sponsor = sponsor_of_template(template)
     fitting = [each for each in stock.get("sponsor", []) if sponsor is None or each.get("id") in (None, sponsor)]
     counted = [status for each in fitting for status in each.get("esim", {}).get("status", [])]
     return sum(status.get("count", 0) for status in counted if status.get("statusNum") == STOCK_FREE_STATUS)
@@ -383,16 +379,8 @@ def new_order_row(connection: Connection, begins: NewSale, shop: Storefront, pla
 
 
 def sold_plan_json(plan: StorefrontPlan) -> str:
-    countries: object = orjson.loads(plan.countries)
-    return orjson.dumps(
-        {
-            "slug": plan.slug,
-            "name": plan.name,
-            "data_mb": plan.data_mb,
-            "validity_days": plan.validity_days,
-            "countries": countries,
-        }
-    ).decode()
+    sold: dict[str, object] = {name: getattr(plan, name) for name in ("slug", "name", "data_mb", "validity_days")}
+    return orjson.dumps(sold | {"countries": orjson.loads(plan.countries)}).decode()
 
 
 def sale_fee(amount: int, bps: int) -> int:
@@ -404,7 +392,20 @@ async def open_checkout_page(deps: Deps, sale: Sale, now: float) -> BegunCheckou
     """The page at the processor, known to us before its address is handed out: what fails leaves an order that nobody can pay."""
     fee = sale_fee(sale.row.amount, await platform_fee_bps_of(deps, sale.row.organisation))
     try:
-        session = await deps.payments.create_checkout(sale.row.payee, checkout_page_of(sale, fee, now))
+        # Choice: the buyer's address is not filled in: whoever has an order's link need not be who bought it.
+        page = NewCheckout(
+            key=sale.row.id,
+            text=sale.text,
+            amount=sale.row.amount,
+            currency=sale.row.currency,
+            fee=fee,
+            success_url=sale.success_url,
+            cancel_url=sale.cancel_url,
+            promotions=True,
+            expires_at=int(now) + CHECKOUT_OPEN_SECONDS,
+            metadata={"order": sale.row.id},
+        )
+        session = await deps.payments.create_checkout(sale.row.payee, page)
         url = session.url
         if url is None:
             raise PaymentsError("The payment processor made a page and did not say where it is; nothing is charged")
@@ -417,25 +418,6 @@ async def open_checkout_page(deps: Deps, sale: Sale, now: float) -> BegunCheckou
         raise
     await deps.store.write(open_order_for_payment, sale=sale, session=session, line=sale_audit_record(deps, sale, now, None), now=now)
     return BegunCheckout(sale.row.id, url, sale.token)
-
-
-def checkout_page_of(sale: Sale, fee: int, now: float) -> NewCheckout:
-    """Under the order's number as key, so that an order has one page.
-
-    Choice: the buyer's address is not filled in: whoever has an order's link need not be who bought it.
-    """
-    return NewCheckout(
-        key=sale.row.id,
-        text=sale.text,
-        amount=sale.row.amount,
-        currency=sale.row.currency,
-        fee=fee,
-        success_url=sale.success_url,
-        cancel_url=sale.cancel_url,
-        promotions=True,
-        expires_at=int(now) + CHECKOUT_OPEN_SECONDS,
-        metadata={"order": sale.row.id},
-    )
 
 
 def open_order_for_payment(connection: Connection, *, sale: Sale, session: CheckoutSession, line: AuditRecord, now: float) -> None:

@@ -402,8 +402,11 @@ def is_top_up_decided(
     then. That nothing was added takes a quarter of an hour without any: so long may the call that was sent still take effect.
     """
     package = verdict.package
-    if package is not None and package == sent.seen and not has_rival_top_ups(connection, row):
-        return record_found_top_up(connection, deps, row, package, now)
+    if package is not None and package == sent.seen:
+        # With another top-up of the template sent at about the same time, nobody can see which of them the package is.
+        rivals = rival_top_ups(connection, order=row.top_up_of or "", top_up=row.id, template_id=row.template_id)
+        if not rivals:
+            return record_found_top_up(connection, deps, row, package, now)
     if verdict.kind == "clear" and sent.clear_since is not None and at - sent.clear_since >= TOP_UP_CLEAR_SECONDS:
         fail_order(connection, order=row.id, code=TOP_UP_NOT_ADDED, now=now)
         mail_order_failed(connection, deps, row.id)
@@ -419,11 +422,6 @@ def record_found_top_up(connection: Connection, deps: Deps, row: OrderRow, packa
     mail_order_ready(connection, deps, row.id)
     append_audit_record(connection, top_up_audit_record(deps, row, "reconciled_ready", now))
     return True
-
-
-def has_rival_top_ups(connection: Connection, row: OrderRow) -> bool:
-    """Whether the package may be another top-up's, sent at about the same time: which of them it is nobody can see."""
-    return bool(rival_top_ups(connection, order=row.top_up_of or "", top_up=row.id, template_id=row.template_id))
 
 
 def explained_packages(connection: Connection, row: OrderRow, packages: Sequence[Package]) -> frozenset[int]:
