@@ -155,29 +155,26 @@ def seed_demo_shop(connection: Connection, *, organisation: str, ids: Sequence[s
     )
     insert_storefront(connection, row=shop)
     for place, (id, sold) in enumerate(zip(ids[1:], DEMO_PLANS, strict=True)):
-        put_plan(connection, row=_demo_plan_row(sold, id=id, storefront=storefront, place=place, made=made))
-
-
-def _demo_plan_row(sold: DemoPlan, *, id: str, storefront: str, place: int, made: int) -> StorefrontPlan:
-    return StorefrontPlan(
-        id=id,
-        storefront=storefront,
-        slug=sold.slug,
-        name=sold.name,
-        data_mb=sold.data_mb,
-        validity_days=sold.validity_days,
-        countries=orjson.dumps(sorted(sold.countries.split())).decode(),
-        price_cents=sold.price_cents,
-        on_sale=int(sold.on_sale),
-        place=place,
-        template_id=sold.template_id,
-        account_id=None,
-        product=None,
-        price_id=None,
-        price_mode=None,
-        created=made,
-        updated=made,
-    )
+        row = StorefrontPlan(
+            id=id,
+            storefront=storefront,
+            slug=sold.slug,
+            name=sold.name,
+            data_mb=sold.data_mb,
+            validity_days=sold.validity_days,
+            countries=orjson.dumps(sorted(sold.countries.split())).decode(),
+            price_cents=sold.price_cents,
+            on_sale=int(sold.on_sale),
+            place=place,
+            template_id=sold.template_id,
+            account_id=None,  # drawn from the account that the organisation is connected to
+            product=None,
+            price_id=None,
+            price_mode=None,
+            created=made,
+            updated=made,
+        )
+        put_plan(connection, row=row)
 
 
 _LOGO_SIZE, _LOGO_BAR, _LOGO_GAP, _LOGO_FOOT = 64, 8, 4, 54

@@ -146,17 +146,12 @@ def change_identity_session(
         raise NotFound("There is no identity session with this id", param="id", hint="Session ids start with ids_")
     if found.status == status:  # told twice
         return render_identity_session(found)
-    raise identity_status_refusal(found.status, status)
-
-
-def identity_status_refusal(before: str, status: IdentitySessionStatus) -> Conflict:
-    text = f"status: the session is {before}, and does not become {status}"
-    if before in FINAL_IDENTITY_STATUSES:
-        hint = f"{before} is final: the organisation begins again with a new session"
-    else:
-        after = " or ".join(name for name, allowed in IDENTITY_STATUSES_BEFORE.items() if before in allowed)
-        hint = f"From {before} it becomes {after}"
-    return Conflict(text, code="identity_session_final" if before in FINAL_IDENTITY_STATUSES else None, param="status", hint=hint)
+    text, code = f"status: the session is {found.status}, and does not become {status}", None
+    after = " or ".join(name for name, allowed in IDENTITY_STATUSES_BEFORE.items() if found.status in allowed)
+    hint = f"From {found.status} it becomes {after}"
+    if found.status in FINAL_IDENTITY_STATUSES:
+        code, hint = "identity_session_final", f"{found.status} is final: the organisation begins again with a new session"
+    raise Conflict(text, code=code, param="status", hint=hint)
 
 
 class IdentityStatus(TypedDict):

@@ -251,19 +251,17 @@ async def may_attach_payment_account(ctx: Ctx, params: ConsentGiven) -> ConnectA
     try:
         await check_payment_account_access(ctx.deps, account)
     except AccountDetached:
-        ctx.confirm_replacement(other_payment_account_question(account))
+        ctx.confirm_replacement(
+            Replacement(
+                f"This will attach the account whose owner has consented in place of {account.account}, which took payments and which the "
+                "payment processor does not let the service into any more. What is paid from then on goes to its owner; invoices and "
+                "orders that wait for a payment to the former one are not paid by it. The way back is to disconnect the new account at the "
+                "processor, and to connect the former one with operator_billing_connect_oauth_begin.",
+                account.account,
+            )
+        )
         return account
     return None
-
-
-def other_payment_account_question(gone: ConnectAccount) -> Replacement:
-    return Replacement(
-        f"This will attach the account whose owner has consented in place of {gone.account}, which took payments and which the "
-        "payment processor does not let the service into any more. What is paid from then on goes to its owner; invoices and orders "
-        "that wait for a payment to the former one are not paid by it. The way back is to disconnect the new account at the processor, and "
-        "to connect the former one with operator_billing_connect_oauth_begin.",
-        gone.account,
-    )
 
 
 @operation(

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from clients.ocs.places import issuing
 from operations.connectivity.plans import TEST_PLANS, LivePlanChoice, choose_plan, find_live_plan
 from operations.deps import Ctx
-from operations.ledger.esims import IssuedTestEsim, issue_test_esim, open_esim_profile, qr_picture
+from operations.ledger.esims import IssuedTestEsim, issue_test_esim, qr_picture
 from operations.ledger.intents import Intent, IntentId, intent_without_codes, render_intent, unseal_intent
 from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, before_issuance, draw_esim, require_not_given_back
 from operations.ledger.issuance_targets import IntentTarget, as_processing_intent
@@ -307,17 +307,11 @@ async def get_connectivity_intent_qr(ctx: Ctx, params: QrRef) -> Annotated[Docum
 
     The picture holds the activation code: show it to the buyer and nobody else. It is not to be cached.
     """
-    code = issued_activation_code(ctx, await read_own_intent(ctx, params.id))
+    intent = unseal_intent(await read_own_intent(ctx, params.id), ctx.deps.keyring)
+    code = None if intent["esim"] is None else intent["esim"].get("activation_code")
+    if code is None:
+        raise esim_not_issued(intent["status"], "id")
     return Document(qr_picture(code, params.format), QR_MEDIA_TYPES[params.format], {"Cache-Control": "no-store"})
-
-
-def issued_activation_code(ctx: Ctx, row: IntentRow) -> str:
-    """The activation code of the intent's eSIM. Raises EsimNotIssued."""
-    if row.iccid is not None and row.esim is not None:
-        profile = open_esim_profile(row.iccid, row.esim, keyring=ctx.deps.keyring, organisation=row.organisation, intent=row.id)
-        if profile.activation_code is not None:
-            return profile.activation_code
-    raise esim_not_issued(row.status, "id")
 
 
 def esim_not_issued(status: str, param: str) -> EsimNotIssued:

@@ -100,14 +100,10 @@ async def list_connectivity_plans(ctx: Ctx, params: LongListPage) -> ListOf[Plan
         parts += [product_plan(row) for row in rows]
         after = None
     if len(parts) <= params.limit and ctx.caller.connection is not None:
-        parts += plans_after(list((await priced_live_plans(ctx, await connect_upstream(ctx))).values()), after)
+        plans = list((await priced_live_plans(ctx, await connect_upstream(ctx))).values())
+        names = [plan["id"] for plan in plans]
+        parts += plans[names.index(after) + 1 :] if after in names else plans  # all of them where the last one that was seen is gone
     return list_page(parts, params.limit)
-
-
-def plans_after(plans: list[Plan], after: str | None) -> list[Plan]:
-    """The plans behind the one with id `after`; all of them when it is gone."""
-    names = [plan["id"] for plan in plans]
-    return plans[names.index(after) + 1 :] if after in names else plans
 
 
 async def priced_live_plans(ctx: Ctx, upstream: Upstream) -> dict[int, Plan]:

@@ -19,7 +19,7 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
 from storage.cdr_events import CdrEvent, ingest_cdr
-from storage.cdr_sums import SimMonth, largest_sims_of_month, sim_of_month
+from storage.cdr_sums import largest_sims_of_month, sim_of_month
 from storage.engine.connection import Connection, runs_in_thread
 from storage.invoices import InvoicePeriodRow, find_period, list_periods
 
@@ -202,13 +202,9 @@ async def aggregate_cdr(ctx: Ctx, params: CdrMonth) -> CdrAggregate:
         "year": params.year,
         "month": params.month,
         "total_bytes": sums.bytes_total,
-        "data": [render_cdr_line(line) for line in sums.lines[:CDR_LINES_LIMIT]],
+        "data": [render_fields(line, CdrLine, bytes_total=line.bytes_up + line.bytes_down) for line in sums.lines[:CDR_LINES_LIMIT]],
         "truncated": len(sums.lines) > CDR_LINES_LIMIT,
     }
-
-
-def render_cdr_line(line: SimMonth) -> CdrLine:
-    return render_fields(line, CdrLine, bytes_total=line.bytes_up + line.bytes_down)
 
 
 PERIOD_GRACE_SECONDS = 48 * 3600
@@ -286,20 +282,16 @@ def read_invoice_periods(connection: Connection, *, organisation: str, after: st
 def render_invoice_period(row: InvoicePeriodRow, now: float) -> InvoicePeriod:
     """The period as it is at a moment."""
     # Choice: the first record of a month may come after it has closed; its period is closed from the beginning then.
-    closing = max(period_closes_at(row.month), row.created)
+    year, number = divmod(row.month, 100)
+    end = datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)
+    closing = max(int(end.timestamp()) + PERIOD_GRACE_SECONDS, row.created)
     closed = now >= closing
     return {
         "id": row.id,
         "org_id": row.organisation,
-        "year": row.month // 100,
-        "month": row.month % 100,
+        "year": year,
+        "month": number,
         "status": "invoiced" if row.invoiced else "closed" if closed else "open",
         "closed_at": closing if closed else None,
         "created_at": row.created,
     }
-
-
-def period_closes_at(month: int) -> int:
-    year, number = divmod(month, 100)
-    end = datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)
-    return int(end.timestamp()) + PERIOD_GRACE_SECONDS

@@ -160,7 +160,7 @@ def make_draft_invoice(connection: Connection, *, wanted: InvoiceSpec, now: floa
     price, bps = wanted.price or config.price_per_gb_cents, wanted.fee_bps if own is None else own
     billed = bill_invoice_lines(connection, wanted=wanted, period=period, price=price, ids=ids)
     if not billed.lines:
-        raise nothing_left_to_bill(period) if billed.found_usage else no_records_to_bill(period, some=wanted.iccids is not None)
+        raise nothing_to_bill(period, found=billed.found_usage, some=wanted.iccids is not None)
     totals = invoice_totals(billed.subtotal, price=price, bps=bps, largest_usage=billed.largest_usage)
     row = draft_invoice_row(wanted, config, totals, lines=billed.lines, price=price, bps=bps, now=now)
     year = datetime.fromtimestamp(now, UTC).year
@@ -269,9 +269,14 @@ def no_such_invoice_period() -> NotFound:
     )
 
 
-def no_records_to_bill(period: InvoicePeriodRow, *, some: bool) -> NothingToBill:
-    """Choice: an invoice without lines would take a number and say nothing."""
+def nothing_to_bill(period: InvoicePeriodRow, *, found: bool, some: bool) -> NothingToBill:
+    """Choice: an invoice without lines would take a number and say nothing. `found`: there are records; `some`: of named SIMs alone."""
     month = month_text(period.month)
+    if found:
+        return NothingToBill(
+            f"There is nothing left to bill in {month}: other invoices bill all of it already; nothing was made",
+            hint="list_invoices names them; what void_invoice voids can be billed again",
+        )
     if some:
         return NothingToBill(
             f"There is nothing to bill in {month} for these SIMs: no record of theirs is stored for that month; nothing was made",
@@ -281,13 +286,6 @@ def no_records_to_bill(period: InvoicePeriodRow, *, some: bool) -> NothingToBill
         f"There is nothing to bill in {month}: no record of that month is stored; nothing was made",
         param="period_id",
         hint="ingest_cdr_events stores records; list_invoice_periods names the months that have some",
-    )
-
-
-def nothing_left_to_bill(period: InvoicePeriodRow) -> NothingToBill:
-    return NothingToBill(
-        f"There is nothing left to bill in {month_text(period.month)}: other invoices bill all of it already; nothing was made",
-        hint="list_invoices names them; what void_invoice voids can be billed again",
     )
 
 
@@ -317,14 +315,12 @@ async def own_invoice_accounts(ctx: Ctx, params: NamesSims) -> None:
 
 
 async def sims_to_bill(ctx: Ctx, params: NamesSims) -> tuple[str, ...] | None:
+    """The ICCIDs to bill; None: all of the month. Of accounts, every ICCID that their lines have or had: what a line used before its SIM
+    was replaced is billed with it.
+    """
     if params.account_ids is None:
         return None if params.iccids is None else tuple(dict.fromkeys(params.iccids))
-    return await sims_of_accounts(ctx, params.account_ids)
-
-
-async def sims_of_accounts(ctx: Ctx, accounts: Sequence[int]) -> tuple[str, ...]:
-    """Every ICCID that the accounts' lines have or had: what a line used before its SIM was replaced is billed with it."""
-    fleet = await read_account_lines(await connect_upstream(ctx), list(dict.fromkeys(accounts)))
+    fleet = await read_account_lines(await connect_upstream(ctx), list(dict.fromkeys(params.account_ids)))
     if fleet.incomplete:
         raise AccountNotReadWhole(
             "account_ids: the charging system does not show every line of these accounts, so their bill would lack some; nothing was made",

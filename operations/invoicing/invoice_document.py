@@ -116,7 +116,8 @@ def invoice_sheet(
 
 
 def invoice_sheet_facts(invoice: Invoice, month: int) -> list[list[str]]:
-    first, last = invoice_month_days(month)
+    first = date(month // 100, month % 100, 1)
+    last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
     found = [["Invoice number", invoice.number], ["Period", f"{invoice_date(first)} to {invoice_date(last)}"]]
     if invoice.issued_at is not None:
         found.append(["Issued", invoice_day(invoice.issued_at)])
@@ -129,14 +130,14 @@ def invoice_sheet_facts(invoice: Invoice, month: int) -> list[list[str]]:
 
 def invoice_sheet_sums(invoice: Invoice, lines: Sequence[InvoiceLineRow], rest: LineSums) -> list[list[str]]:
     used = sum(line.bytes_up + line.bytes_down for line in lines) + rest.bytes_up + rest.bytes_down
-    currency, lines_in_all = invoice.currency, len(lines) + rest.lines
+    currency, lines_in_all, bps = invoice.currency, len(lines) + rest.lines, invoice.platform_fee_bps
     sims = f"{invoice_count(lines_in_all)} SIM{'' if lines_in_all == 1 else 's'}"
     return [
         ["Data used", f"{invoice_count(used)} bytes"],
         ["", f"{invoice_gigabytes(used)} GB on {sims}"],
         ["Subtotal", f"{invoice_money(invoice.subtotal_cents)} {currency}"],
         ["Tax (0 %)", f"{invoice_money(invoice.tax_cents)} {currency}"],
-        [f"Platform fee ({invoice_percent(invoice.platform_fee_bps)})", f"{invoice_money(invoice.platform_fee_cents)} {currency}"],
+        [f"Platform fee ({bps // 100}.{bps % 100:02d} %)", f"{invoice_money(invoice.platform_fee_cents)} {currency}"],
     ]
 
 
@@ -184,10 +185,6 @@ def invoice_gigabytes(used: int) -> str:
     return f"{thousandths // 1000:,}.{thousandths % 1000:03d}"
 
 
-def invoice_percent(bps: int) -> str:
-    return f"{bps // 100}.{bps % 100:02d} %"
-
-
 def invoice_day(moment: int) -> str:
     return invoice_date(datetime.fromtimestamp(moment, UTC).date())
 
@@ -195,12 +192,6 @@ def invoice_day(moment: int) -> str:
 def invoice_date(value: date) -> str:
     """A day that no country reads as another."""
     return f"{value.day} {value:%b %Y}"
-
-
-def invoice_month_days(month: int) -> tuple[date, date]:
-    """The first and the last day of YYYYMM."""
-    first = date(month // 100, month % 100, 1)
-    return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
 
 DocumentResult = TypeVar("DocumentResult")
@@ -320,12 +311,6 @@ def invoice_page_template() -> "Template":
     return page_templates(INVOICE_TEMPLATES).get_template("invoice.html")
 
 
-def invoice_page_headers() -> dict[str, str]:
-    """What keeps a browser from doing anything but showing it (docs/security.md)."""
-    policy = page_policy(invoice_page_style(), images=False)
-    return {"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
-
-
 UNSAFE_IN_INVOICE_NAME = re.compile(r"[^A-Za-z0-9-]")
 
 
@@ -363,7 +348,13 @@ async def get_invoice_document(ctx: Ctx, params: InvoiceRef) -> Annotated[Docume
     made = await read_document_rows(ctx.deps, invoice=params.id, organisation=ctx.organisation, work=page)
     if made is None:
         raise no_such_invoice("id")
-    return Document(made, "text/html", {"Content-Disposition": f'inline; filename="{name}.html"', **invoice_page_headers()})
+    headers = {
+        "Content-Disposition": f'inline; filename="{name}.html"',
+        "Content-Security-Policy": page_policy(invoice_page_style(), images=False),  # the browser only shows it (docs/security.md)
+        "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-store",
+    }
+    return Document(made, "text/html", headers)
 
 
 class InvoiceAndDocument(NamedTuple):

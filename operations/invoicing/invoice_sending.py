@@ -78,17 +78,12 @@ def apply_invoice_fields(row: Invoice, given: InvoiceFields, wish: RequestedInvo
         )
     if changes and (row.status != "draft" or row.sending):
         first = next(iter(changes))
-        raise InvoiceNotEditable(
-            f"{first}: the invoice is {invoice_state_text(row)}, and only drafts are edited", param=first, hint=invoice_state_hint(row)
-        )
+        state = "being handed to the payment processor" if row.status == "draft" else row.status
+        raise InvoiceNotEditable(f"{first}: the invoice is {state}, and only drafts are edited", param=first, hint=invoice_state_hint(row))
     wanted = row._replace(**changes)
     if wanted.due_at is not None and ("due_at" in changes or wish == "sent") and not row.sending and row.status == "draft":
         require_due_date(wanted.due_at, now)
     return wanted
-
-
-def invoice_state_text(row: Invoice) -> str:
-    return "being handed to the payment processor" if row.status == "draft" and row.sending else row.status
 
 
 def invoice_state_hint(row: Invoice) -> str:

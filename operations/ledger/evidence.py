@@ -23,11 +23,7 @@ from registry.clock import Clock
 from registry.errors import OcsError, Refusal
 from storage.issuance import UNRESOLVED_ISSUANCE_STATES, IssuanceRow
 from storage.placed_packages import placed_packages_among
-from storage.reconciliation import (
-    LedgerEntry,
-    ledger_entries_of,
-    rival_issuances,
-)
+from storage.reconciliation import LedgerEntry, ledger_entries_of, rival_issuances
 from storage.stock_snapshots import StockSnapshot, read_stock_snapshot
 
 IssuanceObstacle = Literal[
@@ -120,13 +116,10 @@ class IssuanceAccountState(NamedTuple):
 
 def iccids_out_of_stock(row: IssuanceRow, look: StockSnapshot, lines: Mapping[str, StockLine]) -> set[str]:
     """The ICCIDs that are not in stock, though they were at the look or left it when the draw may have taken them."""
-    return {iccid for iccid in look.free if not is_iccid_stocked(lines, iccid)} | iccids_taken_in_time(row, lines)
-
-
-def iccids_taken_in_time(row: IssuanceRow, lines: Mapping[str, StockLine]) -> set[str]:
-    """The SIMs that left the stock when the draw may have taken them: they may have come into stock after the look."""
     first, last = draw_time_range(row, STOCK_CLOCK_SKEW)
-    return {iccid for iccid, line in lines.items() if line.taken is not None and first <= line.taken <= last and not line.free}
+    # These may have come into stock after the look.
+    taken = {iccid for iccid, line in lines.items() if line.taken is not None and first <= line.taken <= last and not line.free}
+    return {iccid for iccid in look.free if not is_iccid_stocked(lines, iccid)} | taken
 
 
 def is_iccid_stocked(lines: Mapping[str, StockLine], iccid: str) -> bool:
@@ -453,11 +446,11 @@ async def index_stock_lines(rows: Sequence[Subscriber]) -> dict[str, StockLine]:
 
 def stock_lines_by_iccid(rows: Sequence[Subscriber]) -> dict[str, StockLine]:
     """Lines by the ICCID in use; of an account with many lines the rest is not worth its memory."""
-    return {iccid: stock_line_of(row) for row in rows if (iccid := iccid_in_use(row)) is not None}
-
-
-def stock_line_of(row: Subscriber) -> StockLine:
-    return StockLine(is_sim_in_stock(row), row.get("subscriberId"), parse_package_moment(row.get("sim", {}).get("affectationDateUtc")))
+    return {
+        iccid: StockLine(is_sim_in_stock(row), row.get("subscriberId"), parse_package_moment(row.get("sim", {}).get("affectationDateUtc")))
+        for row in rows
+        if (iccid := iccid_in_use(row)) is not None
+    }
 
 
 # Of more candidate lines than these, what was read of their packages some minutes ago will do.

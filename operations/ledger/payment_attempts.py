@@ -8,7 +8,6 @@ import orjson
 from clients.payments.records import Refund
 from operations.deps import Ctx, Deps
 from registry.errors import PaymentsRefused
-from registry.ids import Ids
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
 from storage.claims import find_claim, resolve_unknown_claim
@@ -89,7 +88,10 @@ async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt, *, reason: st
 def update_attempt_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object, now: float) -> None:
     """What the key answers from now on. A call that is still running says it by itself, and is its own audit row."""
     if replace_unknown_answer(connection, deps, attempt, status, body) or attempt.state == "unknown":
-        append_audit_record(connection, attempt_audit_record(deps.ids, attempt, status, now))
+        outcome = "settled_done" if status == PAYMENT_CREATED else "settled_failed"
+        operation, request = ATTEMPT_OPERATIONS[attempt.kind], deps.ids.new("req_")
+        record = AuditRecord(now, attempt.organisation, "worker", operation, "settlement", "", outcome, status, 0.0, request)
+        append_audit_record(connection, record)
 
 
 def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object) -> bool:
@@ -101,12 +103,6 @@ def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentA
     return resolve_unknown_claim(
         connection, organisation=attempt.organisation, operation=operation, key=key, state="done", status=status, body=sealed
     )
-
-
-def attempt_audit_record(ids: Ids, attempt: PaymentAttempt, status: int, now: float) -> AuditRecord:
-    outcome = "settled_done" if status == PAYMENT_CREATED else "settled_failed"
-    operation = ATTEMPT_OPERATIONS[attempt.kind]
-    return AuditRecord(now, attempt.organisation, "worker", operation, "settlement", "", outcome, status, 0.0, ids.new("req_"))
 
 
 async def correct_unknown_answer(ctx: Ctx, kind: AttemptKind) -> None:

@@ -120,12 +120,6 @@ STAGE_STATUS_WEIGHT, STAGE_AMOUNT_WEIGHT = 1 << 60, 2
 EVIDENCE_COUNT_LIMIT = 999
 
 
-def order_number_of_charge(charge: Charge) -> str | None:
-    """The number of the order or top-up that a charge paid. Checkouts of before name the order by its token, at the processor for ever."""
-    named = charge.metadata.get("order")
-    return None if named is None else without_order_tokens(named)
-
-
 def render_dispute(dispute: Dispute) -> DisputeRecord:
     """`dispute` as its owner sees it."""
     return render_fields(dispute, DisputeRecord, object="dispute")
@@ -153,7 +147,9 @@ def payment_record_facts(thing: ProcessorRecord) -> tuple[PaymentRecordKind, int
     match thing:
         case Charge():
             stage = CHARGE_STAGES[thing.status] * STAGE_STATUS_WEIGHT + thing.amount_refunded * STAGE_AMOUNT_WEIGHT + thing.disputed
-            invoice, order = thing.metadata.get("invoice"), order_number_of_charge(thing)
+            # The number of the order or top-up that it paid. Checkouts of before name the order by its token, at the processor for ever.
+            invoice, order = thing.metadata.get("invoice"), thing.metadata.get("order")
+            order = None if order is None else without_order_tokens(order)
             return "charge", stage, thing.payment_intent, render_fields(thing, ChargeRecord, object="charge", invoice=invoice, order=order)
         case Refund():
             return "refund", REFUND_STAGES[thing.status], thing.charge, render_transfer(thing)

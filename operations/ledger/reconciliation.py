@@ -149,12 +149,8 @@ class Reconciliation:
 
     async def _turn(self, place: DueAccount) -> int | None:
         """Some rows of one account, those that are due longest; nothing when another worker has them."""
-        deps, token, outcomes, obstacles = (
-            self._deps,
-            self._deps.ids.new("lse_"),
-            Counter[ReconciliationOutcome](),
-            Counter[IssuanceObstacle](),
-        )
+        deps, token = self._deps, self._deps.ids.new("lse_")
+        outcomes, obstacles = Counter[ReconciliationOutcome](), Counter[IssuanceObstacle]()
         # Said first: whatever befalls this turn, the next one is another organisation's.
         self._after, ends = place.organisation, deps.clock.monotonic() + self._pace.turn
         rows = await deps.store.write(claim_unknown_issuances, place=place, token=token, now_ms=self._now_ms(), most=RECONCILED_AT_ONCE)

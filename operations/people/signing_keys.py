@@ -24,14 +24,10 @@ class KeyRotation(NamedTuple):
     signs_from: float
 
 
-async def public_signing_keys(deps: Deps) -> list[dict[str, str]]:
-    """What verifies our tokens, as JWKs; the first asks for a first key, so that the set is never empty."""
-    return [json.loads(key.public) for key in await signing_keys_at(deps, deps.clock.now())]
-
-
 async def signing_key_set(deps: Deps) -> bytes:
-    """The same as a JWK set (RFC 7517)."""
-    return json.dumps({"keys": await public_signing_keys(deps)}, separators=(",", ":")).encode()
+    """What verifies our tokens, as a JWK set (RFC 7517); the first call makes the first key, so that the set is never empty."""
+    keys = [json.loads(key.public) for key in await signing_keys_at(deps, deps.clock.now())]
+    return json.dumps({"keys": keys}, separators=(",", ":")).encode()
 
 
 async def sign_token(deps: Deps, claims: dict[str, object], now: float) -> str:

@@ -94,11 +94,6 @@ def _normal_mailed_code(code: str, purpose: VerificationPurpose) -> str:
     return plain
 
 
-def _code_in_halves(code: str) -> str:
-    """The code of a sign-in as it is mailed: two halves are read more easily than eight characters."""
-    return f"{code[: _SIGN_IN_LETTERS // 2]}-{code[_SIGN_IN_LETTERS // 2 :]}"
-
-
 async def prove_mailed_code(deps: Deps, *, token: str, code: str, purpose: VerificationPurpose, now: float) -> bytes:
     """Spend a try, in a commit of its own; the digest of the token when it was the code. It is yet to be used up."""
     plain, digest = _normal_mailed_code(code, purpose), secret_digest(token)
@@ -116,7 +111,9 @@ async def begin_sign_in(deps: Deps, *, address: str, client: str, now: float, br
         raise BadRequest(f"email: {EMAIL_RULE}", param="email", hint="Check it for typing errors")
     address = normal_email(address)
     mailed = new_mailed_code(deps.ids, purpose="sign_in", address=address, details="{}", now=now)
-    letters = (sign_in_letter(address, _code_in_halves(mailed.code), MAILED_CODE_MINUTES, deps.site), no_account_letter(address, deps.site))
+    # Two halves are read more easily than eight characters.
+    halves = f"{mailed.code[: _SIGN_IN_LETTERS // 2]}-{mailed.code[_SIGN_IN_LETTERS // 2 :]}"
+    letters = (sign_in_letter(address, halves, MAILED_CODE_MINUTES, deps.site), no_account_letter(address, deps.site))
     sealed = [seal_letter(each, ids=deps.ids, keyring=deps.keyring, expires_at=now + MAILED_CODE_SECONDS) for each in letters]
     await deps.store.write(
         _queue_sign_in_mail,

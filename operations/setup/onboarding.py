@@ -1,7 +1,7 @@
 """Onboarding: its state, which each of its operations answers, and the steps org, plan and complete."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Annotated, Literal, cast
 
 import orjson
@@ -184,12 +184,14 @@ def _done_or_todo(was: bool) -> StepStatus:
     return "done" if was else "todo"
 
 
-def _check_website(address: str) -> str:
-    """An address that is shown, and that nobody is led to."""
-    return check_web_address(address, what="an address of a website", such_as="address such as https://fjord.example", strict=False)
-
-
-Website = Annotated[str, Field(max_length=300, pattern=r"^https?://[^\s\\\x1c-\x1f\x85\ufeff]+$"), AfterValidator(_check_website)]
+# Not strict: it is shown, and nobody is led to it.
+Website = Annotated[
+    str,
+    Field(max_length=300, pattern=r"^https?://[^\s\\\x1c-\x1f\x85\ufeff]+$"),
+    AfterValidator(
+        partial(check_web_address, what="an address of a website", such_as="address such as https://fjord.example", strict=False)
+    ),
+]
 
 
 class OperatorProfile(Input):

@@ -134,6 +134,13 @@ _TOKEN_REFUSED_CODE = 8
 TOKEN_TRIES_PER_HOUR = 10
 
 
+_OWN_TOKEN_EXAMPLE: OnboardingState = {
+    **ONBOARDING_EXAMPLE,
+    "connection": {"connected": True, "mode": "own", "account_id": None, "former_token_until": None},
+    "managed_path_chosen": False,
+}
+
+
 class OwnToken(Input):
     """The organisation's token."""
 
@@ -197,11 +204,7 @@ async def _token_path(ctx: Ctx, params: OwnToken) -> TokenPath:
         Example(
             "Use the token of a reseller of the simulated network",
             {"token": "sandbox-7002-token"},
-            {
-                **ONBOARDING_EXAMPLE,
-                "connection": {"connected": True, "mode": "own", "account_id": None, "former_token_until": None},
-                "managed_path_chosen": False,
-            },
+            _OWN_TOKEN_EXAMPLE,
         )
     ],
 )
@@ -269,17 +272,7 @@ async def _former_path(ctx: Ctx, params: Nothing) -> FormerPath | None:
     access=_former_path,
     title="Restore former token",
     raises=[OcsError, NoFormerToken, FormerTokenRefused, ConnectionChanged],
-    examples=[
-        Example(
-            "The new token was the wrong one",
-            {},
-            {
-                **ONBOARDING_EXAMPLE,
-                "connection": {"connected": True, "mode": "own", "account_id": None, "former_token_until": None},
-                "managed_path_chosen": False,
-            },
-        )
-    ],
+    examples=[Example("The new token was the wrong one", {}, _OWN_TOKEN_EXAMPLE)],
 )
 async def onboarding_restore_ocs_token(ctx: Ctx, params: Nothing, path: FormerPath | None) -> OnboardingState:
     """Undo onboarding_connect_ocs_token: go back to the token that it replaced.

@@ -48,26 +48,15 @@ async def _find_account_candidates(deps: Deps, organisation: str) -> AccountCand
         return "ocs_unavailable"
     deps.reads.forget(identity, "accounts")  # an account that is new is there for the next call, too
     live = frozenset(_account_names(resellers))
-    # An account of a reseller below the service's may be called anything: only the service's own are recognised by their names.
-    named = [
-        id
-        for id, name in _account_names(one for one in resellers if one.get("id") == own).items()
-        if _bears_organisation(name, organisation)
-    ]
+    # An account of a reseller below the service's may be called anything: only the service's own are recognised by their names. Choice:
+    # by the organisation's id in it, never its display name: anybody can sign up under any name, and would get somebody's fleet.
+    named = [id for id, name in _account_names(one for one in resellers if one.get("id") == own).items() if organisation in name.casefold()]
     return AccountCandidates(live, named, [account for account in deps.spare_accounts if account in live])
 
 
 def _account_names(resellers: Iterable[ResellerAccounts]) -> dict[int, str]:
     accounts = [account for reseller in resellers for account in reseller.get("account", [])]
     return {account["id"]: str(account.get("name", "")) for account in accounts if "id" in account}
-
-
-def _bears_organisation(name: str, organisation: str) -> bool:
-    """Whether an account's name holds the organisation's id.
-
-    Choice: never its display name, whatever the mapping says: anybody can sign up under any name, and would get somebody's fleet.
-    """
-    return organisation in name.casefold()
 
 
 class AccountLink(NamedTuple):

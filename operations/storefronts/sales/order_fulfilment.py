@@ -26,11 +26,7 @@ from operations.ledger.orders import mail_order_failed, mail_order_ready, mail_o
 from operations.ledger.payment_attempts import begin_payment_attempt, send_refund_attempt
 from operations.ledger.payment_dispatch import send_payment_once
 from operations.ledger.payment_intake import PAYMENT_REFUNDED, take_checkout, was_order_refunded
-from operations.ledger.payment_records import (
-    payment_record_of,
-    refundable_amount,
-    reserve_refund,
-)
+from operations.ledger.payment_records import payment_record_of, refundable_amount, reserve_refund
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
 from operations.storefronts.sales.checkout import account_of_sold_plan
 from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch
@@ -60,10 +56,7 @@ from storage.order_queue import (
 )
 from storage.orders import OrderRow, find_order
 from storage.payment_attempts import AttemptKind, PaymentAttempt, find_attempt, open_attempts_of, touch_attempt
-from storage.payment_records import (
-    lock_payment_account,
-    put_payment_record,
-)
+from storage.payment_records import lock_payment_account, put_payment_record
 from storage.replicas import REPLICA_LEASE_SECONDS
 from storage.top_ups import complete_top_up, lose_orphaned_top_ups
 
@@ -416,23 +409,25 @@ LOOK_AFTER_PAGE_END, LOOK_AFTER_UNREACHED, LOOK_WHILE_CLEARING = 60, 300, 6 * 36
 
 async def look_for_order_payment(deps: Deps, row: OrderRow) -> None:
     """Ask the processor about an order that nobody told of, under the row's lease: a lost event loses no order."""
-    token = row.lease or ""
+
+    async def later(due_ms: int | None) -> None:
+        await deps.store.write(work_later, order=row.id, token=row.lease or "", due_ms=due_ms)
+
     if row.session is None:
-        await deps.store.write(work_later, order=row.id, token=token, due_ms=None)
+        await later(None)
         return
     try:
         session = await deps.payments.find_checkout(row.payee, row.session)
     except StoreUnavailable:
         raise
     except NotFound:
-        await deps.store.write(work_later, order=row.id, token=token, due_ms=None)
+        await later(None)
         return
     except Refusal:
-        due_ms = int((deps.clock.now() + LOOK_AFTER_UNREACHED) * 1000)
-        await deps.store.write(work_later, order=row.id, token=token, due_ms=due_ms)
+        await later(int((deps.clock.now() + LOOK_AFTER_UNREACHED) * 1000))
         return
     if not await deps.store.write(take_checkout, deps=deps, account=row.payee, session=session, now=deps.clock.now()):
-        await deps.store.write(work_later, order=row.id, token=token, due_ms=next_payment_look_ms(row, session, deps.clock.now()))
+        await later(next_payment_look_ms(row, session, deps.clock.now()))
 
 
 def next_payment_look_ms(row: OrderRow, session: CheckoutSession, now: float) -> int | None:
