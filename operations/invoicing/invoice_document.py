@@ -287,11 +287,7 @@ class InvoiceDocument(NamedTuple):
 
 async def make_invoice_document(ctx: Ctx, row: Invoice) -> InvoiceDocument:
     """The PDF of an invoice as `row` says it will be."""
-
-    def as_it_is(rows: DocumentRows) -> DocumentRows:
-        return rows
-
-    found = await read_document_rows(ctx.deps, invoice=row.id, organisation=row.organisation, work=as_it_is)
+    found = await read_document_rows(ctx.deps, invoice=row.id, organisation=row.organisation, work=lambda rows: rows)
     if found is None:
         raise RuntimeError(f"there is no invoice {row.id}")
     content = await make_invoice_pdf(invoice=row, rows=found, issuer=ctx.caller.organisation_name)
@@ -331,11 +327,9 @@ async def get_invoice_document(ctx: Ctx, params: InvoiceRef) -> Annotated[Docume
     The PDF claims PDF/A-2b (ISO 19005-2); no validator has checked that claim. A name in a script that no font of the server has is
     set in boxes, in a plain PDF: install a font with it.
     """
-    found = await ctx.deps.store.read(find_invoice_and_document, organisation=ctx.organisation, invoice=params.id)
-    if found is None:
-        raise no_such_invoice("id")
-    name = UNSAFE_IN_INVOICE_NAME.sub("", found.row.number)
-    stored = found.document or await make_missing_document(ctx, found.row)
+    row, document = await ctx.deps.store.read(find_invoice_and_document, organisation=ctx.organisation, invoice=params.id)
+    name = UNSAFE_IN_INVOICE_NAME.sub("", row.number)
+    stored = document or await make_missing_document(ctx, row)
     if stored is not None:
         disposition = {"Content-Disposition": f'attachment; filename="{name}.pdf"', "Cache-Control": "private, no-store"}
         return Document(stored, "application/pdf", disposition)
@@ -357,17 +351,12 @@ async def get_invoice_document(ctx: Ctx, params: InvoiceRef) -> Annotated[Docume
     return Document(made, "text/html", headers)
 
 
-class InvoiceAndDocument(NamedTuple):
-    """An invoice, and its document where it has one."""
-
-    row: Invoice
-    document: bytes | None
-
-
-def find_invoice_and_document(connection: Connection, *, organisation: str, invoice: str) -> InvoiceAndDocument | None:
+def find_invoice_and_document(connection: Connection, *, organisation: str, invoice: str) -> tuple[Invoice, bytes | None]:
     row = find_invoice(connection, invoice=invoice, organisation=organisation)
-    stored = None if row is None else find_invoice_document(connection, invoice=invoice)
-    return None if row is None else InvoiceAndDocument(row, None if stored is None else stored.content)
+    if row is None:
+        raise no_such_invoice("id")
+    stored = find_invoice_document(connection, invoice=invoice)
+    return row, None if stored is None else stored.content
 
 
 async def make_missing_document(ctx: Ctx, row: Invoice) -> bytes | None:

@@ -257,8 +257,8 @@ async def may_begin_onboarding(ctx: Ctx, params: Onboarding) -> ConnectAccount |
                 Replacement(
                     f"This will make a new account at the payment processor for your organisation in place of {account.account}, which "
                     "took payments and which the processor does not let the service into any more. What is paid from then on goes to the "
-                    "new account, once its owner has told the processor about themselves; invoices and orders that wait for a payment to the "
-                    "former one are not paid by it. The way back is to connect the former account again with "
+                    "new account, once its owner has told the processor about themselves; invoices and orders that wait for a payment to "
+                    "the former one are not paid by it. The way back is to connect the former account again with "
                     "operator_billing_connect_oauth_begin, while the new one is unfinished.",
                     account.account,
                 )

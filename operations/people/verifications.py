@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from clients.mail.letter import Letter
 from operations.deps import Deps
-from operations.letters import SealedLetter, queue_letter, seal_letter
+from operations.letters import queue_letter, seal_letter
 from operations.secret_tokens import new_secret_token, secret_digest
 from operations.vocabulary import EMAIL_RULE, is_email, mailbox_of, normal_email
-from registry.clock import Clock
 from registry.errors import BadRequest
 from registry.ids import Ids
 from registry.ports import Site
@@ -115,16 +114,16 @@ async def begin_sign_in(deps: Deps, *, address: str, client: str, now: float, br
     halves = f"{mailed.code[: _SIGN_IN_LETTERS // 2]}-{mailed.code[_SIGN_IN_LETTERS // 2 :]}"
     letters = (sign_in_letter(address, halves, MAILED_CODE_MINUTES, deps.site), no_account_letter(address, deps.site))
     sealed = [seal_letter(each, ids=deps.ids, keyring=deps.keyring, expires_at=now + MAILED_CODE_SECONDS) for each in letters]
-    await deps.store.write(
-        _queue_sign_in_mail,
-        wanted=_sign_in_allowances(address, address_network(client), browser),
-        verification=mailed.verification,
-        unknown=deps.ids.bytes(32),
-        mails=(sealed[0], sealed[1]),
-        clock=deps.clock,
-        upgrade_url=deps.site.upgrade_url,
-        now=now,
-    )
+    wanted, unknown = _sign_in_allowances(address, address_network(client), browser), deps.ids.bytes(32)
+
+    def queue_mail(connection: Connection) -> None:
+        """Runs the same statements for everybody: where nobody has the address, the row holds a digest that no code has."""
+        spend_allowances(connection, wanted=wanted, what="sign-ins", upgrade_url=deps.site.upgrade_url, now=now)
+        known, row = is_expected(connection, address=address, now=now), mailed.verification
+        insert_verification(connection, verification=row if known else row._replace(code_digest=unknown))
+        queue_letter(connection, sealed[0] if known else sealed[1], deps.clock)
+
+    await deps.store.write(queue_mail)
     deps.post()
     return mailed.token
 
@@ -138,24 +137,6 @@ def _sign_in_allowances(address: str, network: str, browser: str | None) -> list
         allowance_for("sign_in_network", network, SIGN_INS_PER_NETWORK),
         allowance_for("sign_in_mailbox", mailbox_of(address), SIGN_INS_OF_STRANGERS),
     ]
-
-
-def _queue_sign_in_mail(
-    connection: Connection,
-    *,
-    wanted: list[Allowance],
-    verification: Verification,
-    unknown: bytes,
-    mails: tuple[SealedLetter, SealedLetter],
-    clock: Clock,
-    upgrade_url: str,
-    now: float,
-) -> None:
-    """Runs the same statements for everybody: where nobody has the address, the row holds a digest that no code has."""
-    spend_allowances(connection, wanted=wanted, what="sign-ins", upgrade_url=upgrade_url, now=now)
-    known = is_expected(connection, address=verification.address, now=now)
-    insert_verification(connection, verification=verification if known else verification._replace(code_digest=unknown))
-    queue_letter(connection, mails[0] if known else mails[1], clock)
 
 
 async def finish_sign_in(deps: Deps, *, token: str, code: str, now: float) -> str:

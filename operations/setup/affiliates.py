@@ -244,26 +244,20 @@ async def affiliates_link(ctx: Ctx, params: ReferralCode) -> AffiliateLink:
     or of one that you or another member belongs to, is refused.
     """
     require_scope(Scope.ANY, ctx.caller, ctx.deps.site)  # a login that was only let read changes nothing
-    caller = ctx.caller
-    return await ctx.settle_result(
-        _link_affiliate, organisation=caller.organisation, person=caller.principal, code=params.referral_code, now=ctx.now
-    )
+    organisation, person, now = ctx.organisation, ctx.caller.principal, ctx.now
 
+    def link(connection: Connection) -> AffiliateLink:
+        """Attaches the code, unless the organisation is too old; answers alike where it was attached before."""
+        if referral_of(connection, organisation=organisation) is None:
+            _check_organisation_age(organisation_created(connection, organisation=organisation), now)
+        outcome = attach_referral(connection, organisation=organisation, person=person, code=params.referral_code, now=now)
+        referral = referral_of(connection, organisation=organisation)
+        if outcome != "attached" or referral is None:
+            raise _referral_not_attached(outcome)
+        linked = rfc3339_utc(referral.created)
+        return {"object": "affiliate_link", "organization_id": organisation, "referral_code": referral.code, "linked_at": linked}
 
-def _link_affiliate(connection: Connection, *, organisation: str, person: str, code: str, now: float) -> AffiliateLink:
-    """Attaches the code, unless the organisation is too old; answers alike where it was attached before."""
-    if referral_of(connection, organisation=organisation) is None:
-        _check_organisation_age(organisation_created(connection, organisation=organisation), now)
-    outcome = attach_referral(connection, organisation=organisation, person=person, code=code, now=now)
-    referral = referral_of(connection, organisation=organisation)
-    if outcome != "attached" or referral is None:
-        raise _referral_not_attached(outcome)
-    return {
-        "object": "affiliate_link",
-        "organization_id": organisation,
-        "referral_code": referral.code,
-        "linked_at": rfc3339_utc(referral.created),
-    }
+    return await ctx.settle_result(link)
 
 
 def _check_organisation_age(created: int | None, now: float) -> None:

@@ -442,13 +442,13 @@ async def revoke_api_key(ctx: Ctx, params: KeyRef, row: ApiKeyRow) -> ListedApiK
     one with restrictions, and a login that was granted less than its person has, revokes nothing else (403 `credential_restricted`).
     """
     del params
-    return await ctx.settle_result(_end_api_key, row=row, now=ctx.now)
 
+    def end(connection: Connection, *, now: float) -> ListedApiKey:
+        """Choice: a repeated call gets the same answer, so that one that was lost can be asked for again."""
+        end_key(connection, key=row.id, now=now)
+        return _listed_api_key(find_key_row(connection, key=row.id) or row, now)
 
-def _end_api_key(connection: Connection, *, row: ApiKeyRow, now: float) -> ListedApiKey:
-    """Ends the key. Choice: a repeated call gets the same answer, so that one that was lost can be asked for again."""
-    end_key(connection, key=row.id, now=now)
-    return _listed_api_key(find_key_row(connection, key=row.id) or row, now)
+    return await ctx.settle_result(end, now=ctx.now)
 
 
 def _listed_api_key(row: ApiKeyRow, now: float) -> ListedApiKey:

@@ -248,23 +248,18 @@ async def invite_member(ctx: Ctx, params: NewMember) -> Member:
     """
     deps, address, role = ctx.deps, normal_email(params.email), Role(params.role)
     letter = invitation_letter(address, ctx.caller.organisation_name, role, deps.site)
-    answer = await ctx.settle_result(
-        _write_invitation,
-        invitation=Invitation(deps.ids.new("ivt_"), ctx.organisation, address, role, ctx.caller.principal),
-        mail=seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=ctx.now + _INVITATION_SECONDS),
-        clock=deps.clock,
-        upgrade_url=deps.site.upgrade_url,
-        now=ctx.now,
-    )
+    invitation = Invitation(deps.ids.new("ivt_"), ctx.organisation, address, role, ctx.caller.principal)
+    mail = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=ctx.now + _INVITATION_SECONDS)
+
+    def write(connection: Connection, *, now: float) -> Member:
+        kept = _keep_invitation_and_mail(
+            connection, invitation=invitation, mail=mail, clock=deps.clock, upgrade_url=deps.site.upgrade_url, now=now
+        )
+        return _listed_member(MemberRow(kept.id, address, None, role, 0, kept.created))
+
+    answer = await ctx.settle_result(write, now=ctx.now)
     deps.post()
     return answer
-
-
-def _write_invitation(
-    connection: Connection, *, invitation: Invitation, mail: SealedLetter, clock: Clock, upgrade_url: str, now: float
-) -> Member:
-    kept = _keep_invitation_and_mail(connection, invitation=invitation, mail=mail, clock=clock, upgrade_url=upgrade_url, now=now)
-    return _listed_member(MemberRow(kept.id, invitation.address, None, invitation.role, 0, kept.created))
 
 
 @operation(

@@ -76,19 +76,14 @@ async def list_storefront_buyer_orders(ctx: Ctx, params: BuyerOrderPage, shop: S
     Each is the order itself, with what installs its eSIM. `id` is its number, which the storefront key opens.
     Addresses are compared in lower case.
     """
-    rows = await ctx.deps.store.read(find_buyer_orders, shop=shop, params=params)
+
+    def find(connection: Connection) -> list[OrderDetail]:
+        after = place_of_order(connection, shop.organisation, params.starting_after)
+        named = {"organisation": shop.organisation, "storefront": shop.id, "email": normal_email(params.email)}
+        return orders_of_buyer(connection, **named, after=after, most=params.limit + 1)
+
+    rows = await ctx.deps.store.read(find)
     return list_page([render_order(ctx.deps.keyring, row) for row in rows], params.limit)
-
-
-def find_buyer_orders(connection: Connection, *, shop: Storefront, params: BuyerOrderPage) -> list[OrderDetail]:
-    return orders_of_buyer(
-        connection,
-        organisation=shop.organisation,
-        storefront=shop.id,
-        email=normal_email(params.email),
-        after=place_of_order(connection, shop.organisation, params.starting_after),
-        most=params.limit + 1,
-    )
 
 
 class BuyerToErase(StorefrontRef):
@@ -135,10 +130,8 @@ async def erase_buyer(ctx: Ctx, params: BuyerToErase, shop: Storefront) -> Buyer
     that were sent; what you entered on the line yourself at the charging system; and backups of the database, until they expire.
     """
     del shop
-    address = normal_email(params.email)
-    return await ctx.settle_result(
-        erase_buyer_address, storefront=params.id, organisation=ctx.organisation, email=address, keyring=ctx.deps.keyring
-    )
+    named = {"storefront": params.id, "organisation": ctx.organisation, "email": normal_email(params.email)}
+    return await ctx.settle_result(erase_buyer_address, **named, keyring=ctx.deps.keyring)
 
 
 def erase_buyer_address(connection: Connection, *, storefront: str, organisation: str, email: str, keyring: Keyring) -> BuyerErased:
@@ -239,13 +232,11 @@ async def renew_storefront_order_access(ctx: Ctx, params: OrderNumber) -> Access
     data stay as they are; what somebody has seen meanwhile, such as the activation code, is not undone by it. An order without an
     address, which was not paid for or whose buyer was erased, is 409 `order_without_address`.
     """
-    renewed = await ctx.settle_result(
-        renew_own_order_access, deps=ctx.deps, order=params.number, organisation=ctx.organisation, now=ctx.now
-    )
+
+    def renew(connection: Connection, *, deps: Deps, now: float) -> AccessRenewed:
+        row = renew_order_access(connection, deps=deps, order=params.number, organisation=ctx.organisation, now=now)
+        return {"object": "storefront.access_renewal", "order": row.id}
+
+    renewed = await ctx.settle_result(renew, deps=ctx.deps, now=ctx.now)
     ctx.deps.post()
     return renewed
-
-
-def renew_own_order_access(connection: Connection, *, deps: Deps, order: str, organisation: str, now: float) -> AccessRenewed:
-    row = renew_order_access(connection, deps=deps, order=order, organisation=organisation, now=now)
-    return {"object": "storefront.access_renewal", "order": row.id}

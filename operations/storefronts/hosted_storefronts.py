@@ -1,6 +1,6 @@
 """Published shops and what they sell, as everybody sees them, and whether a plan can be bought now."""
 
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import Annotated, Literal, cast
 
 import orjson
 from pydantic import Field
@@ -114,17 +114,14 @@ async def get_hosted_storefront(ctx: Ctx, params: HostedStorefrontRef) -> Hosted
 
     Public. A draft is not found. Amounts are in cents of the shop's currency.
     """
-    found = await ctx.deps.store.read(find_hosted_storefront, slug=params.slug)
-    if found is None:
-        raise no_such_hosted_storefront()
-    return found
+    return await ctx.deps.store.read(find_hosted_storefront, slug=params.slug)
 
 
-def find_hosted_storefront(connection: Connection, *, slug: str) -> HostedStorefront | None:
+def find_hosted_storefront(connection: Connection, *, slug: str) -> HostedStorefront:
     """The shop and what it sells, of one moment."""
     row = find_published(connection, slug=slug)
     if row is None:
-        return None
+        raise no_such_hosted_storefront()
     on_sale = plans_on_sale(connection, storefront=row.id)
     return {**render_public_storefront(row), "plans": [render_public_plan(plan, row.currency) for plan in on_sale]}
 
@@ -176,13 +173,6 @@ class Readiness(TypedDict):
     reasons: list[ReadinessReason]
 
 
-class ShopAndPlan(NamedTuple):
-    """A shop that is open, and a plan of it."""
-
-    shop: Storefront
-    plan: StorefrontPlan | None
-
-
 @operation(
     "GET",
     "/api/hosted/{slug}/plans/{planId}/readiness",
@@ -202,13 +192,9 @@ async def get_hosted_storefront_plan_readiness(ctx: Ctx, params: HostedPlanRef) 
 
     The stock is a few seconds old at most. When the charging system fails nobody knows, so the answer is 502, never a guess.
     """
-    found = await ctx.deps.store.read(find_shop_and_plan, slug=params.slug, named=params.plan_id)
-    if found is None:
-        raise no_such_hosted_storefront()
-    if found.plan is None:
-        raise NotFound("The shop has no plan with this id or slug", param="planId", hint="get_hosted_storefront names its plans")
+    shop, plan = await ctx.deps.store.read(find_shop_and_plan, slug=params.slug, named=params.plan_id)
     try:
-        reasons = await reasons_against_sale(ctx.deps, found.shop, found.plan)
+        reasons = await reasons_against_sale(ctx.deps, shop, plan)
     except OcsError as failure:
         # Choice: buyers are not told what ails the seller's connection, only that it does.
         raise OcsError(
@@ -217,7 +203,12 @@ async def get_hosted_storefront_plan_readiness(ctx: Ctx, params: HostedPlanRef) 
     return {"ready": not reasons, "reasons": reasons}
 
 
-def find_shop_and_plan(connection: Connection, *, slug: str, named: str) -> ShopAndPlan | None:
-    """The shop and the plan, of one moment."""
+def find_shop_and_plan(connection: Connection, *, slug: str, named: str) -> tuple[Storefront, StorefrontPlan]:
+    """The open shop with `slug` and its plan with the id or slug `named`, of one moment. Raises NotFound."""
     shop = find_published(connection, slug=slug)
-    return None if shop is None else ShopAndPlan(shop, named_plan(connection, storefront=shop.id, named=named))
+    if shop is None:
+        raise no_such_hosted_storefront()
+    plan = named_plan(connection, storefront=shop.id, named=named)
+    if plan is None:
+        raise NotFound("The shop has no plan with this id or slug", param="planId", hint="get_hosted_storefront names its plans")
+    return shop, plan

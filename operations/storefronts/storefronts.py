@@ -290,19 +290,15 @@ async def get_storefront(ctx: Ctx, params: StorefrontRef) -> WholeStorefront:
 
     Plans that are not on sale are among them; buyers see only the others, once the shop is published.
     """
-    found = await ctx.deps.store.read(find_storefront_with_plans, storefront=params.id, organisation=ctx.organisation)
-    if found is None:
-        raise no_such_storefront()
-    return found
 
+    def find(connection: Connection) -> WholeStorefront:
+        row = find_storefront(connection, storefront=params.id, organisation=ctx.organisation)
+        if row is None:
+            raise no_such_storefront()
+        plans = plans_of(connection, storefront=row.id)
+        return {**render_storefront(row), "plans": [render_storefront_plan(plan, row.currency) for plan in plans]}
 
-def find_storefront_with_plans(connection: Connection, *, storefront: str, organisation: str) -> WholeStorefront | None:
-    """The shop and its plans, of one moment."""
-    row = find_storefront(connection, storefront=storefront, organisation=organisation)
-    if row is None:
-        return None
-    plans = plans_of(connection, storefront=row.id)
-    return {**render_storefront(row), "plans": [render_storefront_plan(plan, row.currency) for plan in plans]}
+    return await ctx.deps.store.read(find)
 
 
 STOREFRONT_FIELD_UNSET = Field(json_schema_extra=without_default)
