@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 from typing_extensions import TypedDict
 
 from registry.characters import MISLEADING_CHARACTERS
+from registry.errors import BadRequest
 from registry.model import Input
 
 ListItem = TypeVar("ListItem")
@@ -51,6 +52,12 @@ class ListOf(TypedDict, Generic[ListItem]):
 def list_page(rows: list[ListItem], limit: int) -> ListOf[ListItem]:
     """A page of rows that were read with one more than the limit."""
     return {"object": "list", "data": rows[:limit], "has_more": len(rows) > limit}
+
+
+def unknown_last_id(thing: str) -> BadRequest:
+    """The refusal of a `starting_after` that names no `thing` (a singular noun) of the caller's."""
+    hint = f"Give the `id` of the last {thing} of the page before, or leave it out for the newest"
+    return BadRequest(f"starting_after: none of your {thing}s has this id", param="starting_after", hint=hint)
 
 
 def without_default(schema: dict[str, JsonValue]) -> None:

@@ -131,14 +131,13 @@ async def operator_identity_update_session(ctx: Ctx, params: IdentitySessionChan
     requires_input becomes processing; processing becomes verified, or requires_input again; both may be canceled. verified and canceled
     are final: another status is 409 and changes nothing. The status that a session has already answers the session as it is.
     """
-    return await ctx.settle_result(change_identity_session, session=params.id, status=params.status, reason=params.reason, now=ctx.now)
+    return await ctx.settle_result(change_identity_session, session=params.id, change=params, now=ctx.now)
 
 
-def change_identity_session(
-    connection: Connection, *, session: str, status: IdentitySessionStatus, reason: str | None, now: float
-) -> VerificationSession:
+def change_identity_session(connection: Connection, *, session: str, change: IdentitySessionChange, now: float) -> VerificationSession:
+    status = change.status
     for before in IDENTITY_STATUSES_BEFORE[status]:
-        moved = move_identity_session(connection, session=session, before=before, status=status, reason=reason, now=now)
+        moved = move_identity_session(connection, session=session, before=before, status=status, reason=change.reason, now=now)
         if moved is not None:
             return render_identity_session(moved)
     found = find_identity_session(connection, session=session)

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.times import CdrMoment
-from operations.vocabulary import Iccid, ListOf, ListPage, list_page, plain_line, render_fields
+from operations.vocabulary import Iccid, ListOf, ListPage, list_page, plain_line, render_fields, unknown_last_id
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
 from registry.ids import Ids
@@ -260,23 +260,18 @@ async def list_invoice_periods(ctx: Ctx, params: InvoicePeriodPage) -> ListOf[In
     A period is closed 48 hours after its month has ended in UTC, so that late records still find it open; records that come later
     are stored all the same and change no invoice that was made. An open period can be invoiced, and stays invoiced.
     """
-    rows = await ctx.deps.store.read(
-        read_invoice_periods, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1
-    )
+    organisation, after, most = ctx.organisation, params.starting_after, params.limit + 1
+
+    def read(connection: Connection) -> list[InvoicePeriodRow]:
+        if after is None:
+            return list_periods(connection, organisation=organisation, most=most)
+        last = find_period(connection, period=after, organisation=organisation)
+        if last is None:
+            raise unknown_last_id("period")
+        return list_periods(connection, organisation=organisation, most=most, before=last.month)
+
+    rows = await ctx.deps.store.read(read)
     return list_page([render_invoice_period(row, ctx.now) for row in rows], params.limit)
-
-
-def read_invoice_periods(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[InvoicePeriodRow]:
-    if after is None:
-        return list_periods(connection, organisation=organisation, most=most)
-    last = find_period(connection, period=after, organisation=organisation)
-    if last is None:
-        raise BadRequest(
-            "starting_after: none of your periods has this id",
-            param="starting_after",
-            hint="Give the `id` of the last period of the page before, or leave it out for the newest",
-        )
-    return list_periods(connection, organisation=organisation, most=most, before=last.month)
 
 
 def render_invoice_period(row: InvoicePeriodRow, now: float) -> InvoicePeriod:

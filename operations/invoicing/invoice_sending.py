@@ -34,7 +34,7 @@ from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.limits import Scope
 from registry.operation import Example, operation
-from registry.ports import Conclusion, Site
+from registry.ports import Conclusion
 from storage.engine.connection import Connection
 from storage.invoices import (
     Invoice,
@@ -119,23 +119,21 @@ async def send_without_processor(ctx: Ctx, row: Invoice, given: InvoiceFields) -
     """Send an invoice without the processor: how it reaches its recipient is the organisation's own business."""
     wanted = apply_invoice_fields(row, given, "sent", ctx.now)
     ready = wanted._replace(status="sent", issued_at=int(ctx.now), due_at=invoice_due_at(wanted, ctx.now), document=1)
-    made = await make_invoice_document(ctx, ready)
-    return await ctx.settle_result(write_sent_invoice, row=ready, given=given, made=made, now=ctx.now, site=ctx.deps.site)
+    made, site = await make_invoice_document(ctx, ready), ctx.deps.site
 
+    def write(connection: Connection, *, now: float) -> ShownInvoice:
+        """The status and the document; of two calls at once the second finds what the first did."""
+        issued = issue_invoice(connection, row=ready, now=now)
+        if issued is None:
+            found = current_invoice(connection, ready)
+            apply_invoice_fields(found, given, "sent", now)
+            if found.status != "sent":
+                raise invoice_changed_meanwhile()
+            return render_invoice(found, site)
+        insert_invoice_document(connection, invoice=row.id, content=made.content, sha256=made.sha256, now=now)
+        return render_invoice(issued, site)
 
-def write_sent_invoice(
-    connection: Connection, *, row: Invoice, given: InvoiceFields, made: InvoiceDocument, now: float, site: Site
-) -> ShownInvoice:
-    """The status and the document; of two calls at once the second finds what the first did."""
-    issued = issue_invoice(connection, row=row, now=now)
-    if issued is None:
-        found = current_invoice(connection, row)
-        apply_invoice_fields(found, given, "sent", now)
-        if found.status != "sent":
-            raise invoice_changed_meanwhile()
-        return render_invoice(found, site)
-    insert_invoice_document(connection, invoice=row.id, content=made.content, sha256=made.sha256, now=now)
-    return render_invoice(issued, site)
+    return await ctx.settle_result(write, now=ctx.now)
 
 
 ARRIVED_INVOICE_STATUSES = ("open", "paid", "uncollectible")
@@ -486,16 +484,14 @@ async def update_invoice(ctx: Ctx, params: InvoiceChange, editing: InvoiceToUpda
         return (await hand_over_invoice(ctx, editing.row, given, account=editing.account, month=editing.month)).body
     if params.wish == "sent" and editing.row.status == "draft":
         return await send_without_processor(ctx, editing.row, given)
-    return await ctx.settle_result(write_invoice_fields, row=editing.row, given=given, wish=params.wish, now=ctx.now, site=ctx.deps.site)
 
+    def write(connection: Connection, *, now: float) -> ShownInvoice:
+        """Change what is given, on the row as it is then; two that edit at once are applied one after the other."""
+        while True:
+            found = current_invoice(connection, editing.row)
+            wanted = apply_invoice_fields(found, given, params.wish, now)
+            changed = wanted if wanted == found else edit_invoice(connection, row=wanted, now=now)
+            if changed is not None:
+                return render_invoice(changed, ctx.deps.site)
 
-def write_invoice_fields(
-    connection: Connection, *, row: Invoice, given: InvoiceFields, wish: RequestedInvoiceStatus, now: float, site: Site
-) -> ShownInvoice:
-    """Change what is given, on the row as it is then; two that edit at once are applied one after the other."""
-    while True:
-        found = current_invoice(connection, row)
-        wanted = apply_invoice_fields(found, given, wish, now)
-        changed = wanted if wanted == found else edit_invoice(connection, row=wanted, now=now)
-        if changed is not None:
-            return render_invoice(changed, site)
+    return await ctx.settle_result(write, now=ctx.now)

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
-from operations.vocabulary import ListOf, ListPage, list_page
+from operations.vocabulary import ListOf, ListPage, list_page, unknown_last_id
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict
 from registry.ids import Ids
@@ -343,11 +343,7 @@ def _read_commissions(connection: Connection, *, affiliate: str, starting_after:
     if starting_after is not None:
         after = commission_place(connection, affiliate=affiliate, commission=starting_after)
     if after is None:
-        raise BadRequest(
-            "starting_after: none of your commissions has this id",
-            param="starting_after",
-            hint="Give the `id` of the last commission of the page before, or leave it out for the newest",
-        )
+        raise unknown_last_id("commission")
     return list_commissions(connection, affiliate=affiliate, after=after, most=most)
 
 

@@ -107,23 +107,17 @@ def _preview_account_link(connection: Connection, *, organisation: str, candidat
 
 
 def _link_managed_account(
-    connection: Connection,
-    *,
-    organisation: str,
-    candidates: AccountCandidates | PendingReason,
-    expected: LinkPreview,
-    simulated: bool,
-    now: float,
+    connection: Connection, *, organisation: str, path: "ManagedPath", simulated: bool, now: float
 ) -> OnboardingState:
     """Connect the organisation to its account, or note why not; then neither its connection nor its token changes.
 
     ConnectionChanged, where another live connection would be replaced, or by another account, than what was expected and confirmed.
     """
     count_change(connection, name=CALLERS)  # from here on nobody else's connection changes
-    found = _preview_account_link(connection, organisation=organisation, candidates=candidates)
+    found = _preview_account_link(connection, organisation=organisation, candidates=path.candidates)
     link = found.link
     if isinstance(link, AccountLink):
-        if found.connection.mode is not None and found != expected:
+        if found.connection.mode is not None and found != path.preview:
             raise connection_has_changed()
         account, assigned = link.account, link.assigned
         given = take_account(
@@ -193,9 +187,7 @@ async def onboarding_start_managed_account(ctx: Ctx, params: Nothing, path: Mana
     simulated = bool(ctx.deps.spare_accounts)
 
     def write(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
-        state = _link_managed_account(
-            connection, organisation=organisation, candidates=path.candidates, expected=path.preview, simulated=simulated, now=now
-        )
+        state = _link_managed_account(connection, organisation=organisation, path=path, simulated=simulated, now=now)
         after = ConnectionReach(state["connection"]["mode"], state["connection"]["account_id"])
         if after != path.before and after.mode == "managed":
             ctx.record_change(connection_change_text(path.before, after))

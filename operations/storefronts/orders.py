@@ -1,7 +1,6 @@
 """Orders of shops: one for its buyer, all of them for the shop's operator, cancelling one, and taking its eSIM back to stock."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
 import orjson
@@ -352,25 +351,24 @@ async def list_storefront_orders(ctx: Ctx, params: OrderPage) -> ListOf[OrderEnt
     An ICCID, a code or a buyer's address is in none of them. `id` is the order's number, which opens nothing: the token that does is
     the buyer's alone.
     """
-    rows = await ctx.deps.store.read(find_order_page, organisation=ctx.organisation, params=params)
-    return list_page([render_order_entry(row) for row in rows], params.limit)
+    organisation = ctx.organisation
 
-
-def find_order_page(connection: Connection, *, organisation: str, params: OrderPage) -> list[OrderDetail]:
-    shop = None
-    if params.storefront is not None:
-        shop = find_shop(connection, slug=params.storefront, organisation=organisation)
-        if shop is None:
+    def find(connection: Connection) -> list[OrderDetail]:
+        shop = None if params.storefront is None else find_shop(connection, slug=params.storefront, organisation=organisation)
+        if shop is None and params.storefront is not None:
             raise NotFound("Your organisation has no storefront with this slug", param="storefront", hint="list_storefronts names yours")
-    return list_orders(
-        connection,
-        organisation=organisation,
-        storefront=None if shop is None else shop.id,
-        email=None if params.email is None else normal_email(params.email),
-        status=params.status,
-        after=place_of_order(connection, organisation, params.starting_after),
-        most=params.limit + 1,
-    )
+        return list_orders(
+            connection,
+            organisation=organisation,
+            storefront=None if shop is None else shop.id,
+            email=None if params.email is None else normal_email(params.email),
+            status=params.status,
+            after=place_of_order(connection, organisation, params.starting_after),
+            most=params.limit + 1,
+        )
+
+    rows = await ctx.deps.store.read(find)
+    return list_page([render_order_entry(row) for row in rows], params.limit)
 
 
 def place_of_order(connection: Connection, organisation: str, order: str | None) -> OrderPlace:
@@ -434,21 +432,26 @@ async def cancel_storefront_order(ctx: Ctx, params: OrderRef, order: OrderDetail
     was paid for can be cancelled, a failed one too; one that was not is 409 `order_not_paid`. A top-up that was paid for before is
     added all the same.
     """
-    return await ctx.settle_result(cancel_order_once, order=order.row.id, named=params.order_id, keyring=ctx.deps.keyring, now=ctx.now)
+
+    def cancel(connection: Connection, *, now: float) -> Order:
+        """The order with the time at which it was cancelled, by this call or by one before."""
+        cancel_order(connection, order=order.row.id, now=now)
+        found = current_order(connection, order.row.id)
+        if order_cancelled_at(found.row) is None:
+            raise OrderNotPaid(
+                "This order was not paid for, so there is nothing to cancel",
+                hint="Leave it: what is not paid for is not delivered, and is forgotten after 30 days",
+            )
+        return render_order(ctx.deps.keyring, found, named=params.order_id)
+
+    return await ctx.settle_result(cancel, now=ctx.now)
 
 
-def cancel_order_once(connection: Connection, *, order: str, named: str, keyring: Keyring, now: float) -> Order:
-    """The order with the time at which it was cancelled, by this call or by one before."""
-    cancel_order(connection, order=order, now=now)
+def current_order(connection: Connection, order: str) -> OrderDetail:
     found = find_order_detail(connection, order=order)
     if found is None:
         raise RuntimeError("an order that was read just now is not there")
-    if order_cancelled_at(found.row) is None:
-        raise OrderNotPaid(
-            "This order was not paid for, so there is nothing to cancel",
-            hint="Leave it: what is not paid for is not delivered, and is forgotten after 30 days",
-        )
-    return render_order(keyring, found, named=named)
+    return found
 
 
 ROLLED_BACK_ORDER_EXAMPLE: Order = {**READY_ORDER_EXAMPLE, "status": "rolled_back", "esim": None, "cancelled_at": "2026-11-28T08:00:00Z"}
@@ -500,7 +503,10 @@ async def rollback_storefront_order(ctx: Ctx, params: OrderRef, held: Returnable
     order, row, line = held
     if order_status_of(order.row) == "rolled_back":
         return render_order(ctx.deps.keyring, order, named=params.order_id)
-    answer = partial(render_rolled_back_order, named=params.order_id, keyring=ctx.deps.keyring)
+
+    def answer(connection: Connection, row: IssuanceRow) -> Order:
+        return render_order(ctx.deps.keyring, current_order(connection, row.key), named=params.order_id)
+
     concluded = await roll_back_issuance(ctx, *require_returnable_order(order, row, line), answer)
     ctx.deps.wake_worker()
     return concluded.body
@@ -527,10 +533,3 @@ def require_returnable_order(order: OrderDetail, row: IssuanceRow | None, line: 
             "The package of this order is not known, so a person has to take it back; nothing was taken back", code=MANUAL_RECONCILIATION
         )
     return line, row
-
-
-def render_rolled_back_order(connection: Connection, row: IssuanceRow, *, named: str, keyring: Keyring) -> Order:
-    found = find_order_detail(connection, order=row.key)
-    if found is None:
-        raise RuntimeError("an order that was read just now is not there")
-    return render_order(keyring, found, named=named)

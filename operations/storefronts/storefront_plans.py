@@ -325,23 +325,18 @@ async def update_storefront_plan(ctx: Ctx, params: StorefrontPlanChange, shop: S
     The payment Price is kept beside the plan and nothing is charged by it yet: buyers pay price_cents. What else a plan is,
     upsert_storefront_plan replaces. Orders that were begun keep their price.
     """
-    return await ctx.settle_result(
-        change_storefront_plan, storefront=shop.id, organisation=shop.organisation, slug=params.slug, given=params.given, now=ctx.now
-    )
 
+    def change(connection: Connection, *, now: float) -> ShownPlan:
+        held = hold_storefront(connection, storefront=shop.id, organisation=shop.organisation)
+        if held is None:
+            raise no_such_storefront()
+        row = find_plan(connection, storefront=held.id, slug=params.slug)
+        if row is None:
+            raise NotFound("The storefront has no plan with this slug", param="slug", hint="get_storefront names its plans")
+        wanted = row._replace(**params.given)
+        if wanted != row:
+            wanted = wanted._replace(updated=int(now))
+            write_plan(connection, row=wanted)
+        return render_storefront_plan(wanted, held.currency)
 
-def change_storefront_plan(
-    connection: Connection, *, storefront: str, organisation: str, slug: str, given: dict[str, int | str | None], now: float
-) -> ShownPlan:
-    """The plan as it is from now on; another shop's is not found."""
-    shop = hold_storefront(connection, storefront=storefront, organisation=organisation)
-    if shop is None:
-        raise no_such_storefront()
-    row = find_plan(connection, storefront=shop.id, slug=slug)
-    if row is None:
-        raise NotFound("The storefront has no plan with this slug", param="slug", hint="get_storefront names its plans")
-    wanted = row._replace(**given)
-    if wanted != row:
-        wanted = wanted._replace(updated=int(now))
-        write_plan(connection, row=wanted)
-    return render_storefront_plan(wanted, shop.currency)
+    return await ctx.settle_result(change, now=ctx.now)

@@ -363,14 +363,12 @@ async def update_storefront(ctx: Ctx, params: StorefrontChange, row: Storefront)
     The currency cannot change once the shop has a plan (409 `storefront_has_plans`). Orders that were paid are not touched by anything
     that is changed here.
     """
-    return await ctx.settle_result(change_storefront, storefront=row.id, organisation=row.organisation, given=params.given, now=ctx.now)
+    return await ctx.settle_result(change_storefront, shop=row, given=params.given, now=ctx.now)
 
 
-def change_storefront(
-    connection: Connection, *, storefront: str, organisation: str, given: dict[str, str | None], now: float
-) -> ShownStorefront:
+def change_storefront(connection: Connection, *, shop: Storefront, given: dict[str, str | None], now: float) -> ShownStorefront:
     """The shop as it is from now on. Choice: what changes nothing leaves `updated` as it is."""
-    row = hold_storefront(connection, storefront=storefront, organisation=organisation)
+    row = hold_storefront(connection, storefront=shop.id, organisation=shop.organisation)
     if row is None:
         raise no_such_storefront()
     wanted = row._replace(**given)

@@ -28,7 +28,7 @@ from operations.upstream.resellers import find_template, own_templates
 from operations.vocabulary import share_of
 from registry.caller import ANONYMOUS_CALLER
 from registry.errors import Conflict, NotFound, OcsError, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
-from registry.ids import ORDER_NUMBER_PREFIX, Ids
+from registry.ids import ORDER_NUMBER_PREFIX
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
 from storage.connect_accounts import find_connect_account
@@ -233,25 +233,21 @@ class Sale(NamedTuple):
     cancel_url: str
 
 
-class NewSale(NamedTuple):
-    """A sale that is about to be stored: of which plan, by which shop, for whom."""
-
-    id: str
-    base_url: str
-    storefront: str
-    plan: str
-    language: str
-    now: float
-
-
 async def begin_order(deps: Deps, *, shop: Storefront, plan: StorefrontPlan, language: str, now: float) -> BegunCheckout:
     """An order that waits to be paid, and the page to pay it. Raises why the plan cannot be sold now, in a buyer's words.
 
     Choice: stock is not reserved while somebody pays; whom nothing is left for gets the money back by itself.
     """
     refuse_sale(await ocs_answer_in_time(reasons_against_sale(deps, shop, plan)))
-    begins = NewSale(deps.ids.new(ORDER_NUMBER_PREFIX), deps.site.base_url, shop.id, plan.id, language, now)
-    return await open_checkout_page(deps, await deps.store.write(store_order, begins=begins, ids=deps.ids), now)
+    id = deps.ids.new(ORDER_NUMBER_PREFIX)
+
+    def store(connection: Connection) -> Sale:
+        row, found, sold = new_order_row(connection, id, shop.id, plan.id, language, now, top_up_of=None)
+        token = new_order_token(connection, ids=deps.ids, order=id, now=now)
+        front = f"{deps.site.base_url}/shop/{found.slug}"
+        return Sale(row, token, BEGIN_ORDER, sold.name, f"{front}/orders/{id}", front)
+
+    return await open_checkout_page(deps, await deps.store.write(store), now)
 
 
 async def begin_top_up(deps: Deps, *, order: OrderRow, plan: StorefrontPlan, language: str, now: float) -> BegunCheckout:
@@ -259,8 +255,17 @@ async def begin_top_up(deps: Deps, *, order: OrderRow, plan: StorefrontPlan, lan
     require_takes_top_ups(order)
     if plan.id not in {one.id for one in await ocs_answer_in_time(addable_plans(deps, order))}:
         raise plan_not_addable()
-    begins = NewSale(deps.ids.secret("tuc_"), deps.site.base_url, order.storefront, plan.id, language, now)
-    return await open_checkout_page(deps, await deps.store.write(store_top_up, begins=begins, order=order.id), now)
+    id = deps.ids.secret("tuc_")
+
+    def store(connection: Connection) -> Sale:
+        """An order that was cancelled meanwhile takes none."""
+        if not takes_top_ups(connection, order=order.id):
+            raise top_up_refusal(connection, order.id)
+        row, found, sold = new_order_row(connection, id, order.storefront, plan.id, language, now, top_up_of=order.id)
+        back = f"{deps.site.base_url}/shop/{found.slug}/orders/{order.id}"
+        return Sale(row, "", BEGIN_TOP_UP, sold.name, back, back)
+
+    return await open_checkout_page(deps, await deps.store.write(store), now)
 
 
 async def ocs_answer_in_time(asked: Awaitable[TimelyAnswer]) -> TimelyAnswer:
@@ -316,27 +321,6 @@ def require_takes_top_ups(order: OrderRow) -> None:
         )
 
 
-def store_order(connection: Connection, *, begins: NewSale, ids: Ids) -> Sale:
-    """An order, as our rows are at this moment, and the token of the browser that it is begun in."""
-    shop, plan = shop_and_plan_on_sale(connection, begins)
-    row = new_order_row(connection, begins, shop, plan, None)
-    insert_order(connection, order=row)
-    token = new_order_token(connection, ids=ids, order=row.id, now=begins.now)
-    front = f"{begins.base_url}/shop/{shop.slug}"
-    return Sale(row, token, BEGIN_ORDER, plan.name, f"{front}/orders/{row.id}", front)
-
-
-def store_top_up(connection: Connection, *, begins: NewSale, order: str) -> Sale:
-    """A top-up, as our rows are at this moment; an order that was cancelled meanwhile takes none."""
-    if not takes_top_ups(connection, order=order):
-        raise top_up_refusal(connection, order)
-    shop, plan = shop_and_plan_on_sale(connection, begins)
-    row = new_order_row(connection, begins, shop, plan, order)
-    insert_order(connection, order=row)
-    back = f"{begins.base_url}/shop/{shop.slug}/orders/{order}"
-    return Sale(row, "", BEGIN_TOP_UP, plan.name, back, back)
-
-
 def top_up_refusal(connection: Connection, order: str) -> Refusal:
     found = find_order(connection, order=order)
     if found is None:
@@ -348,21 +332,21 @@ def top_up_refusal(connection: Connection, order: str) -> Refusal:
     return OrderNotReady("The eSIM of this order went back to stock, so no data can be added; nothing was ordered")
 
 
-def shop_and_plan_on_sale(connection: Connection, begins: NewSale) -> tuple[Storefront, StorefrontPlan]:
-    shop = storefront_of(connection, storefront=begins.storefront)
-    plan = named_plan(connection, storefront=begins.storefront, named=begins.plan)
+def new_order_row(
+    connection: Connection, id: str, storefront: str, plan_id: str, language: str, now: float, *, top_up_of: str | None
+) -> tuple[NewOrder, Storefront, StorefrontPlan]:
+    """Stores an order or top-up with the shop and the plan as our rows are at this moment, and returns the three.
+
+    It is paid into the account that the shop's owner has at this moment, and asked about there for ever.
+    """
+    shop, plan = storefront_of(connection, storefront=storefront), named_plan(connection, storefront=storefront, named=plan_id)
     if shop is None or plan is None or shop.status != "published" or not plan.on_sale:
         raise plan_not_for_sale()
-    return shop, plan
-
-
-def new_order_row(connection: Connection, begins: NewSale, shop: Storefront, plan: StorefrontPlan, top_up_of: str | None) -> NewOrder:
-    """The row. It is paid into the account that the shop's owner has at this moment, and asked about there for ever."""
     payee = find_connect_account(connection, organisation=shop.organisation)
     if payee is None or payee.status != "active":
         raise shop_not_ready()
-    return NewOrder(
-        id=begins.id,
+    row = NewOrder(
+        id=id,
         top_up_of=top_up_of,
         organisation=shop.organisation,
         storefront=shop.id,
@@ -372,10 +356,12 @@ def new_order_row(connection: Connection, begins: NewSale, shop: Storefront, pla
         account_id=plan.account_id,
         amount=plan.price_cents,
         currency=shop.currency,
-        language=begins.language,
+        language=language,
         payee=payee.account,
-        created=begins.now,
+        created=now,
     )
+    insert_order(connection, order=row)
+    return row, shop, plan
 
 
 def sold_plan_json(plan: StorefrontPlan) -> str:
