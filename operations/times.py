@@ -164,8 +164,6 @@ def _audit_time_seconds(value: object) -> object:
 
 
 AuditTime = Annotated[float, BeforeValidator(_audit_time_seconds), DATE_TIME_SCHEMA]
-
-
 FIRST_CDR_MOMENT = 1_262_304_000  # 2010-01-01T00:00:00Z
 CDR_RFC3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
 CDR_MOMENT_DESCRIPTION = "When the data was used: RFC 3339 with an offset, or whole Unix seconds; from 2010 on."

@@ -66,8 +66,6 @@ def without_default(schema: dict[str, JsonValue]) -> None:
 
 
 LARGEST_ID = 9_007_199_254_740_991
-
-
 UpstreamId = Annotated[int, Field(ge=1, le=9007199254740991)]
 
 
@@ -124,8 +122,6 @@ CountryOfRegistration = Annotated[
     Field(pattern=r"^[A-Z]{2}$", description='Country you are registered in, ISO 3166-1 alpha-2: "NO".'),
     AfterValidator(check_country_code),
 ]
-
-
 LONGEST_EMAIL = 254  # RFC 5321 section 4.5.3.1.3: a path has 256 characters, two of them the angle brackets
 # "Valid e-mail address" of the WHATWG: https://html.spec.whatwg.org/multipage/input.html#valid-e-mail-address, so that what a browser's
 # form lets through is not refused here. It is a wilful violation of RFC 5322: no quoted local parts, no comments, no literal addresses.
@@ -166,8 +162,6 @@ def mailbox_of(address: str) -> str:
 Email = Annotated[
     str, Field(min_length=3, max_length=LONGEST_EMAIL, description="E-mail address, at most 254 characters."), AfterValidator(check_email)
 ]
-
-
 # Letters of any script; no ASCII sign but . - and _, for one program ends a name at it and another does not.
 _WEB_HOST = re.compile(r"[0-9a-f.]*:[0-9a-f:.]+|[^\W_][^\x00-,/:-@\[-^`{-\x7f]*")
 

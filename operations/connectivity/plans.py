@@ -55,8 +55,6 @@ TEST_PLAN_EUROPE = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT 
 PRODUCT_PREFIX = "cnp_"
 PRODUCT_LIST_LIMIT = 1000
 TEST_PLAN_GLOBAL = "AE AU BR CA CH CN DE ES FR GB IN IT JP KR MX SG TH TR US ZA"
-
-
 TEST_PLANS: Mapping[str, Plan] = {
     id: offered_plan(id, name, data_mb=1000, validity_days=30, countries=countries.split(), livemode=False)
     for id, name, countries in (

@@ -27,8 +27,6 @@ CDR_BATCH_LIMIT = 1000
 CDR_BODY_LIMIT = 2 * 1024 * 1024
 # Choice: clocks differ, and whatever is further ahead is a mistake that would open a month that has not begun.
 CDR_SECONDS_AHEAD = 300
-
-
 CdrBytes = Annotated[int, Field(ge=0, le=10**15, description="Bytes, 0-10^15.")]
 
 
@@ -208,8 +206,6 @@ async def aggregate_cdr(ctx: Ctx, params: CdrMonth) -> CdrAggregate:
 
 
 PERIOD_GRACE_SECONDS = 48 * 3600
-
-
 PERIOD_PAGE_LIMIT = 24
 
 

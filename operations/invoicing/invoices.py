@@ -201,8 +201,6 @@ DRAFT_INVOICE_EXAMPLE: ShownInvoice = {
     "updated_at": 1_795_168_800,
 }
 """The documented invoice."""
-
-
 MANY_INVOICE_LINES = 1000
 """Lines that are read and written out on the event loop; more would hold it up."""
 

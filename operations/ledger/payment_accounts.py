@@ -34,8 +34,6 @@ from storage.organisations import own_fee_bps
 
 ProcessorId = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9_]+$")]
 AfterProcessorId = Annotated[str | None, Field(max_length=255, pattern=r"^[A-Za-z0-9_]*$", description="Last id of the page before.")]
-
-
 ReturnUrl = Annotated[
     str,
     Field(

@@ -35,8 +35,6 @@ _LOOK_ALIKES = str.maketrans("OIL", "011")
 # for their own network and address together, so that nobody keeps the address's owner out from elsewhere. All strangers together may have
 # so many mails sent to one mailbox; a browser that its owner has signed in with before is no stranger and has mails of its own.
 SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NETWORK, SIGN_INS_OF_STRANGERS, SIGN_INS_PER_BROWSER = 5, 30, 20, 5
-
-
 CODE_DESCRIPTIONS: Mapping[VerificationPurpose, str] = {"sign_up": "six digits", "sign_in": "eight letters and digits"}
 
 

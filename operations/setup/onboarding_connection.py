@@ -132,8 +132,6 @@ REPLACING_CONNECTION = f"Replacing {LIVE_CONNECTION}"
 _TOKEN_REFUSED_CODE = 8
 # Choice: whoever may ask whether a token is good could try many; ten an hour are enough for somebody who mistypes their own.
 TOKEN_TRIES_PER_HOUR = 10
-
-
 _OWN_TOKEN_EXAMPLE: OnboardingState = {
     **ONBOARDING_EXAMPLE,
     "connection": {"connected": True, "mode": "own", "account_id": None, "former_token_until": None},

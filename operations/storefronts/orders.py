@@ -236,8 +236,6 @@ READY_ORDER_EXAMPLE: Order = {
     "ready_at": "2026-11-20T09:01:12Z",
     "cancelled_at": None,
 }
-
-
 OrderId = Annotated[str, Field(description="The order's access token, ord_...; with the storefront key also its number, onr_...")]
 
 

@@ -42,30 +42,16 @@ PlanSlug = Annotated[
         description="Names the plan in its shop: 1-64 of a-z, 0-9 and hyphens, none first or last.",
     ),
 ]
-
-
 PlanDataMb = Annotated[int, Field(ge=1, le=PLAN_DATA_MB_LIMIT, description="Megabytes (10^6 bytes), 1-1000000000.")]
-
-
 PlanDays = Annotated[int, Field(ge=1, le=PLAN_DAYS_LIMIT, description="Days it is valid, 1-36500.")]
-
-
 SoldCountryCode = Annotated[str, Field(pattern=r"^[A-Z]{2}$"), AfterValidator(check_country_code)]
-
-
 PlanCountries = Annotated[
     list[SoldCountryCode],
     Field(min_length=1, max_length=250, description='Where it works, ISO 3166-1 alpha-2: ["DE","FR"].'),
     AfterValidator(each_plan_country_once),
 ]
-
-
 PlanPriceCents = Annotated[int, Field(ge=1, le=PLAN_PRICE_CENTS_LIMIT, description="Price in cents of the shop's currency, 1-99999999.")]
-
-
 PlanPosition = Annotated[int, Field(ge=0, le=1_000_000, description="Place in the shop, 0-1000000: lower ones first, then older ones.")]
-
-
 ProcessorPriceId = Annotated[
     str,
     Field(
@@ -75,8 +61,6 @@ ProcessorPriceId = Annotated[
         description="A price at the payment processor, price_...; kept, not charged by.",
     ),
 ]
-
-
 STOREFRONT_PLANS_LIMIT = 250
 PLAN_FIELDS_OF_PRODUCT = ("name", "data_mb", "validity_days", "countries", "price_cents", "package_template_id")
 """What a product gives and a plan needs; its account comes with it, where it names one."""

@@ -42,8 +42,6 @@ ProcessorPriceMode = Literal["test", "live"]
 LOGO_LENGTH_LIMIT = 32 * 1024
 LOGO_BASE64_PATTERN = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)"
 LOGO_PATTERN = rf"^data:image/(?:png|jpeg|webp|gif);base64,{LOGO_BASE64_PATTERN}$"
-
-
 # Choice: a slug begins and ends with a letter or a digit.
 StorefrontSlug = Annotated[
     str,

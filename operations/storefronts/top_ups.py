@@ -156,8 +156,6 @@ def top_up_payment_unverifiable() -> Unverifiable:
 
 
 OrderUsageBytes = Annotated[int, Field(description="Bytes")]
-
-
 ORDER_USAGE_EXAMPLE: "OrderUsage" = {
     "usedBytes": 402653184,
     "totalBytes": 1073741824,
