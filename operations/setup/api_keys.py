@@ -40,27 +40,22 @@ def _distinct_entries(values: list[RestrictedTo]) -> list[RestrictedTo]:
     return list(dict.fromkeys(values))
 
 
+_RestrictionList = Annotated[
+    list[RestrictedTo] | None,
+    MaxEntries(_MOST_RESTRICTION_ENTRIES),
+    AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
+    Field(json_schema_extra=_RESTRICTION_LIST_SCHEMA),
+]
+
+
 class KeyRestrictions(Input):
     """What the key may not do although its maker may. Every member only takes away; without any the key does what its maker does."""
 
     read_only: Annotated[bool, Field(description="Only what changes nothing.")] = False
-    toolsets: Annotated[
-        list[str] | None,
-        MaxEntries(_MOST_RESTRICTION_ENTRIES),
-        AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
-        Field(description="Only operations of these toolsets, 1-100.", json_schema_extra=_RESTRICTION_LIST_SCHEMA),
-    ] = None
-    iccids: Annotated[
-        list[Iccid] | None,
-        MaxEntries(_MOST_RESTRICTION_ENTRIES),
-        AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
-        Field(description="Only operations on one line, and only these lines, 1-100.", json_schema_extra=_RESTRICTION_LIST_SCHEMA),
-    ] = None
+    toolsets: Annotated[_RestrictionList[str], Field(description="Only operations of these toolsets, 1-100.")] = None
+    iccids: Annotated[_RestrictionList[Iccid], Field(description="Only operations on one line, and only these lines, 1-100.")] = None
     account_ids: Annotated[
-        list[UpstreamId] | None,
-        MaxEntries(_MOST_RESTRICTION_ENTRIES),
-        AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
-        Field(description="Only operations on a line or an account, of these accounts, 1-100.", json_schema_extra=_RESTRICTION_LIST_SCHEMA),
+        _RestrictionList[UpstreamId], Field(description="Only operations on a line or an account, of these accounts, 1-100.")
     ] = None
     calls_per_day: Annotated[
         int | None, Field(ge=1, le=_MOST_KEY_CALLS, description="Calls per UTC day, 1-1000000, within your organisation's quota.")
