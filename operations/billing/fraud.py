@@ -107,13 +107,12 @@ async def operator_billing_approve_fraud_review(ctx: Ctx, params: FraudReviewRef
     raises=[NotSupported],
     examples=[Example("Not offered: refund the charge instead", {"id": FRAUD_REVIEW_EXAMPLE["id"]}, None)],
 )
-async def operator_billing_decline_fraud_review(ctx: Ctx, params: FraudReviewRef) -> FraudReview:
+async def operator_billing_decline_fraud_review(_ctx: Ctx, _params: FraudReviewRef) -> FraudReview:
     """Always answers 501: a review is declined by refunding its charge.
 
     Nothing is sent to the processor, whatever the id. Refund the review's `charge` with POST /v1/operator-billing/refunds; that closes
     the review as well.
     """
-    del ctx, params
     raise NotSupported(
         "A fraud review cannot be declined here, and nothing was sent to the payment processor",
         hint="Refund the review's charge instead: POST /v1/operator-billing/refunds; that closes the review",

@@ -172,13 +172,12 @@ class IdentityStatus(TypedDict):
         Example("Are we verified?", {}, {"object": "identity_status", "status": "requires_input", "session": IDENTITY_SESSION_EXAMPLE}),
     ],
 )
-async def operator_identity_status(ctx: Ctx, params: Nothing) -> IdentityStatus:
+async def operator_identity_status(ctx: Ctx, _params: Nothing) -> IdentityStatus:
     """Tell whether it has been verified who runs your organisation.
 
     `unverified` until operator_identity_create_session begins a session, and after the newest was canceled. Once verified, an
     organisation stays so, whatever further sessions come to.
     """
-    del params
     return await ctx.deps.store.read(read_identity_status, organisation=ctx.organisation)
 
 

@@ -114,7 +114,7 @@ async def prove_processor(deps: Deps, call: Call, now: float) -> Caller:
         )
     ],
 )
-async def operator_billing_payments_webhook(ctx: Ctx, params: PaymentsNotice) -> Received:
+async def operator_billing_payments_webhook(ctx: Ctx, _params: PaymentsNotice) -> Received:
     """Take an event of the payment processor.
 
     Called by the processor alone, with its signature header instead of a bearer; any other body is 401.
@@ -124,7 +124,6 @@ async def operator_billing_payments_webhook(ctx: Ctx, params: PaymentsNotice) ->
     order: the newest word of a thing stays. An event of an account that no organisation has, of a kind that nothing reads, or of the
     other mode (test or live) is answered 200 and has no effect. 503: nothing was done, and the processor sends it again.
     """
-    del params
     event = ctx.call.evidence
     if not isinstance(event, ProcessorEvent):
         raise RuntimeError("the proof hands the event on that it has verified")

@@ -69,8 +69,7 @@ class NewPayout(Input):
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 in upper case, as EUR; one that the balance has.")]
 
 
-async def require_active_payment_account(ctx: Ctx, params: NewPayout) -> ConnectAccount:
-    del params
+async def require_active_payment_account(ctx: Ctx, _params: NewPayout) -> ConnectAccount:
     account = await require_payment_account(ctx)
     ctx.stage()
     await correct_unknown_answer(ctx, "payout")
@@ -209,12 +208,11 @@ PAYOUT_SCHEDULE_EXAMPLE: PayoutSchedule = {
     raises=[Conflict],
     examples=[Example("When are we paid?", {}, PAYOUT_SCHEDULE_EXAMPLE)],
 )
-async def operator_billing_get_payout_schedule(ctx: Ctx, params: Nothing, account: ConnectAccount) -> PayoutSchedule:
+async def operator_billing_get_payout_schedule(ctx: Ctx, _params: Nothing, account: ConnectAccount) -> PayoutSchedule:
     """Get when your payment account is paid out by itself.
 
     Without an account there is none: 409.
     """
-    del params
     ctx.reached_upstream = True
     return render_fields(await ctx.deps.payments.schedule_of(account.account), PayoutSchedule, object="payout_schedule")
 

@@ -112,9 +112,8 @@ def render_promotion(row: PromotionRow, now: float) -> Promotion:
     )
 
 
-async def find_active_payment_account(ctx: Ctx, params: NewCode) -> ConnectAccount | None:
+async def find_active_payment_account(ctx: Ctx, _params: NewCode) -> ConnectAccount | None:
     """The organisation's account, where it takes payments: the code is then made there as well."""
-    del params
     account = await find_payment_account(ctx)
     if account is None or account.status != "active":
         return None

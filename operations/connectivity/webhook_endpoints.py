@@ -146,9 +146,9 @@ async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) ->
     title="List webhook endpoints",
     examples=[Example("Where are my events sent?", {}, {"object": "list", "data": [ENDPOINT_EXAMPLE], "has_more": False})],
 )
-async def list_connectivity_webhook_endpoints(ctx: Ctx, params: Nothing) -> ListOf[WebhookEndpoint]:
+async def list_connectivity_webhook_endpoints(ctx: Ctx, _params: Nothing) -> ListOf[WebhookEndpoint]:
     """List your webhook endpoints, newest first, without their secrets."""
-    del params  # Choice: no pages, since there are at most 16
+    # Choice: no pages, since there are at most 16
     rows = await ctx.deps.store.read(list_endpoints, organisation=ctx.organisation)
     return list_page([render_endpoint(row) for row in rows], MOST_ENDPOINTS)
 

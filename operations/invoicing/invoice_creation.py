@@ -436,7 +436,7 @@ MADE_INVOICE_EXAMPLE: MadeInvoice = {**DRAFT_INVOICE_EXAMPLE, "line_count": 1, "
         ),
     ],
 )
-async def create_invoice(ctx: Ctx, params: NewInvoice, granted: None) -> MadeInvoice:
+async def create_invoice(ctx: Ctx, params: NewInvoice, _granted: None) -> MadeInvoice:
     """Make a draft invoice of a month: one line per SIM, and the platform fee.
 
     Its figures are frozen. Calling again makes a second invoice: send an idempotency key, and void what is not needed.
@@ -451,7 +451,6 @@ async def create_invoice(ctx: Ctx, params: NewInvoice, granted: None) -> MadeInv
     the whole month leaves out what such invoices bill. A SIM counts to the account that has it now. `largest_lines` are at most five.
     Nothing is sent before update_invoice sets `status` to `sent`.
     """
-    del granted
     deps = ctx.deps
     if await deps.store.read(find_period, period=params.period_id, organisation=ctx.organisation) is None:
         raise no_such_invoice_period()

@@ -543,7 +543,7 @@ async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceWithPeriod:
     raises=[NotFound, InvoicePaid, PaymentsError, PaymentsRefused],
     examples=[Example("It was made twice", {"id": INVOICE_ID_EXAMPLE}, {**DRAFT_INVOICE_EXAMPLE, "status": "void"})],
 )
-async def void_invoice(ctx: Ctx, params: InvoiceRef, voiding: InvoiceWithPeriod) -> ShownInvoice:
+async def void_invoice(ctx: Ctx, _params: InvoiceRef, voiding: InvoiceWithPeriod) -> ShownInvoice:
     """Void an invoice that is not paid; it stays, with its number.
 
     Cannot be undone; again: the same answer. A paid one is refused (409 invoice_paid). OUTCOME_UNKNOWN: repeat, without key.
@@ -551,7 +551,6 @@ async def void_invoice(ctx: Ctx, params: InvoiceRef, voiding: InvoiceWithPeriod)
     One that was sent through the payment processor is voided there first, so that nobody can pay it any more; one that was paid
     there meanwhile stays, and is paid.
     """
-    del params
     if ctx.staged:
         return (await send_once(ctx, InvoiceWithdrawal(ctx, voiding.row, voiding.period.month))).body
     return await ctx.settle_result(void_without_processor, row=voiding.row, now=ctx.now, site=ctx.deps.site)

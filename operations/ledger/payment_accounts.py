@@ -80,9 +80,8 @@ async def require_payment_account(ctx: Ctx) -> ConnectAccount:
     return found
 
 
-async def own_payment_account(ctx: Ctx, params: Input) -> ConnectAccount:
+async def own_payment_account(ctx: Ctx, _params: Input) -> ConnectAccount:
     """The access rule of what needs the organisation's account and nothing else: nothing of another's is reached through it."""
-    del params
     return await require_payment_account(ctx)
 
 
@@ -237,12 +236,11 @@ ONBOARDING_LINK_EXAMPLE = Example(
 )
 
 
-async def may_begin_onboarding(ctx: Ctx, params: Onboarding) -> ConnectAccount | None:
+async def may_begin_onboarding(ctx: Ctx, _params: Onboarding) -> ConnectAccount | None:
     """The organisation's account. Where it is or was live, an admin alone is led to its pages, since the bank account is changed there.
 
     One that was live and let the service go is replaced by a new one when an admin has confirmed it.
     """
-    del params
     require_scope(Scope.ANY, ctx.caller, ctx.deps.site)  # a login that was only let read changes nothing
     account = await find_payment_account(ctx)
     if account is not None and account.was_active:

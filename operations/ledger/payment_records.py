@@ -163,9 +163,8 @@ def payment_record_facts(thing: ProcessorRecord) -> tuple[PaymentRecordKind, int
             return "fee", thing.amount_refunded, thing.charge, render_fields(thing, FeeRecord, object="application_fee")
 
 
-def load_payment_record(record: PaymentRecord, kind: type[ShownRecord]) -> ShownRecord:
+def load_payment_record(record: PaymentRecord, _kind: type[ShownRecord]) -> ShownRecord:
     """A kept record as its owner sees it."""
-    del kind
     return cast(ShownRecord, orjson.loads(record.body))
 
 

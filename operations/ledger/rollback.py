@@ -121,8 +121,7 @@ def render_ledger_row(row: IssuanceRow) -> LedgerRow:
     return render_fields(row, LedgerRow, idempotency_key=row.key, status=row.state, updated_at=rfc3339_utc(row.updated))
 
 
-def render_rolled_back(connection: Connection, row: IssuanceRow) -> object:
-    del connection
+def render_rolled_back(_connection: Connection, row: IssuanceRow) -> object:
     return {"data": render_ledger_row(row)}
 
 

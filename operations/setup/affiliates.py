@@ -127,7 +127,7 @@ _NEW_AFFILIATE_EXAMPLE: AffiliateState = {**_AFFILIATE_EXAMPLE, "referral_count"
     title="Get affiliate status",
     examples=[Example("What has our link brought?", {}, _AFFILIATE_EXAMPLE)],
 )
-async def affiliates_me_get(ctx: Ctx, params: Nothing) -> AffiliateState:
+async def affiliates_me_get(ctx: Ctx, _params: Nothing) -> AffiliateState:
     """Get your referral link, how many it brought, and what that earned.
 
     Before your organisation joins, `joined` is false and `code` and `link` are null: affiliates_me_create joins.
@@ -136,7 +136,6 @@ async def affiliates_me_get(ctx: Ctx, params: Nothing) -> AffiliateState:
     commissions so far, in minor units by currency. Payouts are made by whoever runs the service: nothing is paid automatically,
     so `payout_status` is `pending` as long as there are earnings, `no_earnings` before, and `not_joined` outside the programme.
     """
-    del params
     return await ctx.deps.store.read(_affiliate_state, organisation=ctx.organisation, deps=ctx.deps)
 
 
@@ -149,7 +148,7 @@ async def affiliates_me_get(ctx: Ctx, params: Nothing) -> AffiliateState:
     title="Join affiliate programme",
     examples=[Example("Join the programme", {}, _NEW_AFFILIATE_EXAMPLE)],
 )
-async def affiliates_me_create(ctx: Ctx, params: Nothing) -> AffiliateState:
+async def affiliates_me_create(ctx: Ctx, _params: Nothing) -> AffiliateState:
     """Join the affiliate programme and get your organisation's referral code.
 
     Safe to repeat: an organisation has one code for ever, and a later call answers 200 with it.
@@ -157,7 +156,6 @@ async def affiliates_me_create(ctx: Ctx, params: Nothing) -> AffiliateState:
     Hand out `link`: whoever signs up with it is referred by you. The code has 8 characters without 0, O, 1 and I, and upper and
     lower case are the same. Joining costs nothing and obliges to nothing.
     """
-    del params
     deps = ctx.deps
 
     def write(connection: Connection, *, organisation: str, now: float, ids: Ids) -> AffiliateState:

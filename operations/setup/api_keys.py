@@ -428,7 +428,7 @@ async def _revocable_key(ctx: Ctx, params: KeyRef) -> ApiKeyRow:
         )
     ],
 )
-async def revoke_api_key(ctx: Ctx, params: KeyRef, row: ApiKeyRow) -> ListedApiKey:
+async def revoke_api_key(ctx: Ctx, _params: KeyRef, row: ApiKeyRow) -> ListedApiKey:
     """Revoke an API key, and the keys that were made with it; for good.
 
     From the next call on they are refused. Revoking a revoked key changes nothing and answers as before.
@@ -436,7 +436,6 @@ async def revoke_api_key(ctx: Ctx, params: KeyRef, row: ApiKeyRow) -> ListedApiK
     An admin may revoke every key of the organisation, a member those they made; to others a key is not found. A key may revoke itself;
     one with restrictions, and a login that was granted less than its person has, revokes nothing else (403 `credential_restricted`).
     """
-    del params
 
     def end(connection: Connection, *, now: float) -> ListedApiKey:
         """Choice: a repeated call gets the same answer, so that one that was lost can be asked for again."""

@@ -237,7 +237,7 @@ _ONBOARDING_COMPLETED_EXAMPLE: OnboardingState = {
     title="Get onboarding state",
     examples=[Example("What is left to do?", {}, ONBOARDING_EXAMPLE)],
 )
-async def get_onboarding_state(ctx: Ctx, params: Nothing) -> OnboardingState:
+async def get_onboarding_state(ctx: Ctx, _params: Nothing) -> OnboardingState:
     """Show how far your organisation's onboarding has come.
 
     Works before any account is connected, and costs no call of the quota. `current_step` names what to do next.
@@ -246,7 +246,6 @@ async def get_onboarding_state(ctx: Ctx, params: Nothing) -> OnboardingState:
     (onboarding_save_plan or onboarding_skip_plan), `test_esim` (onboarding_test_esim), `complete` (onboarding_complete). Their order
     is advice; only complete asks for what comes before it.
     """
-    del params
     return await ctx.deps.store.read(read_onboarding, organisation=ctx.organisation)
 
 
@@ -287,14 +286,13 @@ async def onboarding_save_org(ctx: Ctx, params: OperatorProfile) -> OnboardingSt
     raises=[OnboardingIncomplete],
     examples=[Example("We are ready", {}, _ONBOARDING_COMPLETED_EXAMPLE)],
 )
-async def onboarding_complete(ctx: Ctx, params: Nothing) -> OnboardingState:
+async def onboarding_complete(ctx: Ctx, _params: Nothing) -> OnboardingState:
     """Onboarding step complete: end the onboarding.
 
     Needs step org, and a connection or a managed account that was asked for (it may be pending); plan and test_esim may be left out.
 
     Completing again changes nothing. What is missing is named by a 409 `onboarding_incomplete`.
     """
-    del params
     return await ctx.settle_result(_complete_onboarding, organisation=ctx.organisation, now=ctx.now)
 
 
@@ -351,14 +349,13 @@ async def _visible_template(ctx: Ctx, params: PlanChoice) -> Template:
         )
     ],
 )
-async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, template: Template) -> OnboardingState:
+async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, _template: Template) -> OnboardingState:
     """Onboarding step plan: record the package template you begin with.
 
     Only recorded: nothing is issued, priced or changed upstream. The template must be one that list_package_templates shows.
 
     Saving again replaces the plan. Connecting another account forgets it, since its template was of the account before.
     """
-    del template
     return await ctx.settle_result(
         then_onboarding(save_plan),
         organisation=ctx.organisation,
@@ -375,7 +372,6 @@ async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, template: Template)
     title="Skip starting plan",
     examples=[Example("Choose later", {}, {**ONBOARDING_EXAMPLE, "current_step": "test_esim"})],
 )
-async def onboarding_skip_plan(ctx: Ctx, params: Nothing) -> OnboardingState:
+async def onboarding_skip_plan(ctx: Ctx, _params: Nothing) -> OnboardingState:
     """Onboarding step plan: go on without one; a plan that was saved is forgotten."""
-    del params
     return await ctx.settle_result(then_onboarding(skip_plan), organisation=ctx.organisation, now=ctx.now)

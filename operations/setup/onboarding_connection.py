@@ -239,12 +239,11 @@ class FormerPath(NamedTuple):
     after: ConnectionReach
 
 
-async def _former_path(ctx: Ctx, params: Nothing) -> FormerPath | None:
+async def _former_path(ctx: Ctx, _params: Nothing) -> FormerPath | None:
     """Finds the former token and verifies it: one that is dead meanwhile is not restored silently.
 
     Nothing where there is none, which the handler refuses: a repeated call with its key has used the token up.
     """
-    del params
     row = await read_connection(ctx)
     former = await ctx.deps.store.read(find_former_token, organisation=ctx.organisation, now=ctx.now)
     if former is None:
@@ -272,7 +271,7 @@ async def _former_path(ctx: Ctx, params: Nothing) -> FormerPath | None:
     raises=[OcsError, NoFormerToken, FormerTokenRefused, ConnectionChanged],
     examples=[Example("The new token was the wrong one", {}, _OWN_TOKEN_EXAMPLE)],
 )
-async def onboarding_restore_ocs_token(ctx: Ctx, params: Nothing, path: FormerPath | None) -> OnboardingState:
+async def onboarding_restore_ocs_token(ctx: Ctx, _params: Nothing, path: FormerPath | None) -> OnboardingState:
     """Undo onboarding_connect_ocs_token: go back to the token that it replaced.
 
     For admins, who confirm it, within 24 hours, once: the token in use is erased. Only where one token of your own replaced another; from
@@ -280,7 +279,6 @@ async def onboarding_restore_ocs_token(ctx: Ctx, params: Nothing, path: FormerPa
 
     The former token is verified first. One that the charging system does not accept any more is not restored: 409 `former_token_refused`.
     """
-    del params
     if path is None:
         raise NoFormerToken(
             "There is no former token to go back to: it is kept for 24 hours after another token of your own replaced it, and for one undo",

@@ -147,9 +147,8 @@ class ManagedPath(NamedTuple):
     before: ConnectionReach
 
 
-async def _managed_path(ctx: Ctx, params: Nothing) -> ManagedPath:
+async def _managed_path(ctx: Ctx, _params: Nothing) -> ManagedPath:
     """Looks for the account; an admin confirms it where another live connection gives way to it."""
-    del params
     candidates = await _find_account_candidates(ctx.deps, ctx.organisation)
     found = await ctx.deps.store.read(_preview_account_link, organisation=ctx.organisation, candidates=candidates)
     row, link = found
@@ -172,7 +171,7 @@ async def _managed_path(ctx: Ctx, params: Nothing) -> ManagedPath:
     raises=[ConnectionChanged],
     examples=[Example("Be connected to the account that was opened for us", {}, ONBOARDING_EXAMPLE)],
 )
-async def onboarding_start_managed_account(ctx: Ctx, params: Nothing, path: ManagedPath) -> OnboardingState:
+async def onboarding_start_managed_account(ctx: Ctx, _params: Nothing, path: ManagedPath) -> OnboardingState:
     """Onboarding step ocs: connect your organisation to its managed account.
 
     Opens no account: whoever runs the service does. `pending: true` means that there is none yet, or that it could not be asked for
@@ -183,7 +182,6 @@ async def onboarding_start_managed_account(ctx: Ctx, params: Nothing, path: Mana
     stays as it is. Reasons: `account_absent` (none was opened), `account_conflict` (two match, or another organisation has it),
     `not_configured` (the service has no reseller token), `ocs_unavailable` (the charging system did not answer as it should).
     """
-    del params
     simulated = bool(ctx.deps.spare_accounts)
 
     def write(connection: Connection, *, organisation: str, now: float) -> OnboardingState:

@@ -49,7 +49,7 @@ class NoLineToPreview(Exception):
     title="Preview test eSIM",
     examples=[Example("Is there a line to look at?", {}, {**ONBOARDING_EXAMPLE, "test_esim": _PREVIEW_EXAMPLE})],
 )
-async def onboarding_test_esim(ctx: Ctx, params: Nothing) -> OnboardingState:
+async def onboarding_test_esim(ctx: Ctx, _params: Nothing) -> OnboardingState:
     """Onboarding step test_esim: preview the first line of your account.
 
     Issues nothing and never fails: where no line can be shown, `test_esim.demo` is true, its ICCID exists nowhere, and `demo_reason`
@@ -58,7 +58,6 @@ async def onboarding_test_esim(ctx: Ctx, params: Nothing) -> OnboardingState:
     Reasons: `not_connected`, `not_configured` (the service has no reseller token), `account_absent` (it is gone upstream), `no_lines`,
     `unreadable` (the line has no ICCID), `ocs_timeout`, `ocs_unavailable`. PIN, PUK and activation codes are not shown.
     """
-    del params
     try:
         shown = _line_preview(await _first_line(ctx))
     except NoLineToPreview as nothing:

@@ -118,7 +118,7 @@ class BuyerErased(TypedDict):
         )
     ],
 )
-async def erase_buyer(ctx: Ctx, params: BuyerToErase, shop: Storefront) -> BuyerErased:
+async def erase_buyer(ctx: Ctx, params: BuyerToErase, _shop: Storefront) -> BuyerErased:
     """Erase a buyer's address from all orders of a storefront. It cannot be undone.
 
     Needs the role admin, on any tier. `erased` counts orders and top-ups; 0: the shop knows no such buyer.
@@ -129,7 +129,6 @@ async def erase_buyer(ctx: Ctx, params: BuyerToErase, shop: Storefront) -> Buyer
     payment processor holds of the payment in your own account there (address, name, card, receipts), which you erase there; mails
     that were sent; what you entered on the line yourself at the charging system; and backups of the database, until they expire.
     """
-    del shop
     named = {"storefront": params.id, "organisation": ctx.organisation, "email": normal_email(params.email)}
     return await ctx.settle_result(erase_buyer_address, **named, keyring=ctx.deps.keyring)
 

@@ -43,12 +43,11 @@ from storage.orders import OrderDetail, OrderRow, find_order, order_status_of
     raises=[NotFound, OcsError],
     examples=[Example("What can this eSIM be given?", {"orderId": ORDER_TOKEN_EXAMPLE}, [PUBLIC_PLAN_EXAMPLE])],
 )
-async def get_storefront_order_top_up_options(ctx: Ctx, params: OrderRef, order: OrderDetail) -> list[PublicPlan]:
+async def get_storefront_order_top_up_options(ctx: Ctx, _params: OrderRef, order: OrderDetail) -> list[PublicPlan]:
     """List the plans that can be added to an order's eSIM, as its shop displays them.
 
     Empty when nothing can be: the order is not ready, was cancelled, or nothing that its shop sells fits this eSIM.
     """
-    del params
     # A shop's currency is for ever that of its first plan, so it is the order's.
     return [render_public_plan(plan, order.row.currency) for plan in await addable_plans(ctx.deps, order.row)]
 
@@ -187,7 +186,7 @@ class OrderUsage(TypedDict):
     raises=[NotFound, OrderNotReady, OcsError],
     examples=[Example("How much data is left?", {"orderId": ORDER_TOKEN_EXAMPLE}, ORDER_USAGE_EXAMPLE)],
 )
-async def get_storefront_order_usage(ctx: Ctx, params: OrderRef, order: OrderDetail) -> OrderUsage:
+async def get_storefront_order_usage(ctx: Ctx, _params: OrderRef, order: OrderDetail) -> OrderUsage:
     """Get the data that an order's eSIM has used and has left, in bytes.
 
     Read from the charging system now: 502 when it cannot be, never a zero. 409 `order_not_ready` unless the eSIM is the buyer's.
@@ -195,7 +194,6 @@ async def get_storefront_order_usage(ctx: Ctx, params: OrderRef, order: OrderDet
     `usedBytes` is all that was used since the order was created, of packages that are over as well; `totalBytes` is what they held.
     A top-up adds to both.
     """
-    del params
     row = await ctx.deps.store.read(find_issuance, organisation=order.row.organisation, key=order.row.id)
     if row is None or row.state != "issued" or order_status_of(order.row) != "ready" or row.iccid != order.row.iccid:
         raise esim_not_the_buyers(order)
