@@ -93,9 +93,14 @@ def plain_line(text: str) -> str:
     """A name that other people are shown: `text` without the space around it; ValueError with the rule where it is empty or misleading."""
     if MISLEADING_CHARACTERS.search(text):
         raise ValueError("must be one line without control characters and without marks that change the direction of text or are not seen")
+    return check_legible(text).strip()
+
+
+def check_legible(text: str) -> str:
+    """`text`, where a reader sees something of it; ValueError otherwise."""
     if not any(c.isprintable() and not c.isspace() for c in text):
         raise ValueError("must hold more than space")
-    return text.strip()
+    return text
 
 
 # ISO 3166-1 alpha-2, and XK for Kosovo, which ISO leaves to its users.

@@ -294,7 +294,17 @@ async def receive_bridge4ip_webhook(ctx: Ctx, params: Notification) -> BridgeRep
     content = _notification_content(params, ctx.now)
     push = _push_identity(ctx.call.headers, ctx.call.raw, content.subject)
     account = None if content.sighting is None else await _account_at_sighting(ctx, content.sighting)
-    await ctx.settle(_TAKEN_REPLY, _take_notification, push=push, content=content, account=account, now=ctx.now, ids=ctx.deps.ids)
+
+    def take(connection: Connection, *, now: float, ids: Ids) -> None:
+        """Stores that it came and does what it says in one transaction, so that a repeated notification has one effect."""
+        if not take_push(connection, push=push, now=now):
+            return
+        if content.use is not None:
+            observe_package(connection, use=content.use, now=now, ids=ids)
+        if content.sighting is not None:
+            _enter_sighting(connection, seen=content.sighting, account=account, now=now, ids=ids)
+
+    await ctx.settle(_TAKEN_REPLY, take, now=ctx.now, ids=ctx.deps.ids)
     if content.sighting is not None or content.use is not None:
         ctx.deps.wake_worker()
     return _TAKEN_REPLY
@@ -309,18 +319,6 @@ def _push_identity(headers: Mapping[str, str], body: bytes, subject: str | None)
 
 def _push_digest(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
-
-
-def _take_notification(
-    connection: Connection, *, push: InboundPush, content: NotificationContent, account: int | None, now: float, ids: Ids
-) -> None:
-    """Stores that it came and does what it says in one transaction, so that a repeated notification has one effect."""
-    if not take_push(connection, push=push, now=now):
-        return
-    if content.use is not None:
-        observe_package(connection, use=content.use, now=now, ids=ids)
-    if content.sighting is not None:
-        _enter_sighting(connection, seen=content.sighting, account=account, now=now, ids=ids)
 
 
 def _enter_sighting(connection: Connection, *, seen: Sighting, account: int | None, now: float, ids: Ids) -> None:

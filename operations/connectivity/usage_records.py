@@ -183,12 +183,11 @@ async def ingest_connectivity_usage(ctx: Ctx, params: NetworkUsage) -> Ingested:
     as well (package.usage), the larger of the lines' sum and the highest total counts, so that nothing counts twice.
     """
     line = MeteredLine(**params.model_dump())
-    answer = await ctx.settle_result(
-        keep_metered_line, line=line, counts=params.usage_type == "data" and params.bytes > 0, now=ctx.now, ids=ctx.deps.ids
-    )
+    counts = params.usage_type == "data" and params.bytes > 0
+
+    def keep(connection: Connection, *, now: float, ids: Ids) -> Ingested:
+        return {"stored": insert_metered_line(connection, line=line, counts=counts, now=now, ids=ids)}
+
+    answer = await ctx.settle_result(keep, now=ctx.now, ids=ctx.deps.ids)
     ctx.deps.wake_worker()
     return answer
-
-
-def keep_metered_line(connection: Connection, *, line: MeteredLine, counts: bool, now: float, ids: Ids) -> Ingested:
-    return {"stored": insert_metered_line(connection, line=line, counts=counts, now=now, ids=ids)}

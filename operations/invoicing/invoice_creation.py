@@ -30,7 +30,7 @@ from registry.model import Input
 from registry.operation import Example, Once, operation
 from registry.policy import require_connection
 from registry.ports import Site
-from storage.billing_config import BillingConfig, ensure_config
+from storage.billing_config import ensure_config
 from storage.cdr_sums import SimMonth, sim_month_slices
 from storage.directory import StoreDirectory
 from storage.engine.connection import Connection, runs_in_thread
@@ -162,11 +162,39 @@ def make_draft_invoice(connection: Connection, *, wanted: InvoiceSpec, now: floa
     if not billed.lines:
         raise nothing_to_bill(period, found=billed.found_usage, some=wanted.iccids is not None)
     totals = invoice_totals(billed.subtotal, price=price, bps=bps, largest_usage=billed.largest_usage)
-    row = draft_invoice_row(wanted, config, totals, lines=billed.lines, price=price, bps=bps, now=now)
     year = datetime.fromtimestamp(now, UTC).year
     number = take_invoice_number(connection, organisation=wanted.organisation, year=year)
-    # Choice: a millionth invoice of a year has seven digits.
-    row = row._replace(number=f"{config.invoice_prefix}-{year}-{number:06d}")
+    row = Invoice(
+        id=wanted.id,
+        organisation=wanted.organisation,
+        period=wanted.period,
+        number=f"{config.invoice_prefix}-{year}-{number:06d}",  # Choice: a millionth invoice of a year has seven digits.
+        status="draft",
+        sending=0,
+        revision=0,
+        discarded=0,
+        currency=wanted.currency or config.currency,
+        price_per_gb_cents=price,
+        platform_fee_bps=bps,
+        subtotal_cents=totals.subtotal,
+        tax_cents=totals.tax,
+        platform_fee_cents=totals.platform_fee,
+        total_cents=totals.total,
+        lines=billed.lines,
+        selected=int(wanted.iccids is not None),
+        connect_account=None,
+        processor_invoice=None,
+        pay_url=None,
+        recipient_name=wanted.recipient_name,
+        recipient_email=wanted.recipient_email,
+        notes=None,
+        document=0,
+        issued_at=None,
+        due_at=None,
+        paid_at=None,
+        created=int(now),
+        updated=int(now),
+    )
     insert_invoice(connection, row=row)
     return CreatedInvoice(row, period.month, billed)
 
@@ -225,42 +253,6 @@ def new_invoice_lines(invoice: str, usage: Sequence[SimMonth], ids: Ids, *, pric
         )
         for position, line in enumerate(usage, behind + 1)
     ]
-
-
-def draft_invoice_row(
-    wanted: InvoiceSpec, config: BillingConfig, totals: InvoiceTotals, *, lines: int, price: int, bps: int, now: float
-) -> Invoice:
-    return Invoice(
-        id=wanted.id,
-        organisation=wanted.organisation,
-        period=wanted.period,
-        number="",
-        status="draft",
-        sending=0,
-        revision=0,
-        discarded=0,
-        currency=wanted.currency or config.currency,
-        price_per_gb_cents=price,
-        platform_fee_bps=bps,
-        subtotal_cents=totals.subtotal,
-        tax_cents=totals.tax,
-        platform_fee_cents=totals.platform_fee,
-        total_cents=totals.total,
-        lines=lines,
-        selected=int(wanted.iccids is not None),
-        connect_account=None,
-        processor_invoice=None,
-        pay_url=None,
-        recipient_name=wanted.recipient_name,
-        recipient_email=wanted.recipient_email,
-        notes=None,
-        document=0,
-        issued_at=None,
-        due_at=None,
-        paid_at=None,
-        created=int(now),
-        updated=int(now),
-    )
 
 
 def no_such_invoice_period() -> NotFound:

@@ -213,20 +213,16 @@ async def read_document_rows(
     found = await deps.store.read(find_invoice, invoice=invoice, organisation=organisation)
     if found is None:
         return None
-    read = runs_in_thread(use_document_rows) if found.lines > MANY_INVOICE_LINES else use_document_rows
-    return await deps.store.read(read, invoice=invoice, organisation=organisation, work=work)
 
+    def use_rows(connection: Connection) -> DocumentResult | None:
+        found = find_invoice_with_period(connection, invoice=invoice, organisation=organisation)
+        if found is None:
+            return None
+        listed = read_invoice_lines(connection, invoice=invoice, after=0, most=INVOICE_SHEET_LIMIT)
+        rest = sum_invoice_lines(connection, invoice=invoice, after=len(listed))
+        return work(DocumentRows(found.row, found.period, listed, rest))
 
-def use_document_rows(
-    connection: Connection, *, invoice: str, organisation: str, work: Callable[[DocumentRows], DocumentResult]
-) -> DocumentResult | None:
-    """What `work` makes of the rows that the document of an organisation's invoice is made of."""
-    found = find_invoice_with_period(connection, invoice=invoice, organisation=organisation)
-    if found is None:
-        return None
-    listed = read_invoice_lines(connection, invoice=invoice, after=0, most=INVOICE_SHEET_LIMIT)
-    rest = sum_invoice_lines(connection, invoice=invoice, after=len(listed))
-    return work(DocumentRows(found.row, found.period, listed, rest))
+    return await deps.store.read(runs_in_thread(use_rows) if found.lines > MANY_INVOICE_LINES else use_rows)
 
 
 INVOICE_PDF_TEMPLATE = Path(__file__).parent / "templates" / "invoice.typ"

@@ -29,7 +29,7 @@ from operations.invoicing.invoices import (
 )
 from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
-from operations.vocabulary import Email, without_default
+from operations.vocabulary import Email, check_legible, without_default
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.limits import Scope
@@ -361,18 +361,12 @@ REFUSED_INVOICE_STATUSES = {
 }
 
 
-def check_recipient_legible(text: str) -> str:
-    if not any(c.isprintable() and not c.isspace() for c in text):
-        raise ValueError("must hold more than space")
-    return text
-
-
 # Choice: control characters are refused. Marks that turn the direction of text are kept as they were sent, and left out wherever the
 # name is shown: on the document, and to the payment processor.
 RecipientName = Annotated[
     str,
     Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="Who is billed, 1-200 characters; null removes."),
-    AfterValidator(check_recipient_legible),
+    AfterValidator(check_legible),
 ]
 InvoiceNotes = Annotated[
     str,

@@ -324,9 +324,7 @@ def record_issued_esim(
     believed: bool = True,
 ) -> Conclusion:
     """The eSIM becomes this key's, unless another key has it: an answer that says so is not believed."""
-    found = find_issuance(connection, organisation=organisation, key=key)
-    if found is None:
-        raise RuntimeError(f"there is no issuance {key}")
+    found = current_issuance(connection, organisation, key)
     if found.state == "failed":
         return dispute_failed_issuance(connection, target, found, esim.iccid, now)
     if found.state != "issued" and not release_returned_iccid(connection, stock=found.stock, iccid=esim.iccid, now=now, believed=believed):
@@ -380,10 +378,15 @@ def record_issuance_unknown(
 
 def keep_recorded_outcome(connection: Connection, target: IssuanceTarget, organisation: str, key: str) -> Conclusion:
     """The row was settled otherwise while this process was away; what it says stands."""
+    return target.unknown(connection, current_issuance(connection, organisation, key), MANUAL_RECONCILIATION)
+
+
+def current_issuance(connection: Connection, organisation: str, key: str) -> IssuanceRow:
+    """The row of an issuance that was begun, as it is in this transaction; rows are never deleted."""
     row = find_issuance(connection, organisation=organisation, key=key)
     if row is None:
         raise RuntimeError(f"there is no issuance {key}")
-    return target.unknown(connection, row, MANUAL_RECONCILIATION)
+    return row
 
 
 def esim_from_answer(made: Affected) -> DrawnEsim:

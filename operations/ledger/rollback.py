@@ -13,7 +13,7 @@ from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.package import Package, PackageList, RecurringSeries
 from operations.deps import Ctx
 from operations.ledger.evidence import DRAW_CLOCK_SKEW
-from operations.ledger.issuance import MANUAL_RECONCILIATION, is_unproven
+from operations.ledger.issuance import MANUAL_RECONCILIATION, current_issuance, is_unproven
 from operations.ledger.issuance_targets import intent_error_json
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
@@ -313,13 +313,6 @@ async def require_rollback_answer(asking: Awaitable[ProvenAnswer]) -> ProvenAnsw
         return await asking
     except Refusal:
         raise RollbackOutcomeUnknown from None
-
-
-def current_issuance(connection: Connection, organisation: str, key: str) -> IssuanceRow:
-    row = find_issuance(connection, organisation=organisation, key=key)
-    if row is None:
-        raise RuntimeError(f"there is no issuance {key}")
-    return row
 
 
 def rollback_unknown(row: IssuanceRow) -> OcsError:

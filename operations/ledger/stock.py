@@ -58,7 +58,11 @@ async def read_account_stock(upstream: Upstream, account: int, find_holders: Fin
     if not upstream.parts.is_large(place):
         first = await read_first_lines(upstream, account)
         if not first.cut_off:
-            return await stock_of_small_account(upstream, account, first, find_holders)
+            fleet = LineList(first.rows, first.strangers)
+            held = await find_holders(iccids_in_stock(fleet))
+            if held:
+                fleet = await read_account_lines(upstream, [account])
+            return AccountStock(iccids_in_stock(fleet), held, is_fully_read(fleet))
         upstream.parts.memory(place)
     listing = await upstream.parts.find(place)
     if listing is not None and listing.complete:
@@ -67,14 +71,6 @@ async def read_account_stock(upstream: Upstream, account: int, find_holders: Fin
         except AccountPartsChanged:  # by a replica, at this moment
             return await read_stock_line_by_line(upstream, account, find_holders)
     return await stock_of_unlearned_account(upstream, account, first or await read_first_lines(upstream, account), find_holders)
-
-
-async def stock_of_small_account(upstream: Upstream, account: int, first: FirstLines, find_holders: FindIccidHolders) -> AccountStock:
-    fleet = LineList(first.rows, first.strangers)
-    held = await find_holders(iccids_in_stock(fleet))
-    if held:
-        fleet = await read_account_lines(upstream, [account])
-    return AccountStock(iccids_in_stock(fleet), held, is_fully_read(fleet))
 
 
 async def stock_of_unlearned_account(upstream: Upstream, account: int, first: FirstLines, find_holders: FindIccidHolders) -> AccountStock:

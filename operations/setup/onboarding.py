@@ -172,16 +172,12 @@ def _onboarding_steps(row: OnboardingRow) -> list[OnboardingStep]:
     connected: StepStatus = "done" if row.mode is not None else "todo" if row.pending_reason is None else "pending"
     plan: StepStatus = "done" if row.plan_saved_at is not None else "todo" if row.plan_skipped_at is None else "skipped"
     return [
-        {"step": "org", "status": _done_or_todo(row.org_saved_at is not None)},
+        {"step": "org", "status": "todo" if row.org_saved_at is None else "done"},
         {"step": "ocs", "status": connected},
         {"step": "plan", "status": plan},
-        {"step": "test_esim", "status": _done_or_todo(row.test_esim is not None)},
-        {"step": "complete", "status": _done_or_todo(row.completed_at is not None)},
+        {"step": "test_esim", "status": "todo" if row.test_esim is None else "done"},
+        {"step": "complete", "status": "todo" if row.completed_at is None else "done"},
     ]
-
-
-def _done_or_todo(was: bool) -> StepStatus:
-    return "done" if was else "todo"
 
 
 # Not strict: it is shown, and nobody is led to it.
