@@ -35,15 +35,6 @@ class Demo(NamedTuple):
     """The slug of its shop, while everybody may see it."""
 
 
-class _NewDemo(NamedTuple):
-    """The names of what is made. `shop`: the shop's, then its plans'."""
-
-    organisation: str
-    person: str
-    key_id: str
-    shop: tuple[str, ...]
-
-
 async def ensure_demo(store: Store, ids: Ids, clock: Clock, *, account: int | None, payee: str | None) -> Demo | None:
     """Seed an empty database; one that has organisations already keeps them.
 
@@ -52,10 +43,39 @@ async def ensure_demo(store: Store, ids: Ids, clock: Clock, *, account: int | No
     found = await store.read(list_organisations)
     if found:
         return Demo(found[0].id, None, await store.read(_demo_shop_slug, organisation=found[0].id))
-    key = new_api_key(ids)
-    new = _NewDemo(ids.new("org_"), ids.new("usr_"), ids.new("key_"), (ids.new("sf_"), *(ids.new("sfp_") for _ in DEMO_PLANS)))
-    seeded = await store.write(_seed_demo, new=new, account=account, payee=payee, digest=key.digest, prefix=key.prefix, now=clock.now())
-    return Demo(new.organisation, key.secret, DEMO_SLUG) if seeded else await ensure_demo(store, ids, clock, account=account, payee=payee)
+    key, organisation, person, key_id = new_api_key(ids), ids.new("org_"), ids.new("usr_"), ids.new("key_")
+    shop, now = (ids.new("sf_"), *(ids.new("sfp_") for _ in DEMO_PLANS)), clock.now()
+
+    def seed(connection: Connection) -> bool:
+        """The rows, unless another process has been faster; the counter's row makes racing starters queue."""
+        count_change(connection, name="demo")
+        if list_organisations(connection):
+            return False
+        create_organisation(
+            connection,
+            id=organisation,
+            name=DEMO_NAME,
+            tier=Tier.ENTERPRISE,
+            now=now,
+            mode=None if account is None else "managed",
+            account_id=account,
+            service_own=True,
+            simulated=account is not None,
+        )
+        create_person(connection, id=person, email=_DEMO_EMAIL, name=_DEMO_PERSON, now=now)
+        add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
+        insert_key(
+            connection, id=key_id, digest=key.digest, prefix=key.prefix, organisation=organisation, person=person, name="demo", now=now
+        )
+        seed_demo_shop(connection, organisation=organisation, ids=shop, now=now)
+        if payee is not None:
+            attach_connect_account(
+                connection, organisation=organisation, account=payee, kind="express", status="active", as_of=now, now=now
+            )
+        return True
+
+    seeded = await store.write(seed)
+    return Demo(organisation, key.secret, DEMO_SLUG) if seeded else await ensure_demo(store, ids, clock, account=account, payee=payee)
 
 
 def _demo_shop_slug(connection: Connection, *, organisation: str) -> str | None:
@@ -69,38 +89,6 @@ def detach_demo_payee(connection: Connection, *, payee: str, now: float) -> bool
     if organisation_of_account(connection, account=payee) is None:
         return False
     detach_connect_account(connection, account=payee, as_of=now, now=now)
-    return True
-
-
-def _seed_demo(
-    connection: Connection, *, new: _NewDemo, account: int | None, payee: str | None, digest: bytes, prefix: str, now: float
-) -> bool:
-    """The rows, unless another process has been faster; the counter's row makes racing starters queue."""
-    count_change(connection, name="demo")
-    if list_organisations(connection):
-        return False
-    mode = None if account is None else "managed"
-    create_organisation(
-        connection,
-        id=new.organisation,
-        name=DEMO_NAME,
-        tier=Tier.ENTERPRISE,
-        now=now,
-        mode=mode,
-        account_id=account,
-        service_own=True,
-        simulated=account is not None,
-    )
-    create_person(connection, id=new.person, email=_DEMO_EMAIL, name=_DEMO_PERSON, now=now)
-    add_member(connection, person=new.person, organisation=new.organisation, role=Role.ADMIN, now=now)
-    insert_key(
-        connection, id=new.key_id, digest=digest, prefix=prefix, organisation=new.organisation, person=new.person, name="demo", now=now
-    )
-    seed_demo_shop(connection, organisation=new.organisation, ids=new.shop, now=now)
-    if payee is not None:
-        attach_connect_account(
-            connection, organisation=new.organisation, account=payee, kind="express", status="active", as_of=now, now=now
-        )
     return True
 
 
@@ -155,30 +143,26 @@ def seed_demo_shop(connection: Connection, *, organisation: str, ids: Sequence[s
     )
     insert_storefront(connection, row=shop)
     for place, (id, sold) in enumerate(zip(ids[1:], DEMO_PLANS, strict=True)):
-        put_plan(connection, row=_demo_plan_row(sold, id=id, storefront=storefront, place=place, made=made))
-
-
-def _demo_plan_row(sold: DemoPlan, *, id: str, storefront: str, place: int, made: int) -> StorefrontPlan:
-    """Its row; it is drawn from the account that the organisation is connected to."""
-    return StorefrontPlan(
-        id=id,
-        storefront=storefront,
-        slug=sold.slug,
-        name=sold.name,
-        data_mb=sold.data_mb,
-        validity_days=sold.validity_days,
-        countries=orjson.dumps(sorted(sold.countries.split())).decode(),
-        price_cents=sold.price_cents,
-        on_sale=int(sold.on_sale),
-        place=place,
-        template_id=sold.template_id,
-        account_id=None,
-        product=None,
-        price_id=None,
-        price_mode=None,
-        created=made,
-        updated=made,
-    )
+        row = StorefrontPlan(
+            id=id,
+            storefront=storefront,
+            slug=sold.slug,
+            name=sold.name,
+            data_mb=sold.data_mb,
+            validity_days=sold.validity_days,
+            countries=orjson.dumps(sorted(sold.countries.split())).decode(),
+            price_cents=sold.price_cents,
+            on_sale=int(sold.on_sale),
+            place=place,
+            template_id=sold.template_id,
+            account_id=None,  # drawn from the account that the organisation is connected to
+            product=None,
+            price_id=None,
+            price_mode=None,
+            created=made,
+            updated=made,
+        )
+        put_plan(connection, row=row)
 
 
 _LOGO_SIZE, _LOGO_BAR, _LOGO_GAP, _LOGO_FOOT = 64, 8, 4, 54
@@ -187,7 +171,6 @@ _LOGO_RGBA = (8, 6, 0, 0, 0)
 
 
 def demo_logo() -> str:
-    """A PNG as a data: URI."""
     lines = b"".join(
         b"\0" + b"".join(_LOGO_INK if _is_logo_ink(x, y) else _LOGO_PAPER for x in range(_LOGO_SIZE)) for y in range(_LOGO_SIZE)
     )

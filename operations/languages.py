@@ -103,7 +103,6 @@ def texts_in(language: str) -> LanguageTexts:
 
 @cache
 def read_language_file(language: str) -> LanguageTexts:
-    """A language's file, read once."""
     with (LANGUAGES_FOLDER / f"{language}.toml").open("rb") as file:
         sections: Mapping[str, Mapping[str, str]] = tomllib.load(file)
     return LanguageTexts(language, {f"{section}.{name}": text for section, names in sections.items() for name, text in names.items()})

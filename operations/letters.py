@@ -3,12 +3,11 @@
 from typing import NamedTuple
 
 from clients.mail.letter import Letter, unpack_letter
-from operations.secret_tokens import SERVICE_OWNER
 from registry.clock import Clock
 from registry.ids import Ids
 from storage.engine.connection import Connection
 from storage.mail import queue_mail
-from storage.sealing import Keyring, mail_field
+from storage.sealing import SERVICE_OWNER, Keyring, mail_field
 
 
 class SealedLetter(NamedTuple):

@@ -44,6 +44,23 @@ class Esim(TypedDict):
     matching_id: NotRequired[str | None]
 
 
+def offered_plan(
+    id: str, name: str, *, data_mb: int, validity_days: int, countries: list[str], livemode: bool = True, price: Price | None = None
+) -> Plan:
+    """The offer of `data_mb` megabytes for `validity_days`; without a `price` it is not sold."""
+    return {
+        "id": id,
+        "object": "connectivity.plan",
+        "name": name,
+        "data_mb": data_mb,
+        "unlimited": False,
+        "validity_days": validity_days,
+        "countries": countries,
+        "livemode": livemode,
+        "price": price,
+    }
+
+
 def product_not_found(param: str) -> NotFound:
     """Unknown and foreign products are answered alike."""
     return NotFound(

@@ -7,8 +7,6 @@ from typing import NamedTuple
 from registry.authentication import BASE62_DIGITS, api_key_checksum
 from registry.ids import Ids
 
-SERVICE_OWNER = "service"
-"""Stands for the organisation where something is sealed that belongs to none: mails, signing keys, requests of programs."""
 KEY_PREFIX_LENGTH = 12
 _TOKEN_BYTES = 32
 

@@ -1,6 +1,7 @@
-"""Times and days in inputs and answers: ISO 8601 in UTC, Unix seconds, ranges of UTC days."""
+"""Times and days as inputs and answers write them: ISO 8601 in UTC, Unix seconds, ranges of UTC days; and the pauses of the worker."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Annotated, NamedTuple
@@ -58,17 +59,16 @@ class DayWindow(NamedTuple):
 
     @property
     def days(self) -> int:
-        """How many."""
         return (self.last - self.first).days + 1
 
 
 def utc_today(now: float) -> date:
-    """The UTC day."""
+    """The UTC day of `now`, in Unix seconds."""
     return datetime.fromtimestamp(now, UTC).date()
 
 
 def day_window(start: date | None, end: date | None, now: float) -> DayWindow:
-    """The range that is meant; without a word the last seven days, today among them."""
+    """The days from `start` to `end`, by default the seven that end today; `now`: Unix seconds. Raises BadRequest for more than 92."""
     last = end or utc_today(now)
     first = start or last - timedelta(days=WEEK_DAYS - 1)
     if first > last:
@@ -120,3 +120,82 @@ UnixTime = Annotated[
         }
     ),
 ]
+
+
+def _wire_time_seconds(value: object) -> object:
+    """The wire's times carry no zone and are UTC."""
+    if not isinstance(value, str):
+        return value
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError("it is not a time such as 2026-11-20T09:00:00") from None
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+
+
+EventTime = Annotated[
+    float,
+    BeforeValidator(_wire_time_seconds),
+    Field(ge=0, le=LATEST_UNIX_SECONDS, allow_inf_nan=False),
+    WithJsonSchema({"type": "string", "description": "When it happened, UTC: YYYY-MM-DDTHH:MM:SS."}),
+]
+
+
+def _audit_time_seconds(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError("it is no RFC 3339 time, such as 2026-11-20T09:00:00Z")
+    return unix_seconds(value)
+
+
+AuditTime = Annotated[float, BeforeValidator(_audit_time_seconds), DATE_TIME_SCHEMA]
+FIRST_CDR_MOMENT = 1_262_304_000  # 2010-01-01T00:00:00Z
+CDR_RFC3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
+CDR_MOMENT_DESCRIPTION = "When the data was used: RFC 3339 with an offset, or whole Unix seconds; from 2010 on."
+
+
+def cdr_unix_seconds(value: object) -> object:
+    """RFC 3339 text as Unix seconds; everything else as it is. Choice: fractions of a second are cut off, so no month changes."""
+    if not isinstance(value, str):
+        return value
+    if not CDR_RFC3339.fullmatch(value):
+        raise ValueError("it is neither RFC 3339 with an offset, such as 2026-11-20T09:00:00Z, nor whole Unix seconds")
+    try:
+        seconds = int(datetime.fromisoformat(without_leap_second(value.upper())).timestamp() // 1)
+    except (ValueError, OverflowError):
+        raise ValueError("there is no such moment") from None
+    if seconds < FIRST_CDR_MOMENT:
+        raise ValueError(f"{value} is before 2010, when no record is of")
+    return seconds
+
+
+def without_leap_second(text: str) -> str:
+    """Choice: Unix seconds have no 23:59:60 (RFC 3339 5.6), so it is the second before, of the same month."""
+    if text[17:19] != "60":
+        return text
+    before = f"{text[:17]}59{text[19:]}"
+    moment = datetime.fromisoformat(before).astimezone(UTC)
+    if (moment.month, moment.day, moment.hour, moment.minute) not in ((6, 30, 23, 59), (12, 31, 23, 59)):
+        raise ValueError("no leap second is then")
+    return before
+
+
+# Choice: both forms are taken: RFC 3339 is what times outside billing are, and Unix seconds are what billing records have.
+CdrMoment = Annotated[
+    int,
+    Field(ge=FIRST_CDR_MOMENT, le=LATEST_UNIX_SECONDS, description=CDR_MOMENT_DESCRIPTION),
+    BeforeValidator(cdr_unix_seconds),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "format": "date-time"},
+                {"type": "integer", "minimum": FIRST_CDR_MOMENT, "maximum": LATEST_UNIX_SECONDS},
+            ],
+            "description": CDR_MOMENT_DESCRIPTION,
+        }
+    ),
+]
+
+
+def retry_pause(pauses: Sequence[int], tries: int) -> int:
+    """Seconds to wait after `tries` tries: `pauses` in their order, the last of them from then on."""
+    return pauses[min(tries, len(pauses) - 1)]

@@ -1,10 +1,18 @@
-"""The one place that reads the machine's clocks; and the request that is being answered: until when, and what it waits for."""
+"""The one place that reads the machine's clocks; how moments are written; and how long the request that is answered may take."""
 
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from typing import Protocol
+
+DAY_SECONDS = 86_400
+
+
+def rfc3339_utc(seconds: float) -> str:
+    """Unix seconds as RFC 3339 in UTC, such as 2026-11-20T09:00:00Z; fractions of a second are cut off."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Clock(Protocol):

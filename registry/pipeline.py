@@ -24,7 +24,7 @@ from registry.binding import binding_of
 from registry.call import Call, CallState, Reply
 from registry.caller import UNRESTRICTED, Caller
 from registry.catalogue import Catalogue
-from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
+from registry.clock import ACTIVE_REQUEST, DAY_SECONDS, ActiveRequest, Clock
 from registry.context import Context, Replacement, outcome_not_stored
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
@@ -379,7 +379,7 @@ class Pipeline(Generic[PipelineDeps]):
             started=call.started,
             idempotency_key=call.idempotency_key,
             fingerprint=of_input,
-            expires_at=None if once is None or once.forever else int(now) + self.rate_limiter.limits.claim_days * policy.DAY_SECONDS,
+            expires_at=None if once is None or once.forever else int(now) + self.rate_limiter.limits.claim_days * DAY_SECONDS,
             confirm=None,
             cost=1 if operation.charged else 0,
             period=period,

@@ -11,13 +11,13 @@ import orjson
 
 from registry.call import Call, Surface
 from registry.caller import Caller
+from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Restricted, RoleRequired, UpgradeRequired
 from registry.limits import Role, Scope, Tier, TierLimits
 from registry.model import Input
 from registry.operation import Auth
 from registry.ports import Directory, QuotaPeriod, Site
 
-DAY_SECONDS = 86_400
 IDEMPOTENCY_KEY_NAMES: Mapping[Surface, str] = {"mcp": "idempotency_key", "cli": "--idempotency-key"}
 """What the header Idempotency-Key is called where there are no headers."""
 
@@ -185,11 +185,6 @@ def quota_exceeded(
         upgrade_url=site.upgrade_url,
         hint=hint,
     )
-
-
-def rfc3339_utc(seconds: float) -> str:
-    """RFC 3339 UTC, whole seconds."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)

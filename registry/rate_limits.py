@@ -8,10 +8,9 @@ from typing import NamedTuple, Protocol
 
 from registry.call import Call
 from registry.caller import Caller
-from registry.clock import Clock
+from registry.clock import Clock, rfc3339_utc
 from registry.errors import QuotaExceeded
 from registry.limits import Limits
-from registry.policy import rfc3339_utc
 from registry.ports import Site
 
 BUCKETS_LIMIT = 20_000
@@ -252,3 +251,15 @@ class RateLimiter:
             retry_after=seconds,
             upgrade_url=self.site.upgrade_url,
         )
+
+
+def minute_number(now: float) -> int:
+    """The whole minutes from the Unix epoch to `now`, in Unix seconds."""
+    return int(now) // 60
+
+
+def minute_limit_reached(what: str, *, most: int, now: float, upgrade_url: str) -> QuotaExceeded:
+    """The refusal until the next minute begins. `what` says in the past tense what was done, for example "evt_1 was retried"."""
+    reset = (minute_number(now) + 1) * 60
+    text = f"{what} {most} times in this minute; do it again from {rfc3339_utc(reset)} on"
+    return rate_limited(text, limit=most, reset=reset, retry_after=reset - int(now), upgrade_url=upgrade_url)

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
+from registry.rate_limits import rate_limited
 from storage.engine.connection import Command, Connection, Query, changes_rows
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
@@ -92,3 +94,16 @@ def seconds_until_allowed(times: Sequence[float], limit: int, now: float) -> flo
 def sweep_allowances(*, before: float, most: int) -> sa.Executable:
     """Delete the oldest rows whose last use was before `before` (Unix seconds), at most `most`; returns how many."""
     return delete_oldest(ALLOWANCE, ALLOWANCE.c.updated < before, ALLOWANCE.c.updated, most)
+
+
+def spend_allowances(connection: Connection, *, wanted: Sequence[Allowance], what: str, upgrade_url: str, now: float) -> None:
+    """Counts one use of each allowance in `wanted`; raises QuotaExceeded where one of this hour is used up.
+
+    Call it first in a write: the refusal undoes the whole transaction. `what` is a plural noun; `now`: Unix seconds.
+    """
+    exceeded = take_allowances(connection, wanted=wanted, now=now)
+    if exceeded is None:
+        return
+    limit, seconds = exceeded.limit, max(1, math.ceil(exceeded.seconds))
+    text = f"Too many {what}: {limit} per hour are allowed here; wait {seconds} s and repeat the call"
+    raise rate_limited(text, limit=limit, reset=math.ceil(now) + seconds, retry_after=seconds, upgrade_url=upgrade_url)

@@ -200,3 +200,7 @@ def client_secret_field(client: str) -> str:
 def signing_key_field(kid: str) -> str:
     """The private half of a key that signs tokens."""
     return f"signing|{kid}"
+
+
+SERVICE_OWNER = "service"
+"""Stands for the organisation where something is sealed that belongs to none: mails, signing keys, requests of programs."""

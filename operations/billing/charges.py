@@ -3,12 +3,10 @@
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import AfterProcessorId, find_payment_account
 from operations.ledger.payment_records import ChargeRecord, FeeRecord, load_payment_record, refunded_amount
-from operations.vocabulary import ListOf, PageLimit, list_page
+from operations.vocabulary import ListOf, ListPage, list_page, unknown_last_id
 from registry.errors import BadRequest
 from registry.limits import Scope
-from registry.model import Input
 from registry.operation import Example, operation
-from storage.connect_accounts import ConnectAccount
 from storage.engine.connection import Connection
 from storage.payment_records import (
     FIRST_RECORD_PLACE,
@@ -21,10 +19,9 @@ from storage.payment_records import (
 )
 
 
-class PaymentRecordPage(Input):
+class PaymentRecordPage(ListPage):
     """Which part of the list."""
 
-    limit: PageLimit = 20
     starting_after: AfterProcessorId = None
 
 
@@ -33,24 +30,16 @@ async def read_payment_records(ctx: Ctx, kind: PaymentRecordKind, params: Paymen
     account = await find_payment_account(ctx)
     if account is None:
         return []
-    return await ctx.deps.store.read(
-        find_payment_records, account=account, kind=kind, starting_after=params.starting_after, most=params.limit + 1
-    )
-
-
-def find_payment_records(
-    connection: Connection, *, account: ConnectAccount, kind: PaymentRecordKind, starting_after: str | None, most: int
-) -> list[PaymentRecord]:
-    """The rows behind the one that the caller saw last."""
     named = {"account": account.account, "organisation": account.organisation}
-    after = FIRST_RECORD_PLACE if starting_after is None else payment_record_place(connection, **named, kind=kind, id=starting_after)
-    if after is None:
-        raise BadRequest(
-            f"starting_after: none of your {kind}s has this id",
-            param="starting_after",
-            hint=f"Give the `id` of the last {kind} of the page before, or leave it out for the newest",
-        )
-    return list_payment_records(connection, **named, kind=kind, after=after, most=most)
+
+    def find(connection: Connection) -> list[PaymentRecord]:
+        last = params.starting_after
+        after = FIRST_RECORD_PLACE if last is None else payment_record_place(connection, **named, kind=kind, id=last)
+        if after is None:
+            raise unknown_last_id(kind)
+        return list_payment_records(connection, **named, kind=kind, after=after, most=params.limit + 1)
+
+    return await ctx.deps.store.read(find)
 
 
 class LinkedCharge(ChargeRecord):

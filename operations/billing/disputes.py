@@ -63,7 +63,6 @@ class DisputeEvidence(Input):
 
     @property
     def evidence(self) -> EvidenceTexts:
-        """The texts that were given."""
         texts = self.model_dump(exclude={"id", "submit"}, exclude_none=True)
         return cast(EvidenceTexts, texts)
 
@@ -175,7 +174,6 @@ async def operator_billing_submit_dispute_evidence(ctx: Ctx, params: DisputeEvid
 
 
 def keep_dispute(connection: Connection, *, deps: Deps, account: ConnectAccount, dispute: Dispute, now: float) -> None:
-    """The dispute as it stands now, of whoever has the account by now."""
     owner = lock_payment_account(connection, account=account.account)
     word = {"account": account.account, "organisation": owner or account.organisation}
     take_processor_record(connection, deps=deps, **word, thing=dispute, as_of=now, now=now)

@@ -5,11 +5,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
-from clients.payments.records import Review
 from operations.billing.charges import PaymentRecordPage
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import ProcessorId, find_payment_account, own_payment_account
-from operations.vocabulary import ListOf, plain_line
+from operations.vocabulary import ListOf, plain_line, render_fields
 from registry.errors import Conflict, NotFound, NotSupported, PaymentsRefused
 from registry.limits import Scope
 from registry.model import Input
@@ -35,6 +34,7 @@ class FraudReview(TypedDict):
     created: int
 
 
+OPEN_REVIEWS_HINT = "operator_billing_list_fraud_reviews names those that are open"
 FRAUD_REVIEW_EXAMPLE: FraudReview = {
     "id": "prv_1R8nordic2aB",
     "object": "review",
@@ -64,7 +64,8 @@ async def operator_billing_list_fraud_reviews(ctx: Ctx, params: PaymentRecordPag
         return {"object": "list", "data": [], "has_more": False}
     ctx.reached_upstream = True
     found = await ctx.deps.payments.list_reviews(account.account, limit=params.limit, starting_after=params.starting_after)
-    return {"object": "list", "data": [render_fraud_review(review) for review in found.data], "has_more": found.has_more}
+    rows = [render_fields(review, FraudReview, object="review") for review in found.data]
+    return {"object": "list", "data": rows, "has_more": found.has_more}
 
 
 @operation(
@@ -88,18 +89,14 @@ async def operator_billing_approve_fraud_review(ctx: Ctx, params: FraudReviewRef
     """
     ctx.reached_upstream = True
     try:
-        return render_fraud_review(await ctx.deps.payments.approve_review(account.account, params.id, key=ctx.call.request_id))
+        review = await ctx.deps.payments.approve_review(account.account, params.id, key=ctx.call.request_id)
+        return render_fields(review, FraudReview, object="review")
     except NotFound:
-        hint = "operator_billing_list_fraud_reviews names those that are open"
-        raise NotFound("Your payment account has no review with this id", param="id", hint=hint) from None
+        raise NotFound("Your payment account has no review with this id", param="id", hint=OPEN_REVIEWS_HINT) from None
     except PaymentsRefused:
         # Choice: the processor lists open reviews alone and has no code for this refusal, so the text names both reasons.
-        raise Conflict(
-            "The review is closed already, or not to be approved; nothing was done",
-            code="review_closed",
-            param="id",
-            hint="operator_billing_list_fraud_reviews names those that are open",
-        ) from None
+        text = "The review is closed already, or not to be approved; nothing was done"
+        raise Conflict(text, code="review_closed", param="id", hint=OPEN_REVIEWS_HINT) from None
 
 
 @operation(
@@ -110,30 +107,16 @@ async def operator_billing_approve_fraud_review(ctx: Ctx, params: FraudReviewRef
     raises=[NotSupported],
     examples=[Example("Not offered: refund the charge instead", {"id": FRAUD_REVIEW_EXAMPLE["id"]}, None)],
 )
-async def operator_billing_decline_fraud_review(ctx: Ctx, params: FraudReviewRef) -> FraudReview:
+async def operator_billing_decline_fraud_review(_ctx: Ctx, _params: FraudReviewRef) -> FraudReview:
     """Always answers 501: a review is declined by refunding its charge.
 
     Nothing is sent to the processor, whatever the id. Refund the review's `charge` with POST /v1/operator-billing/refunds; that closes
     the review as well.
     """
-    del ctx, params
     raise NotSupported(
         "A fraud review cannot be declined here, and nothing was sent to the payment processor",
         hint="Refund the review's charge instead: POST /v1/operator-billing/refunds; that closes the review",
     )
-
-
-def render_fraud_review(review: Review) -> FraudReview:
-    """As it is shown."""
-    return {
-        "id": review.id,
-        "object": "review",
-        "open": review.open,
-        "reason": review.reason,
-        "charge": review.charge,
-        "payment_intent": review.payment_intent,
-        "created": review.created,
-    }
 
 
 class NewItem(Input):
@@ -197,10 +180,7 @@ async def operator_billing_list_value_lists(ctx: Ctx, params: PaymentRecordPage)
         return {"object": "list", "data": [], "has_more": False}
     ctx.reached_upstream = True
     found = await ctx.deps.payments.list_value_lists(account.account, limit=params.limit, starting_after=params.starting_after)
-    rows: list[FraudValueList] = [
-        {"id": row.id, "object": "value_list", "alias": row.alias, "name": row.name, "item_type": row.item_type, "created": row.created}
-        for row in found.data
-    ]
+    rows = [render_fields(row, FraudValueList, object="value_list") for row in found.data]
     return {"object": "list", "data": rows, "has_more": found.has_more}
 
 
@@ -238,4 +218,4 @@ async def operator_billing_add_value_list_item(ctx: Ctx, params: NewItem, accoun
     except NotFound:
         hint = "operator_billing_list_value_lists names them"
         raise NotFound("Your payment account has no value list with this id", param="value_list", hint=hint) from None
-    return {"id": item.id, "object": "value_list_item", "value_list": item.value_list, "value": item.value, "created": item.created}
+    return render_fields(item, FraudValueItem, object="value_list_item")

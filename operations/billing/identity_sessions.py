@@ -1,13 +1,13 @@
 """Verifying who runs an organisation. The proof itself is looked at elsewhere, and never here: what is kept is how far it is."""
 
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import ReturnUrl
-from operations.vocabulary import plain_line
+from operations.vocabulary import plain_line, render_fields
 from registry.errors import Conflict, NotFound
 from registry.limits import Scope
 from registry.model import Input, Nothing
@@ -80,17 +80,7 @@ IDENTITY_SESSION_EXAMPLE: VerificationSession = {
 
 
 def render_identity_session(row: IdentitySession) -> VerificationSession:
-    """As it is shown."""
-    return {
-        "id": row.id,
-        "object": "identity_session",
-        "type": cast(ProofKind, row.kind),
-        "status": cast(IdentitySessionStatus, row.status),
-        "reason": row.reason,
-        "return_url": row.return_url,
-        "created": row.created,
-        "updated": row.updated,
-    }
+    return render_fields(row, VerificationSession, object="identity_session", type=row.kind)
 
 
 @operation(
@@ -141,15 +131,13 @@ async def operator_identity_update_session(ctx: Ctx, params: IdentitySessionChan
     requires_input becomes processing; processing becomes verified, or requires_input again; both may be canceled. verified and canceled
     are final: another status is 409 and changes nothing. The status that a session has already answers the session as it is.
     """
-    return await ctx.settle_result(change_identity_session, session=params.id, status=params.status, reason=params.reason, now=ctx.now)
+    return await ctx.settle_result(change_identity_session, session=params.id, change=params, now=ctx.now)
 
 
-def change_identity_session(
-    connection: Connection, *, session: str, status: IdentitySessionStatus, reason: str | None, now: float
-) -> VerificationSession:
-    """Move it, if it may go there from where it is."""
+def change_identity_session(connection: Connection, *, session: str, change: IdentitySessionChange, now: float) -> VerificationSession:
+    status = change.status
     for before in IDENTITY_STATUSES_BEFORE[status]:
-        moved = move_identity_session(connection, session=session, before=before, status=status, reason=reason, now=now)
+        moved = move_identity_session(connection, session=session, before=before, status=status, reason=change.reason, now=now)
         if moved is not None:
             return render_identity_session(moved)
     found = find_identity_session(connection, session=session)
@@ -157,18 +145,12 @@ def change_identity_session(
         raise NotFound("There is no identity session with this id", param="id", hint="Session ids start with ids_")
     if found.status == status:  # told twice
         return render_identity_session(found)
-    raise identity_status_refusal(found.status, status)
-
-
-def identity_status_refusal(before: str, status: IdentitySessionStatus) -> Conflict:
-    """Why a session does not go there."""
-    text = f"status: the session is {before}, and does not become {status}"
-    if before in FINAL_IDENTITY_STATUSES:
-        hint = f"{before} is final: the organisation begins again with a new session"
-    else:
-        after = " or ".join(name for name, allowed in IDENTITY_STATUSES_BEFORE.items() if before in allowed)
-        hint = f"From {before} it becomes {after}"
-    return Conflict(text, code="identity_session_final" if before in FINAL_IDENTITY_STATUSES else None, param="status", hint=hint)
+    text, code = f"status: the session is {found.status}, and does not become {status}", None
+    after = " or ".join(name for name, allowed in IDENTITY_STATUSES_BEFORE.items() if found.status in allowed)
+    hint = f"From {found.status} it becomes {after}"
+    if found.status in FINAL_IDENTITY_STATUSES:
+        code, hint = "identity_session_final", f"{found.status} is final: the organisation begins again with a new session"
+    raise Conflict(text, code=code, param="status", hint=hint)
 
 
 class IdentityStatus(TypedDict):
@@ -190,18 +172,16 @@ class IdentityStatus(TypedDict):
         Example("Are we verified?", {}, {"object": "identity_status", "status": "requires_input", "session": IDENTITY_SESSION_EXAMPLE}),
     ],
 )
-async def operator_identity_status(ctx: Ctx, params: Nothing) -> IdentityStatus:
+async def operator_identity_status(ctx: Ctx, _params: Nothing) -> IdentityStatus:
     """Tell whether it has been verified who runs your organisation.
 
     `unverified` until operator_identity_create_session begins a session, and after the newest was canceled. Once verified, an
     organisation stays so, whatever further sessions come to.
     """
-    del params
     return await ctx.deps.store.read(read_identity_status, organisation=ctx.organisation)
 
 
 def read_identity_status(connection: Connection, *, organisation: str) -> IdentityStatus:
-    """The answer, from one look at the sessions."""
     latest = latest_identity_session(connection, organisation=organisation)
     if latest is None:
         return {"object": "identity_status", "status": "unverified", "session": None}

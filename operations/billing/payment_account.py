@@ -96,7 +96,7 @@ PENDING_ACCOUNT_EXAMPLE: AccountStatus = {
     title="Get payment account",
     examples=[Example("What does the processor still need from us?", {}, PENDING_ACCOUNT_EXAMPLE)],
 )
-async def operator_billing_connect_status(ctx: Ctx, params: Nothing) -> AccountStatus:
+async def operator_billing_connect_status(ctx: Ctx, _params: Nothing) -> AccountStatus:
     """Tell how your payment account stands, and what the processor still needs.
 
     Asks the processor and keeps its answer, which is how `pending` becomes `active`. What is in `currently_due` a person tells
@@ -105,7 +105,6 @@ async def operator_billing_connect_status(ctx: Ctx, params: Nothing) -> AccountS
     The link to those pages comes from operator_billing_connect_begin, for signed-in people. Without an account, and when the
     processor does not answer, what is stored is told, with all three flags false.
     """
-    del params
     _, account = await ask_payment_account(ctx)
     return {
         **await render_connect_status(ctx.deps, ctx.organisation, account),
@@ -119,9 +118,8 @@ class DashboardLink(TypedDict):
     url: str
 
 
-async def express_account(ctx: Ctx, params: Nothing) -> ConnectAccount:
+async def express_account(ctx: Ctx, _params: Nothing) -> ConnectAccount:
     """The organisation's account, where the processor gives links to its pages."""
-    del params
     ctx.mark_answer_private()
     ctx.need_admin("A link to the pages where the bank account can be changed")
     account = await require_payment_account(ctx)
@@ -141,7 +139,7 @@ async def express_account(ctx: Ctx, params: Nothing) -> ConnectAccount:
     raises=[Conflict],
     examples=[Example("Where do we see our payouts?", {}, {"url": "https://connect.processor.example/express/acct_1R8fjord0Xy/k2Vt9"})],
 )
-async def operator_billing_connect_dashboard_link(ctx: Ctx, params: Nothing, account: ConnectAccount) -> DashboardLink:
+async def operator_billing_connect_dashboard_link(ctx: Ctx, _params: Nothing, account: ConnectAccount) -> DashboardLink:
     """Get a link that signs you in to your payment account's pages.
 
     Give it to nobody: whoever opens it first is in. It works once, for a few minutes.
@@ -149,7 +147,6 @@ async def operator_billing_connect_dashboard_link(ctx: Ctx, params: Nothing, acc
     For admins, since the bank account that is paid can be changed there. Express accounts only; the owner of a Standard account signs in
     at the processor.
     """
-    del params
     ctx.reached_upstream = True
     link = await ctx.deps.payments.dashboard_link(account.account)
     return {"url": link.url}
@@ -178,9 +175,7 @@ class ConsentBegun(TypedDict):
     expires_at: int
 
 
-async def owner_of_oauth_state(ctx: Ctx, params: Consent) -> str:
-    """Whose the state is."""
-    del params
+async def owner_of_oauth_state(ctx: Ctx, _params: Consent) -> str:
     ctx.mark_answer_private()
     return ctx.caller.principal
 
@@ -226,7 +221,6 @@ async def operator_billing_connect_oauth_begin(ctx: Ctx, params: Consent, person
 
 
 def oauth_state_digest(state: str) -> str:
-    """What of a state is stored."""
     return hashlib.sha256(state.encode()).hexdigest()
 
 
@@ -241,32 +235,28 @@ class ConsentGiven(Input):
     ]
 
 
-async def may_attach_payment_account(ctx: Ctx, params: ConsentGiven) -> ConnectAccount | None:
+async def may_attach_payment_account(ctx: Ctx, _params: ConsentGiven) -> ConnectAccount | None:
     """The account that takes or took payments and that the processor does not let the service into any more, where there is one.
 
     An admin confirms that another account takes its place. Nothing else that is live gives way.
     """
-    del params
     account = await find_payment_account(ctx)
     if account is None or not account.was_active:
         return None
     try:
         await check_payment_account_access(ctx.deps, account)
     except AccountDetached:
-        ctx.confirm_replacement(other_payment_account_question(account))
+        ctx.confirm_replacement(
+            Replacement(
+                f"This will attach the account whose owner has consented in place of {account.account}, which took payments and which the "
+                "payment processor does not let the service into any more. What is paid from then on goes to its owner; invoices and "
+                "orders that wait for a payment to the former one are not paid by it. The way back is to disconnect the new account at the "
+                "processor, and to connect the former one with operator_billing_connect_oauth_begin.",
+                account.account,
+            )
+        )
         return account
     return None
-
-
-def other_payment_account_question(gone: ConnectAccount) -> Replacement:
-    """The question before an account that was paid gives way to one that its owner brings."""
-    return Replacement(
-        f"This will attach the account whose owner has consented in place of {gone.account}, which took payments and which the "
-        "payment processor does not let the service into any more. What is paid from then on goes to its owner; invoices and orders "
-        "that wait for a payment to the former one are not paid by it. The way back is to disconnect the new account at the processor, and "
-        "to connect the former one with operator_billing_connect_oauth_begin.",
-        gone.account,
-    )
 
 
 @operation(
@@ -420,12 +410,11 @@ class PaymentBalance(TypedDict):
         )
     ],
 )
-async def operator_billing_balance(ctx: Ctx, params: Nothing) -> PaymentBalance:
+async def operator_billing_balance(ctx: Ctx, _params: Nothing) -> PaymentBalance:
     """Get the balance of your payment account, available and pending.
 
     In test mode, and without an account, nothing is asked: both lists are empty and `note` says why.
     """
-    del params
     if not ctx.deps.payments.live:
         return {"payments_mode": "test", "available": [], "pending": [], "note": TEST_BALANCE_NOTE}
     account = await find_payment_account(ctx)
@@ -442,5 +431,4 @@ async def operator_billing_balance(ctx: Ctx, params: Nothing) -> PaymentBalance:
 
 
 def render_balance_amounts(held: tuple[Money, ...]) -> list[PaymentAmount]:
-    """As they are shown."""
     return [{"amount": money.amount, "currency": money.currency} for money in held]

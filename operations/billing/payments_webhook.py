@@ -18,7 +18,7 @@ from clients.payments.records import (
     Refund,
 )
 from operations.deps import Ctx, Deps
-from operations.ledger.payment_accounts import detach_payment_account, keep_payment_account_status
+from operations.ledger.payment_accounts import keep_payment_account_status
 from operations.ledger.payment_intake import take_checkout, take_invoice_payment, take_processor_record
 from registry.call import Call
 from registry.caller import Caller
@@ -26,16 +26,14 @@ from registry.errors import BadRequest, Unauthorized
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
+from storage.connect_accounts import detach_connect_account
 from storage.engine.connection import Connection
 from storage.payment_records import lock_payment_account, take_payment_event
 
 PROCESSOR_SIGNATURE_HEADER = "stripe-signature"
 PROCESSOR_CALLER = Caller(kind="internal", principal="processor", scopes=int(Scope.READ | Scope.ANY))
-PAYMENT_ACCOUNT_UPDATED, PAYMENT_ACCOUNT_DEAUTHORIZED, INVOICE_PAID_EVENT = (
-    "account.updated",
-    "account.application.deauthorized",
-    "invoice.paid",
-)
+PAYMENT_ACCOUNT_UPDATED, PAYMENT_ACCOUNT_DEAUTHORIZED = "account.updated", "account.application.deauthorized"
+INVOICE_PAID_EVENT = "invoice.paid"
 CHECKOUT_EVENT_PREFIX = "checkout.session."
 CHECKOUT_PAID_EVENTS = ("checkout.session.completed", "checkout.session.async_payment_succeeded")
 
@@ -116,7 +114,7 @@ async def prove_processor(deps: Deps, call: Call, now: float) -> Caller:
         )
     ],
 )
-async def operator_billing_payments_webhook(ctx: Ctx, params: PaymentsNotice) -> Received:
+async def operator_billing_payments_webhook(ctx: Ctx, _params: PaymentsNotice) -> Received:
     """Take an event of the payment processor.
 
     Called by the processor alone, with its signature header instead of a bearer; any other body is 401.
@@ -126,7 +124,6 @@ async def operator_billing_payments_webhook(ctx: Ctx, params: PaymentsNotice) ->
     order: the newest word of a thing stays. An event of an account that no organisation has, of a kind that nothing reads, or of the
     other mode (test or live) is answered 200 and has no effect. 503: nothing was done, and the processor sends it again.
     """
-    del params
     event = ctx.call.evidence
     if not isinstance(event, ProcessorEvent):
         raise RuntimeError("the proof hands the event on that it has verified")
@@ -168,9 +165,8 @@ def is_payments_event_read(event: ProcessorEvent) -> bool:
 
 
 def apply_payments_event(connection: Connection, *, deps: Deps, event: ProcessorEvent, account: str, owner: str, now: float) -> None:
-    """What an event does that is new."""
     if event.type == PAYMENT_ACCOUNT_DEAUTHORIZED:
-        detach_payment_account(connection, account=account, as_of=event.created, now=now)
+        detach_connect_account(connection, account=account, as_of=event.created, now=now)
         return
     match event.record:
         case Charge() | Refund() | Dispute() | Payout() | ApplicationFee() as thing:

@@ -10,17 +10,17 @@ from clients.payments.records import Payout, PayoutInterval, PayoutTiming, Weekd
 from operations.billing.charges import PaymentRecordPage, read_payment_records
 from operations.deps import Ctx, Deps
 from operations.ledger.payment_accounts import own_payment_account, payments_not_connected, require_payment_account
-from operations.ledger.payment_attempts import correct_unknown_answer, new_payment_attempt
+from operations.ledger.payment_attempts import begin_payment_attempt, correct_unknown_answer
 from operations.ledger.payment_dispatch import send_payment_once
 from operations.ledger.payment_records import PayoutRecord, load_payment_record
-from operations.vocabulary import ListOf, list_page
+from operations.vocabulary import ListOf, list_page, render_fields
 from registry.errors import BadRequest, Conflict, PaymentsError, PaymentsRefused
 from registry.limits import Scope
 from registry.model import FieldRule, Input, Nothing
 from registry.operation import Example, Once, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt, insert_attempt
+from storage.payment_attempts import AttemptKind, PaymentAttempt
 from storage.payment_records import lock_payment_account
 
 PAYOUT_EXAMPLE: PayoutRecord = {
@@ -69,9 +69,7 @@ class NewPayout(Input):
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 in upper case, as EUR; one that the balance has.")]
 
 
-async def require_active_payment_account(ctx: Ctx, params: NewPayout) -> ConnectAccount:
-    """The caller's account, when the processor lets it take part."""
-    del params
+async def require_active_payment_account(ctx: Ctx, _params: NewPayout) -> ConnectAccount:
     account = await require_payment_account(ctx)
     ctx.stage()
     await correct_unknown_answer(ctx, "payout")
@@ -97,11 +95,11 @@ class PayoutSending:
     kind: AttemptKind = "payout"
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
-        """The account is still the caller's."""
         account, wanted = self.account, self.wanted
         if lock_payment_account(connection, account=account.account) != account.organisation:
             raise payments_not_connected()
-        attempt = new_payment_attempt(
+        return begin_payment_attempt(
+            connection,
             self.id,
             self.kind,
             organisation=account.organisation,
@@ -111,11 +109,8 @@ class PayoutSending:
             now=now,
             claim_key=self.claim_key,
         )
-        insert_attempt(connection, attempt=attempt)
-        return attempt
 
     async def send(self, attempt: PaymentAttempt) -> Payout:
-        """Ask the processor for it."""
         try:
             return await self.deps.payments.pay_out(
                 attempt.account,
@@ -159,8 +154,7 @@ async def operator_billing_create_manual_payout(ctx: Ctx, params: NewPayout, acc
     key answers it then.
     """
     sending = PayoutSending(ctx.deps, account, params, ctx.call.idempotency_key, ctx.deps.ids.new("att_"))
-    concluded = await send_payment_once(ctx, sending)
-    return concluded.body
+    return (await send_payment_once(ctx, sending)).body
 
 
 class NewSchedule(Input):
@@ -175,7 +169,6 @@ class NewSchedule(Input):
 
     @model_validator(mode="after")
     def check(self) -> "NewSchedule":
-        """The day belongs to its interval."""
         days = (("weekday", "weekly", self.weekday, '"friday"'), ("month_day", "monthly", self.month_day, "1"))
         for name, interval, value, such in days:
             if self.interval == interval and value is None:
@@ -215,14 +208,13 @@ PAYOUT_SCHEDULE_EXAMPLE: PayoutSchedule = {
     raises=[Conflict],
     examples=[Example("When are we paid?", {}, PAYOUT_SCHEDULE_EXAMPLE)],
 )
-async def operator_billing_get_payout_schedule(ctx: Ctx, params: Nothing, account: ConnectAccount) -> PayoutSchedule:
+async def operator_billing_get_payout_schedule(ctx: Ctx, _params: Nothing, account: ConnectAccount) -> PayoutSchedule:
     """Get when your payment account is paid out by itself.
 
     Without an account there is none: 409.
     """
-    del params
     ctx.reached_upstream = True
-    return render_payout_schedule(await ctx.deps.payments.schedule_of(account.account))
+    return render_fields(await ctx.deps.payments.schedule_of(account.account), PayoutSchedule, object="payout_schedule")
 
 
 @operation(
@@ -244,15 +236,5 @@ async def operator_billing_update_payout_schedule(ctx: Ctx, params: NewSchedule,
     """
     wanted = PayoutTiming(params.interval, params.weekday, params.month_day)
     ctx.reached_upstream = True
-    return render_payout_schedule(await ctx.deps.payments.set_schedule(account.account, wanted, key=ctx.call.request_id))
-
-
-def render_payout_schedule(found: PayoutTiming) -> PayoutSchedule:
-    """As it is shown."""
-    return {
-        "object": "payout_schedule",
-        "interval": found.interval,
-        "weekday": found.weekday,
-        "month_day": found.month_day,
-        "delay_days": found.delay_days,
-    }
+    found = await ctx.deps.payments.set_schedule(account.account, wanted, key=ctx.call.request_id)
+    return render_fields(found, PayoutSchedule, object="payout_schedule")

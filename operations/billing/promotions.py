@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
@@ -11,7 +11,7 @@ from clients.payments.records import Money, NewPromotion
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
-from operations.vocabulary import Currency, ListOf, ListPage, list_page
+from operations.vocabulary import Currency, ListOf, ListPage, list_page, render_fields
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, ProviderError, Refusal
 from registry.limits import Scope
 from registry.model import FieldRule, Input
@@ -25,7 +25,6 @@ PROMOTION_LATEST_EXPIRY = 4_102_444_800  # 2100-01-01
 
 
 def check_percent_decimals(percent: float) -> float:
-    """Two decimals are what the processor keeps."""
     exponent = Decimal(repr(percent)).as_tuple().exponent
     if isinstance(exponent, int) and exponent < -2:
         raise ValueError("must have at most two decimals, such as 12.5 or 33.33")
@@ -57,7 +56,6 @@ class NewCode(Input):
 
     @model_validator(mode="after")
     def check(self) -> "NewCode":
-        """One of the two, and a currency with an amount alone."""
         if (self.percent_off is None) == (self.amount_off is None):
             given = "neither" if self.percent_off is None else "both"
             raise FieldRule(
@@ -104,25 +102,18 @@ PROMOTION_EXAMPLE: Promotion = {
 
 
 def render_promotion(row: PromotionRow, now: float) -> Promotion:
-    """As it is shown."""
-    return {
-        "id": row.id,
-        "object": "promotion",
-        "code": row.code,
-        "percent_off": None if row.percent_off_bps is None else row.percent_off_bps / 100,
-        "amount_off": row.amount_off,
-        "currency": cast("Currency | None", row.currency),
-        "max_redemptions": row.max_redemptions,
-        "expires_at": row.expires_at,
-        "active": bool(row.active) and (row.expires_at is None or row.expires_at > now),
-        "payments_promotion_id": row.processor_promotion,
-        "created": row.created,
-    }
+    return render_fields(
+        row,
+        Promotion,
+        object="promotion",
+        percent_off=None if row.percent_off_bps is None else row.percent_off_bps / 100,
+        active=bool(row.active) and (row.expires_at is None or row.expires_at > now),
+        payments_promotion_id=row.processor_promotion,
+    )
 
 
-async def find_active_payment_account(ctx: Ctx, params: NewCode) -> ConnectAccount | None:
+async def find_active_payment_account(ctx: Ctx, _params: NewCode) -> ConnectAccount | None:
     """The organisation's account, where it takes payments: the code is then made there as well."""
-    del params
     account = await find_payment_account(ctx)
     if account is None or account.status != "active":
         return None
@@ -179,17 +170,14 @@ class PromotionSending:
 
     @property
     def lost_answer(self) -> tuple[int, object]:
-        """Nobody knows."""
         lost = promotion_outcome_unknown()
         return lost.status, lost.body(self.ctx.call.request_id)
 
     def begin(self, connection: Connection, *, now: float) -> None:
-        """The code is taken."""
         del now
         insert_new_promotion(connection, row=self.row)
 
     async def send(self, waited: float) -> SendOutcome[str]:
-        """Ask the processor; its id of the promotion."""
         del waited
         try:
             return (await self.ctx.deps.payments.create_promotion(self.account, promotion_request(self.row))).id
@@ -212,13 +200,11 @@ class PromotionSending:
         return Conclusion(refusal.status, refusal.body(self.ctx.call.request_id), outcome is UNKNOWN, refusal.error_code)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
-        """The code is free."""
         del now
         remove_promotion(connection, promotion=self.row.id)
 
 
 def promotion_row(ctx: Ctx, params: NewCode) -> PromotionRow:
-    """What is kept of a new code."""
     if params.expires_at is not None and params.expires_at <= ctx.now:
         raise BadRequest(
             f"expires_at: got {params.expires_at}, which has passed; it must be after {int(ctx.now)} (now)",
@@ -241,13 +227,11 @@ def promotion_row(ctx: Ctx, params: NewCode) -> PromotionRow:
 
 
 def promotion_request(row: PromotionRow) -> NewPromotion:
-    """What the processor is asked to make; the row's id makes it one."""
     off = None if row.amount_off is None or row.currency is None else Money(row.amount_off, row.currency)
     return NewPromotion(row.id, row.code, row.percent_off_bps, off, row.max_redemptions, row.expires_at)
 
 
 def insert_new_promotion(connection: Connection, *, row: PromotionRow) -> None:
-    """The code is the organisation's from now on, unless it was."""
     if not insert_promotion(connection, row=row):
         raise Conflict(
             f"code: your organisation has a promotion with the code {row.code} already",
@@ -258,7 +242,6 @@ def insert_new_promotion(connection: Connection, *, row: PromotionRow) -> None:
 
 
 def promotion_outcome_unknown() -> PaymentsError:
-    """What a key answers whose call was broken off after it was sent."""
     return PaymentsError(
         "The payment processor was asked to make the code, and what came of it is not known; the code stays taken",
         code="OUTCOME_UNKNOWN",

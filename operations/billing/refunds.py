@@ -9,7 +9,7 @@ from clients.payments.records import Refund
 from operations.billing.charges import PaymentRecordPage, read_payment_records
 from operations.deps import Ctx, Deps
 from operations.ledger.payment_accounts import ProcessorId, payments_not_connected, require_payment_account
-from operations.ledger.payment_attempts import correct_unknown_answer, new_payment_attempt, send_refund_attempt
+from operations.ledger.payment_attempts import begin_payment_attempt, correct_unknown_answer, send_refund_attempt
 from operations.ledger.payment_dispatch import send_payment_once
 from operations.ledger.payment_records import (
     ChargeRecord,
@@ -26,7 +26,7 @@ from registry.model import Input
 from registry.operation import Example, Once, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt, insert_attempt
+from storage.payment_attempts import AttemptKind, PaymentAttempt
 from storage.payment_records import PaymentRecord, find_payment_record, lock_payment_account, put_payment_record
 
 REFUND_EXAMPLE: RefundRecord = {
@@ -106,7 +106,6 @@ async def own_charge(ctx: Ctx, params: NewRefund) -> OwnCharge:
 
 
 def no_such_charge() -> NotFound:
-    """Unknown charges and those of other accounts are answered alike."""
     return NotFound("Your account has no charge with this id", param="charge", hint="operator_billing_list_charges names yours")
 
 
@@ -122,7 +121,6 @@ class RefundSending:
     kind: AttemptKind = "refund"
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
-        """Take the amount of what is left of the charge."""
         account = self.own.account
         if lock_payment_account(connection, account=account.account) != account.organisation:
             raise payments_not_connected()
@@ -137,7 +135,8 @@ class RefundSending:
         amount = self.wanted.amount or left
         if not 1 <= amount <= left or not reserve_refund(connection, account=account.account, charge=charge, amount=amount, now=now):
             raise refund_too_large(known, self.wanted.amount, left)
-        attempt = new_payment_attempt(
+        return begin_payment_attempt(
+            connection,
             self.id,
             self.kind,
             organisation=account.organisation,
@@ -148,16 +147,12 @@ class RefundSending:
             now=now,
             claim_key=self.claim_key,
         )
-        insert_attempt(connection, attempt=attempt)
-        return attempt
 
     async def send(self, attempt: PaymentAttempt) -> Refund:
-        """Ask the processor for it."""
         return await send_refund_attempt(self.deps, attempt, reason=self.wanted.reason)
 
 
 def require_refundable_charge(charge: ChargeRecord, wanted: NewRefund) -> None:
-    """Only money that was received goes back, in the currency in which it came."""
     if charge["status"] != "succeeded":
         raise Conflict(
             f"The charge is {charge['status']}, so there is nothing to give back; nothing was done",
@@ -219,5 +214,4 @@ async def operator_billing_create_refund(ctx: Ctx, params: NewRefund, own: OwnCh
     events, or `reseller payments sync`, tell what came of it; the same key answers it then. The platform fee goes back in proportion.
     """
     sending = RefundSending(ctx.deps, own, params, ctx.call.idempotency_key, ctx.deps.ids.new("att_"))
-    concluded = await send_payment_once(ctx, sending)
-    return concluded.body
+    return (await send_payment_once(ctx, sending)).body

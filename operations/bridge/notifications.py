@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
 from urllib.parse import parse_qs
 
@@ -15,7 +14,7 @@ from typing_extensions import TypedDict
 from clients.webhooks.signature import BadWebhookSignature, verify_webhook_signature
 from operations.deps import Ctx, Deps
 from operations.mobile_countries import network_country
-from operations.times import LATEST_UNIX_SECONDS
+from operations.times import EventTime
 from operations.vocabulary import Iccid, Mcc, Mnc, zero_padded
 from registry.authentication import matches_secret
 from registry.call import Call
@@ -41,25 +40,6 @@ def _network_code_schema(pattern: str, text: str) -> WithJsonSchema:
     """The wire writes codes as numbers, which lose their leading zeros; text is taken too."""
     kinds = [{"type": "integer", "minimum": 0, "maximum": 999}, {"type": "string", "pattern": pattern}]
     return WithJsonSchema({"anyOf": kinds, "description": text})
-
-
-def _wire_time_seconds(value: object) -> object:
-    """The wire's times carry no zone and are UTC."""
-    if not isinstance(value, str):
-        return value
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        raise ValueError("it is not a time such as 2026-11-20T09:00:00") from None
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
-
-
-EventTime = Annotated[
-    float,
-    BeforeValidator(_wire_time_seconds),
-    Field(ge=0, le=LATEST_UNIX_SECONDS, allow_inf_nan=False),
-    WithJsonSchema({"type": "string", "description": "When it happened, UTC: YYYY-MM-DDTHH:MM:SS."}),
-]
 
 
 class LocationUpdate(BaseModel):
@@ -315,7 +295,17 @@ async def receive_bridge4ip_webhook(ctx: Ctx, params: Notification) -> BridgeRep
     content = _notification_content(params, ctx.now)
     push = _push_identity(ctx.call.headers, ctx.call.raw, content.subject)
     account = None if content.sighting is None else await _account_at_sighting(ctx, content.sighting)
-    await ctx.settle(_TAKEN_REPLY, _take_notification, push=push, content=content, account=account, now=ctx.now, ids=ctx.deps.ids)
+
+    def take(connection: Connection, *, now: float, ids: Ids) -> None:
+        """Stores that it came and does what it says in one transaction, so that a repeated notification has one effect."""
+        if not take_push(connection, push=push, now=now):
+            return
+        if content.use is not None:
+            observe_package(connection, use=content.use, now=now, ids=ids)
+        if content.sighting is not None:
+            _enter_sighting(connection, seen=content.sighting, account=account, now=now, ids=ids)
+
+    await ctx.settle(_TAKEN_REPLY, take, now=ctx.now, ids=ctx.deps.ids)
     if content.sighting is not None or content.use is not None:
         ctx.deps.wake_worker()
     return _TAKEN_REPLY
@@ -330,18 +320,6 @@ def _push_identity(headers: Mapping[str, str], body: bytes, subject: str | None)
 
 def _push_digest(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
-
-
-def _take_notification(
-    connection: Connection, *, push: InboundPush, content: NotificationContent, account: int | None, now: float, ids: Ids
-) -> None:
-    """Stores that it came and does what it says in one transaction, so that a repeated notification has one effect."""
-    if not take_push(connection, push=push, now=now):
-        return
-    if content.use is not None:
-        observe_package(connection, use=content.use, now=now, ids=ids)
-    if content.sighting is not None:
-        _enter_sighting(connection, seen=content.sighting, account=account, now=now, ids=ids)
 
 
 def _enter_sighting(connection: Connection, *, seen: Sighting, account: int | None, now: float, ids: Ids) -> None:

@@ -8,14 +8,14 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.ledger.intents import IntentId
 from operations.ledger.webhooks import Event, event_of_row
-from operations.rate_limits import minute_limit_reached, minute_number
-from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from operations.vocabulary import ListOf, ListPage, list_page
+from registry.clock import rfc3339_utc
 from registry.errors import NotFound, QuotaExceeded
-from registry.ids import Ids, first_id
+from registry.ids import first_id
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
-from registry.policy import rfc3339_utc
+from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
 from storage.deliveries import AttemptRow, DeliveryRow, list_deliveries
 from storage.engine.connection import Connection
@@ -26,11 +26,10 @@ EVENT_RETRIES_PER_MINUTE = 10
 EventId = Annotated[str, Field(max_length=64, description="Event id, evt_...")]
 
 
-class EventPage(Input):
+class EventPage(ListPage):
     """Which part of the list."""
 
     limit: Annotated[int, Field(ge=1, le=20, description="1-20.")] = 20
-    starting_after: StartingAfter = None
     intent: Annotated[IntentId | None, Field(description="Only this intent's, cni_...")] = None
 
 
@@ -40,12 +39,8 @@ class EventRef(Input):
     id: EventId
 
 
-class DeliveryPage(Input):
+class DeliveryPage(ListPage, EventRef):
     """Which event, and which part of its deliveries."""
-
-    id: EventId
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
 
 
 class DeliveryAttempt(TypedDict):
@@ -96,7 +91,6 @@ def render_event(row: EventRow) -> Event:
 
 
 def event_not_found(event: str) -> NotFound:
-    """The same answer for unknown and foreign events."""
     return NotFound(f"No event {redact(event)} in your organisation", param="id", hint="list_connectivity_events shows the ids")
 
 
@@ -157,27 +151,20 @@ async def retry_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
     signatures are new. Each delivery starts its schedule of ten attempts again, while its attempts keep their numbers. A delivery
     that is under way at this moment is not sent twice. The eleventh call of a minute is 429 `rate_limited`.
     """
-    event = await ctx.settle_result(
-        requeue_event,
-        event=params.id,
-        organisation=ctx.organisation,
-        now=ctx.now,
-        ids=ctx.deps.ids,
-        upgrade_url=ctx.deps.site.upgrade_url,
-    )
-    ctx.deps.wake_worker()
+    deps, now, most, named = ctx.deps, ctx.now, EVENT_RETRIES_PER_MINUTE, {"event": params.id, "organisation": ctx.organisation}
+
+    def requeue(connection: Connection) -> Event:
+        row = count_event_retry(connection, **named, minute=minute_number(now), most=most)
+        if row is None:
+            if read_event(connection, **named) is None:
+                raise event_not_found(params.id)
+            raise minute_limit_reached(f"{params.id} was retried", most=most, now=now, upgrade_url=deps.site.upgrade_url)
+        enqueue_event(connection, **named, now_ms=int(now * 1000), ids=deps.ids)
+        return render_event(row)
+
+    event = await ctx.settle_result(requeue)
+    deps.wake_worker()
     return event
-
-
-def requeue_event(connection: Connection, *, event: str, organisation: str, now: float, ids: Ids, upgrade_url: str) -> Event:
-    """Counts the retry and queues the event again. Raises NotFound or QuotaExceeded and changes nothing then."""
-    row = count_event_retry(connection, event=event, organisation=organisation, minute=minute_number(now), most=EVENT_RETRIES_PER_MINUTE)
-    if row is None:
-        if read_event(connection, event=event, organisation=organisation) is None:
-            raise event_not_found(event)
-        raise minute_limit_reached(f"{event} was retried", most=EVENT_RETRIES_PER_MINUTE, now=now, upgrade_url=upgrade_url)
-    enqueue_event(connection, event=event, organisation=organisation, now_ms=int(now * 1000), ids=ids)
-    return render_event(row)
 
 
 @operation(

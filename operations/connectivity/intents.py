@@ -8,13 +8,13 @@ from pydantic import AfterValidator, Field
 from clients.ocs.places import issuing
 from operations.connectivity.plans import TEST_PLANS, LivePlanChoice, choose_plan, find_live_plan
 from operations.deps import Ctx
-from operations.ledger.esims import IssuedTestEsim, issue_test_esim, open_esim_profile, qr_picture
+from operations.ledger.esims import IssuedTestEsim, issue_test_esim, qr_picture
 from operations.ledger.intents import Intent, IntentId, intent_without_codes, render_intent, unseal_intent
 from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, before_issuance, draw_esim, require_not_given_back
 from operations.ledger.issuance_targets import IntentTarget, as_processing_intent
 from operations.plans import Plan
 from operations.upstream.connection import connect_upstream
-from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from operations.vocabulary import ListOf, ListPage, list_page
 from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
 from registry.limits import Scope
 from registry.model import Document, Input
@@ -81,11 +81,9 @@ class PlanForIntent(IntentRef):
     plan: IntentPlanId
 
 
-class IntentPage(Input):
+class IntentPage(ListPage):
     """Which part of the list."""
 
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
     activation_codes: Annotated[bool, Field(description="With what installs each eSIM; get_connectivity_intent has it of one.")] = True
 
 
@@ -107,17 +105,6 @@ INTENT_EXAMPLE: Intent = {
     "created": 1795168800,
 }
 WAITING_INTENT_EXAMPLE: Intent = {**INTENT_EXAMPLE, "status": "requires_plan", "plan": None, "esim": None}
-
-
-def intent_next_step(id: str) -> str:
-    """What was done for whoever sent no body, which may have got lost.
-
-    Choice: an additional member of this answer alone; `{}` is somebody's wish for an intent that waits, and is answered as ever.
-    """
-    return (
-        f"No body came, so no plan was named and no eSIM was issued: the intent waits for one. POST /v1/connectivity/intents/{id}/confirm "
-        "with a plan of GET /v1/connectivity/plans issues it"
-    )
 
 
 async def plan_for_new_intent(ctx: Ctx, params: NewIntent) -> Plan | LivePlanChoice | None:
@@ -165,8 +152,11 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
     )
     if plan is None:
         waiting = render_intent(row, None)
-        if ctx.call.has_no_body:
-            waiting["hint"] = intent_next_step(id)
+        if ctx.call.has_no_body:  # it may have got lost. Choice: only then; `{}` asks for an intent that waits
+            waiting["hint"] = (
+                "No body came, so no plan was named and no eSIM was issued: the intent waits for one. "
+                f"POST /v1/connectivity/intents/{id}/confirm with a plan of GET /v1/connectivity/plans issues it"
+            )
         return await ctx.settle(waiting, insert_intent, row=row, event=None, ids=deps.ids)
     if isinstance(plan, LivePlanChoice):
         return await draw_live_intent(ctx, row, plan, waited=False)
@@ -284,7 +274,6 @@ async def read_own_intent(ctx: Ctx, intent: str, param: str = "id") -> IntentRow
 
 
 def intent_not_found(param: str) -> NotFound:
-    """The same answer for unknown and foreign intents."""
     return NotFound(
         "Your organisation has no intent with this id", param=param, hint="list_connectivity_intents names the ones you created"
     )
@@ -318,17 +307,11 @@ async def get_connectivity_intent_qr(ctx: Ctx, params: QrRef) -> Annotated[Docum
 
     The picture holds the activation code: show it to the buyer and nobody else. It is not to be cached.
     """
-    code = issued_activation_code(ctx, await read_own_intent(ctx, params.id))
+    intent = unseal_intent(await read_own_intent(ctx, params.id), ctx.deps.keyring)
+    code = None if intent["esim"] is None else intent["esim"].get("activation_code")
+    if code is None:
+        raise esim_not_issued(intent["status"], "id")
     return Document(qr_picture(code, params.format), QR_MEDIA_TYPES[params.format], {"Cache-Control": "no-store"})
-
-
-def issued_activation_code(ctx: Ctx, row: IntentRow) -> str:
-    """The activation code of the intent's eSIM. Raises EsimNotIssued."""
-    if row.iccid is not None and row.esim is not None:
-        profile = open_esim_profile(row.iccid, row.esim, keyring=ctx.deps.keyring, organisation=row.organisation, intent=row.id)
-        if profile.activation_code is not None:
-            return profile.activation_code
-    raise esim_not_issued(row.status, "id")
 
 
 def esim_not_issued(status: str, param: str) -> EsimNotIssued:

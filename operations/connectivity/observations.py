@@ -7,9 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.mobile_countries import network_country
 from operations.times import UnixTime
-from operations.vocabulary import Mcc, Mnc, zero_padded
+from operations.vocabulary import Mcc, Mnc, network_country, zero_padded
 from registry import validation_errors
 from registry.errors import BadRequest
 from registry.ids import Ids

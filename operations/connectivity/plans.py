@@ -3,20 +3,16 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, NamedTuple
+from typing import NamedTuple
 
-from pydantic import Field
-
-from clients.ocs.templates import Template
 from operations.connectivity.products import product_plan
 from operations.deps import Ctx
-from operations.plans import BYTES_PER_MB, Plan, product_not_found
+from operations.plans import BYTES_PER_MB, Plan, offered_plan, product_not_found
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.resellers import find_template, own_templates, zone_countries
-from operations.vocabulary import ListOf, StartingAfter, list_page
+from operations.vocabulary import ListOf, LongListPage, list_page
 from registry.errors import NotFound, OcsConflict, OrgNotConnected, UpgradeRequired
 from registry.limits import Scope
-from registry.model import Input
 from registry.operation import Example, operation
 from registry.policy import require_connection
 from storage.directory import StoreDirectory
@@ -38,23 +34,14 @@ async def read_live_plans(upstream: Upstream) -> dict[int, Plan]:
         name = template.get("prepaidpackagetemplatename", "").strip()
         slug = plan_slug(name, id, slugs)
         slugs.add(slug)
-        found[id] = template_plan(template, slug, name or slug, countries.get(template.get("locationzoneid"), []))
+        found[id] = offered_plan(
+            slug,
+            name or slug,
+            data_mb=template.get("databyte", 0) // BYTES_PER_MB,
+            validity_days=template.get("perioddays", 0),
+            countries=countries.get(template.get("locationzoneid"), []),
+        )
     return found
-
-
-def template_plan(template: Template, slug: str, name: str, countries: list[str]) -> Plan:
-    """A template as an offer without a price."""
-    return {
-        "id": slug,
-        "object": "connectivity.plan",
-        "name": name,
-        "data_mb": template.get("databyte", 0) // BYTES_PER_MB,
-        "unlimited": False,
-        "validity_days": template.get("perioddays", 0),
-        "countries": countries,
-        "livemode": True,
-        "price": None,
-    }
 
 
 def plan_slug(name: str, id: int, slugs: Iterable[str]) -> str:
@@ -68,34 +55,13 @@ TEST_PLAN_EUROPE = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT 
 PRODUCT_PREFIX = "cnp_"
 PRODUCT_LIST_LIMIT = 1000
 TEST_PLAN_GLOBAL = "AE AU BR CA CH CN DE ES FR GB IN IT JP KR MX SG TH TR US ZA"
-
-
-def make_test_plan(id: Literal["test_global_1gb", "test_eu_1gb"], name: str, countries: str) -> Plan:
-    """One gigabyte, 30 days, no price: nothing is sold."""
-    return {
-        "id": id,
-        "object": "connectivity.plan",
-        "name": name,
-        "data_mb": 1000,
-        "unlimited": False,
-        "validity_days": 30,
-        "countries": countries.split(),
-        "livemode": False,
-        "price": None,
-    }
-
-
 TEST_PLANS: Mapping[str, Plan] = {
-    "test_global_1gb": make_test_plan("test_global_1gb", "Test Global 1 GB", TEST_PLAN_GLOBAL),
-    "test_eu_1gb": make_test_plan("test_eu_1gb", "Test Europe 1 GB", TEST_PLAN_EUROPE),
+    id: offered_plan(id, name, data_mb=1000, validity_days=30, countries=countries.split(), livemode=False)
+    for id, name, countries in (
+        ("test_global_1gb", "Test Global 1 GB", TEST_PLAN_GLOBAL),
+        ("test_eu_1gb", "Test Europe 1 GB", TEST_PLAN_EUROPE),
+    )
 }
-
-
-class PlanPage(Input):
-    """Which part of the list."""
-
-    limit: Annotated[int, Field(ge=1, le=100, description="Page size.")] = 100
-    starting_after: StartingAfter = None
 
 
 @operation(
@@ -111,7 +77,7 @@ class PlanPage(Input):
         )
     ],
 )
-async def list_connectivity_plans(ctx: Ctx, params: PlanPage) -> ListOf[Plan]:
+async def list_connectivity_plans(ctx: Ctx, params: LongListPage) -> ListOf[Plan]:
     """List the plans an eSIM can be issued for: test, your products, live catalogue.
 
     Their `id` is the `plan` of create_connectivity_intent. Test plans are free and touch no network.
@@ -132,14 +98,10 @@ async def list_connectivity_plans(ctx: Ctx, params: PlanPage) -> ListOf[Plan]:
         parts += [product_plan(row) for row in rows]
         after = None
     if len(parts) <= params.limit and ctx.caller.connection is not None:
-        parts += plans_after(list((await priced_live_plans(ctx, await connect_upstream(ctx))).values()), after)
+        plans = list((await priced_live_plans(ctx, await connect_upstream(ctx))).values())
+        names = [plan["id"] for plan in plans]
+        parts += plans[names.index(after) + 1 :] if after in names else plans  # all of them where the last one that was seen is gone
     return list_page(parts, params.limit)
-
-
-def plans_after(plans: list[Plan], after: str | None) -> list[Plan]:
-    """The plans behind the one with id `after`; all of them when it is gone."""
-    names = [plan["id"] for plan in plans]
-    return plans[names.index(after) + 1 :] if after in names else plans
 
 
 async def priced_live_plans(ctx: Ctx, upstream: Upstream) -> dict[int, Plan]:

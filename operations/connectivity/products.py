@@ -6,8 +6,8 @@ import orjson
 from pydantic import Field
 
 from operations.deps import Ctx
-from operations.plans import Plan, product_not_found
-from operations.vocabulary import Currency, ListOf, StartingAfter, list_page
+from operations.plans import Plan, offered_plan, product_not_found
+from operations.vocabulary import Currency, ListOf, LongListPage, list_page
 from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Input
@@ -43,38 +43,25 @@ class ProductRef(Input):
     id: Annotated[str, Field(max_length=64, description="Product id, cnp_...")]
 
 
-class ProductPage(Input):
-    """Which part of the list."""
-
-    limit: Annotated[int, Field(ge=1, le=100, description="Page size.")] = 100
-    starting_after: StartingAfter = None
-
-
 def product_plan(row: ProductRow) -> Plan:
-    return {
-        "id": row.id,
-        "object": "connectivity.plan",
-        "name": row.name,
-        "data_mb": row.data_mb,
-        "unlimited": False,
-        "validity_days": row.validity_days,
-        "countries": cast(list[str], orjson.loads(row.countries)),
-        "livemode": True,
-        "price": {"amount": row.price_cents, "currency": cast(Currency, row.currency)},
-    }
+    return offered_plan(
+        row.id,
+        row.name,
+        data_mb=row.data_mb,
+        validity_days=row.validity_days,
+        countries=cast(list[str], orjson.loads(row.countries)),
+        price={"amount": row.price_cents, "currency": cast(Currency, row.currency)},
+    )
 
 
-PRODUCT_EXAMPLE: Plan = {
-    "id": "cnp_01k0a8w7zv6q4k3m2n1p0r9s8t",
-    "object": "connectivity.plan",
-    "name": "Nordic 5 GB",
-    "data_mb": 5000,
-    "unlimited": False,
-    "validity_days": 30,
-    "countries": ["DK", "NO", "SE"],
-    "livemode": True,
-    "price": {"amount": 1490, "currency": "EUR"},
-}
+PRODUCT_EXAMPLE = offered_plan(
+    "cnp_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "Nordic 5 GB",
+    data_mb=5000,
+    validity_days=30,
+    countries=["DK", "NO", "SE"],
+    price={"amount": 1490, "currency": "EUR"},
+)
 
 
 @operation(
@@ -83,7 +70,7 @@ PRODUCT_EXAMPLE: Plan = {
     title="List products",
     examples=[Example("Which plans have we defined?", {}, {"object": "list", "data": [PRODUCT_EXAMPLE], "has_more": False})],
 )
-async def list_connectivity_products(ctx: Ctx, params: ProductPage) -> ListOf[Plan]:
+async def list_connectivity_products(ctx: Ctx, params: LongListPage) -> ListOf[Plan]:
     """List the plans your organisation defined, newest first; no test plans."""
     read = ctx.deps.store.read
     rows = await read(list_products, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)

@@ -10,7 +10,7 @@ from operations.deps import Ctx
 from operations.ledger.intents import IntentId
 from operations.plans import BYTES_PER_MB
 from operations.times import UnixTime
-from operations.vocabulary import Iccid, ListOf, Mcc, Mnc, PageLimit, StartingAfter, list_page
+from operations.vocabulary import Iccid, ListOf, Mcc, Mnc, PageLimit, StartingAfter, list_page, render_fields
 from registry.errors import NotFound
 from registry.ids import Ids
 from registry.limits import Scope
@@ -56,14 +56,7 @@ class UsageRecordPage(Input):
 
 
 def render_usage_record(row: UsageRecordRow) -> UsageRecord:
-    return {
-        "id": row.id,
-        "object": "connectivity.usage_record",
-        "intent": row.intent,
-        "quantity_mb": row.quantity_mb,
-        "livemode": bool(row.livemode),
-        "created": row.created,
-    }
+    return render_fields(row, UsageRecord, object="connectivity.usage_record", livemode=bool(row.livemode))
 
 
 USAGE_RECORD_EXAMPLE: UsageRecord = {
@@ -190,12 +183,11 @@ async def ingest_connectivity_usage(ctx: Ctx, params: NetworkUsage) -> Ingested:
     as well (package.usage), the larger of the lines' sum and the highest total counts, so that nothing counts twice.
     """
     line = MeteredLine(**params.model_dump())
-    answer = await ctx.settle_result(
-        keep_metered_line, line=line, counts=params.usage_type == "data" and params.bytes > 0, now=ctx.now, ids=ctx.deps.ids
-    )
+    counts = params.usage_type == "data" and params.bytes > 0
+
+    def keep(connection: Connection, *, now: float, ids: Ids) -> Ingested:
+        return {"stored": insert_metered_line(connection, line=line, counts=counts, now=now, ids=ids)}
+
+    answer = await ctx.settle_result(keep, now=ctx.now, ids=ctx.deps.ids)
     ctx.deps.wake_worker()
     return answer
-
-
-def keep_metered_line(connection: Connection, *, line: MeteredLine, counts: bool, now: float, ids: Ids) -> Ingested:
-    return {"stored": insert_metered_line(connection, line=line, counts=counts, now=now, ids=ids)}

@@ -8,12 +8,12 @@ from typing_extensions import TypedDict
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.deps import Ctx
 from operations.ledger.webhooks import check_webhook_address
-from operations.rate_limits import minute_limit_reached, minute_number
 from operations.vocabulary import ListOf, list_page
 from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
 from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Example, operation
+from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
 from storage.deliveries import Requeued, requeue_deliveries, requeue_delivery
 from storage.engine.connection import Connection
@@ -101,7 +101,6 @@ def render_endpoint(row: EndpointRow) -> WebhookEndpoint:
 
 
 def endpoint_not_found(endpoint: str) -> NotFound:
-    """The same answer for unknown and foreign endpoints."""
     return NotFound(
         f"No webhook endpoint {redact(endpoint)} in your organisation", param="id", hint="list_connectivity_webhook_endpoints shows the ids"
     )
@@ -147,9 +146,9 @@ async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) ->
     title="List webhook endpoints",
     examples=[Example("Where are my events sent?", {}, {"object": "list", "data": [ENDPOINT_EXAMPLE], "has_more": False})],
 )
-async def list_connectivity_webhook_endpoints(ctx: Ctx, params: Nothing) -> ListOf[WebhookEndpoint]:
+async def list_connectivity_webhook_endpoints(ctx: Ctx, _params: Nothing) -> ListOf[WebhookEndpoint]:
     """List your webhook endpoints, newest first, without their secrets."""
-    del params  # Choice: no pages, since there are at most 16
+    # Choice: no pages, since there are at most 16
     rows = await ctx.deps.store.read(list_endpoints, organisation=ctx.organisation)
     return list_page([render_endpoint(row) for row in rows], MOST_ENDPOINTS)
 
@@ -170,14 +169,13 @@ async def list_connectivity_webhook_endpoints(ctx: Ctx, params: Nothing) -> List
 )
 async def delete_connectivity_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> DeletedEndpoint:
     """Delete a webhook endpoint and drop its pending deliveries."""
-    return await ctx.settle_result(remove_own_endpoint, endpoint=params.id, organisation=ctx.organisation)
 
+    def remove(connection: Connection) -> DeletedEndpoint:
+        if not delete_endpoint(connection, endpoint=params.id, organisation=ctx.organisation):
+            raise endpoint_not_found(params.id)
+        return {"id": params.id, "object": "connectivity.webhook_endpoint", "deleted": True}
 
-def remove_own_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> DeletedEndpoint:
-    """Deletes the endpoint and its pending deliveries. Raises NotFound."""
-    if not delete_endpoint(connection, endpoint=endpoint, organisation=organisation):
-        raise endpoint_not_found(endpoint)
-    return {"id": endpoint, "object": "connectivity.webhook_endpoint", "deleted": True}
+    return await ctx.settle_result(remove)
 
 
 @operation(
@@ -197,17 +195,14 @@ async def rotate_webhook_secret(ctx: Ctx, params: EndpointRef) -> WebhookEndpoin
     Rotating again within the 24 hours ends the older secret at once.
     """
     secret, sealed = new_sealed_secret(ctx, params.id)
-    return await ctx.settle_result(
-        rotate_own_secret, endpoint=params.id, organisation=ctx.organisation, secret=secret, sealed=sealed, now=ctx.now
-    )
 
+    def rotate(connection: Connection) -> WebhookEndpoint:
+        row = rotate_endpoint_secret(connection, endpoint=params.id, organisation=ctx.organisation, sealed=sealed, now=ctx.now)
+        if row is None:
+            raise endpoint_not_found(params.id)
+        return {**render_endpoint(row), "secret": secret}
 
-def rotate_own_secret(connection: Connection, *, endpoint: str, organisation: str, secret: str, sealed: str, now: float) -> WebhookEndpoint:
-    """The endpoint with its new `secret`. Raises NotFound."""
-    row = rotate_endpoint_secret(connection, endpoint=endpoint, organisation=organisation, sealed=sealed, now=now)
-    if row is None:
-        raise endpoint_not_found(endpoint)
-    return {**render_endpoint(row), "secret": secret}
+    return await ctx.settle_result(rotate)
 
 
 @operation(
@@ -226,15 +221,14 @@ async def enable_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> WebhookEndpo
     A 410, or 120 hours of failures only, had disabled it, and what was pending then has failed. Events that happened while it was
     disabled were not queued for it; retry_connectivity_event sends one of them. Enabling an enabled endpoint changes nothing.
     """
-    return await ctx.settle_result(enable_own_endpoint, endpoint=params.id, organisation=ctx.organisation)
 
+    def enable(connection: Connection) -> WebhookEndpoint:
+        row = enable_endpoint(connection, endpoint=params.id, organisation=ctx.organisation)
+        if row is None:
+            raise endpoint_not_found(params.id)
+        return render_endpoint(row)
 
-def enable_own_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> WebhookEndpoint:
-    """The endpoint, enabled. Raises NotFound."""
-    row = enable_endpoint(connection, endpoint=endpoint, organisation=organisation)
-    if row is None:
-        raise endpoint_not_found(endpoint)
-    return render_endpoint(row)
+    return await ctx.settle_result(enable)
 
 
 @operation(
@@ -275,24 +269,14 @@ async def replay_failed_deliveries(ctx: Ctx, params: ReplayQuery) -> Replayed:
             param="since",
             hint="Send delivery alone for one delivery, or since alone for all that failed since then",
         )
-    answer = await ctx.settle_result(
-        replay_deliveries,
-        endpoint=params.id,
-        organisation=ctx.organisation,
-        since_ms=(params.since or 0) * 1000,
-        delivery=params.delivery,
-        now=ctx.now,
-        upgrade_url=ctx.deps.site.upgrade_url,
-    )
+    answer = await ctx.settle_result(replay_deliveries, query=params, ctx=ctx)
     ctx.deps.wake_worker()
     return answer
 
 
-def replay_deliveries(
-    connection: Connection, *, endpoint: str, organisation: str, since_ms: int, delivery: str | None, now: float, upgrade_url: str
-) -> Replayed:
-    """Counts the replay and queues the deliveries. Raises NotFound, Conflict or QuotaExceeded and changes nothing then. `now`: Unix
-    seconds."""
+def replay_deliveries(connection: Connection, *, query: ReplayQuery, ctx: Ctx) -> Replayed:
+    """Counts the replay and queues the deliveries. Raises NotFound, Conflict or QuotaExceeded and changes nothing then."""
+    endpoint, organisation, now, upgrade_url = query.id, ctx.organisation, ctx.now, ctx.deps.site.upgrade_url
     row = read_endpoint(connection, endpoint=endpoint, organisation=organisation)
     if row is None:
         raise endpoint_not_found(endpoint)
@@ -306,7 +290,7 @@ def replay_deliveries(
         connection, endpoint=endpoint, organisation=organisation, minute=minute_number(now), most=ENDPOINT_REPLAYS_PER_MINUTE
     ):
         raise minute_limit_reached(f"{endpoint} was replayed", most=ENDPOINT_REPLAYS_PER_MINUTE, now=now, upgrade_url=upgrade_url)
-    queued = queue_replay(connection, endpoint, since_ms, delivery, int(now * 1000))
+    queued = queue_replay(connection, endpoint, (query.since or 0) * 1000, query.delivery, int(now * 1000))
     return {"object": "connectivity.replay", "replayed": queued.ended, "brought_forward": queued.waiting}
 
 

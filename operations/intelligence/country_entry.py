@@ -9,13 +9,13 @@ from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
 from operations.intelligence.offers.coverage_map import NetworkCode, network_code
 from operations.intelligence.reports.sheet import Finding, make_finding
-from operations.mobile_countries import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
 from operations.upstream.connection import visible_accounts
 from operations.upstream.lines import Line, LineRef, own_line
+from operations.vocabulary import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
+from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
-from registry.policy import rfc3339_utc
 from storage.country_entries import CountryEntry, country_history
 
 PRESENCE_METHOD = (

@@ -36,10 +36,10 @@ from operations.intelligence.reports.sheet import (
     upstream_text,
 )
 from operations.upstream.lines import Line, LineRef, PackageState, own_line
+from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
-from registry.policy import rfc3339_utc
 
 DIAGNOSIS_METHOD = (
     "A table of causes in a fixed order, each found when its first rule holds for what the charging system says now, its signalling and "

@@ -93,7 +93,6 @@ CHANGED_CONFIG_EXAMPLE: ShownConfig = {**BILLING_CONFIG_EXAMPLE, "currency": "EU
 
 
 def render_billing_config(row: BillingConfig, fee_bps: int) -> ShownConfig:
-    """The answer."""
     return {
         "org_id": row.organisation,
         "currency": cast(Currency, row.currency),
@@ -113,12 +112,11 @@ def render_billing_config(row: BillingConfig, fee_bps: int) -> ShownConfig:
     title="Get billing config",
     examples=[Example("How do we bill?", {}, BILLING_CONFIG_EXAMPLE)],
 )
-async def get_billing_config(ctx: Ctx, params: Nothing) -> ShownConfig:
+async def get_billing_config(ctx: Ctx, _params: Nothing) -> ShownConfig:
     """Get how you bill: currency, price per GB, number prefix, platform fee.
 
     Never not found: the first call gives it the defaults USD, 0 a GB and the prefix INV.
     """
-    del params
     store = ctx.deps.store
     found = await store.read(find_config, organisation=ctx.organisation)
     row = found or await store.write(ensure_config, organisation=ctx.organisation, now=ctx.now)
@@ -186,7 +184,7 @@ async def payments_connect_begin(ctx: Ctx, params: Onboarding, account: ConnectA
     title="Get payment account status",
     examples=[Example("Can our invoices be paid online?", {}, CONNECT_STATUS_EXAMPLE)],
 )
-async def payments_connect_status(ctx: Ctx, params: Nothing) -> ConnectStatus:
+async def payments_connect_status(ctx: Ctx, _params: Nothing) -> ConnectStatus:
     """Tell whether your organisation's invoices can be paid online.
 
     Asks the payment processor and keeps its answer, which is how `pending` becomes `active`; `active` goes back to `pending` when the
@@ -194,6 +192,5 @@ async def payments_connect_status(ctx: Ctx, params: Nothing) -> ConnectStatus:
 
     Without an account, and when the processor does not answer, what is stored is told, with all three flags false.
     """
-    del params
     _, account = await ask_payment_account(ctx)
     return await render_connect_status(ctx.deps, ctx.organisation, account)

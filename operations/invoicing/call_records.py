@@ -1,80 +1,32 @@
-"""Call detail records (CDRs) of the organisation's own SIMs: storing them as its systems report them, and summing a month of them."""
+"""Call detail records (CDRs) of the organisation's own SIMs: storing them as its systems report them, summing a month of them, and the
+periods that have some.
+"""
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, FailFast, Field, WithJsonSchema
+from pydantic import AfterValidator, FailFast, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.vocabulary import Iccid, plain_line
+from operations.times import CdrMoment
+from operations.vocabulary import Iccid, ListOf, ListPage, list_page, plain_line, render_fields, unknown_last_id
+from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
 from registry.ids import Ids
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
-from registry.policy import rfc3339_utc
 from storage.cdr_events import CdrEvent, ingest_cdr
-from storage.cdr_sums import SimMonth, largest_sims_of_month, sim_of_month
+from storage.cdr_sums import largest_sims_of_month, sim_of_month
 from storage.engine.connection import Connection, runs_in_thread
-
-FIRST_CDR_MOMENT = 1_262_304_000  # 2010-01-01T00:00:00Z
-LAST_CDR_MOMENT = 253_402_300_799  # 9999-12-31T23:59:59Z
-CDR_RFC3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
-CDR_MOMENT_DESCRIPTION = "When the data was used: RFC 3339 with an offset, or whole Unix seconds; from 2010 on."
-
-
-def cdr_unix_seconds(value: object) -> object:
-    """RFC 3339 text as Unix seconds; everything else as it is. Choice: fractions of a second are cut off, so no month changes."""
-    if not isinstance(value, str):
-        return value
-    if not CDR_RFC3339.fullmatch(value):
-        raise ValueError("it is neither RFC 3339 with an offset, such as 2026-11-20T09:00:00Z, nor whole Unix seconds")
-    try:
-        seconds = int(datetime.fromisoformat(without_leap_second(value.upper())).timestamp() // 1)
-    except (ValueError, OverflowError):
-        raise ValueError("there is no such moment") from None
-    if seconds < FIRST_CDR_MOMENT:
-        raise ValueError(f"{value} is before 2010, when no record is of")
-    return seconds
-
-
-def without_leap_second(text: str) -> str:
-    """Choice: Unix seconds have no 23:59:60 (RFC 3339 5.6), so it is the second before, of the same month."""
-    if text[17:19] != "60":
-        return text
-    before = f"{text[:17]}59{text[19:]}"
-    moment = datetime.fromisoformat(before).astimezone(UTC)
-    if (moment.month, moment.day, moment.hour, moment.minute) not in ((6, 30, 23, 59), (12, 31, 23, 59)):
-        raise ValueError("no leap second is then")
-    return before
-
-
-# Choice: both forms are taken: RFC 3339 is what times outside billing are, and Unix seconds are what billing records have.
-CdrMoment = Annotated[
-    int,
-    Field(ge=FIRST_CDR_MOMENT, le=LAST_CDR_MOMENT, description=CDR_MOMENT_DESCRIPTION),
-    BeforeValidator(cdr_unix_seconds),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "format": "date-time"},
-                {"type": "integer", "minimum": FIRST_CDR_MOMENT, "maximum": LAST_CDR_MOMENT},
-            ],
-            "description": CDR_MOMENT_DESCRIPTION,
-        }
-    ),
-]
-
+from storage.invoices import InvoicePeriodRow, find_period, list_periods
 
 CDR_BATCH_LIMIT = 1000
 CDR_BODY_LIMIT = 2 * 1024 * 1024
 # Choice: clocks differ, and whatever is further ahead is a mistake that would open a month that has not begun.
 CDR_SECONDS_AHEAD = 300
-
-
 CdrBytes = Annotated[int, Field(ge=0, le=10**15, description="Bytes, 0-10^15.")]
 
 
@@ -177,7 +129,6 @@ def refuse_future_cdrs(events: Sequence[NewCdrEvent], now: float) -> None:
 
 @runs_in_thread
 def store_cdr_batch(connection: Connection, *, organisation: str, events: Sequence[CdrEvent], now: float, ids: Ids) -> CdrIngested:
-    """Store the batch, and count."""
     stored = ingest_cdr(connection, organisation=organisation, events=events, now=now, ids=ids)
     return {"received": len(events), "stored": stored, "skipped": len(events) - stored}
 
@@ -249,17 +200,89 @@ async def aggregate_cdr(ctx: Ctx, params: CdrMonth) -> CdrAggregate:
         "year": params.year,
         "month": params.month,
         "total_bytes": sums.bytes_total,
-        "data": [render_cdr_line(line) for line in sums.lines[:CDR_LINES_LIMIT]],
+        "data": [render_fields(line, CdrLine, bytes_total=line.bytes_up + line.bytes_down) for line in sums.lines[:CDR_LINES_LIMIT]],
         "truncated": len(sums.lines) > CDR_LINES_LIMIT,
     }
 
 
-def render_cdr_line(line: SimMonth) -> CdrLine:
-    """A sum as it is shown."""
+PERIOD_GRACE_SECONDS = 48 * 3600
+PERIOD_PAGE_LIMIT = 24
+
+
+class InvoicePeriodPage(ListPage):
+    """Which part of the list."""
+
+    limit: Annotated[int, Field(ge=1, le=PERIOD_PAGE_LIMIT, description="Page size.")] = PERIOD_PAGE_LIMIT
+
+
+class InvoicePeriod(TypedDict):
+    """A calendar month in UTC that has records. Times are Unix seconds; `closed_at` is null until the month has closed.
+
+    `open` until 48 hours after the end of the month, then `closed`; `invoiced` as soon as an invoice was made for it, also before.
+    """
+
+    id: str
+    org_id: str
+    year: int
+    month: int
+    status: Literal["open", "closed", "invoiced"]
+    closed_at: int | None
+    created_at: int
+
+
+INVOICE_PERIOD_EXAMPLE: InvoicePeriod = {
+    "id": "per_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "org_id": "org_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "year": 2026,
+    "month": 11,
+    "status": "closed",
+    "closed_at": 1796256000,
+    "created_at": 1793491325,
+}
+
+
+@operation(
+    "GET",
+    "/v1/invoices/periods",
+    title="List invoice periods",
+    raises=[BadRequest],
+    examples=[Example("Which months can be invoiced?", {}, {"object": "list", "data": [INVOICE_PERIOD_EXAMPLE], "has_more": False})],
+)
+async def list_invoice_periods(ctx: Ctx, params: InvoicePeriodPage) -> ListOf[InvoicePeriod]:
+    """List the months that have call records, newest first.
+
+    `id` is the `period_id` of an invoice. A month is here once ingest_cdr_events stored a record of it.
+
+    A period is closed 48 hours after its month has ended in UTC, so that late records still find it open; records that come later
+    are stored all the same and change no invoice that was made. An open period can be invoiced, and stays invoiced.
+    """
+    organisation, after, most = ctx.organisation, params.starting_after, params.limit + 1
+
+    def read(connection: Connection) -> list[InvoicePeriodRow]:
+        if after is None:
+            return list_periods(connection, organisation=organisation, most=most)
+        last = find_period(connection, period=after, organisation=organisation)
+        if last is None:
+            raise unknown_last_id("period")
+        return list_periods(connection, organisation=organisation, most=most, before=last.month)
+
+    rows = await ctx.deps.store.read(read)
+    return list_page([render_invoice_period(row, ctx.now) for row in rows], params.limit)
+
+
+def render_invoice_period(row: InvoicePeriodRow, now: float) -> InvoicePeriod:
+    """The period as it is at a moment."""
+    # Choice: the first record of a month may come after it has closed; its period is closed from the beginning then.
+    year, number = divmod(row.month, 100)
+    end = datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)
+    closing = max(int(end.timestamp()) + PERIOD_GRACE_SECONDS, row.created)
+    closed = now >= closing
     return {
-        "iccid": line.iccid,
-        "bytes_up": line.bytes_up,
-        "bytes_down": line.bytes_down,
-        "bytes_total": line.bytes_up + line.bytes_down,
-        "events": line.events,
+        "id": row.id,
+        "org_id": row.organisation,
+        "year": year,
+        "month": number,
+        "status": "invoiced" if row.invoiced else "closed" if closed else "open",
+        "closed_at": closing if closed else None,
+        "created_at": row.created,
     }

@@ -30,7 +30,7 @@ from registry.model import Input
 from registry.operation import Example, Once, operation
 from registry.policy import require_connection
 from registry.ports import Site
-from storage.billing_config import BillingConfig, ensure_config
+from storage.billing_config import ensure_config
 from storage.cdr_sums import SimMonth, sim_month_slices
 from storage.directory import StoreDirectory
 from storage.engine.connection import Connection, runs_in_thread
@@ -128,7 +128,6 @@ class BilledLines:
     already_billed: set[str] = field(default_factory=set[str])
 
     def add(self, rows: Sequence[InvoiceLineRow]) -> None:
-        """Count further lines."""
         self.lines += len(rows)
         self.subtotal += sum(row.amount_cents for row in rows)
         self.largest_usage = max([self.largest_usage, *(row.bytes_up + row.bytes_down for row in rows)])
@@ -161,13 +160,41 @@ def make_draft_invoice(connection: Connection, *, wanted: InvoiceSpec, now: floa
     price, bps = wanted.price or config.price_per_gb_cents, wanted.fee_bps if own is None else own
     billed = bill_invoice_lines(connection, wanted=wanted, period=period, price=price, ids=ids)
     if not billed.lines:
-        raise nothing_left_to_bill(period) if billed.found_usage else no_records_to_bill(period, some=wanted.iccids is not None)
+        raise nothing_to_bill(period, found=billed.found_usage, some=wanted.iccids is not None)
     totals = invoice_totals(billed.subtotal, price=price, bps=bps, largest_usage=billed.largest_usage)
-    row = draft_invoice_row(wanted, config, totals, lines=billed.lines, price=price, bps=bps, now=now)
     year = datetime.fromtimestamp(now, UTC).year
     number = take_invoice_number(connection, organisation=wanted.organisation, year=year)
-    # Choice: a millionth invoice of a year has seven digits.
-    row = row._replace(number=f"{config.invoice_prefix}-{year}-{number:06d}")
+    row = Invoice(
+        id=wanted.id,
+        organisation=wanted.organisation,
+        period=wanted.period,
+        number=f"{config.invoice_prefix}-{year}-{number:06d}",  # Choice: a millionth invoice of a year has seven digits.
+        status="draft",
+        sending=0,
+        revision=0,
+        discarded=0,
+        currency=wanted.currency or config.currency,
+        price_per_gb_cents=price,
+        platform_fee_bps=bps,
+        subtotal_cents=totals.subtotal,
+        tax_cents=totals.tax,
+        platform_fee_cents=totals.platform_fee,
+        total_cents=totals.total,
+        lines=billed.lines,
+        selected=int(wanted.iccids is not None),
+        connect_account=None,
+        processor_invoice=None,
+        pay_url=None,
+        recipient_name=wanted.recipient_name,
+        recipient_email=wanted.recipient_email,
+        notes=None,
+        document=0,
+        issued_at=None,
+        due_at=None,
+        paid_at=None,
+        created=int(now),
+        updated=int(now),
+    )
     insert_invoice(connection, row=row)
     return CreatedInvoice(row, period.month, billed)
 
@@ -228,53 +255,20 @@ def new_invoice_lines(invoice: str, usage: Sequence[SimMonth], ids: Ids, *, pric
     ]
 
 
-def draft_invoice_row(
-    wanted: InvoiceSpec, config: BillingConfig, totals: InvoiceTotals, *, lines: int, price: int, bps: int, now: float
-) -> Invoice:
-    """The invoice, still without its number."""
-    return Invoice(
-        id=wanted.id,
-        organisation=wanted.organisation,
-        period=wanted.period,
-        number="",
-        status="draft",
-        sending=0,
-        revision=0,
-        discarded=0,
-        currency=wanted.currency or config.currency,
-        price_per_gb_cents=price,
-        platform_fee_bps=bps,
-        subtotal_cents=totals.subtotal,
-        tax_cents=totals.tax,
-        platform_fee_cents=totals.platform_fee,
-        total_cents=totals.total,
-        lines=lines,
-        selected=int(wanted.iccids is not None),
-        connect_account=None,
-        processor_invoice=None,
-        pay_url=None,
-        recipient_name=wanted.recipient_name,
-        recipient_email=wanted.recipient_email,
-        notes=None,
-        document=0,
-        issued_at=None,
-        due_at=None,
-        paid_at=None,
-        created=int(now),
-        updated=int(now),
-    )
-
-
 def no_such_invoice_period() -> NotFound:
-    """Unknown and foreign periods are answered alike."""
     return NotFound(
         "Your organisation has no invoice period with this id", param="period_id", hint="list_invoice_periods names those with records"
     )
 
 
-def no_records_to_bill(period: InvoicePeriodRow, *, some: bool) -> NothingToBill:
-    """Choice: an invoice without lines would take a number and say nothing."""
+def nothing_to_bill(period: InvoicePeriodRow, *, found: bool, some: bool) -> NothingToBill:
+    """Choice: an invoice without lines would take a number and say nothing. `found`: there are records; `some`: of named SIMs alone."""
     month = month_text(period.month)
+    if found:
+        return NothingToBill(
+            f"There is nothing left to bill in {month}: other invoices bill all of it already; nothing was made",
+            hint="list_invoices names them; what void_invoice voids can be billed again",
+        )
     if some:
         return NothingToBill(
             f"There is nothing to bill in {month} for these SIMs: no record of theirs is stored for that month; nothing was made",
@@ -284,14 +278,6 @@ def no_records_to_bill(period: InvoicePeriodRow, *, some: bool) -> NothingToBill
         f"There is nothing to bill in {month}: no record of that month is stored; nothing was made",
         param="period_id",
         hint="ingest_cdr_events stores records; list_invoice_periods names the months that have some",
-    )
-
-
-def nothing_left_to_bill(period: InvoicePeriodRow) -> NothingToBill:
-    """All of it is on invoices that stand."""
-    return NothingToBill(
-        f"There is nothing left to bill in {month_text(period.month)}: other invoices bill all of it already; nothing was made",
-        hint="list_invoices names them; what void_invoice voids can be billed again",
     )
 
 
@@ -321,15 +307,12 @@ async def own_invoice_accounts(ctx: Ctx, params: NamesSims) -> None:
 
 
 async def sims_to_bill(ctx: Ctx, params: NamesSims) -> tuple[str, ...] | None:
-    """The ICCIDs to bill; nothing: all of the month."""
+    """The ICCIDs to bill; None: all of the month. Of accounts, every ICCID that their lines have or had: what a line used before its SIM
+    was replaced is billed with it.
+    """
     if params.account_ids is None:
         return None if params.iccids is None else tuple(dict.fromkeys(params.iccids))
-    return await sims_of_accounts(ctx, params.account_ids)
-
-
-async def sims_of_accounts(ctx: Ctx, accounts: Sequence[int]) -> tuple[str, ...]:
-    """Every ICCID that the accounts' lines have or had: what a line used before its SIM was replaced is billed with it."""
-    fleet = await read_account_lines(await connect_upstream(ctx), list(dict.fromkeys(accounts)))
+    fleet = await read_account_lines(await connect_upstream(ctx), list(dict.fromkeys(params.account_ids)))
     if fleet.incomplete:
         raise AccountNotReadWhole(
             "account_ids: the charging system does not show every line of these accounts, so their bill would lack some; nothing was made",
@@ -385,7 +368,6 @@ class NewInvoice(Input):
 
     @model_validator(mode="after")
     def check(self) -> "NewInvoice":
-        """A rate has a currency, and an invoice one selection."""
         if self.currency is not None and not self.price_per_gb_cents:
             raise BadRequest(
                 f"currency: {self.currency} without a price: your organisation's rate is in its own currency",
@@ -446,7 +428,7 @@ MADE_INVOICE_EXAMPLE: MadeInvoice = {**DRAFT_INVOICE_EXAMPLE, "line_count": 1, "
         ),
     ],
 )
-async def create_invoice(ctx: Ctx, params: NewInvoice, granted: None) -> MadeInvoice:
+async def create_invoice(ctx: Ctx, params: NewInvoice, _granted: None) -> MadeInvoice:
     """Make a draft invoice of a month: one line per SIM, and the platform fee.
 
     Its figures are frozen. Calling again makes a second invoice: send an idempotency key, and void what is not needed.
@@ -461,7 +443,6 @@ async def create_invoice(ctx: Ctx, params: NewInvoice, granted: None) -> MadeInv
     the whole month leaves out what such invoices bill. A SIM counts to the account that has it now. `largest_lines` are at most five.
     Nothing is sent before update_invoice sets `status` to `sent`.
     """
-    del granted
     deps = ctx.deps
     if await deps.store.read(find_period, period=params.period_id, organisation=ctx.organisation) is None:
         raise no_such_invoice_period()
@@ -486,7 +467,6 @@ async def create_invoice(ctx: Ctx, params: NewInvoice, granted: None) -> MadeInv
 
 
 def render_made_invoice(made: CreatedInvoice, named: tuple[str, ...], site: Site) -> MadeInvoice:
-    """The answer; of the SIMs that were named it says which are not on the invoice."""
     billed = made.billed
     left_out: list[NotBilled] = [
         {"iccid": iccid, "reason": "already_billed" if iccid in billed.already_billed else "no_records"}

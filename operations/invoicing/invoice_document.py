@@ -116,8 +116,8 @@ def invoice_sheet(
 
 
 def invoice_sheet_facts(invoice: Invoice, month: int) -> list[list[str]]:
-    """What stands beside the recipient."""
-    first, last = invoice_month_days(month)
+    first = date(month // 100, month % 100, 1)
+    last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
     found = [["Invoice number", invoice.number], ["Period", f"{invoice_date(first)} to {invoice_date(last)}"]]
     if invoice.issued_at is not None:
         found.append(["Issued", invoice_day(invoice.issued_at)])
@@ -129,16 +129,15 @@ def invoice_sheet_facts(invoice: Invoice, month: int) -> list[list[str]]:
 
 
 def invoice_sheet_sums(invoice: Invoice, lines: Sequence[InvoiceLineRow], rest: LineSums) -> list[list[str]]:
-    """What adds up to the total."""
     used = sum(line.bytes_up + line.bytes_down for line in lines) + rest.bytes_up + rest.bytes_down
-    currency, lines_in_all = invoice.currency, len(lines) + rest.lines
+    currency, lines_in_all, bps = invoice.currency, len(lines) + rest.lines, invoice.platform_fee_bps
     sims = f"{invoice_count(lines_in_all)} SIM{'' if lines_in_all == 1 else 's'}"
     return [
         ["Data used", f"{invoice_count(used)} bytes"],
         ["", f"{invoice_gigabytes(used)} GB on {sims}"],
         ["Subtotal", f"{invoice_money(invoice.subtotal_cents)} {currency}"],
         ["Tax (0 %)", f"{invoice_money(invoice.tax_cents)} {currency}"],
-        [f"Platform fee ({invoice_percent(invoice.platform_fee_bps)})", f"{invoice_money(invoice.platform_fee_cents)} {currency}"],
+        [f"Platform fee ({bps // 100}.{bps % 100:02d} %)", f"{invoice_money(invoice.platform_fee_cents)} {currency}"],
     ]
 
 
@@ -153,7 +152,6 @@ def invoice_sheet_rows(lines: Sequence[InvoiceLineRow], rest: LineSums) -> list[
 
 
 def invoice_sheet_cells(number: int, line: InvoiceLineRow) -> list[str]:
-    """One SIM's line."""
     place = " ".join(invoice_sheet_text(part) for part in (line.network, line.country and f"({line.country})") if part)
     used = invoice_gigabytes(line.bytes_up + line.bytes_down)
     return [
@@ -178,7 +176,6 @@ def invoice_money(cents: int) -> str:
 
 
 def invoice_count(number: int) -> str:
-    """With thousands separated."""
     return f"{number:,}"
 
 
@@ -188,25 +185,13 @@ def invoice_gigabytes(used: int) -> str:
     return f"{thousandths // 1000:,}.{thousandths % 1000:03d}"
 
 
-def invoice_percent(bps: int) -> str:
-    """Basis points as per cent."""
-    return f"{bps // 100}.{bps % 100:02d} %"
-
-
 def invoice_day(moment: int) -> str:
-    """The UTC day of a moment."""
     return invoice_date(datetime.fromtimestamp(moment, UTC).date())
 
 
 def invoice_date(value: date) -> str:
     """A day that no country reads as another."""
     return f"{value.day} {value:%b %Y}"
-
-
-def invoice_month_days(month: int) -> tuple[date, date]:
-    """The first and the last day of YYYYMM."""
-    first = date(month // 100, month % 100, 1)
-    return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
 
 DocumentResult = TypeVar("DocumentResult")
@@ -228,20 +213,16 @@ async def read_document_rows(
     found = await deps.store.read(find_invoice, invoice=invoice, organisation=organisation)
     if found is None:
         return None
-    read = runs_in_thread(use_document_rows) if found.lines > MANY_INVOICE_LINES else use_document_rows
-    return await deps.store.read(read, invoice=invoice, organisation=organisation, work=work)
 
+    def use_rows(connection: Connection) -> DocumentResult | None:
+        found = find_invoice_with_period(connection, invoice=invoice, organisation=organisation)
+        if found is None:
+            return None
+        listed = read_invoice_lines(connection, invoice=invoice, after=0, most=INVOICE_SHEET_LIMIT)
+        rest = sum_invoice_lines(connection, invoice=invoice, after=len(listed))
+        return work(DocumentRows(found.row, found.period, listed, rest))
 
-def use_document_rows(
-    connection: Connection, *, invoice: str, organisation: str, work: Callable[[DocumentRows], DocumentResult]
-) -> DocumentResult | None:
-    """What `work` makes of the rows that the document of an organisation's invoice is made of."""
-    found = find_invoice_with_period(connection, invoice=invoice, organisation=organisation)
-    if found is None:
-        return None
-    listed = read_invoice_lines(connection, invoice=invoice, after=0, most=INVOICE_SHEET_LIMIT)
-    rest = sum_invoice_lines(connection, invoice=invoice, after=len(listed))
-    return work(DocumentRows(found.row, found.period, listed, rest))
+    return await deps.store.read(runs_in_thread(use_rows) if found.lines > MANY_INVOICE_LINES else use_rows)
 
 
 INVOICE_PDF_TEMPLATE = Path(__file__).parent / "templates" / "invoice.typ"
@@ -266,7 +247,6 @@ async def make_invoice_pdf(*, invoice: Invoice, rows: DocumentRows, issuer: str)
 
 
 def long_document_limiter() -> CapacityLimiter:
-    """The event loop's own."""
     try:
         return LONG_DOCUMENT_LIMITER.get()
     except LookupError:
@@ -303,11 +283,7 @@ class InvoiceDocument(NamedTuple):
 
 async def make_invoice_document(ctx: Ctx, row: Invoice) -> InvoiceDocument:
     """The PDF of an invoice as `row` says it will be."""
-
-    def as_it_is(rows: DocumentRows) -> DocumentRows:
-        return rows
-
-    found = await read_document_rows(ctx.deps, invoice=row.id, organisation=row.organisation, work=as_it_is)
+    found = await read_document_rows(ctx.deps, invoice=row.id, organisation=row.organisation, work=lambda rows: rows)
     if found is None:
         raise RuntimeError(f"there is no invoice {row.id}")
     content = await make_invoice_pdf(invoice=row, rows=found, issuer=ctx.caller.organisation_name)
@@ -319,20 +295,12 @@ INVOICE_TEMPLATES = Path(__file__).parent / "templates"
 
 @cache
 def invoice_page_style() -> str:
-    """The one stylesheet."""
     return (INVOICE_TEMPLATES / "invoice.css").read_text()
 
 
 @cache
 def invoice_page_template() -> "Template":
-    """Escapes what it is given."""
     return page_templates(INVOICE_TEMPLATES).get_template("invoice.html")
-
-
-def invoice_page_headers() -> dict[str, str]:
-    """What keeps a browser from doing anything but showing it (docs/security.md)."""
-    policy = page_policy(invoice_page_style(), images=False)
-    return {"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 
 
 UNSAFE_IN_INVOICE_NAME = re.compile(r"[^A-Za-z0-9-]")
@@ -355,11 +323,9 @@ async def get_invoice_document(ctx: Ctx, params: InvoiceRef) -> Annotated[Docume
     The PDF claims PDF/A-2b (ISO 19005-2); no validator has checked that claim. A name in a script that no font of the server has is
     set in boxes, in a plain PDF: install a font with it.
     """
-    found = await ctx.deps.store.read(find_invoice_and_document, organisation=ctx.organisation, invoice=params.id)
-    if found is None:
-        raise no_such_invoice("id")
-    name = UNSAFE_IN_INVOICE_NAME.sub("", found.row.number)
-    stored = found.document or await make_missing_document(ctx, found.row)
+    row, document = await ctx.deps.store.read(find_invoice_and_document, organisation=ctx.organisation, invoice=params.id)
+    name = UNSAFE_IN_INVOICE_NAME.sub("", row.number)
+    stored = document or await make_missing_document(ctx, row)
     if stored is not None:
         disposition = {"Content-Disposition": f'attachment; filename="{name}.pdf"', "Cache-Control": "private, no-store"}
         return Document(stored, "application/pdf", disposition)
@@ -372,21 +338,21 @@ async def get_invoice_document(ctx: Ctx, params: InvoiceRef) -> Annotated[Docume
     made = await read_document_rows(ctx.deps, invoice=params.id, organisation=ctx.organisation, work=page)
     if made is None:
         raise no_such_invoice("id")
-    return Document(made, "text/html", {"Content-Disposition": f'inline; filename="{name}.html"', **invoice_page_headers()})
+    headers = {
+        "Content-Disposition": f'inline; filename="{name}.html"',
+        "Content-Security-Policy": page_policy(invoice_page_style(), images=False),  # the browser only shows it (docs/security.md)
+        "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-store",
+    }
+    return Document(made, "text/html", headers)
 
 
-class InvoiceAndDocument(NamedTuple):
-    """An invoice, and its document where it has one."""
-
-    row: Invoice
-    document: bytes | None
-
-
-def find_invoice_and_document(connection: Connection, *, organisation: str, invoice: str) -> InvoiceAndDocument | None:
-    """One of the organisation's invoices."""
+def find_invoice_and_document(connection: Connection, *, organisation: str, invoice: str) -> tuple[Invoice, bytes | None]:
     row = find_invoice(connection, invoice=invoice, organisation=organisation)
-    stored = None if row is None else find_invoice_document(connection, invoice=invoice)
-    return None if row is None else InvoiceAndDocument(row, None if stored is None else stored.content)
+    if row is None:
+        raise no_such_invoice("id")
+    stored = find_invoice_document(connection, invoice=invoice)
+    return row, None if stored is None else stored.content
 
 
 async def make_missing_document(ctx: Ctx, row: Invoice) -> bytes | None:

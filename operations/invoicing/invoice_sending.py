@@ -5,36 +5,36 @@ anybody before its id at the processor is kept here, and everything there is don
 recipient reads. So whatever fails, and whoever tries again, there is one invoice that the recipient can pay.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-import orjson
 from pydantic import AfterValidator, Field, model_validator
 
-from clients.payments.records import InvoiceLine, NewInvoice, ProcessorInvoice
+from clients.payments.records import ProcessorInvoice
 from operations.deps import Ctx
 from operations.invoicing.invoice_document import InvoiceDocument, make_invoice_document
 from operations.invoicing.invoices import (
     DRAFT_INVOICE_EXAMPLE,
     INVOICE_ID_EXAMPLE,
+    PAID_INVOICE_HINT,
     InvoiceRef,
     ShownInvoice,
     current_invoice,
     find_invoice_with_period,
-    invoice_month_name,
+    handover_key,
     no_such_invoice,
+    processor_invoice_request,
     render_invoice,
 )
 from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
-from operations.vocabulary import MISLEADING_CHARACTERS, Email, without_default
+from operations.vocabulary import Email, check_legible, without_default
+from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.limits import Scope
 from registry.operation import Example, operation
-from registry.policy import rfc3339_utc
-from registry.ports import Conclusion, Site
+from registry.ports import Conclusion
 from storage.engine.connection import Connection
 from storage.invoices import (
     Invoice,
@@ -48,14 +48,9 @@ from storage.invoices import (
     record_processor_invoice,
 )
 
-INVOICE_DAY_SECONDS = 86_400
 INVOICE_DUE_DAYS = 30
 """Choice: due 30 days after it was sent, where nobody said otherwise."""
 INVOICE_DUE_DAYS_LIMIT = 730
-PAID_INVOICE_HINT = (
-    "operator_billing_create_refund gives money back, where it was paid through the processor; "
-    "operator_billing_list_charges names the charge: look for the total and the time of payment"
-)
 EDITABLE_INVOICE_FIELDS = ("recipient_name", "recipient_email", "notes", "due_at")
 InvoiceFields = Mapping[str, str | int | None]
 RequestedInvoiceStatus = Literal["draft", "sent"] | None
@@ -83,22 +78,15 @@ def apply_invoice_fields(row: Invoice, given: InvoiceFields, wish: RequestedInvo
         )
     if changes and (row.status != "draft" or row.sending):
         first = next(iter(changes))
-        raise InvoiceNotEditable(
-            f"{first}: the invoice is {invoice_state_text(row)}, and only drafts are edited", param=first, hint=invoice_state_hint(row)
-        )
+        state = "being handed to the payment processor" if row.status == "draft" else row.status
+        raise InvoiceNotEditable(f"{first}: the invoice is {state}, and only drafts are edited", param=first, hint=invoice_state_hint(row))
     wanted = row._replace(**changes)
     if wanted.due_at is not None and ("due_at" in changes or wish == "sent") and not row.sending and row.status == "draft":
         require_due_date(wanted.due_at, now)
     return wanted
 
 
-def invoice_state_text(row: Invoice) -> str:
-    """Its status, and whether it is on its way."""
-    return "being handed to the payment processor" if row.status == "draft" and row.sending else row.status
-
-
 def invoice_state_hint(row: Invoice) -> str:
-    """What can be done instead."""
     if row.status == "paid":
         return PAID_INVOICE_HINT
     if row.status == "void":
@@ -109,8 +97,7 @@ def invoice_state_hint(row: Invoice) -> str:
 
 
 def require_due_date(due_at: int, now: float) -> None:
-    """A day to pay by is to come, and is not far away."""
-    latest = int(now) + INVOICE_DUE_DAYS_LIMIT * INVOICE_DAY_SECONDS
+    latest = int(now) + INVOICE_DUE_DAYS_LIMIT * DAY_SECONDS
     if not now < due_at <= latest:
         when = rfc3339_utc(due_at) if due_at <= latest else "too far away"
         raise BadRequest(
@@ -121,12 +108,10 @@ def require_due_date(due_at: int, now: float) -> None:
 
 
 def invoice_due_at(row: Invoice, now: float) -> int:
-    """When it is to be paid, if it is sent now."""
-    return int(now) + INVOICE_DUE_DAYS * INVOICE_DAY_SECONDS if row.due_at is None else row.due_at
+    return int(now) + INVOICE_DUE_DAYS * DAY_SECONDS if row.due_at is None else row.due_at
 
 
 def invoice_changed_meanwhile() -> Conflict:
-    """Somebody else changed the draft between our reading and our writing."""
     return Conflict("The invoice was changed while it was about to be sent; nothing was sent", hint="Read it again, and send it again")
 
 
@@ -134,23 +119,21 @@ async def send_without_processor(ctx: Ctx, row: Invoice, given: InvoiceFields) -
     """Send an invoice without the processor: how it reaches its recipient is the organisation's own business."""
     wanted = apply_invoice_fields(row, given, "sent", ctx.now)
     ready = wanted._replace(status="sent", issued_at=int(ctx.now), due_at=invoice_due_at(wanted, ctx.now), document=1)
-    made = await make_invoice_document(ctx, ready)
-    return await ctx.settle_result(write_sent_invoice, row=ready, given=given, made=made, now=ctx.now, site=ctx.deps.site)
+    made, site = await make_invoice_document(ctx, ready), ctx.deps.site
 
+    def write(connection: Connection, *, now: float) -> ShownInvoice:
+        """The status and the document; of two calls at once the second finds what the first did."""
+        issued = issue_invoice(connection, row=ready, now=now)
+        if issued is None:
+            found = current_invoice(connection, ready)
+            apply_invoice_fields(found, given, "sent", now)
+            if found.status != "sent":
+                raise invoice_changed_meanwhile()
+            return render_invoice(found, site)
+        insert_invoice_document(connection, invoice=row.id, content=made.content, sha256=made.sha256, now=now)
+        return render_invoice(issued, site)
 
-def write_sent_invoice(
-    connection: Connection, *, row: Invoice, given: InvoiceFields, made: InvoiceDocument, now: float, site: Site
-) -> ShownInvoice:
-    """The status and the document; of two calls at once the second finds what the first did."""
-    issued = issue_invoice(connection, row=row, now=now)
-    if issued is None:
-        found = current_invoice(connection, row)
-        apply_invoice_fields(found, given, "sent", now)
-        if found.status != "sent":
-            raise invoice_changed_meanwhile()
-        return render_invoice(found, site)
-    insert_invoice_document(connection, invoice=row.id, content=made.content, sha256=made.sha256, now=now)
-    return render_invoice(issued, site)
+    return await ctx.settle_result(write, now=ctx.now)
 
 
 ARRIVED_INVOICE_STATUSES = ("open", "paid", "uncollectible")
@@ -194,12 +177,10 @@ class InvoiceHandover:
 
     @property
     def lost_answer(self) -> tuple[int, object]:
-        """Nobody knows."""
         unknown = handover_outcome_unknown()
         return unknown.status, unknown.body(self.ctx.call.request_id)
 
     def begin(self, connection: Connection, *, now: float) -> None:
-        """The draft is being handed over, by this call or by one before."""
         wanted = apply_invoice_fields(self.row, self.given, "sent", now)
         began = begin_invoice_sending(connection, row=wanted._replace(due_at=invoice_due_at(wanted, now)), account=self.account, now=now)
         self.mine = began is not None
@@ -246,7 +227,6 @@ class InvoiceHandover:
         return SentInvoice(row, await make_invoice_document(self.ctx, row))
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[SentInvoice | None], now: float) -> Conclusion:
-        """The recipient has it; or it is a draft as before, which may be changed and sent again; or whoever sends it again finds out."""
         if outcome is UNKNOWN:
             return refused_handover(self, handover_outcome_unknown(), unknown=True)
         if isinstance(outcome, Refusal):
@@ -257,7 +237,6 @@ class InvoiceHandover:
         return record_invoice_sent(connection, over=self, sent=outcome, now=now)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
-        """A draft as before, where this call began it."""
         if self.mine:
             cancel_invoice_sending(connection, row=self.row, now=now)
 
@@ -311,7 +290,6 @@ class InvoiceHandover:
 
 
 async def hand_over_invoice(ctx: Ctx, row: Invoice, given: InvoiceFields, *, account: str, month: int) -> Conclusion:
-    """Hand an invoice over, or go on with a handing over that nobody knows the end of."""
     require_invoice_recipient(apply_invoice_fields(row, given, "sent", ctx.now))
     over = InvoiceHandover(ctx, row, given, month, account)
     done = await send_once(ctx, over)
@@ -321,7 +299,6 @@ async def hand_over_invoice(ctx: Ctx, row: Invoice, given: InvoiceFields, *, acc
 
 
 def record_invoice_sent(connection: Connection, *, over: InvoiceHandover, sent: SentInvoice, now: float) -> Conclusion:
-    """The recipient has it."""
     row = finish_invoice_sending(connection, row=sent.row, now=now) or current_invoice(connection, sent.row)
     if row.status not in ("sent", "paid") or row.processor_invoice != sent.row.processor_invoice:
         return answer_with_current_invoice(connection, over=over, now=now)
@@ -332,7 +309,6 @@ def record_invoice_sent(connection: Connection, *, over: InvoiceHandover, sent: 
 
 
 def answer_with_current_invoice(connection: Connection, *, over: InvoiceHandover, now: float) -> Conclusion:
-    """Somebody else settled it: what the row says is the answer."""
     row = current_invoice(connection, over.row)
     try:
         apply_invoice_fields(row, over.given, "sent", now)
@@ -344,12 +320,10 @@ def answer_with_current_invoice(connection: Connection, *, over: InvoiceHandover
 
 
 def refused_handover(over: InvoiceHandover, refusal: Refusal, *, unknown: bool = False) -> Conclusion:
-    """The refusal is the answer."""
     return Conclusion(refusal.status, refusal.body(over.ctx.call.request_id), unknown, refusal.error_code)
 
 
 def handover_outcome_unknown() -> PaymentsError:
-    """The processor may have sent it, or not."""
     return PaymentsError(
         "The payment processor did not say whether it sent the invoice; it sends it once at most",
         code="OUTCOME_UNKNOWN",
@@ -370,7 +344,6 @@ def invoice_differs_at_processor(found: ProcessorInvoice, row: Invoice) -> Invoi
 
 
 def require_invoice_recipient(row: Invoice) -> None:
-    """The processor sends it to somebody."""
     given = {"recipient_name": row.recipient_name, "recipient_email": row.recipient_email}
     missing = [name for name, value in given.items() if value is None]
     if missing:
@@ -382,43 +355,10 @@ def require_invoice_recipient(row: Invoice) -> None:
         )
 
 
-def handover_key(row: Invoice) -> str:
-    """The processor's key: the same for the same invoice with the same recipient and day to pay by, unless it was removed there."""
-    read = orjson.dumps([row.recipient_name, row.recipient_email, row.due_at])
-    return f"{row.id}-{row.discarded}-{hashlib.sha256(read).hexdigest()[:16]}"
-
-
-def processor_invoice_request(row: Invoice, month: int) -> NewInvoice:
-    """What the processor is to make of it: the same total, of one line and the fee."""
-    sims = f"{row.lines} SIM{'' if row.lines == 1 else 's'}"
-    lines = [InvoiceLine(f"Mobile data {invoice_month_name(month)}, {sims}, invoice {row.number}", row.subtotal_cents)]
-    if row.platform_fee_cents:
-        lines.append(InvoiceLine("Platform fee", row.platform_fee_cents))
-    return NewInvoice(
-        key=handover_key(row),
-        number=row.number,
-        currency=row.currency,
-        lines=tuple(lines),
-        fee=row.platform_fee_cents,
-        due_at=row.due_at or 0,
-        # Choice: kept as it was sent, and shown to others without what changes how the text around it reads.
-        recipient_name=" ".join(MISLEADING_CHARACTERS.sub(" ", row.recipient_name or "").split()),
-        recipient_email=row.recipient_email or "",
-        metadata={"invoice": row.id},
-    )
-
-
 REFUSED_INVOICE_STATUSES = {
     "paid": "An invoice becomes paid when the payment processor tells of the payment, and in no other way",
     "void": "void_invoice (DELETE on the same path) voids an invoice",
 }
-
-
-def check_recipient_legible(text: str) -> str:
-    """Something that a reader sees."""
-    if not any(c.isprintable() and not c.isspace() for c in text):
-        raise ValueError("must hold more than space")
-    return text
 
 
 # Choice: control characters are refused. Marks that turn the direction of text are kept as they were sent, and left out wherever the
@@ -426,7 +366,7 @@ def check_recipient_legible(text: str) -> str:
 RecipientName = Annotated[
     str,
     Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="Who is billed, 1-200 characters; null removes."),
-    AfterValidator(check_recipient_legible),
+    AfterValidator(check_legible),
 ]
 InvoiceNotes = Annotated[
     str,
@@ -469,12 +409,10 @@ class InvoiceChange(InvoiceRef):
 
     @property
     def wish(self) -> RequestedInvoiceStatus:
-        """The status that was given."""
         return self.status if "status" in self.model_fields_set else None
 
     @property
     def texts(self) -> InvoiceFields:
-        """What was given of the fields that a draft may change."""
         return {name: getattr(self, name) for name in EDITABLE_INVOICE_FIELDS if name in self.model_fields_set}
 
 
@@ -540,16 +478,14 @@ async def update_invoice(ctx: Ctx, params: InvoiceChange, editing: InvoiceToUpda
         return (await hand_over_invoice(ctx, editing.row, given, account=editing.account, month=editing.month)).body
     if params.wish == "sent" and editing.row.status == "draft":
         return await send_without_processor(ctx, editing.row, given)
-    return await ctx.settle_result(write_invoice_fields, row=editing.row, given=given, wish=params.wish, now=ctx.now, site=ctx.deps.site)
 
+    def write(connection: Connection, *, now: float) -> ShownInvoice:
+        """Change what is given, on the row as it is then; two that edit at once are applied one after the other."""
+        while True:
+            found = current_invoice(connection, editing.row)
+            wanted = apply_invoice_fields(found, given, params.wish, now)
+            changed = wanted if wanted == found else edit_invoice(connection, row=wanted, now=now)
+            if changed is not None:
+                return render_invoice(changed, ctx.deps.site)
 
-def write_invoice_fields(
-    connection: Connection, *, row: Invoice, given: InvoiceFields, wish: RequestedInvoiceStatus, now: float, site: Site
-) -> ShownInvoice:
-    """Change what is given, on the row as it is then; two that edit at once are applied one after the other."""
-    while True:
-        found = current_invoice(connection, row)
-        wanted = apply_invoice_fields(found, given, wish, now)
-        changed = wanted if wanted == found else edit_invoice(connection, row=wanted, now=now)
-        if changed is not None:
-            return render_invoice(changed, site)
+    return await ctx.settle_result(write, now=ctx.now)

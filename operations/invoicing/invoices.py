@@ -1,10 +1,11 @@
-"""Invoices, their lines, and the months that they are made for: reading them, and as every door shows them.
+"""Invoices and their lines: reading them, and voiding one, with us and before that at the processor where it was handed over.
 
 An invoice may have hundreds of thousands of lines.
 """
 
+import hashlib
 from collections.abc import AsyncGenerator, Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple, cast
 
 import orjson
@@ -12,113 +13,30 @@ from anyio.lowlevel import checkpoint
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from clients.payments.records import InvoiceLine, NewInvoice, ProcessorInvoice
 from operations.deps import Ctx
-from operations.vocabulary import Currency, ListOf, ListPage, StartingAfter, list_page
-from registry.errors import BadRequest, NotFound
+from operations.invoicing.call_records import InvoicePeriod, render_invoice_period
+from operations.ledger.payment_intake import take_invoice_payment
+from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
+from operations.vocabulary import MISLEADING_CHARACTERS, Currency, ListOf, ListPage, list_page
+from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal
+from registry.limits import Scope
 from registry.model import Input, StreamedAnswer
 from registry.operation import Example, operation
-from registry.ports import Site
+from registry.ports import Conclusion, Site
 from storage.engine.connection import Connection, runs_in_thread
 from storage.invoice_lines import InvoiceLineRow, find_line_position, read_invoice_lines
-from storage.invoices import Invoice, InvoicePeriodRow, find_invoice, find_period, list_periods
-from storage.invoices import list_invoices as read_invoices
-
-PERIOD_GRACE_SECONDS = 48 * 3600
-PERIOD_PAGE_LIMIT = 24
-
-
-class InvoicePeriodPage(Input):
-    """Which part of the list."""
-
-    limit: Annotated[int, Field(ge=1, le=PERIOD_PAGE_LIMIT, description="Page size.")] = PERIOD_PAGE_LIMIT
-    starting_after: StartingAfter = None
-
-
-class InvoicePeriod(TypedDict):
-    """A calendar month in UTC that has records. Times are Unix seconds; `closed_at` is null until the month has closed.
-
-    `open` until 48 hours after the end of the month, then `closed`; `invoiced` as soon as an invoice was made for it, also before.
-    """
-
-    id: str
-    org_id: str
-    year: int
-    month: int
-    status: Literal["open", "closed", "invoiced"]
-    closed_at: int | None
-    created_at: int
-
-
-INVOICE_PERIOD_EXAMPLE: InvoicePeriod = {
-    "id": "per_01k0a8w7zv6q4k3m2n1p0r9s8t",
-    "org_id": "org_01k0a8w7zv6q4k3m2n1p0r9s8t",
-    "year": 2026,
-    "month": 11,
-    "status": "closed",
-    "closed_at": 1796256000,
-    "created_at": 1793491325,
-}
-
-
-@operation(
-    "GET",
-    "/v1/invoices/periods",
-    title="List invoice periods",
-    raises=[BadRequest],
-    examples=[Example("Which months can be invoiced?", {}, {"object": "list", "data": [INVOICE_PERIOD_EXAMPLE], "has_more": False})],
+from storage.invoices import (
+    Invoice,
+    InvoicePeriodRow,
+    find_invoice,
+    find_period,
+    void_withdrawn_invoice,
 )
-async def list_invoice_periods(ctx: Ctx, params: InvoicePeriodPage) -> ListOf[InvoicePeriod]:
-    """List the months that have call records, newest first.
+from storage.invoices import list_invoices as read_invoices
+from storage.invoices import void_invoice as write_void_invoice
 
-    `id` is the `period_id` of an invoice. A month is here once ingest_cdr_events stored a record of it.
-
-    A period is closed 48 hours after its month has ended in UTC, so that late records still find it open; records that come later
-    are stored all the same and change no invoice that was made. An open period can be invoiced, and stays invoiced.
-    """
-    rows = await ctx.deps.store.read(
-        read_invoice_periods, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1
-    )
-    return list_page([render_invoice_period(row, ctx.now) for row in rows], params.limit)
-
-
-def read_invoice_periods(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[InvoicePeriodRow]:
-    """The months before the one that the caller saw last."""
-    if after is None:
-        return list_periods(connection, organisation=organisation, most=most)
-    last = find_period(connection, period=after, organisation=organisation)
-    if last is None:
-        raise BadRequest(
-            "starting_after: none of your periods has this id",
-            param="starting_after",
-            hint="Give the `id` of the last period of the page before, or leave it out for the newest",
-        )
-    return list_periods(connection, organisation=organisation, most=most, before=last.month)
-
-
-def render_invoice_period(row: InvoicePeriodRow, now: float) -> InvoicePeriod:
-    """The period as it is at a moment."""
-    # Choice: the first record of a month may come after it has closed; its period is closed from the beginning then.
-    closing = max(period_closes_at(row.month), row.created)
-    closed = now >= closing
-    return {
-        "id": row.id,
-        "org_id": row.organisation,
-        "year": row.month // 100,
-        "month": row.month % 100,
-        "status": "invoiced" if row.invoiced else "closed" if closed else "open",
-        "closed_at": closing if closed else None,
-        "created_at": row.created,
-    }
-
-
-def period_closes_at(month: int) -> int:
-    """48 hours after the month's end in UTC."""
-    year, number = divmod(month, 100)
-    end = datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)
-    return int(end.timestamp()) + PERIOD_GRACE_SECONDS
-
-
-INVOICE_MONTH_NAMES = (
+ENGLISH_MONTHS = [
     "January",
     "February",
     "March",
@@ -131,12 +49,12 @@ INVOICE_MONTH_NAMES = (
     "October",
     "November",
     "December",
-)
+]
 
 
 def invoice_month_name(month: int) -> str:
     """YYYYMM in words, in English wherever the service runs."""
-    return f"{INVOICE_MONTH_NAMES[month % 100 - 1]} {month // 100}"
+    return f"{ENGLISH_MONTHS[month % 100 - 1]} {month // 100}"
 
 
 InvoiceStatus = Literal["draft", "sent", "paid", "void"]
@@ -283,8 +201,6 @@ DRAFT_INVOICE_EXAMPLE: ShownInvoice = {
     "updated_at": 1_795_168_800,
 }
 """The documented invoice."""
-
-
 MANY_INVOICE_LINES = 1000
 """Lines that are read and written out on the event loop; more would hold it up."""
 
@@ -419,7 +335,6 @@ class InvoiceHead(ShownInvoice):
 
 
 def invoice_head(ctx: Ctx, found: InvoiceWithPeriod) -> InvoiceHead:
-    """What stands before the lines."""
     return {
         **render_invoice(found.row, ctx.deps.site),
         "period": render_invoice_period(found.period, ctx.now),
@@ -455,3 +370,187 @@ async def invoice_pieces(ctx: Ctx, found: InvoiceWithPeriod, after: int) -> Asyn
         yield part if position == after else b"," + part
         await checkpoint()  # a reader who is never waited for would keep the loop to itself
     yield b"]}"
+
+
+PAID_INVOICE_HINT = (
+    "operator_billing_create_refund gives money back, where it was paid through the processor; "
+    "operator_billing_list_charges names the charge: look for the total and the time of payment"
+)
+
+
+def handover_key(row: Invoice) -> str:
+    """The processor's key: the same for the same invoice with the same recipient and day to pay by, unless it was removed there."""
+    read = orjson.dumps([row.recipient_name, row.recipient_email, row.due_at])
+    return f"{row.id}-{row.discarded}-{hashlib.sha256(read).hexdigest()[:16]}"
+
+
+def processor_invoice_request(row: Invoice, month: int) -> NewInvoice:
+    """What the processor is to make of it: the same total, of one line and the fee."""
+    sims = f"{row.lines} SIM{'' if row.lines == 1 else 's'}"
+    lines = [InvoiceLine(f"Mobile data {invoice_month_name(month)}, {sims}, invoice {row.number}", row.subtotal_cents)]
+    if row.platform_fee_cents:
+        lines.append(InvoiceLine("Platform fee", row.platform_fee_cents))
+    return NewInvoice(
+        key=handover_key(row),
+        number=row.number,
+        currency=row.currency,
+        lines=tuple(lines),
+        fee=row.platform_fee_cents,
+        due_at=row.due_at or 0,
+        # Choice: kept as it was sent, and shown to others without what changes how the text around it reads.
+        recipient_name=" ".join(MISLEADING_CHARACTERS.sub(" ", row.recipient_name or "").split()),
+        recipient_email=row.recipient_email or "",
+        metadata={"invoice": row.id},
+    )
+
+
+class InvoicePaid(Conflict):
+    """What was paid is given back, not voided."""
+
+    code = "invoice_paid"
+
+
+def invoice_is_paid() -> InvoicePaid:
+    return InvoicePaid(
+        "The invoice is paid, and a paid invoice cannot be voided; nothing was done",
+        hint=PAID_INVOICE_HINT,
+    )
+
+
+def invoice_is_busy() -> Conflict:
+    return Conflict("The invoice was sent or changed while it was about to be voided; nothing was done", hint="Repeat the call")
+
+
+def voiding_outcome_unknown() -> PaymentsError:
+    return PaymentsError(
+        "The payment processor did not say whether it voided the invoice; here it stays as it was",
+        code="OUTCOME_UNKNOWN",
+        outcome_unknown=True,
+        hint="Repeat the call, with a new key or none: that completes it",
+    )
+
+
+def void_without_processor(connection: Connection, *, row: Invoice, now: float, site: Site) -> ShownInvoice:
+    """One that the processor has nothing of; a void one stays as it is."""
+    voided = write_void_invoice(connection, invoice=row.id, organisation=row.organisation, now=now)
+    if voided is None:
+        voided = current_invoice(connection, row)
+        if voided.status == "paid":
+            raise invoice_is_paid()
+        if voided.status != "void":
+            raise invoice_is_busy()
+    return render_invoice(voided, site)
+
+
+@dataclass(slots=True)
+class InvoiceWithdrawal:
+    """One call that takes an invoice back. `row` is what was found when it began."""
+
+    ctx: Ctx
+    row: Invoice
+    month: int
+
+    @property
+    def lost_answer(self) -> tuple[int, object]:
+        unknown = voiding_outcome_unknown()
+        return unknown.status, unknown.body(self.ctx.call.request_id)
+
+    def begin(self, connection: Connection, *, now: float) -> None:
+        """Nothing is marked, since repeating it all does no harm."""
+        del now
+        self.row = current_invoice(connection, self.row)
+        if self.row.status == "paid":
+            raise invoice_is_paid()
+
+    async def send(self, waited: float) -> SendOutcome[ProcessorInvoice | None]:
+        """None, when nobody can pay it any more; or the invoice that was paid."""
+        del waited
+        try:
+            return None if self.row.status == "void" else await self._withdraw()
+        except PaymentsRefused as refusal:
+            return refusal
+        except PaymentsError as error:
+            if error.before_execution:
+                raise
+            return UNKNOWN
+
+    async def _withdraw(self) -> ProcessorInvoice | None:
+        payments, account = self.ctx.deps.payments, self.row.connect_account or ""
+        named = self.row.processor_invoice or await self._drafted(account)
+        if named is None:
+            return None
+        self.row = self.row._replace(processor_invoice=named)
+        try:
+            await payments.void_invoice(account, named, key=f"{self.row.id}-{self.ctx.call.request_id}")
+        except NotFound:
+            return None
+        except PaymentsRefused:
+            found = await self._found(account, named)
+            if found is None or found.status in ("paid", "void"):
+                return found if found is not None and found.status == "paid" else None
+            raise
+        return None
+
+    async def _drafted(self, account: str) -> str | None:
+        """Its id at the processor, by making it again under the same key, so that no draft of it stays there.
+
+        Where that fails there is nothing to take back: an invoice is sent to nobody before its id is kept.
+        """
+        try:
+            return (await self.ctx.deps.payments.draft_invoice(account, processor_invoice_request(self.row, self.month))).id
+        except (PaymentsError, PaymentsRefused, NotFound):
+            return None
+
+    async def _found(self, account: str, named: str) -> ProcessorInvoice | None:
+        try:
+            return await self.ctx.deps.payments.find_invoice(account, named)
+        except NotFound:
+            return None
+
+    def settle(self, connection: Connection, *, outcome: SendOutcome[ProcessorInvoice | None], now: float) -> Conclusion:
+        refusal = voiding_outcome_unknown() if outcome is UNKNOWN else outcome
+        if refusal is None:
+            row = void_withdrawn_invoice(connection, row=self.row, now=now) or current_invoice(connection, self.row)
+            if row.status == "void":
+                return Conclusion(200, render_invoice(row, self.ctx.deps.site), False, "ok")
+            refusal = invoice_is_paid() if row.status == "paid" else invoice_is_busy()
+        elif not isinstance(refusal, Refusal):
+            take_invoice_payment(connection, account=self.row.connect_account or "", invoice=refusal, now=now)
+            refusal = invoice_is_paid()
+        return Conclusion(refusal.status, refusal.body(self.ctx.call.request_id), outcome is UNKNOWN, refusal.error_code)
+
+    def unsend(self, connection: Connection, *, now: float) -> None:
+        """Nothing was marked."""
+
+
+async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceWithPeriod:
+    found = await ctx.deps.store.read(find_invoice_with_period, invoice=params.id, organisation=ctx.organisation)
+    if found is None:
+        raise no_such_invoice("id")
+    row = found.row
+    if row.status in ("draft", "sent") and (row.sending or row.processor_invoice is not None):
+        ctx.stage()
+    return found
+
+
+@operation(
+    "DELETE",
+    "/v1/invoices/{id}",
+    scope=Scope.WRITE,
+    moves=True,
+    title="Void invoice",
+    access=invoice_to_void,
+    raises=[NotFound, InvoicePaid, PaymentsError, PaymentsRefused],
+    examples=[Example("It was made twice", {"id": INVOICE_ID_EXAMPLE}, {**DRAFT_INVOICE_EXAMPLE, "status": "void"})],
+)
+async def void_invoice(ctx: Ctx, _params: InvoiceRef, voiding: InvoiceWithPeriod) -> ShownInvoice:
+    """Void an invoice that is not paid; it stays, with its number.
+
+    Cannot be undone; again: the same answer. A paid one is refused (409 invoice_paid). OUTCOME_UNKNOWN: repeat, without key.
+
+    One that was sent through the payment processor is voided there first, so that nobody can pay it any more; one that was paid
+    there meanwhile stays, and is paid.
+    """
+    if ctx.staged:
+        return (await send_once(ctx, InvoiceWithdrawal(ctx, voiding.row, voiding.period.month))).body
+    return await ctx.settle_result(void_without_processor, row=voiding.row, now=ctx.now, site=ctx.deps.site)

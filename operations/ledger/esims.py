@@ -133,13 +133,10 @@ def issue_test_esim(plan: Plan, *, intent: str, organisation: str, now: float, i
     profile = new_test_esim_profile(ids)
     sealed = seal_esim_profile(profile, keyring=keyring, organisation=organisation, intent=intent)
     kept = IntentResult(plan["id"], orjson.dumps(plan).decode(), 0, profile.iccid, sealed)
-    return IssuedTestEsim(profile, kept, event_of_test_esim(kept, intent=intent, organisation=organisation, now=now, ids=ids))
-
-
-def event_of_test_esim(kept: IntentResult, *, intent: str, organisation: str, now: float, ids: Ids) -> NewEvent:
-    """esim.issued: names the SIM, and leaves its activation code to the API."""
+    # The event names the SIM, and leaves its activation code to the API.
     data = orjson.dumps({"intent": intent, "iccid": kept.iccid, "plan": kept.plan_id}).decode()
-    return NewEvent(ids.new("evt_"), organisation, intent, "esim.issued", kept.livemode, data, f"issued|{intent}", int(now))
+    event = NewEvent(ids.new("evt_"), organisation, intent, "esim.issued", kept.livemode, data, f"issued|{intent}", int(now))
+    return IssuedTestEsim(profile, kept, event)
 
 
 QR_TEXT_LIMIT = 500  # far more than an activation code has (SGP.22 4.1: 255), and far less than a picture can take

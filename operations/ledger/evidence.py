@@ -23,11 +23,7 @@ from registry.clock import Clock
 from registry.errors import OcsError, Refusal
 from storage.issuance import UNRESOLVED_ISSUANCE_STATES, IssuanceRow
 from storage.placed_packages import placed_packages_among
-from storage.reconciliation import (
-    LedgerEntry,
-    ledger_entries_of,
-    rival_issuances,
-)
+from storage.reconciliation import LedgerEntry, ledger_entries_of, rival_issuances
 from storage.stock_snapshots import StockSnapshot, read_stock_snapshot
 
 IssuanceObstacle = Literal[
@@ -120,17 +116,13 @@ class IssuanceAccountState(NamedTuple):
 
 def iccids_out_of_stock(row: IssuanceRow, look: StockSnapshot, lines: Mapping[str, StockLine]) -> set[str]:
     """The ICCIDs that are not in stock, though they were at the look or left it when the draw may have taken them."""
-    return {iccid for iccid in look.free if not is_iccid_stocked(lines, iccid)} | iccids_taken_in_time(row, lines)
-
-
-def iccids_taken_in_time(row: IssuanceRow, lines: Mapping[str, StockLine]) -> set[str]:
-    """The SIMs that left the stock when the draw may have taken them: they may have come into stock after the look."""
     first, last = draw_time_range(row, STOCK_CLOCK_SKEW)
-    return {iccid for iccid, line in lines.items() if line.taken is not None and first <= line.taken <= last and not line.free}
+    # These may have come into stock after the look.
+    taken = {iccid for iccid, line in lines.items() if line.taken is not None and first <= line.taken <= last and not line.free}
+    return {iccid for iccid in look.free if not is_iccid_stocked(lines, iccid)} | taken
 
 
 def is_iccid_stocked(lines: Mapping[str, StockLine], iccid: str) -> bool:
-    """Whether it is in stock now."""
     line = lines.get(iccid)
     return line is not None and line.free
 
@@ -144,7 +136,6 @@ def candidate_iccids(row: IssuanceRow, look: StockSnapshot, lines: Mapping[str, 
 
 
 def returned_iccids(known: Sequence[LedgerEntry], lost: frozenset[str]) -> set[str]:
-    """The ICCIDs that rows of the ledger gave back."""
     return {other.iccid for other in known if not still_holds_iccid(other, lost)}
 
 
@@ -191,7 +182,6 @@ def match_lines(row: IssuanceRow, look: StockSnapshot, state: IssuanceAccountSta
 
 
 def ledger_packages(known: Sequence[LedgerEntry]) -> dict[str, frozenset[int | None]]:
-    """The packages that the ledger put on lines."""
     found: dict[str, frozenset[int | None]] = {}
     for other in known:
         found[other.iccid] = found.get(other.iccid, frozenset()) | {other.package_id}
@@ -274,7 +264,6 @@ def template_of_package(package: Package) -> int | None:
 
 
 def may_be_draw_time(moment: datetime, row: IssuanceRow, before: timedelta = DRAW_CLOCK_SKEW) -> bool:
-    """Whether the draw may have happened then."""
     first, last = draw_time_range(row, before)
     return first <= moment <= last
 
@@ -319,7 +308,6 @@ class AccountEvidence(NamedTuple):
     rivals: Sequence[IssuanceRow]
 
     def verdict(self, row: IssuanceRow) -> IssuanceVerdict:
-        """What it shows of the row's draw."""
         return decide_issuance(row, self.look, self.state, self.known, self.rivals)
 
 
@@ -458,12 +446,11 @@ async def index_stock_lines(rows: Sequence[Subscriber]) -> dict[str, StockLine]:
 
 def stock_lines_by_iccid(rows: Sequence[Subscriber]) -> dict[str, StockLine]:
     """Lines by the ICCID in use; of an account with many lines the rest is not worth its memory."""
-    return {iccid: stock_line_of(row) for row in rows if (iccid := iccid_in_use(row)) is not None}
-
-
-def stock_line_of(row: Subscriber) -> StockLine:
-    """A line."""
-    return StockLine(is_sim_in_stock(row), row.get("subscriberId"), parse_package_moment(row.get("sim", {}).get("affectationDateUtc")))
+    return {
+        iccid: StockLine(is_sim_in_stock(row), row.get("subscriberId"), parse_package_moment(row.get("sim", {}).get("affectationDateUtc")))
+        for row in rows
+        if (iccid := iccid_in_use(row)) is not None
+    }
 
 
 # Of more candidate lines than these, what was read of their packages some minutes ago will do.

@@ -16,6 +16,7 @@ from operations.ledger.esims import DrawnEsim, lpa_text
 from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_once
 from operations.ledger.stock import look_at_stock
 from operations.upstream.connection import Upstream
+from registry.clock import DAY_SECONDS
 from registry.errors import Conflict, OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
 from storage.claims import reopen_claim
@@ -117,7 +118,7 @@ def no_esim_drawn() -> OcsError:
     )
 
 
-UNRESOLVED_WARNING_SECONDS = 86_400
+UNRESOLVED_WARNING_SECONDS = DAY_SECONDS
 # Choice: with these codes the charging system itself does not vouch for having done nothing (3 server fault, 5 and 7 its database).
 UNPROVEN_OCS_CODES = frozenset({3, 5, 7})
 OCS_NOT_IN_THIS_STATE, OCS_TRAFFIC_LIMIT = 14, 100
@@ -204,7 +205,6 @@ class EsimDraw:
 
     @property
     def lost_answer(self) -> tuple[int, object]:
-        """The target's."""
         return self.target.sent()
 
     def begin(self, connection: Connection, *, now: float) -> None:
@@ -223,7 +223,6 @@ class EsimDraw:
         )
 
     async def send(self, waited: float) -> SendOutcome[DrawnEsim]:
-        """Draw an eSIM of the account, with a package of the template."""
         order = self.order
         try:
             require_draw_in_time(self.deps, waited)
@@ -259,7 +258,6 @@ class EsimDraw:
         return row is not None and row.state != "dispatching"
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[DrawnEsim], now: float) -> Conclusion:
-        """The key has its eSIM, or none, or nobody knows."""
         target, named = self.target, {"organisation": self.row.organisation, "key": self.row.key}
         if outcome is UNKNOWN:
             return record_issuance_unknown(connection, target=target, **named, now=now)
@@ -268,7 +266,6 @@ class EsimDraw:
         return record_issued_esim(connection, target=target, **named, esim=outcome, now=now, believed=self.believed)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
-        """The key is free, and its target as it was."""
         del now
         if unsend_issuance(connection, organisation=self.row.organisation, key=self.row.key, lease=self.row.lease):
             self.target.undo(connection)
@@ -327,9 +324,7 @@ def record_issued_esim(
     believed: bool = True,
 ) -> Conclusion:
     """The eSIM becomes this key's, unless another key has it: an answer that says so is not believed."""
-    found = find_issuance(connection, organisation=organisation, key=key)
-    if found is None:
-        raise RuntimeError(f"there is no issuance {key}")
+    found = current_issuance(connection, organisation, key)
     if found.state == "failed":
         return dispute_failed_issuance(connection, target, found, esim.iccid, now)
     if found.state != "issued" and not release_returned_iccid(connection, stock=found.stock, iccid=esim.iccid, now=now, believed=believed):
@@ -377,17 +372,21 @@ def record_issuance_failed(
 def record_issuance_unknown(
     connection: Connection, *, target: IssuanceTarget, organisation: str, key: str, now: float, replied: str | None = None
 ) -> Conclusion:
-    """From now on only evidence, or a person, tells what came of it."""
     row = mark_issuance_unknown(connection, organisation=organisation, key=key, now=now, replied=replied)
     return keep_recorded_outcome(connection, target, organisation, key) if row is None else target.unknown(connection, row, OUTCOME_UNKNOWN)
 
 
 def keep_recorded_outcome(connection: Connection, target: IssuanceTarget, organisation: str, key: str) -> Conclusion:
     """The row was settled otherwise while this process was away; what it says stands."""
+    return target.unknown(connection, current_issuance(connection, organisation, key), MANUAL_RECONCILIATION)
+
+
+def current_issuance(connection: Connection, organisation: str, key: str) -> IssuanceRow:
+    """The row of an issuance that was begun, as it is in this transaction; rows are never deleted."""
     row = find_issuance(connection, organisation=organisation, key=key)
     if row is None:
         raise RuntimeError(f"there is no issuance {key}")
-    return target.unknown(connection, row, MANUAL_RECONCILIATION)
+    return row
 
 
 def esim_from_answer(made: Affected) -> DrawnEsim:

@@ -73,7 +73,6 @@ class InventoryTarget:
     warning: str | None = None
 
     def sent(self) -> tuple[int, object]:
-        """Nobody knows."""
         refusal = unknown_issuance()
         return refusal.status, refusal.body(self.request_id)
 
@@ -84,7 +83,6 @@ class InventoryTarget:
         """Nothing beside the row."""
 
     def issued(self, connection: Connection, row: IssuanceRow, esim: DrawnEsim, now: float) -> Conclusion:
-        """esim.issued tells of it, once."""
         emit_event(connection, event=event_of_drawn_esim(row, plan=None, now=now, ids=self.ids), ids=self.ids)
         shows: IssuedEsim = {
             "iccid": esim.iccid,
@@ -104,14 +102,12 @@ class InventoryTarget:
         return Conclusion(INVENTORY_CREATED, answer, False, "ok" if self.warning is None else "unresolved_issuance")
 
     def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:
-        """The refusal is the key's answer."""
         return Conclusion(refusal.status, refusal.body(self.request_id), False, refusal.error_code)
 
     def reopen(self, connection: Connection) -> None:
         """Nothing beside the row."""
 
     def unknown(self, connection: Connection, row: IssuanceRow, code: str = OUTCOME_UNKNOWN) -> Conclusion:
-        """Neither is it known, nor tried again."""
         refusal = unknown_issuance(code)
         return Conclusion(refusal.status, refusal.body(self.request_id), True, code)
 
@@ -152,11 +148,9 @@ class IntentTarget:
     warning: str | None = None
 
     def sent(self) -> tuple[int, object]:
-        """It is processing, and what will come of it is not known."""
         return self.status, render_intent(self.intent._replace(error=LOST_ERROR), None)
 
     def begin(self, connection: Connection) -> None:
-        """The intent is processing."""
         if not self.waited:
             insert_intent(connection, row=self.intent, event=None, ids=self.ids)
             return
@@ -165,12 +159,10 @@ class IntentTarget:
             raise intent_not_confirmable("no longer waiting for a plan")
 
     def undo(self, connection: Connection) -> None:
-        """The intent is as it was before, or was never there."""
         away = await_plan_again if self.waited else forget_intent
         away(connection, intent=self.intent.id, organisation=self.intent.organisation)
 
     def issued(self, connection: Connection, row: IssuanceRow, esim: DrawnEsim, now: float) -> Conclusion:
-        """The intent has its eSIM, and esim.issued says so."""
         id, organisation = self.intent.id, self.intent.organisation
         sealed = seal_esim_profile(esim.profile, keyring=self.keyring, organisation=organisation, intent=id)
         given = give_esim(connection, intent=id, organisation=organisation, iccid=esim.iccid, esim=sealed)
@@ -181,28 +173,23 @@ class IntentTarget:
         return Conclusion(self.status, self.view(connection), False, "ok" if self.warning is None else "unresolved_issuance")
 
     def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:
-        """The intent says why there is no eSIM."""
         del row
         self.end(connection, refusal.error_code, refusal.message)
         return Conclusion(self.status, self.view(connection), False, refusal.error_code)
 
     def reopen(self, connection: Connection) -> None:
-        """The intent is processing again: it may get its eSIM yet."""
         reopen_intent(connection, intent=self.intent.id, organisation=self.intent.organisation)
 
     def unknown(self, connection: Connection, row: IssuanceRow, code: str) -> Conclusion:
-        """The intent stays processing, and says so."""
         del row
         error = LOST_ERROR if code == OUTCOME_UNKNOWN else intent_error_json(code, unknown_issuance(code).message)
         note_intent_error(connection, intent=self.intent.id, organisation=self.intent.organisation, error=error)
         return Conclusion(self.status, self.view(connection), True, code)
 
     def end(self, connection: Connection, code: str, message: str) -> None:
-        """There is no eSIM, or none any more."""
         end_intent(connection, intent=self.intent.id, organisation=self.intent.organisation, error=intent_error_json(code, message))
 
     def view(self, connection: Connection) -> Intent:
-        """The intent as it is now."""
         row = find_intent(connection, intent=self.intent.id, organisation=self.intent.organisation)
         shows = unseal_intent(row or self.intent, self.keyring)
         if self.warning is not None:
@@ -242,17 +229,14 @@ class OrderTarget:
     warning: str | None = None
 
     def sent(self) -> tuple[int, object]:
-        """Nobody is answered."""
         return ORDER_DONE, self.order
 
     def begin(self, connection: Connection) -> None:
-        """The order is provisioning, under this worker's lease and once."""
         now = self.deps.clock.now()
         if self.lease is None or not send_order(connection, order=self.order, token=self.lease, owner=self.deps.replica, now=now):
             raise OrderNotOurs("The order is another worker's, or not to be sent; nothing was sent")
 
     def undo(self, connection: Connection) -> None:
-        """It is paid, and to be sent."""
         unsend_order(connection, order=self.order)
 
     def issued(self, connection: Connection, row: IssuanceRow, esim: DrawnEsim, now: float) -> Conclusion:
@@ -267,7 +251,6 @@ class OrderTarget:
         return Conclusion(ORDER_DONE, self.order, False, "ok")
 
     def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:
-        """Nothing was drawn: the buyer gets the money back."""
         if fail_order(connection, order=self.order, code=refusal.error_code, now=self.deps.clock.now()):
             mail_order_failed(connection, self.deps, self.order)
         return Conclusion(ORDER_DONE, self.order, False, refusal.error_code)
@@ -280,7 +263,6 @@ class OrderTarget:
             mail_late_delivery(connection, self.deps, self.order)
 
     def unknown(self, connection: Connection, row: IssuanceRow, code: str = OUTCOME_UNKNOWN) -> Conclusion:
-        """The operator is told, once; no second eSIM is drawn."""
         if review_order(connection, order=self.order, code=code, now=self.deps.clock.now()):
             mail_order_review(connection, self.deps, self.order)
         return Conclusion(ORDER_DONE, self.order, True, code)

@@ -12,8 +12,9 @@ import orjson
 from clients.mail.letter import Letter
 from operations.deps import Deps
 from operations.languages import LanguageTexts, texts_in
-from operations.ledger.esims import EsimProfile, fits_qr_code, open_esim_profile, phone_lpa_text
+from operations.ledger.esims import fits_qr_code, open_esim_profile, phone_lpa_text
 from operations.letters import queue_letter, seal_letter
+from registry.clock import DAY_SECONDS
 from registry.ids import ORDER_NUMBER, ORDER_TOKEN, ORDER_TOKEN_PREFIX, Ids
 from registry.policy import key_spellings
 from storage.engine.connection import Connection
@@ -59,7 +60,7 @@ def find_issuance_named(connection: Connection, *, organisation: str, named: str
 
 
 # Choice: a mail server that is away for a week is somebody's to notice; a mail that comes later than that only confuses.
-ORDER_MAIL_SECONDS = 7 * 86_400
+ORDER_MAIL_SECONDS = 7 * DAY_SECONDS
 # Choice: an organisation with more admins than this has a support address, or can live with ten mails.
 MAILED_ADMINS_LIMIT = 10
 SEARCHED_MEMBERS_LIMIT = 1000
@@ -78,96 +79,69 @@ def mail_order_ready(connection: Connection, deps: Deps, order: str) -> None:
     row, shop = find_order_and_shop(connection, order)
     if row.email is None:
         return
-    words, facts = texts_in(row.language), order_mail_facts(connection, deps, row, shop)
-    profile = open_order_esim(deps, row)
-    if profile is None:
-        queue_order_mail(connection, deps, buyer_letter(words, "added", row.email, facts, shop))
+    if row.iccid is None or row.esim is None:
+        mail_buyer(connection, deps, row, shop, "added")
         return
+    binding = row.esim_binding or row.id
+    profile = open_esim_profile(row.iccid, row.esim, keyring=deps.keyring, organisation=row.organisation, intent=binding)
     code = phone_lpa_text(profile.activation_code, profile.smdp_address, profile.matching_id) or ""
-    facts |= {"whole": code, "smdp": profile.smdp_address or "", "code": profile.matching_id or ""}
-    letter = buyer_letter(words, "ready", row.email, facts, shop)
-    queue_order_mail(connection, deps, replace(letter, drawn=code if fits_qr_code(code) else None))
+    facts = {"whole": code, "smdp": profile.smdp_address or "", "code": profile.matching_id or ""}
+    mail_buyer(connection, deps, row, shop, "ready", drawn=code if fits_qr_code(code) else None, **facts)
 
 
 def mail_order_failed(connection: Connection, deps: Deps, order: str) -> None:
     """The buyer gets nothing, and the money back."""
     row, shop = find_order_and_shop(connection, order)
-    if row.email is None:
-        return
     words, paid = texts_in(row.language), row.paid_amount or 0
     refund = words.say("mail.failed_refund", amount=words.money(paid, row.currency)) if paid else words.say("mail.failed_free")
-    queue_order_mail(
-        connection,
-        deps,
-        buyer_letter(words, "failed", row.email, {**order_mail_facts(connection, deps, row, shop), "refund": refund}, shop),
-    )
+    mail_buyer(connection, deps, row, shop, "failed", refund=refund)
 
 
 def mail_new_link(connection: Connection, deps: Deps, order: str) -> None:
     """The buyer gets a link in the place of those that were ended; the caller has seen to it that there is an address."""
     row, shop = find_order_and_shop(connection, order)
-    if row.email is not None:
-        words = texts_in(row.language)
-        queue_order_mail(connection, deps, buyer_letter(words, "new_link", row.email, order_mail_facts(connection, deps, row, shop), shop))
+    mail_buyer(connection, deps, row, shop, "new_link")
 
 
 def mail_order_review(connection: Connection, deps: Deps, order: str) -> None:
     """The operator learns that nobody knows whether something was delivered."""
     row, shop = find_order_and_shop(connection, order)
     article, thing, how = ("A", "top-up", HOW_TO_SETTLE_TOP_UP) if row.top_up_of else ("An", "order", HOW_TO_SETTLE_ORDER)
-    mail_operator(
-        connection,
-        deps,
-        row,
-        shop,
-        f"{article} {thing} needs review: {row.id}",
-        f"The {thing} {row.id} of your shop {shop.name} was paid, and the charging system did not say whether it delivered.\n\n{how}",
-    )
+    text = f"The {thing} {row.id} of your shop {shop.name} was paid, and the charging system did not say whether it delivered.\n\n{how}"
+    mail_operator(connection, deps, row, shop, f"{article} {thing} needs review: {row.id}", text)
 
 
 def mail_late_delivery(connection: Connection, deps: Deps, order: str) -> None:
     """The operator learns that an eSIM, or a package, was named after its buyer's money went back."""
     row, shop = find_order_and_shop(connection, order)
     if row.top_up_of is not None:
-        mail_operator(
-            connection,
-            deps,
-            row,
-            shop,
-            f"A package came too late for a top-up: {row.id}",
+        subject = f"A package came too late for a top-up: {row.id}"
+        text = (
             f"The top-up {row.id} of your shop {shop.name} had failed and its refund was begun; then the charging system said that its "
-            f"package {row.package_id} was added. The buyer has both: delete_subscriber_package removes the package.\n",
+            f"package {row.package_id} was added. The buyer has both: delete_subscriber_package removes the package.\n"
         )
-        return
-    mail_operator(
-        connection,
-        deps,
-        row,
-        shop,
-        f"An eSIM came too late for an order: {row.id}",
-        f"The order {row.id} of your shop {shop.name} had failed and its refund was begun; then the charging system named an eSIM for it. "
-        "The buyer does not get it: the money is going back. Whoever runs the service settles the row with "
-        "`reseller issuance settle`, and you can take the eSIM back to stock with rollback_esim_issuance under the order's number.\n",
-    )
+    else:
+        subject = f"An eSIM came too late for an order: {row.id}"
+        text = (
+            f"The order {row.id} of your shop {shop.name} had failed and its refund was begun; then the charging system named an eSIM for "
+            "it. The buyer does not get it: the money is going back. Whoever runs the service settles the row with "
+            "`reseller issuance settle`, and you can take the eSIM back to stock with rollback_esim_issuance under the order's number.\n"
+        )
+    mail_operator(connection, deps, row, shop, subject, text)
 
 
 def mail_refund_failed(connection: Connection, deps: Deps, order: str) -> None:
     """The operator owes a buyer money that does not go back by itself."""
     row, shop = find_order_and_shop(connection, order)
-    mail_operator(
-        connection,
-        deps,
-        row,
-        shop,
-        f"A refund failed: {row.id}",
+    text = (
         f"{row.id} of your shop {shop.name} was paid and not delivered, and the money could not be sent back automatically. "
         "Look at the payment in your account at the payment processor, and refund it there. To have it tried again, whoever runs the "
-        "service uses `reseller storefront settle` with --refund.\n",
+        "service uses `reseller storefront settle` with --refund.\n"
     )
+    mail_operator(connection, deps, row, shop, f"A refund failed: {row.id}", text)
 
 
 def find_order_and_shop(connection: Connection, order: str) -> tuple[OrderRow, Storefront]:
-    """A row as it is in this transaction, and its shop."""
     row = find_order(connection, order=order)
     shop = None if row is None else storefront_of(connection, storefront=row.storefront)
     if row is None or shop is None:
@@ -175,27 +149,20 @@ def find_order_and_shop(connection: Connection, order: str) -> tuple[OrderRow, S
     return row, shop
 
 
-def open_order_esim(deps: Deps, row: OrderRow) -> EsimProfile | None:
-    """The eSIM of an order."""
-    if row.iccid is None or row.esim is None:
-        return None
-    return open_esim_profile(row.iccid, row.esim, keyring=deps.keyring, organisation=row.organisation, intent=row.esim_binding or row.id)
-
-
-def order_mail_facts(connection: Connection, deps: Deps, row: OrderRow, shop: Storefront) -> dict[str, object]:
-    """What every mail to a buyer says."""
-    link = new_order_link(connection, deps, row, shop)
-    return {"shop": shop.name, "plan": orjson.loads(row.bought)["name"], "link": link, "number": row.top_up_of or row.id}
-
-
-def new_order_link(connection: Connection, deps: Deps, row: OrderRow, shop: Storefront) -> str:
-    """The page of the order, opened by a token of this mail's own; a top-up is on that of its order."""
-    token = new_order_token(connection, ids=deps.ids, order=row.top_up_of or row.id, now=deps.clock.now())
-    return f"{deps.site.base_url}/shop/{shop.slug}/orders/{token}"
+def mail_buyer(
+    connection: Connection, deps: Deps, row: OrderRow, shop: Storefront, name: str, *, drawn: str | None = None, **more: object
+) -> None:
+    """The mail `name`, with a link that opens the page of the order by a token of this mail's own; `drawn`: the text of a QR code."""
+    if row.email is None:
+        return
+    number, plan = row.top_up_of or row.id, orjson.loads(row.bought)["name"]
+    token = new_order_token(connection, ids=deps.ids, order=number, now=deps.clock.now())
+    link = f"{deps.site.base_url}/shop/{shop.slug}/orders/{token}"
+    facts = {"shop": shop.name, "plan": plan, "link": link, "number": number, **more}
+    queue_order_mail(connection, deps, replace(buyer_letter(texts_in(row.language), name, row.email, facts, shop), drawn=drawn))
 
 
 def buyer_letter(words: LanguageTexts, name: str, to: str, facts: dict[str, object], shop: Storefront) -> Letter:
-    """A mail to a buyer."""
     text = words.say(f"mail.{name}_text", **facts).strip()
     support = "" if shop.support_email is None else "\n\n" + words.say("mail.support", address=shop.support_email, number=facts["number"])
     return Letter(to, words.say(f"mail.{name}_subject", **facts), f"{text}{support}\n")
@@ -203,18 +170,13 @@ def buyer_letter(words: LanguageTexts, name: str, to: str, facts: dict[str, obje
 
 def mail_operator(connection: Connection, deps: Deps, row: OrderRow, shop: Storefront, subject: str, text: str) -> None:
     """To the shop's support address, else to the admins of the organisation."""
-    for address in (
-        [shop.support_email] if shop.support_email is not None else mailed_admin_addresses(connection, row.organisation, deps.clock.now())
-    ):
+    if shop.support_email is not None:
+        addresses = [shop.support_email]
+    else:
+        people = list_people(connection, organisation=row.organisation, now=deps.clock.now(), after=None, most=SEARCHED_MEMBERS_LIMIT)
+        addresses = [person.email for person in people if person.active and person.role == "admin" and person.email is not None]
+    for address in addresses[:MAILED_ADMINS_LIMIT]:
         queue_order_mail(connection, deps, Letter(address, subject, text))
-
-
-def mailed_admin_addresses(connection: Connection, organisation: str, now: float) -> list[str]:
-    """Their addresses, as far as they are known."""
-    people = list_people(connection, organisation=organisation, now=now, after=None, most=SEARCHED_MEMBERS_LIMIT)
-    return [person.email for person in people if person.active and person.role == "admin" and person.email is not None][
-        :MAILED_ADMINS_LIMIT
-    ]
 
 
 def queue_order_mail(connection: Connection, deps: Deps, letter: Letter) -> None:

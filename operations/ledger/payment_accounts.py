@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, Field, JsonValue
@@ -33,15 +34,6 @@ from storage.organisations import own_fee_bps
 
 ProcessorId = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9_]+$")]
 AfterProcessorId = Annotated[str | None, Field(max_length=255, pattern=r"^[A-Za-z0-9_]*$", description="Last id of the page before.")]
-
-
-def check_return_url(address: str) -> str:
-    """An https address to come back to."""
-    return check_web_address(
-        address, what="an address to come back to", such_as="https address such as https://fjord.example/billing", strict=True
-    )
-
-
 ReturnUrl = Annotated[
     str,
     Field(
@@ -49,7 +41,11 @@ ReturnUrl = Annotated[
         pattern=r"^https://[^\s\\\x1c-\x1f\x85\ufeff]+$",  # which space is one, languages see differently
         description="Page of yours to come back to afterwards; https.",
     ),
-    AfterValidator(check_return_url),
+    AfterValidator(
+        partial(
+            check_web_address, what="an address to come back to", such_as="https address such as https://fjord.example/billing", strict=True
+        )
+    ),
 ]
 
 
@@ -84,9 +80,8 @@ async def require_payment_account(ctx: Ctx) -> ConnectAccount:
     return found
 
 
-async def own_payment_account(ctx: Ctx, params: Input) -> ConnectAccount:
+async def own_payment_account(ctx: Ctx, _params: Input) -> ConnectAccount:
     """The access rule of what needs the organisation's account and nothing else: nothing of another's is reached through it."""
-    del params
     return await require_payment_account(ctx)
 
 
@@ -124,11 +119,6 @@ def payment_account_kind(account: ConnectedAccount) -> Literal["express", "stand
 def keep_payment_account_status(connection: Connection, *, account: ConnectedAccount, as_of: float, now: float) -> None:
     """Keep what the processor says of an account, unless something newer is known. One that nobody has changes nothing."""
     write_connect_status(connection, account=account.id, status=payment_account_status(account), as_of=as_of, now=now)
-
-
-def detach_payment_account(connection: Connection, *, account: str, as_of: float, now: float) -> None:
-    """Its owner has let the service out of it: the organisation has no account any more, and may connect another."""
-    detach_connect_account(connection, account=account, as_of=as_of, now=now)
 
 
 class ConnectStatus(TypedDict):
@@ -246,12 +236,11 @@ ONBOARDING_LINK_EXAMPLE = Example(
 )
 
 
-async def may_begin_onboarding(ctx: Ctx, params: Onboarding) -> ConnectAccount | None:
+async def may_begin_onboarding(ctx: Ctx, _params: Onboarding) -> ConnectAccount | None:
     """The organisation's account. Where it is or was live, an admin alone is led to its pages, since the bank account is changed there.
 
     One that was live and let the service go is replaced by a new one when an admin has confirmed it.
     """
-    del params
     require_scope(Scope.ANY, ctx.caller, ctx.deps.site)  # a login that was only let read changes nothing
     account = await find_payment_account(ctx)
     if account is not None and account.was_active:
@@ -260,7 +249,16 @@ async def may_begin_onboarding(ctx: Ctx, params: Onboarding) -> ConnectAccount |
         try:
             await check_payment_account_access(ctx.deps, account)
         except AccountDetached:
-            ctx.confirm_replacement(new_payment_account_question(account))
+            ctx.confirm_replacement(
+                Replacement(
+                    f"This will make a new account at the payment processor for your organisation in place of {account.account}, which "
+                    "took payments and which the processor does not let the service into any more. What is paid from then on goes to the "
+                    "new account, once its owner has told the processor about themselves; invoices and orders that wait for a payment to "
+                    "the former one are not paid by it. The way back is to connect the former account again with "
+                    "operator_billing_connect_oauth_begin, while the new one is unfinished.",
+                    account.account,
+                )
+            )
     return account
 
 
@@ -277,23 +275,15 @@ async def begin_payment_onboarding(ctx: Ctx, params: Onboarding, account: Connec
                 "The payment account of your organisation let the service go while this call ran; nothing was changed",
                 hint="Repeat the call: it asks for a confirmation before another account takes its place",
             ) from None
-        account = await replace_payment_account(ctx, account, params.country, asked)
+        # Choice: its event may have been lost, and the organisation would stand before a closed door for ever; only a person who begins
+        # gets a new account, so that a wrong key of the service's takes none away by itself.
+        await ctx.deps.store.write(detach_connect_account, account=account.account, as_of=asked, now=ctx.deps.clock.now())
+        account = await make_payment_account(ctx, params.country)
         link = await onboarding_link_to(ctx.deps, account, params)
     if account.account != before:
         ctx.record_change(f"payment account {before} -> {account.account}")
     status = cast(ConnectedStatus, account.status)
     return {"url": link.url, "account_id": account.account, "expires_at": link.expires_at, "status": status}
-
-
-def new_payment_account_question(gone: ConnectAccount) -> Replacement:
-    """The question before an account that was paid gives way to a new one."""
-    return Replacement(
-        f"This will make a new account at the payment processor for your organisation in place of {gone.account}, which took payments and "
-        "which the processor does not let the service into any more. What is paid from then on goes to the new account, once its owner has "
-        "told the processor about themselves; invoices and orders that wait for a payment to the former one are not paid by it. The way "
-        "back is to connect the former account again with operator_billing_connect_oauth_begin, while the new one is unfinished.",
-        gone.account,
-    )
 
 
 async def onboarding_link_to(deps: Deps, account: ConnectAccount, params: Onboarding) -> HostedPage:
@@ -315,16 +305,6 @@ async def check_payment_account_access(deps: Deps, account: ConnectAccount) -> N
         return
 
 
-async def replace_payment_account(ctx: Ctx, gone: ConnectAccount, country: str | None, asked: float) -> ConnectAccount:
-    """A new account in place of one that the processor says is out of the service's reach.
-
-    Choice: its event may have been lost, and the organisation would stand before a closed door for ever; only a person who begins gets
-    a new one, so that a wrong key of the service's takes no accounts away by itself.
-    """
-    await ctx.deps.store.write(detach_payment_account, account=gone.account, as_of=asked, now=ctx.deps.clock.now())
-    return await make_payment_account(ctx, country)
-
-
 async def make_payment_account(ctx: Ctx, country: str | None) -> ConnectAccount:
     """A new Express account, or the one that another call has made meanwhile.
 
@@ -343,9 +323,8 @@ async def make_payment_account(ctx: Ctx, country: str | None) -> ConnectAccount:
             key=f"connect:{organisation}:{int(as_of)}", email=None, country=country, metadata={"organisation": organisation}
         )
     except Refusal as refusal:
-        found = await find_payment_account(
-            ctx
-        )  # the processor refuses a key that is in use, or that another call gave with another country
+        # The processor refuses a key that is in use, or that another call gave with another country.
+        found = await find_payment_account(ctx)
         if found is None:
             raise other_country_refusal(refusal) or refusal from None
         return found

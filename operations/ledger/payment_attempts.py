@@ -8,12 +8,11 @@ import orjson
 from clients.payments.records import Refund
 from operations.deps import Ctx, Deps
 from registry.errors import PaymentsRefused
-from registry.ids import Ids
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
 from storage.claims import find_claim, resolve_unknown_claim
 from storage.engine.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt, attempt_by_key
+from storage.payment_attempts import AttemptKind, PaymentAttempt, attempt_by_key, insert_attempt
 from storage.payment_records import find_payment_record
 from storage.sealing import claim_field
 
@@ -35,7 +34,8 @@ def processor_key_of(kind: AttemptKind | Literal["evidence"], claim_key: str | N
     return key if len(key) <= PROCESSOR_KEY_LIMIT else f"{kind}:{hashlib.sha256(key.encode()).hexdigest()}"
 
 
-def new_payment_attempt(
+def begin_payment_attempt(
+    connection: Connection,
     id: str,
     kind: AttemptKind,
     *,
@@ -48,8 +48,11 @@ def new_payment_attempt(
     claim_key: str | None = None,
     sent_as: str | None = None,
 ) -> PaymentAttempt:
-    """One that is about to be sent; `sent_as` is the processor's key where it does not follow from the caller's."""
-    return PaymentAttempt(
+    """Writes the row of a refund or payout that is about to be sent, and returns it; `now`: Unix seconds, `amount`: minor units.
+
+    `sent_as` is the processor's key where it does not follow from the caller's `claim_key`.
+    """
+    attempt = PaymentAttempt(
         id=id,
         organisation=organisation,
         account=account,
@@ -64,6 +67,8 @@ def new_payment_attempt(
         created=int(now),
         updated=int(now),
     )
+    insert_attempt(connection, attempt=attempt)
+    return attempt
 
 
 async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt, *, reason: str | None) -> Refund:
@@ -83,7 +88,10 @@ async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt, *, reason: st
 def update_attempt_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object, now: float) -> None:
     """What the key answers from now on. A call that is still running says it by itself, and is its own audit row."""
     if replace_unknown_answer(connection, deps, attempt, status, body) or attempt.state == "unknown":
-        append_audit_record(connection, attempt_audit_record(deps.ids, attempt, status, now))
+        outcome = "settled_done" if status == PAYMENT_CREATED else "settled_failed"
+        operation, request = ATTEMPT_OPERATIONS[attempt.kind], deps.ids.new("req_")
+        record = AuditRecord(now, attempt.organisation, "worker", operation, "settlement", "", outcome, status, 0.0, request)
+        append_audit_record(connection, record)
 
 
 def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object) -> bool:
@@ -95,13 +103,6 @@ def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentA
     return resolve_unknown_claim(
         connection, organisation=attempt.organisation, operation=operation, key=key, state="done", status=status, body=sealed
     )
-
-
-def attempt_audit_record(ids: Ids, attempt: PaymentAttempt, status: int, now: float) -> AuditRecord:
-    """The audit row of a settlement by the processor's word."""
-    outcome = "settled_done" if status == PAYMENT_CREATED else "settled_failed"
-    operation = ATTEMPT_OPERATIONS[attempt.kind]
-    return AuditRecord(now, attempt.organisation, "worker", operation, "settlement", "", outcome, status, 0.0, ids.new("req_"))
 
 
 async def correct_unknown_answer(ctx: Ctx, kind: AttemptKind) -> None:

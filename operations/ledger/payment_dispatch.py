@@ -60,12 +60,10 @@ class PaymentDispatch:
 
     @property
     def lost_answer(self) -> tuple[int, object]:
-        """Nobody knows."""
         refusal = unknown_payment(self.payment.kind)
         return refusal.status, refusal.body(self.request_id)
 
     def begin(self, connection: Connection, *, now: float) -> None:
-        """The attempt."""
         self.attempt = self.payment.begin(connection, now=now)
 
     async def send(self, waited: float) -> SendOutcome[Refund | Payout]:
@@ -89,7 +87,6 @@ class PaymentDispatch:
             return refusal
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[Refund | Payout], now: float) -> Conclusion:
-        """It was made, or refused, or nobody knows, and what was reserved for it stays reserved."""
         named = {"attempt": self.payment.id, "request_id": self.request_id}
         if outcome is UNKNOWN:
             return record_payment_unknown(connection, **named, now=now)
@@ -98,7 +95,6 @@ class PaymentDispatch:
         return record_payment_made(connection, deps=self.deps, attempt=self.payment.id, made=outcome, now=now)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
-        """Release what was reserved for it."""
         found = find_attempt(connection, attempt=self.payment.id)
         if found is not None:
             lock_payment_account(connection, account=found.account)
@@ -143,7 +139,6 @@ def record_payment_unknown(connection: Connection, *, attempt: str, request_id: 
 
 
 def record_payment_refused(connection: Connection, *, attempt: str, request_id: str, refusal: Refusal, now: float) -> Conclusion:
-    """The processor did nothing: what was reserved is released."""
     found = lock_payment_attempt(connection, attempt)
     if not conclude_attempt(connection, attempt=attempt, state="failed", made=None, now=now):
         return answer_of_settled_attempt(connection, found, request_id)

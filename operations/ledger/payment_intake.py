@@ -68,8 +68,7 @@ def take_processor_record(
         case Refund() | Payout():
             record_attempt_made(connection, deps=deps, account=account, thing=thing, now=now)
         case ApplicationFee():
-            record_collected_fee(connection, deps=deps, organisation=organisation, fee=thing, now=now)
-            record_refunded_fee(connection, deps=deps, organisation=organisation, fee=thing, before=given_back, now=now)
+            record_fee(connection, deps=deps, organisation=organisation, fee=thing, before=given_back, now=now)
         case _:
             pass
     charge = thing.id if isinstance(thing, Charge) else thing.charge if isinstance(thing, Refund) else None
@@ -79,49 +78,23 @@ def take_processor_record(
     return news
 
 
-def record_collected_fee(connection: Connection, *, deps: Deps, organisation: str, fee: ApplicationFee, now: float) -> None:
-    """A platform fee is final when the processor has collected it.
-
-    Choice: its own word about the fee is the only one that counts, for invoices and sales alike. What a payment says about itself is
-    written by whoever has the account.
-    """
-    record_platform_fee(
-        connection,
-        ref=fee.id,
-        organisation=organisation,
-        month=utc_month_of_fee(fee.created),
-        currency=fee.currency,
-        amount=fee.amount,
-        now=now,
-        ids=deps.ids,
-    )
-
-
 def known_fee_refund(connection: Connection, account: str, fee: ApplicationFee) -> int:
-    """What was known to have been given back of it so far."""
     record = find_payment_record(connection, account=account, kind="fee", id=fee.id)
     return 0 if record is None else load_payment_record(record, FeeRecord)["amount_refunded"]
 
 
-def record_refunded_fee(connection: Connection, *, deps: Deps, organisation: str, fee: ApplicationFee, before: int, now: float) -> None:
-    """What the service gave back of a fee since it was last told is a negative fee of the same month, an invoice's as well as a sale's."""
-    after = known_fee_refund(connection, fee.account, fee)
-    if after > before:
+def record_fee(connection: Connection, *, deps: Deps, organisation: str, fee: ApplicationFee, before: int, now: float) -> None:
+    """A platform fee is final when the processor has collected it; what was given back since `before` is a negative fee of its month.
+
+    Choice: its own word about the fee is the only one that counts, for invoices and sales alike. What a payment says about itself is
+    written by whoever has the account.
+    """
+    month, after = datetime.fromtimestamp(fee.created, UTC).strftime("%Y-%m"), known_fee_refund(connection, fee.account, fee)
+    amounts = {fee.id: fee.amount} | ({f"{fee.id}:refunded:{after}": before - after} if after > before else {})
+    for ref, amount in amounts.items():
         record_platform_fee(
-            connection,
-            ref=f"{fee.id}:refunded:{after}",
-            organisation=organisation,
-            month=utc_month_of_fee(fee.created),
-            currency=fee.currency,
-            amount=before - after,
-            now=now,
-            ids=deps.ids,
+            connection, ref=ref, organisation=organisation, month=month, currency=fee.currency, amount=amount, now=now, ids=deps.ids
         )
-
-
-def utc_month_of_fee(created: int) -> str:
-    """The UTC month of a moment, YYYY-MM."""
-    return datetime.fromtimestamp(created, UTC).strftime("%Y-%m")
 
 
 def record_attempt_made(connection: Connection, *, deps: Deps, account: str, thing: Refund | Payout, now: float) -> None:
@@ -153,7 +126,6 @@ def update_refunded_order(connection: Connection, deps: Deps, attempt: PaymentAt
 
 
 def is_result_of_attempt(thing: Refund | Payout, attempt: PaymentAttempt, account: str) -> bool:
-    """Whether the thing is what the attempt asked for."""
     kind, charge = ("refund", thing.charge) if isinstance(thing, Refund) else ("payout", None)
     wanted = (attempt.account, attempt.kind, attempt.charge, attempt.amount, attempt.currency)
     return wanted == (account, kind, charge, thing.amount, thing.currency)
@@ -183,14 +155,8 @@ def earns_commission(month: str, referred: float) -> bool:
 
     Choice: twelve calendar months, in UTC: the one in which the organisation was referred, whole, and the eleven after it.
     """
-    began = datetime.fromtimestamp(referred, UTC)
-    return 0 <= commission_month_number(month) - (began.year * 12 + began.month) < COMMISSION_MONTHS
-
-
-def commission_month_number(month: str) -> int:
-    """Months since the year 0 of a `YYYY-MM`."""
-    year, _, rest = month.partition("-")
-    return int(year) * 12 + int(rest)
+    began, year, number = datetime.fromtimestamp(referred, UTC), int(month[:4]), int(month[5:])
+    return 0 <= (year - began.year) * 12 + number - began.month < COMMISSION_MONTHS
 
 
 PAYMENT_MISMATCH, PAYMENT_REFUNDED = "payment_mismatch", "payment_refunded"
@@ -204,7 +170,9 @@ def take_checkout(connection: Connection, *, deps: Deps, account: str, session: 
     row = order_of_session(connection, session=session.id, payee=account)
     if row is None or not is_paid_checkout(session):
         return False
-    code = None if is_agreed_amount(row, session) else PAYMENT_MISMATCH
+    # The currency of the order, and no more than its price: a promotion may have made it less.
+    agreed = session.currency == row.currency and 0 <= session.amount_total <= row.amount
+    code = None if agreed else PAYMENT_MISMATCH
     address = None if session.email is None or not is_email(session.email) else normal_email(session.email)
     paid = OrderPayment(address, session.payment_intent, session.amount_total, code)
     news = pay_order(connection, order=row.id, paid=paid, now=now)
@@ -233,7 +201,6 @@ def was_order_refunded(connection: Connection, *, row: OrderRow) -> bool:
 
 
 def is_fully_refunded(connection: Connection, charge: PaymentRecord) -> bool:
-    """All of it, by what is known."""
     refunds = records_of_charge(connection, account=charge.account, kind="refund", charge=charge.id)
     return refunded_amount(charge, refunds) >= load_payment_record(charge, ChargeRecord)["amount"]
 
@@ -241,11 +208,6 @@ def is_fully_refunded(connection: Connection, charge: PaymentRecord) -> bool:
 def is_paid_checkout(session: CheckoutSession) -> bool:
     """Money has come in, or the buyer has completed a page of no cost: one that is open, or has expired, says so of itself as well."""
     return session.payment_status == "paid" or (session.status == "complete" and session.payment_status == "no_payment_required")
-
-
-def is_agreed_amount(row: OrderRow, session: CheckoutSession) -> bool:
-    """The currency of the order, and no more than its price: a promotion may have made it less."""
-    return session.currency == row.currency and 0 <= session.amount_total <= row.amount
 
 
 def take_invoice_payment(connection: Connection, *, account: str, invoice: ProcessorInvoice, now: float) -> bool:
@@ -265,9 +227,7 @@ def take_invoice_payment(connection: Connection, *, account: str, invoice: Proce
         return False
     moment = int(now) if invoice.paid_at is None else invoice.paid_at
     row = pay_invoice(connection, invoice=found.id, processor_invoice=invoice.id, pay_url=invoice.pay_url, paid_at=moment, now=now)
-    if row is None:
-        return found.status == "paid"
-    return True
+    return row is not None or found.status == "paid"
 
 
 SYNC_LIMIT, SYNC_PAGE = 1000, 100
@@ -326,7 +286,6 @@ async def sync_list(deps: Deps, place: SyncedPaymentAccount, ask: AskForList[Lis
 def take_listed_records(
     connection: Connection, *, deps: Deps, place: SyncedPaymentAccount, things: Sequence[ProcessorRecord], as_of: int, now: float
 ) -> int:
-    """The account's own among them, if it is still the organisation's."""
     if lock_payment_account(connection, account=place.account) != place.organisation:
         return 0
     word = {"account": place.account, "organisation": place.organisation}
@@ -356,7 +315,6 @@ async def is_absent_at_processor(deps: Deps, place: SyncedPaymentAccount, attemp
 
 
 def record_absent_attempt(connection: Connection, *, deps: Deps, attempt: PaymentAttempt, now: float) -> bool:
-    """What was taken for it is there again."""
     lock_payment_account(connection, account=attempt.account)
     failed = record_attempt_never_made(connection, deps=deps, attempt=attempt, now=now)
     if failed and attempt.charge is not None:
@@ -390,7 +348,6 @@ async def sync_orders(deps: Deps, place: SyncedPaymentAccount) -> int:
 
 
 def record_attempt_never_made(connection: Connection, *, deps: Deps, attempt: PaymentAttempt, now: float) -> bool:
-    """It is proved that the processor never made it."""
     if not conclude_attempt(connection, attempt=attempt.id, state="failed", made=None, now=now):
         return False
     mark_refund_never_made(connection, attempt=attempt.id, now=now)

@@ -10,6 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.payments.records import ApplicationFee, Charge, Dispute, Payout, Refund
+from operations.vocabulary import render_fields
 from registry.ids import without_order_tokens
 from storage.engine.connection import Connection
 from storage.payment_attempts import add_refund_reserved, find_refunds, open_attempts_of, open_refunds, set_refund_reserved
@@ -119,33 +120,16 @@ STAGE_STATUS_WEIGHT, STAGE_AMOUNT_WEIGHT = 1 << 60, 2
 EVIDENCE_COUNT_LIMIT = 999
 
 
-def order_number_of_charge(charge: Charge) -> str | None:
-    """The number of the order or top-up that a charge paid. Checkouts of before name the order by its token, at the processor for ever."""
-    named = charge.metadata.get("order")
-    return None if named is None else without_order_tokens(named)
-
-
-def render_payment_record(thing: ProcessorRecord, shown: type[ShownRecord], **own: object) -> ShownRecord:
-    """`thing` with the members of `shown`, in their order: those of `own`, else its fields with the same names."""
-    return cast(ShownRecord, {name: own[name] if name in own else getattr(thing, name) for name in shown.__annotations__})
-
-
-def render_charge(charge: Charge) -> ChargeRecord:
-    """A charge, with what of ours it paid."""
-    invoice, order = charge.metadata.get("invoice"), order_number_of_charge(charge)
-    return render_payment_record(charge, ChargeRecord, object="charge", invoice=invoice, order=order)
-
-
 def render_dispute(dispute: Dispute) -> DisputeRecord:
-    """A dispute."""
-    return render_payment_record(dispute, DisputeRecord, object="dispute")
+    """`dispute` as its owner sees it."""
+    return render_fields(dispute, DisputeRecord, object="dispute")
 
 
 def render_transfer(made: Refund | Payout) -> RefundRecord | PayoutRecord:
-    """A refund or payout."""
+    """The refund or payout `made` as its owner sees it."""
     if isinstance(made, Refund):
-        return render_payment_record(made, RefundRecord, object="refund")
-    return render_payment_record(made, PayoutRecord, object="payout")
+        return render_fields(made, RefundRecord, object="refund")
+    return render_fields(made, PayoutRecord, object="payout")
 
 
 def payment_record_of(thing: ProcessorRecord, *, account: str, organisation: str, as_of: float) -> PaymentRecord:
@@ -163,7 +147,10 @@ def payment_record_facts(thing: ProcessorRecord) -> tuple[PaymentRecordKind, int
     match thing:
         case Charge():
             stage = CHARGE_STAGES[thing.status] * STAGE_STATUS_WEIGHT + thing.amount_refunded * STAGE_AMOUNT_WEIGHT + thing.disputed
-            return "charge", stage, thing.payment_intent, render_charge(thing)
+            # The number of the order or top-up that it paid. Checkouts of before name the order by its token, at the processor for ever.
+            invoice, order = thing.metadata.get("invoice"), thing.metadata.get("order")
+            order = None if order is None else without_order_tokens(order)
+            return "charge", stage, thing.payment_intent, render_fields(thing, ChargeRecord, object="charge", invoice=invoice, order=order)
         case Refund():
             return "refund", REFUND_STAGES[thing.status], thing.charge, render_transfer(thing)
         case Dispute():
@@ -173,12 +160,11 @@ def payment_record_facts(thing: ProcessorRecord) -> tuple[PaymentRecordKind, int
         case Payout():
             return "payout", PAYOUT_STAGES[thing.status], None, render_transfer(thing)
         case ApplicationFee():
-            return "fee", thing.amount_refunded, thing.charge, render_payment_record(thing, FeeRecord, object="application_fee")
+            return "fee", thing.amount_refunded, thing.charge, render_fields(thing, FeeRecord, object="application_fee")
 
 
-def load_payment_record(record: PaymentRecord, kind: type[ShownRecord]) -> ShownRecord:
+def load_payment_record(record: PaymentRecord, _kind: type[ShownRecord]) -> ShownRecord:
     """A kept record as its owner sees it."""
-    del kind
     return cast(ShownRecord, orjson.loads(record.body))
 
 

@@ -83,7 +83,6 @@ class ReplicaClockWatch:
         return max(row.clear_seconds or 0.0, found[2] + began - found[1])
 
     def forget(self, row: IssuanceRow) -> None:
-        """It is not clear, or nobody could see."""
         self._first.pop((row.organisation, row.key), None)
 
 
@@ -150,12 +149,8 @@ class Reconciliation:
 
     async def _turn(self, place: DueAccount) -> int | None:
         """Some rows of one account, those that are due longest; nothing when another worker has them."""
-        deps, token, outcomes, obstacles = (
-            self._deps,
-            self._deps.ids.new("lse_"),
-            Counter[ReconciliationOutcome](),
-            Counter[IssuanceObstacle](),
-        )
+        deps, token = self._deps, self._deps.ids.new("lse_")
+        outcomes, obstacles = Counter[ReconciliationOutcome](), Counter[IssuanceObstacle]()
         # Said first: whatever befalls this turn, the next one is another organisation's.
         self._after, ends = place.organisation, deps.clock.monotonic() + self._pace.turn
         rows = await deps.store.write(claim_unknown_issuances, place=place, token=token, now_ms=self._now_ms(), most=RECONCILED_AT_ONCE)
@@ -200,7 +195,6 @@ class Reconciliation:
 
 
 def reconciliation_progress(account: int, outcomes: Mapping[ReconciliationOutcome, int], obstacles: Mapping[IssuanceObstacle, int]) -> str:
-    """How far a turn came."""
     settled = [f"{name} {count}" for name, count in sorted(outcomes.items()) if name != "open"]
     done, left = sum(count for name, count in outcomes.items() if name != "open"), sum(obstacles.values())
     hindered = [f"{name} {count}" for name, count in sorted(obstacles.items())]
@@ -210,7 +204,6 @@ def reconciliation_progress(account: int, outcomes: Mapping[ReconciliationOutcom
 
 
 def counts_in_brackets(parts: Sequence[str]) -> str:
-    """What a number is made of; nothing where there are none."""
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -230,7 +223,6 @@ async def find_issuance_outcome(deps: Deps, row: IssuanceRow, reader: AccountRea
 
 
 async def read_drawn_esim(upstream: Upstream, candidate: CandidateLine) -> DrawnEsim:
-    """The line that was drawn, with what installs it."""
     line = await upstream.ocs.subscriber.get_single_subscriber(candidate.iccid, by="iccid")
     package_id = candidate.package.get("subscriberprepaidpackageid")
     subscriber_id = line.get("subscriberId")
@@ -263,7 +255,6 @@ def apply_issuance_finding(
 
 
 def record_found_esim(connection: Connection, deps: Deps, row: IssuanceRow, finding: IssuanceFinding, now: float) -> ReconciliationOutcome:
-    """The eSIM is this key's."""
     if finding.esim is None:
         return "open"
     target, esim = target_of_issuance(connection, deps, row), finding.esim
@@ -272,7 +263,6 @@ def record_found_esim(connection: Connection, deps: Deps, row: IssuanceRow, find
 
 
 def record_nothing_drawn(connection: Connection, deps: Deps, row: IssuanceRow, now: float) -> ReconciliationOutcome:
-    """Nothing was drawn."""
     target, named = target_of_issuance(connection, deps, row), {"organisation": row.organisation, "key": row.key}
     concluded = record_issuance_failed(connection, target=target, **named, refusal=no_esim_drawn(), now=now, note="nothing drawn")
     return "open" if concluded.unknown else audit_reconciliation(connection, deps, row, concluded, now, "failed")
@@ -281,7 +271,6 @@ def record_nothing_drawn(connection: Connection, deps: Deps, row: IssuanceRow, n
 def hand_issuance_to_person(
     connection: Connection, deps: Deps, row: IssuanceRow, obstacle: IssuanceObstacle, now: float
 ) -> ReconciliationOutcome:
-    """From now on only a person settles it."""
     handed = require_manual(connection, organisation=row.organisation, key=row.key, obstacle=obstacle, now=now)
     if handed is None:
         return "open"
@@ -316,7 +305,6 @@ def audit_reconciliation(
 
 
 def update_issuance_answer(connection: Connection, deps: Deps, row: IssuanceRow, concluded: Conclusion) -> None:
-    """What the key answers from now on."""
     if row.claim_key is None:
         return
     resolve_unknown_claim(
@@ -394,7 +382,6 @@ def apply_issuance_settlement(
 
 
 def apply_issue_decision(connection: Connection, deps: Deps, row: IssuanceRow, settlement: IssuanceSettlement, now: float) -> None:
-    """An eSIM was drawn, or none was."""
     if row.state not in UNRESOLVED_ISSUANCE_STATES:
         raise IssuanceNotSettled(f"This issuance is {row.state}; only one whose outcome is unknown is settled as {settlement.decision}")
     target, note = target_of_issuance(connection, deps, row), f"settled by {settlement.by}"
@@ -415,7 +402,6 @@ def apply_issue_decision(connection: Connection, deps: Deps, row: IssuanceRow, s
 
 
 def apply_rollback_decision(connection: Connection, row: IssuanceRow, settlement: IssuanceSettlement, now: float) -> None:
-    """The eSIM was given back, or it was not."""
     if row.state != "rollback_unknown":
         raise IssuanceNotSettled(f"This issuance is {row.state}; only one in rollback_unknown is settled as {settlement.decision}")
     note = f"settled by {settlement.by}"
@@ -430,5 +416,4 @@ def apply_rollback_decision(connection: Connection, row: IssuanceRow, settlement
 
 
 def issuance_decided_meanwhile() -> IssuanceNotSettled:
-    """The refusal of a decision about a row that was settled since it was read."""
     return IssuanceNotSettled("This issuance was settled meanwhile; look at it again")

@@ -13,14 +13,15 @@ from clients.ocs.outcome import OcsNotFound
 from clients.ocs.packages import Package, PackageList, RecurringSeries
 from operations.deps import Ctx
 from operations.ledger.evidence import DRAW_CLOCK_SKEW
-from operations.ledger.issuance import MANUAL_RECONCILIATION, is_unproven
+from operations.ledger.issuance import MANUAL_RECONCILIATION, current_issuance, is_unproven
 from operations.ledger.issuance_targets import intent_error_json
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import Line, find_line, package_end
+from operations.vocabulary import render_fields
+from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, Refusal
-from registry.policy import rfc3339_utc
 from registry.ports import Conclusion
 from storage.engine.connection import Connection
 from storage.intents import end_intent
@@ -117,19 +118,10 @@ class NotIssued(Conflict):
 
 def render_ledger_row(row: IssuanceRow) -> LedgerRow:
     """A row as its owner sees it."""
-    return {
-        "idempotency_key": row.key,
-        "status": row.state,
-        "iccid": row.iccid,
-        "package_id": row.package_id,
-        "account_id": row.account_id,
-        "updated_at": rfc3339_utc(row.updated),
-    }
+    return render_fields(row, LedgerRow, idempotency_key=row.key, status=row.state, updated_at=rfc3339_utc(row.updated))
 
 
-def render_rolled_back(connection: Connection, row: IssuanceRow) -> object:
-    """The row, as its operator gets it."""
-    del connection
+def render_rolled_back(_connection: Connection, row: IssuanceRow) -> object:
     return {"data": render_ledger_row(row)}
 
 
@@ -179,21 +171,17 @@ class RollbackAttempt:
 
     @property
     def named(self) -> dict[str, str]:
-        """The row, and the call that has it."""
         return {"organisation": self.row.organisation, "key": self.row.key, "lease": self.ctx.call.request_id}
 
     @property
     def text(self) -> str:
-        """The steps as they are kept."""
         return orjson.dumps(self.steps).decode()
 
     @property
     def lost_answer(self) -> tuple[int, object]:
-        """Nobody knows."""
         return rollback_unknown_answer(self.row._replace(state="rollback_unknown", updated=self.ctx.now), self.ctx.call.request_id)
 
     def begin(self, connection: Connection, *, now: float) -> None:
-        """The row is this call's."""
         begin_rollback(connection, **self.named, owner=self.ctx.deps.replica, steps=self.text, added=self.added, now=now)
 
     async def send(self, waited: float) -> SendOutcome[None]:
@@ -207,7 +195,6 @@ class RollbackAttempt:
         return outcome
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[None], now: float) -> Conclusion:
-        """It was given back, and an intent has its eSIM no more; or nothing was; or nobody knows what."""
         if isinstance(outcome, Refusal):
             keep_issued(connection, **self.named, now=now, steps=self.text)
             return Conclusion(outcome.status, outcome.body(self.ctx.call.request_id), False, outcome.error_code)
@@ -225,7 +212,6 @@ class RollbackAttempt:
         return Conclusion(status, body, True, MANUAL_RECONCILIATION)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
-        """It is issued as before."""
         keep_issued(connection, **self.named, now=now)
 
     async def _give_back(self) -> Refusal | None:
@@ -329,14 +315,6 @@ async def require_rollback_answer(asking: Awaitable[ProvenAnswer]) -> ProvenAnsw
         raise RollbackOutcomeUnknown from None
 
 
-def current_issuance(connection: Connection, organisation: str, key: str) -> IssuanceRow:
-    """The row as it is now."""
-    row = find_issuance(connection, organisation=organisation, key=key)
-    if row is None:
-        raise RuntimeError(f"there is no issuance {key}")
-    return row
-
-
 def rollback_unknown(row: IssuanceRow) -> OcsError:
     """What was given back is not known; the row is part of the answer."""
     return OcsError(
@@ -349,7 +327,6 @@ def rollback_unknown(row: IssuanceRow) -> OcsError:
 
 
 def rollback_unknown_answer(row: IssuanceRow, request_id: str) -> tuple[int, dict[str, object]]:
-    """Its status and body."""
     refusal = rollback_unknown(row)
     return refusal.status, refusal.body(request_id)
 

@@ -58,7 +58,11 @@ async def read_account_stock(upstream: Upstream, account: int, find_holders: Fin
     if not upstream.parts.is_large(place):
         first = await read_first_lines(upstream, account)
         if not first.cut_off:
-            return await stock_of_small_account(upstream, account, first, find_holders)
+            fleet = LineList(first.rows, first.strangers)
+            held = await find_holders(iccids_in_stock(fleet))
+            if held:
+                fleet = await read_account_lines(upstream, [account])
+            return AccountStock(iccids_in_stock(fleet), held, is_fully_read(fleet))
         upstream.parts.memory(place)
     listing = await upstream.parts.find(place)
     if listing is not None and listing.complete:
@@ -67,15 +71,6 @@ async def read_account_stock(upstream: Upstream, account: int, find_holders: Fin
         except AccountPartsChanged:  # by a replica, at this moment
             return await read_stock_line_by_line(upstream, account, find_holders)
     return await stock_of_unlearned_account(upstream, account, first or await read_first_lines(upstream, account), find_holders)
-
-
-async def stock_of_small_account(upstream: Upstream, account: int, first: FirstLines, find_holders: FindIccidHolders) -> AccountStock:
-    """The stock of an account that one answer lists."""
-    fleet = LineList(first.rows, first.strangers)
-    held = await find_holders(iccids_in_stock(fleet))
-    if held:
-        fleet = await read_account_lines(upstream, [account])
-    return AccountStock(iccids_in_stock(fleet), held, is_fully_read(fleet))
 
 
 async def stock_of_unlearned_account(upstream: Upstream, account: int, first: FirstLines, find_holders: FindIccidHolders) -> AccountStock:
@@ -94,7 +89,6 @@ async def stock_of_unlearned_account(upstream: Upstream, account: int, first: Fi
 
 
 async def read_stock_line_by_line(upstream: Upstream, account: int, find_holders: FindIccidHolders) -> AccountStock:
-    """The stock of a large account all of whose lines are read."""
     fleet = await read_account_lines(upstream, [account])
     free, whole = iccids_in_stock(fleet), is_fully_read(fleet)
     held = await find_holders(free)
@@ -167,7 +161,6 @@ class StockReader:
         return {prefix: narrowest_prefix(prefix, under) for prefix, under in found.items()}
 
     async def _read_again(self, wanted: dict[str, str]) -> None:
-        """Read prefixes inside parts."""
         parts = [(self._parts[part], prefix) for part, prefix in wanted.items()]
         if parts:
             await read_account_parts(self._upstream, self._listing, parts, keep_stock=True)
@@ -187,7 +180,6 @@ class StockReader:
         return sum(status.get("count", 0) for status in statuses if status.get("statusNum") == STOCK_FREE_STATUS) if counts else None
 
     def _is_clear(self) -> bool:
-        """Whether each line is one that we understand."""
         return bool(self._parts) and not any(part.unclear for part in self._parts.values())
 
 
@@ -203,7 +195,6 @@ def is_fully_read(fleet: LineList) -> bool:
 
 
 def iccids_in_stock(fleet: LineList) -> list[str]:
-    """The ICCIDs in stock."""
     return [iccid for row in fleet.rows if is_sim_in_stock(row) and (iccid := iccid_in_use(row))]
 
 

@@ -201,5 +201,4 @@ async def check_webhook_address(ctx: Ctx, url: str, *, param: str = "url") -> No
 
 
 def bad_webhook_address(error: BadReceiverUrl, param: str) -> BadRequest:
-    """What is wrong with the address, and what would be accepted."""
     return BadRequest(f"{param}: {error.reason}", param=param, hint=WEBHOOK_ADDRESS_HINT)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from operations.deps import Deps
 from operations.people.session_tokens import CONSOLE_CLIENT
 from operations.secret_tokens import new_secret_token, secret_digest
+from registry.clock import DAY_SECONDS
 from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.access_grants import revoke_grants_to
@@ -26,7 +27,7 @@ from storage.browser_sessions import (
 from storage.engine.connection import Connection
 from storage.memberships import find_member, first_membership
 
-SESSION_LIFETIME_SECONDS = 14 * 86_400
+SESSION_LIFETIME_SECONDS = 14 * DAY_SECONDS
 SESSION_IDLE_SECONDS = 24 * 3600
 SESSION_NOTED_SECONDS = 300
 SESSION_COOKIE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -57,34 +58,20 @@ async def start_browser_session(
 ) -> str:
     """Somebody has proved who they are: a new cookie, always. The session that the browser was signed in with before ends."""
     cookie, id = new_secret_token(deps.ids), deps.ids.new("bse_")
-    old = None if instead_of is None else secret_digest(instead_of.cookie)
-    await deps.store.write(
-        _insert_browser_session, digest=secret_digest(cookie), id=id, person=person, now=now, wanted=organisation, old=old, record=record
-    )
+    digest, expires_at = secret_digest(cookie), now + SESSION_LIFETIME_SECONDS
+
+    def insert(connection: Connection) -> None:
+        """The session acts for the organisation that is named, else for the one that the person has belonged to longest."""
+        if instead_of is not None:
+            end_browser_session(connection, digest=secret_digest(instead_of.cookie))
+        member = None if organisation is None else find_member(connection, person=person, organisation=organisation)
+        member = member or first_membership(connection, person=person)
+        for_whom = None if member is None else member.organisation_id
+        insert_browser_session(connection, digest=digest, id=id, person=person, organisation=for_whom, now=now, expires_at=expires_at)
+        append_audit_record(connection, record(for_whom or ""))
+
+    await deps.store.write(insert)
     return cookie
-
-
-def _insert_browser_session(
-    connection: Connection,
-    *,
-    digest: bytes,
-    id: str,
-    person: str,
-    now: float,
-    wanted: str | None,
-    old: bytes | None,
-    record: AuditRecordMaker,
-) -> None:
-    """The session's row; it acts for the organisation that is wanted, else for the one that the person has belonged to longest."""
-    if old is not None:
-        end_browser_session(connection, digest=old)
-    member = None if wanted is None else find_member(connection, person=person, organisation=wanted)
-    member = member or first_membership(connection, person=person)
-    organisation = None if member is None else member.organisation_id
-    insert_browser_session(
-        connection, digest=digest, id=id, person=person, organisation=organisation, now=now, expires_at=now + SESSION_LIFETIME_SECONDS
-    )
-    append_audit_record(connection, record(organisation or ""))
 
 
 async def browser_session_of(deps: Deps, *, cookie: str, now: float) -> BrowserSession | None:
@@ -104,39 +91,35 @@ async def browser_session_of(deps: Deps, *, cookie: str, now: float) -> BrowserS
 
 async def switch_organisation(deps: Deps, *, session: BrowserSession, organisation: str, record: AuditRecordMaker) -> None:
     """Act for another organisation; one that the person is no member of is not found, whether it exists or not."""
-    await deps.store.write(
-        _switch_browser_session, digest=secret_digest(session.cookie), person=session.person, organisation=organisation, record=record
-    )
 
+    def switch(connection: Connection) -> None:
+        if find_member(connection, person=session.person, organisation=organisation) is None:
+            raise NotFound("You are not a member of this organisation", hint="The organisations you belong to are listed on this page")
+        switch_browser_session(connection, digest=secret_digest(session.cookie), organisation=organisation)
+        append_audit_record(connection, record(organisation))
 
-def _switch_browser_session(connection: Connection, *, digest: bytes, person: str, organisation: str, record: AuditRecordMaker) -> None:
-    if find_member(connection, person=person, organisation=organisation) is None:
-        raise NotFound("You are not a member of this organisation", hint="The organisations you belong to are listed on this page")
-    switch_browser_session(connection, digest=digest, organisation=organisation)
-    append_audit_record(connection, record(organisation))
+    await deps.store.write(switch)
 
 
 async def sign_out_browser(deps: Deps, *, session: BrowserSession, record: AuditRecordMaker) -> None:
-    """Sign this browser out."""
-    await deps.store.write(_end_browser_session, session=session, record=record)
+    """Sign this browser out: its row is deleted, so that a copied cookie opens nothing either."""
 
+    def end(connection: Connection) -> None:
+        end_browser_session(connection, digest=secret_digest(session.cookie))
+        append_audit_record(connection, record(session.organisation or ""))
 
-def _end_browser_session(connection: Connection, *, session: BrowserSession, record: AuditRecordMaker) -> None:
-    """Deletes the row, so that a copied cookie opens nothing either."""
-    end_browser_session(connection, digest=secret_digest(session.cookie))
-    append_audit_record(connection, record(session.organisation or ""))
+    await deps.store.write(end)
 
 
 async def sign_out_everywhere(deps: Deps, *, session: BrowserSession, record: AuditRecordMaker, now: float) -> None:
-    """Sign every browser of the person out."""
-    await deps.store.write(_end_person_sessions, session=session, record=record, now=now)
+    """Sign every browser of the person out, and end the session tokens that they were shown: whoever has a lost browser may have them."""
 
+    def end(connection: Connection) -> None:
+        end_browser_sessions(connection, person=session.person)
+        revoke_grants_to(connection, person=session.person, client=CONSOLE_CLIENT, now=now)
+        append_audit_record(connection, record(session.organisation or ""))
 
-def _end_person_sessions(connection: Connection, *, session: BrowserSession, record: AuditRecordMaker, now: float) -> None:
-    """Ends the session tokens that the browsers were shown as well: whoever has a lost browser may have copied them."""
-    end_browser_sessions(connection, person=session.person)
-    revoke_grants_to(connection, person=session.person, client=CONSOLE_CLIENT, now=now)
-    append_audit_record(connection, record(session.organisation or ""))
+    await deps.store.write(end)
 
 
 async def count_signed_in_browsers(deps: Deps, *, person: str, now: float) -> int:

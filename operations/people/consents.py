@@ -10,19 +10,20 @@ from typing_extensions import TypedDict
 
 from operations.deps import Deps
 from operations.people.session_tokens import token_issuer, with_included_scopes
-from operations.secret_tokens import SERVICE_OWNER, new_secret_token, secret_digest
+from operations.secret_tokens import new_secret_token, secret_digest
+from registry.clock import DAY_SECONDS
 from registry.errors import BadRequest, NotFound
 from registry.ids import Ids
 from registry.ports import AuditRecord
 from storage.access_grants import GRANT_PREFIX, AccessGrant
 from storage.oauth_clients import end_authorization_request, find_authorization_request, insert_authorization_request
 from storage.oauth_tokens import ANSWERED, NewCode, keep_consent
-from storage.sealing import Keyring
+from storage.sealing import SERVICE_OWNER, Keyring
 
 AUTHORIZATION_REQUEST_SECONDS = 1800.0
 """Somebody may have to sign up first, which takes a mail or two."""
 AUTHORIZATION_CODE_SECONDS = 60.0
-GRANT_SECONDS = 180 * 86_400.0
+GRANT_SECONDS = 180.0 * DAY_SECONDS
 _AUTHORIZATION_REQUEST_FIELD = "authorization_request"
 
 

@@ -5,14 +5,14 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from operations.deps import Deps
-from operations.secret_tokens import SERVICE_OWNER
-from storage.sealing import signing_key_field
+from registry.clock import DAY_SECONDS
+from storage.sealing import SERVICE_OWNER, signing_key_field
 from storage.signing_keys import PUBLISHED_AHEAD, SigningKey, insert_signing_key, published_keys, signer_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-SIGNING_KEY_SECONDS = 90 * 86_400.0
+SIGNING_KEY_SECONDS = 90.0 * DAY_SECONDS
 _P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # of P-256
 _SCALAR_BYTES, _SCALAR_SEED_BYTES = 32, 48  # 16 more than the scalar has: what a remainder then favours cannot be seen (FIPS 186-5 A.2.1)
 
@@ -24,14 +24,10 @@ class KeyRotation(NamedTuple):
     signs_from: float
 
 
-async def public_signing_keys(deps: Deps) -> list[dict[str, str]]:
-    """What verifies our tokens, as JWKs; the first asks for a first key, so that the set is never empty."""
-    return [json.loads(key.public) for key in await signing_keys_at(deps, deps.clock.now())]
-
-
 async def signing_key_set(deps: Deps) -> bytes:
-    """The same as a JWK set (RFC 7517)."""
-    return json.dumps({"keys": await public_signing_keys(deps)}, separators=(",", ":")).encode()
+    """What verifies our tokens, as a JWK set (RFC 7517); the first call makes the first key, so that the set is never empty."""
+    keys = [json.loads(key.public) for key in await signing_keys_at(deps, deps.clock.now())]
+    return json.dumps({"keys": keys}, separators=(",", ":")).encode()
 
 
 async def sign_token(deps: Deps, claims: dict[str, object], now: float) -> str:

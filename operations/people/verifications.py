@@ -6,16 +6,14 @@ from typing import NamedTuple
 
 from clients.mail.letter import Letter
 from operations.deps import Deps
-from operations.letters import SealedLetter, queue_letter, seal_letter
-from operations.rate_limits import spend_allowances
+from operations.letters import queue_letter, seal_letter
 from operations.secret_tokens import new_secret_token, secret_digest
 from operations.vocabulary import EMAIL_RULE, is_email, mailbox_of, normal_email
-from registry.clock import Clock
 from registry.errors import BadRequest
 from registry.ids import Ids
 from registry.ports import Site
 from registry.rate_limits import address_network
-from storage.allowances import Allowance, allowance_for
+from storage.allowances import Allowance, allowance_for, spend_allowances
 from storage.engine.connection import Connection
 from storage.people import ensure_person, is_expected
 from storage.verifications import (
@@ -37,8 +35,6 @@ _LOOK_ALIKES = str.maketrans("OIL", "011")
 # for their own network and address together, so that nobody keeps the address's owner out from elsewhere. All strangers together may have
 # so many mails sent to one mailbox; a browser that its owner has signed in with before is no stranger and has mails of its own.
 SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NETWORK, SIGN_INS_OF_STRANGERS, SIGN_INS_PER_BROWSER = 5, 30, 20, 5
-
-
 CODE_DESCRIPTIONS: Mapping[VerificationPurpose, str] = {"sign_up": "six digits", "sign_in": "eight letters and digits"}
 
 
@@ -95,11 +91,6 @@ def _normal_mailed_code(code: str, purpose: VerificationPurpose) -> str:
     return plain
 
 
-def _code_in_halves(code: str) -> str:
-    """The code of a sign-in as it is mailed: two halves are read more easily than eight characters."""
-    return f"{code[: _SIGN_IN_LETTERS // 2]}-{code[_SIGN_IN_LETTERS // 2 :]}"
-
-
 async def prove_mailed_code(deps: Deps, *, token: str, code: str, purpose: VerificationPurpose, now: float) -> bytes:
     """Spend a try, in a commit of its own; the digest of the token when it was the code. It is yet to be used up."""
     plain, digest = _normal_mailed_code(code, purpose), secret_digest(token)
@@ -117,18 +108,20 @@ async def begin_sign_in(deps: Deps, *, address: str, client: str, now: float, br
         raise BadRequest(f"email: {EMAIL_RULE}", param="email", hint="Check it for typing errors")
     address = normal_email(address)
     mailed = new_mailed_code(deps.ids, purpose="sign_in", address=address, details="{}", now=now)
-    letters = (sign_in_letter(address, _code_in_halves(mailed.code), MAILED_CODE_MINUTES, deps.site), no_account_letter(address, deps.site))
+    # Two halves are read more easily than eight characters.
+    halves = f"{mailed.code[: _SIGN_IN_LETTERS // 2]}-{mailed.code[_SIGN_IN_LETTERS // 2 :]}"
+    letters = (sign_in_letter(address, halves, MAILED_CODE_MINUTES, deps.site), no_account_letter(address, deps.site))
     sealed = [seal_letter(each, ids=deps.ids, keyring=deps.keyring, expires_at=now + MAILED_CODE_SECONDS) for each in letters]
-    await deps.store.write(
-        _queue_sign_in_mail,
-        wanted=_sign_in_allowances(address, address_network(client), browser),
-        verification=mailed.verification,
-        unknown=deps.ids.bytes(32),
-        mails=(sealed[0], sealed[1]),
-        clock=deps.clock,
-        upgrade_url=deps.site.upgrade_url,
-        now=now,
-    )
+    wanted, unknown = _sign_in_allowances(address, address_network(client), browser), deps.ids.bytes(32)
+
+    def queue_mail(connection: Connection) -> None:
+        """Runs the same statements for everybody: where nobody has the address, the row holds a digest that no code has."""
+        spend_allowances(connection, wanted=wanted, what="sign-ins", upgrade_url=deps.site.upgrade_url, now=now)
+        known, row = is_expected(connection, address=address, now=now), mailed.verification
+        insert_verification(connection, verification=row if known else row._replace(code_digest=unknown))
+        queue_letter(connection, sealed[0] if known else sealed[1], deps.clock)
+
+    await deps.store.write(queue_mail)
     deps.post()
     return mailed.token
 
@@ -142,24 +135,6 @@ def _sign_in_allowances(address: str, network: str, browser: str | None) -> list
         allowance_for("sign_in_network", network, SIGN_INS_PER_NETWORK),
         allowance_for("sign_in_mailbox", mailbox_of(address), SIGN_INS_OF_STRANGERS),
     ]
-
-
-def _queue_sign_in_mail(
-    connection: Connection,
-    *,
-    wanted: list[Allowance],
-    verification: Verification,
-    unknown: bytes,
-    mails: tuple[SealedLetter, SealedLetter],
-    clock: Clock,
-    upgrade_url: str,
-    now: float,
-) -> None:
-    """Runs the same statements for everybody: where nobody has the address, the row holds a digest that no code has."""
-    spend_allowances(connection, wanted=wanted, what="sign-ins", upgrade_url=upgrade_url, now=now)
-    known = is_expected(connection, address=verification.address, now=now)
-    insert_verification(connection, verification=verification if known else verification._replace(code_digest=unknown))
-    queue_letter(connection, mails[0] if known else mails[1], clock)
 
 
 async def finish_sign_in(deps: Deps, *, token: str, code: str, now: float) -> str:
@@ -186,7 +161,6 @@ def sign_up_letter(address: str, code: str, minutes: int, site: Site) -> Letter:
 
 
 def sign_in_letter(address: str, code: str, minutes: int, site: Site) -> Letter:
-    """The code of a sign-in."""
     where = "It works only on the page, and in the browser, that asked for it; no one else has a use for it."
     return Letter(address, "Your code to sign in", _code_mail_text("is signing in", code, minutes, site, where))
 

@@ -8,13 +8,14 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
-from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from operations.vocabulary import ListOf, ListPage, list_page, unknown_last_id
+from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict
 from registry.ids import Ids
 from registry.limits import Role, Scope
 from registry.model import Input, Nothing
 from registry.operation import Auth, Example, operation
-from registry.policy import require_scope, rfc3339_utc
+from registry.policy import require_scope
 from storage.affiliates import (
     Affiliate,
     affiliate_of,
@@ -30,8 +31,6 @@ from storage.commissions import (
     LAST_COMMISSION_PLACE,
     RATE_BPS,
     Commission,
-    CommissionPlace,
-    EarnedTotal,
     commission_place,
     earned_totals,
     list_commissions,
@@ -43,13 +42,8 @@ REFERRAL_ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 _REFERRAL_CODE = re.compile(f"[{REFERRAL_ALPHABET}]{{8}}")
 
 
-def _normal_referral_code(code: str) -> str:
-    """The code as it is kept: typed in lower case, or with space around it, it is the same."""
-    return code.strip().upper()
-
-
 def _referral_code_owner(connection: Connection, code: str) -> Affiliate | None:
-    kept = _normal_referral_code(code)
+    kept = code.strip().upper()  # typed in lower case, or with space around it, it is the same
     return affiliate_with(connection, code=kept) if _REFERRAL_CODE.fullmatch(kept) else None
 
 
@@ -75,30 +69,23 @@ def attach_referral(
     if not insert_referral(connection, organisation=organisation, affiliate=theirs, now=now):
         before = referral_of(connection, organisation=organisation)
         if before is not None and before.affiliate != theirs:
-            raise _already_referred()
+            raise Conflict(
+                "referral_code: your organisation has been referred with another code before, and the first one stays",
+                code="already_referred",
+                param="referral_code",
+                hint="Leave it as it is: a referral cannot be changed",
+            )
     return "attached"
-
-
-def _already_referred() -> Conflict:
-    return Conflict(
-        "referral_code: your organisation has been referred with another code before, and the first one stays",
-        code="already_referred",
-        param="referral_code",
-        hint="Leave it as it is: a referral cannot be changed",
-    )
 
 
 def join_affiliates(connection: Connection, *, organisation: str, now: float, ids: Ids) -> tuple[Affiliate, bool]:
     """The organisation as an affiliate, and whether it is new as one. A code that happens to be somebody's is drawn again."""
     while True:
-        new = insert_affiliate(connection, organisation=organisation, code=_new_referral_code(ids), now=now)
+        code = "".join(REFERRAL_ALPHABET[byte & 31] for byte in ids.bytes(8))
+        new = insert_affiliate(connection, organisation=organisation, code=code, now=now)
         affiliate = affiliate_of(connection, organisation=organisation)
         if affiliate is not None:
             return affiliate, new
-
-
-def _new_referral_code(ids: Ids) -> str:
-    return "".join(REFERRAL_ALPHABET[byte & 31] for byte in ids.bytes(8))
 
 
 class Earnings(TypedDict):
@@ -134,21 +121,13 @@ _AFFILIATE_EXAMPLE: AffiliateState = {
 _NEW_AFFILIATE_EXAMPLE: AffiliateState = {**_AFFILIATE_EXAMPLE, "referral_count": 0, "earnings": [], "payout_status": "no_earnings"}
 
 
-class AffiliateRecords(TypedDict):
-    """What the database knows of an affiliate."""
-
-    affiliate: Affiliate | None
-    referrals: int
-    earnings: list[EarnedTotal]
-
-
 @operation(
     "GET",
     "/v1/affiliates/me",
     title="Get affiliate status",
     examples=[Example("What has our link brought?", {}, _AFFILIATE_EXAMPLE)],
 )
-async def affiliates_me_get(ctx: Ctx, params: Nothing) -> AffiliateState:
+async def affiliates_me_get(ctx: Ctx, _params: Nothing) -> AffiliateState:
     """Get your referral link, how many it brought, and what that earned.
 
     Before your organisation joins, `joined` is false and `code` and `link` are null: affiliates_me_create joins.
@@ -157,8 +136,7 @@ async def affiliates_me_get(ctx: Ctx, params: Nothing) -> AffiliateState:
     commissions so far, in minor units by currency. Payouts are made by whoever runs the service: nothing is paid automatically,
     so `payout_status` is `pending` as long as there are earnings, `no_earnings` before, and `not_joined` outside the programme.
     """
-    del params
-    return _affiliate_state(await ctx.deps.store.read(_affiliate_records, organisation=ctx.organisation), ctx.deps)
+    return await ctx.deps.store.read(_affiliate_state, organisation=ctx.organisation, deps=ctx.deps)
 
 
 @operation(
@@ -170,7 +148,7 @@ async def affiliates_me_get(ctx: Ctx, params: Nothing) -> AffiliateState:
     title="Join affiliate programme",
     examples=[Example("Join the programme", {}, _NEW_AFFILIATE_EXAMPLE)],
 )
-async def affiliates_me_create(ctx: Ctx, params: Nothing) -> AffiliateState:
+async def affiliates_me_create(ctx: Ctx, _params: Nothing) -> AffiliateState:
     """Join the affiliate programme and get your organisation's referral code.
 
     Safe to repeat: an organisation has one code for ever, and a later call answers 200 with it.
@@ -178,34 +156,25 @@ async def affiliates_me_create(ctx: Ctx, params: Nothing) -> AffiliateState:
     Hand out `link`: whoever signs up with it is referred by you. The code has 8 characters without 0, O, 1 and I, and upper and
     lower case are the same. Joining costs nothing and obliges to nothing.
     """
-    del params
     deps = ctx.deps
 
     def write(connection: Connection, *, organisation: str, now: float, ids: Ids) -> AffiliateState:
         _, new = join_affiliates(connection, organisation=organisation, now=now, ids=ids)
         ctx.status = 201 if new else 200
-        return _affiliate_state(_affiliate_records(connection, organisation=organisation), deps)
+        return _affiliate_state(connection, organisation=organisation, deps=deps)
 
     return await ctx.settle_result(write, organisation=ctx.organisation, now=ctx.now, ids=deps.ids)
 
 
-def _affiliate_records(connection: Connection, *, organisation: str) -> AffiliateRecords:
-    return {
-        "affiliate": affiliate_of(connection, organisation=organisation),
-        "referrals": count_referrals(connection, affiliate=organisation),
-        "earnings": earned_totals(connection, affiliate=organisation),
-    }
-
-
-def _affiliate_state(known: AffiliateRecords, deps: Deps) -> AffiliateState:
-    affiliate, earnings = known["affiliate"], known["earnings"]
+def _affiliate_state(connection: Connection, *, organisation: str, deps: Deps) -> AffiliateState:
+    affiliate, earnings = affiliate_of(connection, organisation=organisation), earned_totals(connection, affiliate=organisation)
     owed = any(sum.amount > 0 for sum in earnings)
     return {
         "object": "affiliate",
         "joined": affiliate is not None,
         "code": None if affiliate is None else affiliate.code,
         "link": None if affiliate is None else _referral_link(affiliate.code, deps),
-        "referral_count": known["referrals"],
+        "referral_count": count_referrals(connection, affiliate=organisation),
         "earnings": [{"currency": sum.currency, "amount": sum.amount} for sum in earnings],
         "payout_status": "not_joined" if affiliate is None else "pending" if owed else "no_earnings",
         "created_at": None if affiliate is None else rfc3339_utc(affiliate.created),
@@ -273,26 +242,20 @@ async def affiliates_link(ctx: Ctx, params: ReferralCode) -> AffiliateLink:
     or of one that you or another member belongs to, is refused.
     """
     require_scope(Scope.ANY, ctx.caller, ctx.deps.site)  # a login that was only let read changes nothing
-    caller = ctx.caller
-    return await ctx.settle_result(
-        _link_affiliate, organisation=caller.organisation, person=caller.principal, code=params.referral_code, now=ctx.now
-    )
+    organisation, person, now = ctx.organisation, ctx.caller.principal, ctx.now
 
+    def link(connection: Connection) -> AffiliateLink:
+        """Attaches the code, unless the organisation is too old; answers alike where it was attached before."""
+        if referral_of(connection, organisation=organisation) is None:
+            _check_organisation_age(organisation_created(connection, organisation=organisation), now)
+        outcome = attach_referral(connection, organisation=organisation, person=person, code=params.referral_code, now=now)
+        referral = referral_of(connection, organisation=organisation)
+        if outcome != "attached" or referral is None:
+            raise _referral_not_attached(outcome)
+        linked = rfc3339_utc(referral.created)
+        return {"object": "affiliate_link", "organization_id": organisation, "referral_code": referral.code, "linked_at": linked}
 
-def _link_affiliate(connection: Connection, *, organisation: str, person: str, code: str, now: float) -> AffiliateLink:
-    """Attaches the code, unless the organisation is too old; answers alike where it was attached before."""
-    if referral_of(connection, organisation=organisation) is None:
-        _check_organisation_age(organisation_created(connection, organisation=organisation), now)
-    outcome = attach_referral(connection, organisation=organisation, person=person, code=code, now=now)
-    referral = referral_of(connection, organisation=organisation)
-    if outcome != "attached" or referral is None:
-        raise _referral_not_attached(outcome)
-    return {
-        "object": "affiliate_link",
-        "organization_id": organisation,
-        "referral_code": referral.code,
-        "linked_at": rfc3339_utc(referral.created),
-    }
+    return await ctx.settle_result(link)
 
 
 def _check_organisation_age(created: int | None, now: float) -> None:
@@ -321,13 +284,6 @@ def _referral_not_attached(outcome: str) -> BadRequest:
         param="referral_code",
         hint="Copy the code from the end of the link that you followed",
     )
-
-
-class CommissionPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
 
 
 class CommissionOfMonth(TypedDict):
@@ -366,7 +322,7 @@ _COMMISSION_EXAMPLE: CommissionOfMonth = {
     raises=[BadRequest],
     examples=[Example("What did each month earn?", {}, {"object": "list", "data": [_COMMISSION_EXAMPLE], "has_more": False})],
 )
-async def affiliates_me_commissions_list(ctx: Ctx, params: CommissionPage) -> ListOf[CommissionOfMonth]:
+async def affiliates_me_commissions_list(ctx: Ctx, params: ListPage) -> ListOf[CommissionOfMonth]:
     """List the commissions your organisation earned, newest month first.
 
     One row per month, referred organisation and currency; `amount` is 10 % of `platform_fees`, rounded half up.
@@ -381,20 +337,12 @@ async def affiliates_me_commissions_list(ctx: Ctx, params: CommissionPage) -> Li
 
 
 def _read_commissions(connection: Connection, *, affiliate: str, starting_after: str | None, most: int) -> list[Commission]:
-    return list_commissions(connection, affiliate=affiliate, after=_commission_place(connection, affiliate, starting_after), most=most)
-
-
-def _commission_place(connection: Connection, affiliate: str, starting_after: str | None) -> CommissionPlace:
-    if starting_after is None:
-        return LAST_COMMISSION_PLACE
-    found = commission_place(connection, affiliate=affiliate, commission=starting_after)
-    if found is None:
-        raise BadRequest(
-            "starting_after: none of your commissions has this id",
-            param="starting_after",
-            hint="Give the `id` of the last commission of the page before, or leave it out for the newest",
-        )
-    return found
+    after = LAST_COMMISSION_PLACE
+    if starting_after is not None:
+        after = commission_place(connection, affiliate=affiliate, commission=starting_after)
+    if after is None:
+        raise unknown_last_id("commission")
+    return list_commissions(connection, affiliate=affiliate, after=after, most=most)
 
 
 def _commission_of_month(row: Commission) -> CommissionOfMonth:

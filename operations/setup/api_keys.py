@@ -10,14 +10,14 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.secret_tokens import new_api_key
 from operations.setup.members import membership_changed
-from operations.vocabulary import Iccid, ListOf, PageLimit, StartingAfter, UpstreamId, list_page
+from operations.vocabulary import Iccid, ListOf, ListPage, UpstreamId, list_page, render_fields
 from registry.caller import EVERY_TOOL, UNRESTRICTED, Caller, Restrictions
+from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
 from registry.input_bounds import MaxEntries
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import AuthorityChange, Example, operation
-from registry.policy import rfc3339_utc
 from storage.access_grants import hold_credential
 from storage.api_keys import ApiKeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys, read_restrictions, write_restrictions
 from storage.engine.connection import Connection
@@ -40,27 +40,22 @@ def _distinct_entries(values: list[RestrictedTo]) -> list[RestrictedTo]:
     return list(dict.fromkeys(values))
 
 
+_RestrictionList = Annotated[
+    list[RestrictedTo] | None,
+    MaxEntries(_MOST_RESTRICTION_ENTRIES),
+    AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
+    Field(json_schema_extra=_RESTRICTION_LIST_SCHEMA),
+]
+
+
 class KeyRestrictions(Input):
     """What the key may not do although its maker may. Every member only takes away; without any the key does what its maker does."""
 
     read_only: Annotated[bool, Field(description="Only what changes nothing.")] = False
-    toolsets: Annotated[
-        list[str] | None,
-        MaxEntries(_MOST_RESTRICTION_ENTRIES),
-        AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
-        Field(description="Only operations of these toolsets, 1-100.", json_schema_extra=_RESTRICTION_LIST_SCHEMA),
-    ] = None
-    iccids: Annotated[
-        list[Iccid] | None,
-        MaxEntries(_MOST_RESTRICTION_ENTRIES),
-        AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
-        Field(description="Only operations on one line, and only these lines, 1-100.", json_schema_extra=_RESTRICTION_LIST_SCHEMA),
-    ] = None
+    toolsets: Annotated[_RestrictionList[str], Field(description="Only operations of these toolsets, 1-100.")] = None
+    iccids: Annotated[_RestrictionList[Iccid], Field(description="Only operations on one line, and only these lines, 1-100.")] = None
     account_ids: Annotated[
-        list[UpstreamId] | None,
-        MaxEntries(_MOST_RESTRICTION_ENTRIES),
-        AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
-        Field(description="Only operations on a line or an account, of these accounts, 1-100.", json_schema_extra=_RESTRICTION_LIST_SCHEMA),
+        _RestrictionList[UpstreamId], Field(description="Only operations on a line or an account, of these accounts, 1-100.")
     ] = None
     calls_per_day: Annotated[
         int | None, Field(ge=1, le=_MOST_KEY_CALLS, description="Calls per UTC day, 1-1000000, within your organisation's quota.")
@@ -79,7 +74,6 @@ class ShownRestrictions(TypedDict):
 
 
 def shown_restrictions(held: Restrictions) -> ShownRestrictions | None:
-    """As they are answered."""
     if held == UNRESTRICTED:
         return None
     return {
@@ -222,13 +216,6 @@ class ListedApiKey(TypedDict):
     restrictions: ShownRestrictions | None
     made_by: Maker
     made_with: str | None
-
-
-class KeyPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
 
 
 class KeyRef(Input):
@@ -397,7 +384,7 @@ def insert_api_key(
     title="List API keys",
     examples=[Example("Which keys are there?", {}, {"object": "list", "data": [_LISTED_API_KEY_EXAMPLE], "has_more": False})],
 )
-async def list_api_keys(ctx: Ctx, params: KeyPage) -> ListOf[ListedApiKey]:
+async def list_api_keys(ctx: Ctx, params: ListPage) -> ListOf[ListedApiKey]:
     """List the API keys of your organisation, newest first; never a secret.
 
     Every member sees all of them, expired and revoked ones too. Without an organisation: your own.
@@ -441,7 +428,7 @@ async def _revocable_key(ctx: Ctx, params: KeyRef) -> ApiKeyRow:
         )
     ],
 )
-async def revoke_api_key(ctx: Ctx, params: KeyRef, row: ApiKeyRow) -> ListedApiKey:
+async def revoke_api_key(ctx: Ctx, _params: KeyRef, row: ApiKeyRow) -> ListedApiKey:
     """Revoke an API key, and the keys that were made with it; for good.
 
     From the next call on they are refused. Revoking a revoked key changes nothing and answers as before.
@@ -449,33 +436,29 @@ async def revoke_api_key(ctx: Ctx, params: KeyRef, row: ApiKeyRow) -> ListedApiK
     An admin may revoke every key of the organisation, a member those they made; to others a key is not found. A key may revoke itself;
     one with restrictions, and a login that was granted less than its person has, revokes nothing else (403 `credential_restricted`).
     """
-    del params
-    return await ctx.settle_result(_end_api_key, row=row, now=ctx.now)
 
+    def end(connection: Connection, *, now: float) -> ListedApiKey:
+        """Choice: a repeated call gets the same answer, so that one that was lost can be asked for again."""
+        end_key(connection, key=row.id, now=now)
+        return _listed_api_key(find_key_row(connection, key=row.id) or row, now)
 
-def _end_api_key(connection: Connection, *, row: ApiKeyRow, now: float) -> ListedApiKey:
-    """Ends the key. Choice: a repeated call gets the same answer, so that one that was lost can be asked for again."""
-    end_key(connection, key=row.id, now=now)
-    return _listed_api_key(find_key_row(connection, key=row.id) or row, now)
+    return await ctx.settle_result(end, now=ctx.now)
 
 
 def _listed_api_key(row: ApiKeyRow, now: float) -> ListedApiKey:
-    return {
-        "id": row.id,
-        "object": "api_key",
-        "name": row.name,
-        "description": row.description,
-        "organization_id": row.organisation_id,
-        "prefix": row.prefix,
-        "status": _api_key_status(row, now),
-        "created_at": rfc3339_utc(row.created),
-        "expires_at": None if row.expires_at is None else rfc3339_utc(row.expires_at),
-        "revoked_at": None if row.revoked_at is None else rfc3339_utc(row.revoked_at),
-        "last_used_on": row.last_used_day,
-        "restrictions": shown_restrictions(read_restrictions(row.restrictions)),
-        "made_by": {"id": row.person_id, "name": row.maker},
-        "made_with": row.made_with,
-    }
+    return render_fields(
+        row,
+        ListedApiKey,
+        object="api_key",
+        organization_id=row.organisation_id,
+        status=_api_key_status(row, now),
+        created_at=rfc3339_utc(row.created),
+        expires_at=None if row.expires_at is None else rfc3339_utc(row.expires_at),
+        revoked_at=None if row.revoked_at is None else rfc3339_utc(row.revoked_at),
+        last_used_on=row.last_used_day,
+        restrictions=shown_restrictions(read_restrictions(row.restrictions)),
+        made_by={"id": row.person_id, "name": row.maker},
+    )
 
 
 def _api_key_status(row: ApiKeyRow, now: float) -> Literal["active", "expired", "revoked"]:

@@ -1,38 +1,24 @@
 """Who did what in the caller's organisation, and how it ended."""
 
 import re
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.times import unix_seconds
-from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from operations.times import AuditTime
+from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page, render_fields
 from registry.call import Surface
+from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
 from registry.limits import Role
 from registry.model import Input
 from registry.operation import Example, operation
-from registry.policy import rfc3339_utc
 from storage.audit import AUDIT_AHEAD_SECONDS, AuditFilter, AuditRow, list_audit
 
 _AUDIT_ENTRY_ID = re.compile(r"aud_([0-9]{1,19})", re.ASCII)
 AuditFilterWord = Annotated[str, Field(min_length=1, max_length=64)]
-
-
-def _audit_time_seconds(value: object) -> object:
-    """RFC 3339 text as Unix seconds; a number is none."""
-    if not isinstance(value, str):
-        raise ValueError("it is no RFC 3339 time, such as 2026-11-20T09:00:00Z")
-    return unix_seconds(value)
-
-
-AuditTime = Annotated[
-    float,
-    BeforeValidator(_audit_time_seconds),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
-]
 
 
 class AuditQuery(Input):
@@ -140,18 +126,5 @@ def _no_such_entry() -> BadRequest:
 
 
 def _audit_entry(row: AuditRow) -> AuditEntry:
-    return {
-        "id": f"aud_{row.id}",
-        "object": "audit_entry",
-        "at": rfc3339_utc(row.at),
-        "principal": row.principal,
-        "principal_name": row.name,
-        "key_id": row.key_id or None,
-        "operation": row.operation,
-        "outcome": row.outcome,
-        "status": row.status,
-        "surface": cast(Surface, row.surface),
-        "milliseconds": row.milliseconds,
-        "request_id": row.request_id,
-        "change": row.change,
-    }
+    id, at = f"aud_{row.id}", rfc3339_utc(row.at)
+    return render_fields(row, AuditEntry, id=id, object="audit_entry", at=at, principal_name=row.name, key_id=row.key_id or None)

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -10,14 +10,14 @@ from typing_extensions import TypedDict
 from clients.mail.letter import Letter
 from operations.deps import Ctx
 from operations.letters import SealedLetter, queue_letter, seal_letter
-from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, mailbox_of, normal_email
+from operations.vocabulary import Email, ListOf, ListPage, list_page, mailbox_of, normal_email, render_fields
 from registry.characters import MISLEADING_CHARACTERS
-from registry.clock import Clock
+from registry.clock import DAY_SECONDS, Clock, rfc3339_utc
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
 from registry.limits import Role, Scope
 from registry.model import Input
 from registry.operation import AuthorityChange, Example, operation
-from registry.policy import quota_period, rfc3339_utc
+from registry.policy import quota_period
 from registry.ports import Site
 from registry.rate_limits import rate_limited
 from storage import quota
@@ -35,7 +35,7 @@ from storage.members import (
 )
 
 INVITATION_DAYS = 7
-_INVITATION_SECONDS = INVITATION_DAYS * 86_400
+_INVITATION_SECONDS = INVITATION_DAYS * DAY_SECONDS
 # Choice: so many a day, for whoever signs up to send mail in our name to strangers must get nowhere.
 INVITATION_MAILS_PER_DAY, INVITATION_MAILS_PER_ADDRESS = 50, 3
 # And so many to one mailbox, whoever invites it: organisations are free. Beyond it the invitation waits without a mail, for a refusal
@@ -171,13 +171,6 @@ class RemovedMember(TypedDict):
     deleted: Literal[True]
 
 
-class MemberPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
-
-
 class NewMember(Input):
     """Who is asked to join, and as what."""
 
@@ -220,7 +213,7 @@ _INVITED_EXAMPLE: Member = {
         Example("Who is in our organisation?", {}, {"object": "list", "data": [_MEMBER_EXAMPLE, _INVITED_EXAMPLE], "has_more": False})
     ],
 )
-async def list_members(ctx: Ctx, params: MemberPage) -> ListOf[Member]:
+async def list_members(ctx: Ctx, params: ListPage) -> ListOf[Member]:
     """List the members of your organisation, then the invitations that wait.
 
     Of each the newest first; invitations that are older than 7 days are left out.
@@ -255,23 +248,18 @@ async def invite_member(ctx: Ctx, params: NewMember) -> Member:
     """
     deps, address, role = ctx.deps, normal_email(params.email), Role(params.role)
     letter = invitation_letter(address, ctx.caller.organisation_name, role, deps.site)
-    answer = await ctx.settle_result(
-        _write_invitation,
-        invitation=Invitation(deps.ids.new("ivt_"), ctx.organisation, address, role, ctx.caller.principal),
-        mail=seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=ctx.now + _INVITATION_SECONDS),
-        clock=deps.clock,
-        upgrade_url=deps.site.upgrade_url,
-        now=ctx.now,
-    )
+    invitation = Invitation(deps.ids.new("ivt_"), ctx.organisation, address, role, ctx.caller.principal)
+    mail = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=ctx.now + _INVITATION_SECONDS)
+
+    def write(connection: Connection, *, now: float) -> Member:
+        kept = _keep_invitation_and_mail(
+            connection, invitation=invitation, mail=mail, clock=deps.clock, upgrade_url=deps.site.upgrade_url, now=now
+        )
+        return _listed_member(MemberRow(kept.id, address, None, role, 0, kept.created))
+
+    answer = await ctx.settle_result(write, now=ctx.now)
     deps.post()
     return answer
-
-
-def _write_invitation(
-    connection: Connection, *, invitation: Invitation, mail: SealedLetter, clock: Clock, upgrade_url: str, now: float
-) -> Member:
-    kept = _keep_invitation_and_mail(connection, invitation=invitation, mail=mail, clock=clock, upgrade_url=upgrade_url, now=now)
-    return _listed_member(MemberRow(kept.id, invitation.address, None, invitation.role, 0, kept.created))
 
 
 @operation(
@@ -322,12 +310,5 @@ def _end_member(connection: Connection, *, id: str, organisation: str, by: str, 
 
 
 def _listed_member(row: MemberRow) -> Member:
-    return {
-        "id": row.id,
-        "object": "member",
-        "email": row.email,
-        "name": row.name,
-        "role": cast(RoleName, row.role),
-        "status": "active" if row.active else "invited",
-        "created_at": rfc3339_utc(row.created),
-    }
+    status = "active" if row.active else "invited"
+    return render_fields(row, Member, object="member", status=status, created_at=rfc3339_utc(row.created))

@@ -1,7 +1,7 @@
 """Onboarding: its state, which each of its operations answers, and the steps org, plan and complete."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Annotated, Literal, cast
 
 import orjson
@@ -13,11 +13,12 @@ from operations.deps import Ctx
 from operations.upstream.connection import connect_upstream
 from operations.upstream.resellers import find_template
 from operations.vocabulary import CountryOfRegistration, UpstreamId, check_web_address, plain_line
+from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected
 from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Example, operation
-from registry.policy import require_connection, rfc3339_utc
+from registry.policy import require_connection
 from storage.directory import StoreDirectory
 from storage.engine.connection import Connection
 from storage.onboarding import OnboardingRow, complete_onboarding, find_onboarding, save_onboarding_details, save_plan, skip_plan
@@ -171,24 +172,22 @@ def _onboarding_steps(row: OnboardingRow) -> list[OnboardingStep]:
     connected: StepStatus = "done" if row.mode is not None else "todo" if row.pending_reason is None else "pending"
     plan: StepStatus = "done" if row.plan_saved_at is not None else "todo" if row.plan_skipped_at is None else "skipped"
     return [
-        {"step": "org", "status": _done_or_todo(row.org_saved_at is not None)},
+        {"step": "org", "status": "todo" if row.org_saved_at is None else "done"},
         {"step": "ocs", "status": connected},
         {"step": "plan", "status": plan},
-        {"step": "test_esim", "status": _done_or_todo(row.test_esim is not None)},
-        {"step": "complete", "status": _done_or_todo(row.completed_at is not None)},
+        {"step": "test_esim", "status": "todo" if row.test_esim is None else "done"},
+        {"step": "complete", "status": "todo" if row.completed_at is None else "done"},
     ]
 
 
-def _done_or_todo(was: bool) -> StepStatus:
-    return "done" if was else "todo"
-
-
-def _check_website(address: str) -> str:
-    """An address that is shown, and that nobody is led to."""
-    return check_web_address(address, what="an address of a website", such_as="address such as https://fjord.example", strict=False)
-
-
-Website = Annotated[str, Field(max_length=300, pattern=r"^https?://[^\s\\\x1c-\x1f\x85\ufeff]+$"), AfterValidator(_check_website)]
+# Not strict: it is shown, and nobody is led to it.
+Website = Annotated[
+    str,
+    Field(max_length=300, pattern=r"^https?://[^\s\\\x1c-\x1f\x85\ufeff]+$"),
+    AfterValidator(
+        partial(check_web_address, what="an address of a website", such_as="address such as https://fjord.example", strict=False)
+    ),
+]
 
 
 class OperatorProfile(Input):
@@ -234,7 +233,7 @@ _ONBOARDING_COMPLETED_EXAMPLE: OnboardingState = {
     title="Get onboarding state",
     examples=[Example("What is left to do?", {}, ONBOARDING_EXAMPLE)],
 )
-async def get_onboarding_state(ctx: Ctx, params: Nothing) -> OnboardingState:
+async def get_onboarding_state(ctx: Ctx, _params: Nothing) -> OnboardingState:
     """Show how far your organisation's onboarding has come.
 
     Works before any account is connected, and costs no call of the quota. `current_step` names what to do next.
@@ -243,7 +242,6 @@ async def get_onboarding_state(ctx: Ctx, params: Nothing) -> OnboardingState:
     (onboarding_save_plan or onboarding_skip_plan), `test_esim` (onboarding_test_esim), `complete` (onboarding_complete). Their order
     is advice; only complete asks for what comes before it.
     """
-    del params
     return await ctx.deps.store.read(read_onboarding, organisation=ctx.organisation)
 
 
@@ -284,14 +282,13 @@ async def onboarding_save_org(ctx: Ctx, params: OperatorProfile) -> OnboardingSt
     raises=[OnboardingIncomplete],
     examples=[Example("We are ready", {}, _ONBOARDING_COMPLETED_EXAMPLE)],
 )
-async def onboarding_complete(ctx: Ctx, params: Nothing) -> OnboardingState:
+async def onboarding_complete(ctx: Ctx, _params: Nothing) -> OnboardingState:
     """Onboarding step complete: end the onboarding.
 
     Needs step org, and a connection or a managed account that was asked for (it may be pending); plan and test_esim may be left out.
 
     Completing again changes nothing. What is missing is named by a 409 `onboarding_incomplete`.
     """
-    del params
     return await ctx.settle_result(_complete_onboarding, organisation=ctx.organisation, now=ctx.now)
 
 
@@ -348,14 +345,13 @@ async def _visible_template(ctx: Ctx, params: PlanChoice) -> Template:
         )
     ],
 )
-async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, template: Template) -> OnboardingState:
+async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, _template: Template) -> OnboardingState:
     """Onboarding step plan: record the package template you begin with.
 
     Only recorded: nothing is issued, priced or changed upstream. The template must be one that list_package_templates shows.
 
     Saving again replaces the plan. Connecting another account forgets it, since its template was of the account before.
     """
-    del template
     return await ctx.settle_result(
         then_onboarding(save_plan),
         organisation=ctx.organisation,
@@ -372,7 +368,6 @@ async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, template: Template)
     title="Skip starting plan",
     examples=[Example("Choose later", {}, {**ONBOARDING_EXAMPLE, "current_step": "test_esim"})],
 )
-async def onboarding_skip_plan(ctx: Ctx, params: Nothing) -> OnboardingState:
+async def onboarding_skip_plan(ctx: Ctx, _params: Nothing) -> OnboardingState:
     """Onboarding step plan: go on without one; a plan that was saved is forgotten."""
-    del params
     return await ctx.settle_result(then_onboarding(skip_plan), organisation=ctx.organisation, now=ctx.now)

@@ -6,7 +6,6 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from operations.deps import Ctx
-from operations.rate_limits import spend_allowances
 from operations.setup.onboarding import ONBOARDING_EXAMPLE, OnboardingState, read_onboarding
 from operations.upstream.connection import Upstream, credential_digest, open_own_token
 from registry.context import Replacement
@@ -14,7 +13,7 @@ from registry.errors import BadRequest, Conflict, OcsError, QuotaExceeded, Refus
 from registry.limits import Role, Scope
 from registry.model import Input, Nothing, Secret
 from registry.operation import Example, operation
-from storage.allowances import allowance_for
+from storage.allowances import allowance_for, spend_allowances
 from storage.engine.connection import Connection
 from storage.former_tokens import FormerToken, find_former_token
 from storage.onboarding import choose_own
@@ -53,7 +52,6 @@ class ConnectionReach(NamedTuple):
 
 
 async def read_connection(ctx: Ctx) -> UpstreamRow:
-    """The caller's connection as it is stored now."""
     row = await ctx.deps.store.read(find_upstream, organisation=ctx.organisation)
     if row is None:
         raise LookupError("a caller's organisation is never removed")
@@ -95,7 +93,6 @@ def _connection_fingerprint(row: UpstreamRow, *target: object) -> str:
 
 
 def _own_token_replacement(row: UpstreamRow, before: ConnectionReach, after: ConnectionReach) -> Replacement:
-    """The question before a token of the organisation's own takes over."""
     if before.mode == "own" and before.reseller == after.reseller:
         text = f"This will replace the token with which your organisation reaches {after.in_words} by another one of the same reseller."
     else:
@@ -119,7 +116,6 @@ def managed_account_replacement(row: UpstreamRow, before: ConnectionReach, after
 
 
 def _former_token_replacement(row: UpstreamRow, before: ConnectionReach, after: ConnectionReach, former: str) -> Replacement:
-    """The question before the former token takes over again."""
     text = f"This will move your organisation back from {before.in_words} to {after.in_words}. {_OUT_OF_REACH}"
     if before.reseller == after.reseller:
         text = f"This will go back to the token with which your organisation reached {after.in_words} before."
@@ -136,6 +132,11 @@ REPLACING_CONNECTION = f"Replacing {LIVE_CONNECTION}"
 _TOKEN_REFUSED_CODE = 8
 # Choice: whoever may ask whether a token is good could try many; ten an hour are enough for somebody who mistypes their own.
 TOKEN_TRIES_PER_HOUR = 10
+_OWN_TOKEN_EXAMPLE: OnboardingState = {
+    **ONBOARDING_EXAMPLE,
+    "connection": {"connected": True, "mode": "own", "account_id": None, "former_token_until": None},
+    "managed_path_chosen": False,
+}
 
 
 class OwnToken(Input):
@@ -201,11 +202,7 @@ async def _token_path(ctx: Ctx, params: OwnToken) -> TokenPath:
         Example(
             "Use the token of a reseller of the simulated network",
             {"token": "sandbox-7002-token"},
-            {
-                **ONBOARDING_EXAMPLE,
-                "connection": {"connected": True, "mode": "own", "account_id": None, "former_token_until": None},
-                "managed_path_chosen": False,
-            },
+            _OWN_TOKEN_EXAMPLE,
         )
     ],
 )
@@ -242,12 +239,11 @@ class FormerPath(NamedTuple):
     after: ConnectionReach
 
 
-async def _former_path(ctx: Ctx, params: Nothing) -> FormerPath | None:
+async def _former_path(ctx: Ctx, _params: Nothing) -> FormerPath | None:
     """Finds the former token and verifies it: one that is dead meanwhile is not restored silently.
 
     Nothing where there is none, which the handler refuses: a repeated call with its key has used the token up.
     """
-    del params
     row = await read_connection(ctx)
     former = await ctx.deps.store.read(find_former_token, organisation=ctx.organisation, now=ctx.now)
     if former is None:
@@ -273,19 +269,9 @@ async def _former_path(ctx: Ctx, params: Nothing) -> FormerPath | None:
     access=_former_path,
     title="Restore former token",
     raises=[OcsError, NoFormerToken, FormerTokenRefused, ConnectionChanged],
-    examples=[
-        Example(
-            "The new token was the wrong one",
-            {},
-            {
-                **ONBOARDING_EXAMPLE,
-                "connection": {"connected": True, "mode": "own", "account_id": None, "former_token_until": None},
-                "managed_path_chosen": False,
-            },
-        )
-    ],
+    examples=[Example("The new token was the wrong one", {}, _OWN_TOKEN_EXAMPLE)],
 )
-async def onboarding_restore_ocs_token(ctx: Ctx, params: Nothing, path: FormerPath | None) -> OnboardingState:
+async def onboarding_restore_ocs_token(ctx: Ctx, _params: Nothing, path: FormerPath | None) -> OnboardingState:
     """Undo onboarding_connect_ocs_token: go back to the token that it replaced.
 
     For admins, who confirm it, within 24 hours, once: the token in use is erased. Only where one token of your own replaced another; from
@@ -293,7 +279,6 @@ async def onboarding_restore_ocs_token(ctx: Ctx, params: Nothing, path: FormerPa
 
     The former token is verified first. One that the charging system does not accept any more is not restored: 409 `former_token_refused`.
     """
-    del params
     if path is None:
         raise NoFormerToken(
             "There is no former token to go back to: it is kept for 24 hours after another token of your own replaced it, and for one undo",

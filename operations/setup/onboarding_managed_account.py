@@ -48,26 +48,15 @@ async def _find_account_candidates(deps: Deps, organisation: str) -> AccountCand
         return "ocs_unavailable"
     deps.reads.forget(identity, "accounts")  # an account that is new is there for the next call, too
     live = frozenset(_account_names(resellers))
-    # An account of a reseller below the service's may be called anything: only the service's own are recognised by their names.
-    named = [
-        id
-        for id, name in _account_names(one for one in resellers if one.get("id") == own).items()
-        if _bears_organisation(name, organisation)
-    ]
+    # An account of a reseller below the service's may be called anything: only the service's own are recognised by their names. Choice:
+    # by the organisation's id in it, never its display name: anybody can sign up under any name, and would get somebody's fleet.
+    named = [id for id, name in _account_names(one for one in resellers if one.get("id") == own).items() if organisation in name.casefold()]
     return AccountCandidates(live, named, [account for account in deps.spare_accounts if account in live])
 
 
 def _account_names(resellers: Iterable[ResellerAccounts]) -> dict[int, str]:
     accounts = [account for reseller in resellers for account in reseller.get("account", [])]
     return {account["id"]: str(account.get("name", "")) for account in accounts if "id" in account}
-
-
-def _bears_organisation(name: str, organisation: str) -> bool:
-    """Whether an account's name holds the organisation's id.
-
-    Choice: never its display name, whatever the mapping says: anybody can sign up under any name, and would get somebody's fleet.
-    """
-    return organisation in name.casefold()
 
 
 class AccountLink(NamedTuple):
@@ -118,23 +107,17 @@ def _preview_account_link(connection: Connection, *, organisation: str, candidat
 
 
 def _link_managed_account(
-    connection: Connection,
-    *,
-    organisation: str,
-    candidates: AccountCandidates | PendingReason,
-    expected: LinkPreview,
-    simulated: bool,
-    now: float,
+    connection: Connection, *, organisation: str, path: "ManagedPath", simulated: bool, now: float
 ) -> OnboardingState:
     """Connect the organisation to its account, or note why not; then neither its connection nor its token changes.
 
     ConnectionChanged, where another live connection would be replaced, or by another account, than what was expected and confirmed.
     """
     count_change(connection, name=CALLERS)  # from here on nobody else's connection changes
-    found = _preview_account_link(connection, organisation=organisation, candidates=candidates)
+    found = _preview_account_link(connection, organisation=organisation, candidates=path.candidates)
     link = found.link
     if isinstance(link, AccountLink):
-        if found.connection.mode is not None and found != expected:
+        if found.connection.mode is not None and found != path.preview:
             raise connection_has_changed()
         account, assigned = link.account, link.assigned
         given = take_account(
@@ -164,9 +147,8 @@ class ManagedPath(NamedTuple):
     before: ConnectionReach
 
 
-async def _managed_path(ctx: Ctx, params: Nothing) -> ManagedPath:
+async def _managed_path(ctx: Ctx, _params: Nothing) -> ManagedPath:
     """Looks for the account; an admin confirms it where another live connection gives way to it."""
-    del params
     candidates = await _find_account_candidates(ctx.deps, ctx.organisation)
     found = await ctx.deps.store.read(_preview_account_link, organisation=ctx.organisation, candidates=candidates)
     row, link = found
@@ -189,7 +171,7 @@ async def _managed_path(ctx: Ctx, params: Nothing) -> ManagedPath:
     raises=[ConnectionChanged],
     examples=[Example("Be connected to the account that was opened for us", {}, ONBOARDING_EXAMPLE)],
 )
-async def onboarding_start_managed_account(ctx: Ctx, params: Nothing, path: ManagedPath) -> OnboardingState:
+async def onboarding_start_managed_account(ctx: Ctx, _params: Nothing, path: ManagedPath) -> OnboardingState:
     """Onboarding step ocs: connect your organisation to its managed account.
 
     Opens no account: whoever runs the service does. `pending: true` means that there is none yet, or that it could not be asked for
@@ -200,13 +182,10 @@ async def onboarding_start_managed_account(ctx: Ctx, params: Nothing, path: Mana
     stays as it is. Reasons: `account_absent` (none was opened), `account_conflict` (two match, or another organisation has it),
     `not_configured` (the service has no reseller token), `ocs_unavailable` (the charging system did not answer as it should).
     """
-    del params
     simulated = bool(ctx.deps.spare_accounts)
 
     def write(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
-        state = _link_managed_account(
-            connection, organisation=organisation, candidates=path.candidates, expected=path.preview, simulated=simulated, now=now
-        )
+        state = _link_managed_account(connection, organisation=organisation, path=path, simulated=simulated, now=now)
         after = ConnectionReach(state["connection"]["mode"], state["connection"]["account_id"])
         if after != path.before and after.mode == "managed":
             ctx.record_change(connection_change_text(path.before, after))

@@ -1,7 +1,6 @@
 """Onboarding, step test_esim: a look at a line of the account."""
 
 import re
-from typing import cast
 
 import orjson
 
@@ -13,7 +12,6 @@ from operations.setup.onboarding import ONBOARDING_EXAMPLE, DemoReason, Onboardi
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.lines import public_line_row
 from registry.errors import OcsError, Refusal
-from registry.ids import Ids
 from registry.limits import Scope
 from registry.model import Nothing
 from registry.operation import Example, operation
@@ -49,7 +47,7 @@ class NoLineToPreview(Exception):
     title="Preview test eSIM",
     examples=[Example("Is there a line to look at?", {}, {**ONBOARDING_EXAMPLE, "test_esim": _PREVIEW_EXAMPLE})],
 )
-async def onboarding_test_esim(ctx: Ctx, params: Nothing) -> OnboardingState:
+async def onboarding_test_esim(ctx: Ctx, _params: Nothing) -> OnboardingState:
     """Onboarding step test_esim: preview the first line of your account.
 
     Issues nothing and never fails: where no line can be shown, `test_esim.demo` is true, its ICCID exists nowhere, and `demo_reason`
@@ -58,11 +56,11 @@ async def onboarding_test_esim(ctx: Ctx, params: Nothing) -> OnboardingState:
     Reasons: `not_connected`, `not_configured` (the service has no reseller token), `account_absent` (it is gone upstream), `no_lines`,
     `unreadable` (the line has no ICCID), `ocs_timeout`, `ocs_unavailable`. PIN, PUK and activation codes are not shown.
     """
-    del params
     try:
         shown = _line_preview(await _first_line(ctx))
     except NoLineToPreview as nothing:
-        shown = _demo_preview(ctx.deps.ids, nothing.reason)
+        iccid = new_test_esim_profile(ctx.deps.ids).iccid
+        shown = TestEsim(iccid=iccid, demo=True, demo_reason=nothing.reason, status=None, activated_at=None, last_used_at=None)
     text = orjson.dumps(shown).decode()
     return await ctx.settle_result(then_onboarding(save_test_esim), organisation=ctx.organisation, test_esim=text, now=ctx.now)
 
@@ -117,8 +115,3 @@ def _line_preview(row: Subscriber) -> TestEsim:
 
 def _preview_text(value: object) -> str | None:
     return value if isinstance(value, str) and len(value) <= _LONGEST_PREVIEW_TEXT and value.isprintable() else None
-
-
-def _demo_preview(ids: Ids, reason: DemoReason) -> TestEsim:
-    iccid = new_test_esim_profile(ids).iccid
-    return cast(TestEsim, {"iccid": iccid, "demo": True, "demo_reason": reason, "status": None, "activated_at": None, "last_used_at": None})

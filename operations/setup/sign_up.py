@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.letters import SealedLetter, queue_letter, seal_letter
+from operations.letters import queue_letter, seal_letter
 from operations.people.verifications import (
     MAILED_CODE_MINUTES,
     MAILED_CODE_SECONDS,
@@ -16,21 +16,19 @@ from operations.people.verifications import (
     sign_up_letter,
     wrong_mailed_code,
 )
-from operations.rate_limits import spend_allowances
 from operations.setup.affiliates import attach_referral, is_referral_code
 from operations.vocabulary import Email, mailbox_of, normal_email, plain_line
-from registry.clock import Clock
 from registry.errors import BadRequest, QuotaExceeded
-from registry.limits import Role, Scope, Tier
+from registry.limits import Role, Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from registry.rate_limits import address_network
-from storage.allowances import Allowance, allowance_for
+from storage.allowances import allowance_for, spend_allowances
 from storage.engine.connection import Connection
 from storage.memberships import add_member
 from storage.organisations import create_organisation
 from storage.people import ensure_person
-from storage.verifications import Verification, insert_verification, use_verification
+from storage.verifications import insert_verification, use_verification
 
 SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_NETWORK = 3, 5
 SignUpName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(plain_line)]
@@ -128,37 +126,21 @@ async def signup_start(ctx: Ctx, params: NewSignUp) -> SignUpStarted:
     mailed = new_mailed_code(deps.ids, purpose="sign_up", address=address, details=json.dumps(details), now=now)
     letter = sign_up_letter(address, mailed.code, MAILED_CODE_MINUTES, deps.site)
     answer: SignUpStarted = {"client_token": mailed.token, "expires_in_seconds": MAILED_CODE_SECONDS}
-    await ctx.settle(
-        answer,
-        _queue_sign_up_mail,
-        wanted=[
-            allowance_for("sign_up_address", mailbox_of(address), SIGN_UPS_PER_ADDRESS),
-            allowance_for("sign_up_network", address_network(ctx.call.client), SIGN_UPS_PER_NETWORK),
-        ],
-        verification=mailed.verification,
-        mail=seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=now + MAILED_CODE_SECONDS),
-        clock=deps.clock,
-        upgrade_url=deps.site.upgrade_url,
-        now=now,
-    )
+    wanted = [
+        allowance_for("sign_up_address", mailbox_of(address), SIGN_UPS_PER_ADDRESS),
+        allowance_for("sign_up_network", address_network(ctx.call.client), SIGN_UPS_PER_NETWORK),
+    ]
+    mail = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=now + MAILED_CODE_SECONDS)
+
+    def queue_mail(connection: Connection) -> None:
+        """Counts the sign-up, stores it and queues the mail, without looking up whose the address is."""
+        spend_allowances(connection, wanted=wanted, what="sign-ups", upgrade_url=deps.site.upgrade_url, now=now)
+        insert_verification(connection, verification=mailed.verification)
+        queue_letter(connection, mail, deps.clock)
+
+    await ctx.settle(answer, queue_mail)
     deps.post()
     return answer
-
-
-def _queue_sign_up_mail(
-    connection: Connection,
-    *,
-    wanted: list[Allowance],
-    verification: Verification,
-    mail: SealedLetter,
-    clock: Clock,
-    upgrade_url: str,
-    now: float,
-) -> None:
-    """Counts the sign-up, stores it and queues the mail, without looking up whose the address is."""
-    spend_allowances(connection, wanted=wanted, what="sign-ups", upgrade_url=upgrade_url, now=now)
-    insert_verification(connection, verification=verification)
-    queue_letter(connection, mail, clock)
 
 
 @operation(
@@ -184,36 +166,27 @@ async def signup_verify(ctx: Ctx, params: Proof) -> SignedUp:
     """
     deps = ctx.deps
     digest = await prove_mailed_code(deps, token=params.client_token, code=params.code, purpose="sign_up", now=ctx.now)
-    return await ctx.settle_result(
-        _found_organisation,
-        digest=digest,
-        organisation=deps.ids.new("org_"),
-        new_person=deps.ids.new("usr_"),
-        tier=deps.signup_tier,
-        sign_in_url=deps.site.sign_in_url,
-        now=ctx.now,
-    )
+    organisation, new_person, now = deps.ids.new("org_"), deps.ids.new("usr_"), ctx.now
 
+    def found_organisation(connection: Connection) -> SignedUp:
+        """Uses the code up and founds the organisation; where two come with the right code at once, one of them does."""
+        verified = use_verification(connection, digest=digest, purpose="sign_up", now=now)
+        if verified is None:
+            raise wrong_mailed_code()
+        details = cast(SignUpDetails, json.loads(verified.details))
+        name, code = details["organization_name"], details["referral_code"]
+        person = ensure_person(connection, address=verified.address, id=new_person, name=details["name"], now=now)
+        create_organisation(connection, id=organisation, name=name, tier=deps.signup_tier, now=now)
+        add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
+        referral: ReferralOutcome | None = None
+        if code is not None:
+            referral = attach_referral(connection, organisation=organisation, person=person, code=code, now=now)
+        return {
+            "object": "organization",
+            "organization_id": organisation,
+            "name": name,
+            "referral": referral,
+            "sign_in_url": deps.site.sign_in_url,
+        }
 
-def _found_organisation(
-    connection: Connection, *, digest: bytes, organisation: str, new_person: str, tier: Tier, sign_in_url: str, now: float
-) -> SignedUp:
-    """Uses the code up and founds the organisation; where two come with the right code at once, one of them does."""
-    verified = use_verification(connection, digest=digest, purpose="sign_up", now=now)
-    if verified is None:
-        raise wrong_mailed_code()
-    details = cast(SignUpDetails, json.loads(verified.details))
-    name, code = details["organization_name"], details["referral_code"]
-    person = ensure_person(connection, address=verified.address, id=new_person, name=details["name"], now=now)
-    create_organisation(connection, id=organisation, name=name, tier=tier, now=now)
-    add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
-    referral: ReferralOutcome | None = None
-    if code is not None:
-        referral = attach_referral(connection, organisation=organisation, person=person, code=code, now=now)
-    return {
-        "object": "organization",
-        "organization_id": organisation,
-        "name": name,
-        "referral": referral,
-        "sign_in_url": sign_in_url,
-    }
+    return await ctx.settle_result(found_organisation)

@@ -1,4 +1,4 @@
-"""A buyer of one shop: what was ordered under an address, and erasing that address: what we keep of a person goes, what was sold stays."""
+"""A buyer of one shop: what was ordered under an address, a new link to an order, and erasing the address: what was sold stays."""
 
 from collections.abc import Collection
 from typing import Annotated, Literal
@@ -6,20 +6,23 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from operations.deps import Ctx
+from operations.deps import Ctx, Deps
+from operations.ledger.orders import mail_new_link
 from operations.letters import open_letter
+from operations.storefronts.hosted_storefronts import STOREFRONT_ID_EXAMPLE
 from operations.storefronts.orders import ORDER_NUMBER_EXAMPLE, READY_ORDER_EXAMPLE, Order, SoldAtSlug, place_of_order, render_order
+from operations.storefronts.storefronts import StorefrontRef, own_storefront
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
-from registry.errors import BadRequest, NotFound
+from registry.errors import BadRequest, Conflict, NotFound
 from registry.ids import ORDER_TOKEN
 from registry.limits import Role, Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from storage.engine.connection import Connection
 from storage.mail import WaitingMail, sealed_mails, withdraw_mail
-from storage.orders import OrderDetail, erase_address, orders_of_buyer, token_digest, token_digests
+from storage.orders import OrderDetail, OrderRow, end_access, erase_address, find_order, orders_of_buyer, token_digest, token_digests
 from storage.sealing import Keyring, WrongSeal
-from storage.storefronts import Storefront, find_published_at, find_storefront
+from storage.storefronts import Storefront, find_published_at
 
 
 class BuyerOrderPage(Input):
@@ -64,26 +67,19 @@ async def list_storefront_buyer_orders(ctx: Ctx, params: BuyerOrderPage, shop: S
     Each is the order itself, with what installs its eSIM. `id` is its number, which the storefront key opens.
     Addresses are compared in lower case.
     """
-    rows = await ctx.deps.store.read(find_buyer_orders, shop=shop, params=params)
+
+    def find(connection: Connection) -> list[OrderDetail]:
+        after = place_of_order(connection, shop.organisation, params.starting_after)
+        named = {"organisation": shop.organisation, "storefront": shop.id, "email": normal_email(params.email)}
+        return orders_of_buyer(connection, **named, after=after, most=params.limit + 1)
+
+    rows = await ctx.deps.store.read(find)
     return list_page([render_order(ctx.deps.keyring, row) for row in rows], params.limit)
 
 
-def find_buyer_orders(connection: Connection, *, shop: Storefront, params: BuyerOrderPage) -> list[OrderDetail]:
-    """The rows, with one more than the limit."""
-    return orders_of_buyer(
-        connection,
-        organisation=shop.organisation,
-        storefront=shop.id,
-        email=normal_email(params.email),
-        after=place_of_order(connection, shop.organisation, params.starting_after),
-        most=params.limit + 1,
-    )
-
-
-class BuyerToErase(Input):
+class BuyerToErase(StorefrontRef):
     """Whom to forget, in which shop."""
 
-    id: Annotated[str, Field(max_length=64, description="Storefront id, sf_...")]
     email: Email
 
 
@@ -95,17 +91,6 @@ class BuyerErased(TypedDict):
     erased: int
 
 
-async def shop_of_buyer(ctx: Ctx, params: BuyerToErase) -> Storefront:
-    """A shop of the organisation's; another's is not found."""
-    shop = await ctx.deps.store.read(find_storefront, storefront=params.id, organisation=ctx.organisation)
-    if shop is None:
-        raise NotFound("Your organisation has no storefront with this id", param="id", hint="list_storefronts names yours")
-    return shop
-
-
-ERASURE_SHOP_EXAMPLE = "sf_01k0a8w7zv6q4k3m2n1p0r9s8t"
-
-
 @operation(
     "POST",
     "/v1/storefronts/{id}/erase-buyer",
@@ -113,18 +98,18 @@ ERASURE_SHOP_EXAMPLE = "sf_01k0a8w7zv6q4k3m2n1p0r9s8t"
     role=Role.ADMIN,
     tool=False,
     confirm=True,
-    access=shop_of_buyer,
+    access=own_storefront,
     title="Erase buyer",
     raises=[NotFound],
     examples=[
         Example(
             "A buyer asks to be forgotten",
-            {"id": ERASURE_SHOP_EXAMPLE, "email": "ada@example.com"},
-            {"object": "storefront.erasure", "storefront": ERASURE_SHOP_EXAMPLE, "erased": 2},
+            {"id": STOREFRONT_ID_EXAMPLE, "email": "ada@example.com"},
+            {"object": "storefront.erasure", "storefront": STOREFRONT_ID_EXAMPLE, "erased": 2},
         )
     ],
 )
-async def erase_buyer(ctx: Ctx, params: BuyerToErase, shop: Storefront) -> BuyerErased:
+async def erase_buyer(ctx: Ctx, params: BuyerToErase, _shop: Storefront) -> BuyerErased:
     """Erase a buyer's address from all orders of a storefront. It cannot be undone.
 
     Needs the role admin, on any tier. `erased` counts orders and top-ups; 0: the shop knows no such buyer.
@@ -135,11 +120,8 @@ async def erase_buyer(ctx: Ctx, params: BuyerToErase, shop: Storefront) -> Buyer
     payment processor holds of the payment in your own account there (address, name, card, receipts), which you erase there; mails
     that were sent; what you entered on the line yourself at the charging system; and backups of the database, until they expire.
     """
-    del shop
-    address = normal_email(params.email)
-    return await ctx.settle_result(
-        erase_buyer_address, storefront=params.id, organisation=ctx.organisation, email=address, keyring=ctx.deps.keyring
-    )
+    named = {"storefront": params.id, "organisation": ctx.organisation, "email": normal_email(params.email)}
+    return await ctx.settle_result(erase_buyer_address, **named, keyring=ctx.deps.keyring)
 
 
 def erase_buyer_address(connection: Connection, *, storefront: str, organisation: str, email: str, keyring: Keyring) -> BuyerErased:
@@ -165,3 +147,84 @@ def is_mail_to_buyer(mail: WaitingMail, email: str, links: Collection[str], keyr
     except (ValueError, WrongSeal):
         return False
     return normal_email(letter.to) == email and any(token_digest(token) in links for token in ORDER_TOKEN.findall(letter.text))
+
+
+RENEW_ORDER_ACCESS = "renew_storefront_order_access"
+
+
+class OrderWithoutAddress(Conflict):
+    """Nobody could be sent the new link."""
+
+    code = "order_without_address"
+
+
+def renew_order_access(connection: Connection, *, deps: Deps, order: str, organisation: str | None, now: float) -> OrderRow:
+    """Ends every token of the order with the number `order`, cookies included, and queues the mail; the order's row.
+
+    `organisation`: whose order it must be; None for whoever runs the service. Refuses an order that is not there, and one without an
+    address, whose buyer would lose it for ever.
+    """
+    row = find_order(connection, order=order)
+    if row is None or row.top_up_of is not None or organisation not in (None, row.organisation):
+        raise NotFound(
+            "There is no order with this number", param="number", hint="list_storefront_orders shows the numbers of orders, onr_..."
+        )
+    if row.email is None:
+        raise order_without_address(row)
+    end_access(connection, order=row.id, now=now)
+    mail_new_link(connection, deps, row.id)
+    return row
+
+
+def order_without_address(row: OrderRow) -> OrderWithoutAddress:
+    if row.paid_at is None:
+        why, hint = "it was not paid for", "The link that opens it stays as it is, and the payment gives it an address"
+    else:
+        why, hint = "its buyer was erased", "The links that open it stay as they are"
+        hint += "" if row.iccid is None else "; rollback_esim_issuance takes the eSIM back"
+    return OrderWithoutAddress(f"This order has no address for a new link, because {why}; nothing was changed", param="number", hint=hint)
+
+
+class OrderNumber(Input):
+    """Which order."""
+
+    number: Annotated[str, Field(max_length=64, description="The order's number, onr_...")]
+
+
+class AccessRenewed(TypedDict):
+    """The order whose buyer was sent a new link; the link itself is the buyer's alone."""
+
+    object: Literal["storefront.access_renewal"]
+    order: Annotated[str, Field(description="The order's number, onr_...")]
+
+
+ACCESS_RENEWED_EXAMPLE: AccessRenewed = {"object": "storefront.access_renewal", "order": ORDER_NUMBER_EXAMPLE}
+
+
+@operation(
+    "POST",
+    "/v1/storefronts/orders/{number}/renew-access",
+    scope=Scope.ANY,
+    role=Role.ADMIN,
+    tool=False,
+    title="Renew order access",
+    raises=[NotFound, OrderWithoutAddress],
+    examples=[Example("A link got into wrong hands", {"number": ORDER_NUMBER_EXAMPLE}, ACCESS_RENEWED_EXAMPLE)],
+)
+async def renew_storefront_order_access(ctx: Ctx, params: OrderNumber) -> AccessRenewed:
+    """End every link that opens an order, and mail its buyer a new one.
+
+    Needs the role admin, on any tier. The mail goes to the address that the order was paid with, and to no other.
+
+    From then on the links in earlier mails and the browser that the order was begun in open it no more. The order, its eSIM and its
+    data stay as they are; what somebody has seen meanwhile, such as the activation code, is not undone by it. An order without an
+    address, which was not paid for or whose buyer was erased, is 409 `order_without_address`.
+    """
+
+    def renew(connection: Connection, *, deps: Deps, now: float) -> AccessRenewed:
+        row = renew_order_access(connection, deps=deps, order=params.number, organisation=ctx.organisation, now=now)
+        return {"object": "storefront.access_renewal", "order": row.id}
+
+    renewed = await ctx.settle_result(renew, deps=ctx.deps, now=ctx.now)
+    ctx.deps.post()
+    return renewed

@@ -1,6 +1,6 @@
 """Published shops and what they sell, as everybody sees them, and whether a plan can be bought now."""
 
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import Annotated, Literal, cast
 
 import orjson
 from pydantic import Field
@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.storefronts.sales.checkout import ReadinessReason, reasons_against_sale
-from operations.vocabulary import Currency, StartingAfter
+from operations.vocabulary import Currency, ListPage, render_fields
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput, Input
@@ -44,13 +44,9 @@ class PublicPlan(TypedDict):
     position: int
 
 
-STOREFRONT_ID_EXAMPLE, PLAN_ID_EXAMPLE, PLAN_PRODUCT_ID_EXAMPLE = (
-    "sf_01k0a8w7zv6q4k3m2n1p0r9s8t",
-    "sfp_01k0a8w7zv6q4k3m2n1p0r9s8t",
-    "cnp_01k0a8w7zv6q4k3m2n1p0r9s8t",
-)
-
-
+STOREFRONT_ID_EXAMPLE = "sf_01k0a8w7zv6q4k3m2n1p0r9s8t"
+PLAN_ID_EXAMPLE = "sfp_01k0a8w7zv6q4k3m2n1p0r9s8t"
+PLAN_PRODUCT_ID_EXAMPLE = "cnp_01k0a8w7zv6q4k3m2n1p0r9s8t"
 PUBLIC_STOREFRONT_EXAMPLE: PublicStorefront = {
     "object": "storefront",
     "slug": "fjord-travel",
@@ -61,8 +57,6 @@ PUBLIC_STOREFRONT_EXAMPLE: PublicStorefront = {
     "support_email": "help@fjord.example",
     "currency": "EUR",
 }
-
-
 PUBLIC_PLAN_EXAMPLE: PublicPlan = {
     "id": PLAN_ID_EXAMPLE,
     "slug": "nordic-5gb",
@@ -77,17 +71,8 @@ PUBLIC_PLAN_EXAMPLE: PublicPlan = {
 
 
 def render_public_storefront(row: Storefront) -> PublicStorefront:
-    """As everybody sees it."""
-    return {
-        "object": "storefront",
-        "slug": row.slug,
-        "name": row.name,
-        "tagline": row.tagline,
-        "logo": row.logo,
-        "accent": row.accent,
-        "support_email": row.support_email,
-        "currency": cast(Currency, row.currency),
-    }
+    """The shop `row` as everybody sees it."""
+    return render_fields(row, PublicStorefront, object="storefront")
 
 
 def read_plan_countries(text: str) -> list[str]:
@@ -96,18 +81,8 @@ def read_plan_countries(text: str) -> list[str]:
 
 
 def render_public_plan(row: StorefrontPlan | ShopOffer, currency: str) -> PublicPlan:
-    """As buyers see it."""
-    return {
-        "id": row.id,
-        "slug": row.slug,
-        "name": row.name,
-        "data_mb": row.data_mb,
-        "validity_days": row.validity_days,
-        "countries": read_plan_countries(row.countries),
-        "price_cents": row.price_cents,
-        "currency": cast(Currency, currency),
-        "position": row.place,
-    }
+    """The plan `row` as buyers see it; `currency` is its shop's."""
+    return render_fields(row, PublicPlan, countries=read_plan_countries(row.countries), currency=currency, position=row.place)
 
 
 class HostedStorefrontRef(Input):
@@ -139,31 +114,26 @@ async def get_hosted_storefront(ctx: Ctx, params: HostedStorefrontRef) -> Hosted
 
     Public. A draft is not found. Amounts are in cents of the shop's currency.
     """
-    found = await ctx.deps.store.read(find_hosted_storefront, slug=params.slug)
-    if found is None:
-        raise no_such_hosted_storefront()
-    return found
+    return await ctx.deps.store.read(find_hosted_storefront, slug=params.slug)
 
 
-def find_hosted_storefront(connection: Connection, *, slug: str) -> HostedStorefront | None:
+def find_hosted_storefront(connection: Connection, *, slug: str) -> HostedStorefront:
     """The shop and what it sells, of one moment."""
     row = find_published(connection, slug=slug)
     if row is None:
-        return None
+        raise no_such_hosted_storefront()
     on_sale = plans_on_sale(connection, storefront=row.id)
     return {**render_public_storefront(row), "plans": [render_public_plan(plan, row.currency) for plan in on_sale]}
 
 
 def no_such_hosted_storefront() -> NotFound:
-    """Unknown shops and drafts are answered alike."""
     return NotFound("There is no published shop with this slug", param="slug", hint="Check the spelling; a draft has to be published first")
 
 
-class SellablePlanPage(Input):
+class SellablePlanPage(ListPage):
     """Which part of the list."""
 
     limit: Annotated[int, Field(ge=1, le=1000, description="Page size.")] = 1000
-    starting_after: StartingAfter = None
 
 
 class SellablePlan(PublicPlan):
@@ -203,13 +173,6 @@ class Readiness(TypedDict):
     reasons: list[ReadinessReason]
 
 
-class ShopAndPlan(NamedTuple):
-    """A shop that is open, and a plan of it."""
-
-    shop: Storefront
-    plan: StorefrontPlan | None
-
-
 @operation(
     "GET",
     "/api/hosted/{slug}/plans/{planId}/readiness",
@@ -229,13 +192,9 @@ async def get_hosted_storefront_plan_readiness(ctx: Ctx, params: HostedPlanRef) 
 
     The stock is a few seconds old at most. When the charging system fails nobody knows, so the answer is 502, never a guess.
     """
-    found = await ctx.deps.store.read(find_shop_and_plan, slug=params.slug, named=params.plan_id)
-    if found is None:
-        raise no_such_hosted_storefront()
-    if found.plan is None:
-        raise NotFound("The shop has no plan with this id or slug", param="planId", hint="get_hosted_storefront names its plans")
+    shop, plan = await ctx.deps.store.read(find_shop_and_plan, slug=params.slug, named=params.plan_id)
     try:
-        reasons = await reasons_against_sale(ctx.deps, found.shop, found.plan)
+        reasons = await reasons_against_sale(ctx.deps, shop, plan)
     except OcsError as failure:
         # Choice: buyers are not told what ails the seller's connection, only that it does.
         raise OcsError(
@@ -244,7 +203,12 @@ async def get_hosted_storefront_plan_readiness(ctx: Ctx, params: HostedPlanRef) 
     return {"ready": not reasons, "reasons": reasons}
 
 
-def find_shop_and_plan(connection: Connection, *, slug: str, named: str) -> ShopAndPlan | None:
-    """The shop and the plan, of one moment."""
+def find_shop_and_plan(connection: Connection, *, slug: str, named: str) -> tuple[Storefront, StorefrontPlan]:
+    """The open shop with `slug` and its plan with the id or slug `named`, of one moment. Raises NotFound."""
     shop = find_published(connection, slug=slug)
-    return None if shop is None else ShopAndPlan(shop, named_plan(connection, storefront=shop.id, named=named))
+    if shop is None:
+        raise no_such_hosted_storefront()
+    plan = named_plan(connection, storefront=shop.id, named=named)
+    if plan is None:
+        raise NotFound("The shop has no plan with this id or slug", param="planId", hint="get_hosted_storefront names its plans")
+    return shop, plan

@@ -1,24 +1,29 @@
-"""Orders of shops: one for its buyer, all of them for the shop's operator, cancelling one, and renewing the link that opens it."""
+"""Orders of shops: one for its buyer, all of them for the shop's operator, cancelling one, and taking its eSIM back to stock."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, Protocol
+from collections.abc import Mapping
+from typing import Annotated, Literal, NamedTuple
 
 import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from operations.deps import Ctx, Deps
+from operations.deps import Ctx
 from operations.ledger.esims import open_esim_profile, render_esim_profile
 from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN
-from operations.ledger.orders import find_known_order, find_opened_order, mail_new_link, order_number_of
+from operations.ledger.orders import find_known_order, find_opened_order, order_number_of
+from operations.ledger.rollback import LineHasPackages, find_issued_line, roll_back_issuance, rollback_unknown
 from operations.plans import Esim
+from operations.storefronts.sales.checkout import OrderNotReady
+from operations.upstream.connection import upstream_of_organisation
+from operations.upstream.lines import Line
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
-from registry.errors import BadRequest, Conflict, NotFound
-from registry.limits import Role, Scope
+from registry.clock import rfc3339_utc
+from registry.errors import BadRequest, Conflict, NotFound, OcsError
+from registry.limits import Scope
 from registry.model import CamelInput, Input
 from registry.operation import Auth, Example, operation
-from registry.policy import rfc3339_utc
 from storage.engine.connection import Connection
+from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import (
     FIRST_ORDER_PLACE,
     OrderDetail,
@@ -26,8 +31,6 @@ from storage.orders import (
     OrderRow,
     OrderStatus,
     cancel_order,
-    end_access,
-    find_order,
     find_order_detail,
     find_shop,
     list_orders,
@@ -35,6 +38,7 @@ from storage.orders import (
     order_place,
     order_status_of,
 )
+from storage.rollbacks import rollback_is_running
 from storage.sealing import Keyring
 
 OrderCents = Annotated[int, Field(description="Minor units (cents)")]
@@ -112,17 +116,13 @@ ORDER_REFUND_STATUSES: Mapping[str, OrderRefundStatus] = {"done": "succeeded", "
 
 
 def render_order(keyring: Keyring, order: OrderDetail, *, named: str | None = None) -> Order:
-    """An order that was read whole. `named`: what its reader named it by; without it, its number."""
-    return render_order_row(keyring, order.row, order.shop, order.top_ups, named or order.row.id)
-
-
-def render_order_row(keyring: Keyring, row: OrderRow, shop_slug: str, top_ups: Sequence[OrderRow], named: str) -> Order:
-    """A stored order, its eSIM unsealed while it is the buyer's."""
+    """An order, its eSIM unsealed while it is the buyer's. `named`: what its reader named it by; without it, its number."""
+    row = order.row
     return {
-        "id": named,
+        "id": named or row.id,
         "object": "storefront.order",
         "number": row.id,
-        "storefront": shop_slug,
+        "storefront": order.shop,
         "plan": sold_plan_of(row),
         "status": order_status_of(row),
         "amount": row.amount,
@@ -130,7 +130,7 @@ def render_order_row(keyring: Keyring, row: OrderRow, shop_slug: str, top_ups: S
         "error": render_order_error(row),
         "esim": render_order_esim(keyring, row),
         "refund": render_order_refund(row),
-        "top_ups": [shown for top_up in top_ups if (shown := render_order_top_up(top_up)) is not None],
+        "top_ups": [shown for top_up in order.top_ups if (shown := render_order_top_up(top_up)) is not None],
         "created": rfc3339_utc(row.created),
         "paid_at": order_stamp(row.paid_at),
         "ready_at": order_stamp(row.ready_at),
@@ -139,7 +139,6 @@ def render_order_row(keyring: Keyring, row: OrderRow, shop_slug: str, top_ups: S
 
 
 def sold_plan_of(row: OrderRow) -> SoldPlan:
-    """What was bought, whatever the shop sells by now."""
     bought: SoldPlan = orjson.loads(row.bought)
     return bought
 
@@ -177,7 +176,6 @@ def render_order_refund(row: OrderRow) -> OrderRefund | None:
 
 
 def render_order_top_up(row: OrderRow) -> OrderTopUp | None:
-    """Nothing for one that was not paid for."""
     status = order_status_of(row)
     if status in ("pending_payment", "rollback_pending", "rolled_back", "rollback_unknown"):
         return None
@@ -192,7 +190,6 @@ def render_order_top_up(row: OrderRow) -> OrderTopUp | None:
 
 
 def order_stamp(at: float | None) -> str | None:
-    """A time that may not have come."""
     return None if at is None else rfc3339_utc(at)
 
 
@@ -239,16 +236,7 @@ READY_ORDER_EXAMPLE: Order = {
     "ready_at": "2026-11-20T09:01:12Z",
     "cancelled_at": None,
 }
-
-
 OrderId = Annotated[str, Field(description="The order's access token, ord_...; with the storefront key also its number, onr_...")]
-
-
-class NamesOrder(Protocol):
-    """An input that names an order."""
-
-    @property
-    def order_id(self) -> str: ...
 
 
 class OrderRef(CamelInput):
@@ -257,7 +245,7 @@ class OrderRef(CamelInput):
     order_id: OrderId
 
 
-async def order_of_any_shop(ctx: Ctx, params: NamesOrder) -> OrderDetail:
+async def order_of_any_shop(ctx: Ctx, params: OrderRef) -> OrderDetail:
     """The order, whichever organisation's it is. The call is in the audit log of the shop's organisation.
 
     Choice: an id that cannot be an order's is not bad input but an order that is not there, so that a guess learns nothing of ids. A
@@ -361,26 +349,24 @@ async def list_storefront_orders(ctx: Ctx, params: OrderPage) -> ListOf[OrderEnt
     An ICCID, a code or a buyer's address is in none of them. `id` is the order's number, which opens nothing: the token that does is
     the buyer's alone.
     """
-    rows = await ctx.deps.store.read(find_order_page, organisation=ctx.organisation, params=params)
-    return list_page([render_order_entry(row) for row in rows], params.limit)
+    organisation = ctx.organisation
 
-
-def find_order_page(connection: Connection, *, organisation: str, params: OrderPage) -> list[OrderDetail]:
-    """The rows, with one more than the limit."""
-    shop = None
-    if params.storefront is not None:
-        shop = find_shop(connection, slug=params.storefront, organisation=organisation)
-        if shop is None:
+    def find(connection: Connection) -> list[OrderDetail]:
+        shop = None if params.storefront is None else find_shop(connection, slug=params.storefront, organisation=organisation)
+        if shop is None and params.storefront is not None:
             raise NotFound("Your organisation has no storefront with this slug", param="storefront", hint="list_storefronts names yours")
-    return list_orders(
-        connection,
-        organisation=organisation,
-        storefront=None if shop is None else shop.id,
-        email=None if params.email is None else normal_email(params.email),
-        status=params.status,
-        after=place_of_order(connection, organisation, params.starting_after),
-        most=params.limit + 1,
-    )
+        return list_orders(
+            connection,
+            organisation=organisation,
+            storefront=None if shop is None else shop.id,
+            email=None if params.email is None else normal_email(params.email),
+            status=params.status,
+            after=place_of_order(connection, organisation, params.starting_after),
+            most=params.limit + 1,
+        )
+
+    rows = await ctx.deps.store.read(find)
+    return list_page([render_order_entry(row) for row in rows], params.limit)
 
 
 def place_of_order(connection: Connection, organisation: str, order: str | None) -> OrderPlace:
@@ -397,7 +383,6 @@ def place_of_order(connection: Connection, organisation: str, order: str | None)
 
 
 def render_order_entry(order: OrderDetail) -> OrderEntry:
-    """An order in short."""
     row, refund = order.row, render_order_refund(order.row)
     return {
         "id": row.id,
@@ -445,103 +430,104 @@ async def cancel_storefront_order(ctx: Ctx, params: OrderRef, order: OrderDetail
     was paid for can be cancelled, a failed one too; one that was not is 409 `order_not_paid`. A top-up that was paid for before is
     added all the same.
     """
-    return await ctx.settle_result(cancel_order_once, order=order.row.id, named=params.order_id, keyring=ctx.deps.keyring, now=ctx.now)
+
+    def cancel(connection: Connection, *, now: float) -> Order:
+        """The order with the time at which it was cancelled, by this call or by one before."""
+        cancel_order(connection, order=order.row.id, now=now)
+        found = current_order(connection, order.row.id)
+        if order_cancelled_at(found.row) is None:
+            raise OrderNotPaid(
+                "This order was not paid for, so there is nothing to cancel",
+                hint="Leave it: what is not paid for is not delivered, and is forgotten after 30 days",
+            )
+        return render_order(ctx.deps.keyring, found, named=params.order_id)
+
+    return await ctx.settle_result(cancel, now=ctx.now)
 
 
-def cancel_order_once(connection: Connection, *, order: str, named: str, keyring: Keyring, now: float) -> Order:
-    """The order with the time at which it was cancelled, by this call or by one before."""
-    cancel_order(connection, order=order, now=now)
+def current_order(connection: Connection, order: str) -> OrderDetail:
     found = find_order_detail(connection, order=order)
     if found is None:
         raise RuntimeError("an order that was read just now is not there")
-    if order_cancelled_at(found.row) is None:
-        raise OrderNotPaid(
-            "This order was not paid for, so there is nothing to cancel",
-            hint="Leave it: what is not paid for is not delivered, and is forgotten after 30 days",
-        )
-    return render_order(keyring, found, named=named)
+    return found
 
 
-RENEW_ORDER_ACCESS = "renew_storefront_order_access"
+ROLLED_BACK_ORDER_EXAMPLE: Order = {**READY_ORDER_EXAMPLE, "status": "rolled_back", "esim": None, "cancelled_at": "2026-11-28T08:00:00Z"}
 
 
-class OrderWithoutAddress(Conflict):
-    """Nobody could be sent the new link."""
+class ReturnableOrder(NamedTuple):
+    """An order with its row of the ledger, where it has one, and the line that its eSIM is."""
 
-    code = "order_without_address"
-
-
-def renew_order_access(connection: Connection, *, deps: Deps, order: str, organisation: str | None, now: float) -> OrderRow:
-    """Ends every token of the order with the number `order`, cookies included, and queues the mail; the order's row.
-
-    `organisation`: whose order it must be; None for whoever runs the service. Refuses an order that is not there, and one without an
-    address, whose buyer would lose it for ever.
-    """
-    row = find_order(connection, order=order)
-    if row is None or row.top_up_of is not None or organisation not in (None, row.organisation):
-        raise NotFound(
-            "There is no order with this number", param="number", hint="list_storefront_orders shows the numbers of orders, onr_..."
-        )
-    if row.email is None:
-        raise order_without_address(row)
-    end_access(connection, order=row.id, now=now)
-    mail_new_link(connection, deps, row.id)
-    return row
+    order: OrderDetail
+    row: IssuanceRow | None
+    line: Line | None
 
 
-def order_without_address(row: OrderRow) -> OrderWithoutAddress:
-    """The refusal for an order whose buyer cannot be written to."""
-    if row.paid_at is None:
-        why, hint = "it was not paid for", "The link that opens it stays as it is, and the payment gives it an address"
-    else:
-        why, hint = "its buyer was erased", "The links that open it stay as they are"
-        hint += "" if row.iccid is None else "; rollback_esim_issuance takes the eSIM back"
-    return OrderWithoutAddress(f"This order has no address for a new link, because {why}; nothing was changed", param="number", hint=hint)
-
-
-class OrderNumber(Input):
-    """Which order."""
-
-    number: Annotated[str, Field(max_length=64, description="The order's number, onr_...")]
-
-
-class AccessRenewed(TypedDict):
-    """The order whose buyer was sent a new link; the link itself is the buyer's alone."""
-
-    object: Literal["storefront.access_renewal"]
-    order: Annotated[str, Field(description="The order's number, onr_...")]
-
-
-ACCESS_RENEWED_EXAMPLE: AccessRenewed = {"object": "storefront.access_renewal", "order": ORDER_NUMBER_EXAMPLE}
+async def order_to_return(ctx: Ctx, params: OrderRef) -> ReturnableOrder:
+    """The line is looked for only where something can be given back. The organisation's own way to the charging system is used."""
+    order = await order_of_any_shop(ctx, params)
+    row = await ctx.deps.store.read(find_issuance, organisation=order.row.organisation, key=order.row.id)
+    if row is not None and row.state != order.row.ledger:  # it moved on between the two reads
+        order = await order_of_any_shop(ctx, params)
+    line = None
+    if row is not None and order_status_of(order.row) == "ready" and row.state == "issued":
+        line = await find_issued_line(await upstream_of_organisation(ctx.deps, order.row.organisation), row)
+    ctx.stage()
+    return ReturnableOrder(order, row, line)
 
 
 @operation(
-    "POST",
-    "/v1/storefronts/orders/{number}/renew-access",
-    scope=Scope.ANY,
-    role=Role.ADMIN,
-    tool=False,
-    title="Renew order access",
-    raises=[NotFound, OrderWithoutAddress],
-    examples=[Example("A link got into wrong hands", {"number": ORDER_NUMBER_EXAMPLE}, ACCESS_RENEWED_EXAMPLE)],
+    "DELETE",
+    "/api/orders/{orderId}",
+    scope=Scope.NONE,
+    auth=Auth.STOREFRONT,
+    access=order_to_return,
+    title="Roll back order",
+    raises=[NotFound, OrderNotReady, LineHasPackages, Conflict, OcsError],
+    examples=[Example("The buyer returns the eSIM", {"orderId": ORDER_TOKEN_EXAMPLE}, ROLLED_BACK_ORDER_EXAMPLE)],
 )
-async def renew_storefront_order_access(ctx: Ctx, params: OrderNumber) -> AccessRenewed:
-    """End every link that opens an order, and mail its buyer a new one.
+async def rollback_storefront_order(ctx: Ctx, params: OrderRef, held: ReturnableOrder) -> Order:
+    """Take a ready order's eSIM back: its package goes, the SIM returns to stock.
 
-    Needs the role admin, on any tier. The mail goes to the address that the order was paid with, and to no other.
+    Nothing is refunded: operator_billing_create_refund does. Again: answers as before. MANUAL_RECONCILIATION_REQUIRED: do not repeat.
 
-    From then on the links in earlier mails and the browser that the order was begun in open it no more. The order, its eSIM and its
-    data stay as they are; what somebody has seen meanwhile, such as the activation code, is not undone by it. An order without an
-    address, which was not paid for or whose buyer was erased, is 409 `order_without_address`.
+    Only `ready` orders roll back; another status is 409 `order_not_ready`. The outcomes are told apart: 200, the order with status
+    `rolled_back`; 409 `line_has_packages`, where a top-up or another package is on the line: have it removed first; 409
+    `top_up_under_way`, where one may come any moment; 409 `idempotency_in_progress`, where the shop's owner or another call takes it
+    back just now: repeat it in a second; and 502 `MANUAL_RECONCILIATION_REQUIRED`, where the charging system did not say: the order
+    is `rollback_unknown`, its eSIM is never issued again by itself, and a person has to settle it. Any other 502 changed nothing. A
+    profile that was downloaded does not return to stock. The storefront key is needed always.
     """
-    renewed = await ctx.settle_result(
-        renew_own_order_access, deps=ctx.deps, order=params.number, organisation=ctx.organisation, now=ctx.now
-    )
-    ctx.deps.post()
-    return renewed
+    order, row, line = held
+    if order_status_of(order.row) == "rolled_back":
+        return render_order(ctx.deps.keyring, order, named=params.order_id)
+
+    def answer(connection: Connection, row: IssuanceRow) -> Order:
+        return render_order(ctx.deps.keyring, current_order(connection, row.key), named=params.order_id)
+
+    concluded = await roll_back_issuance(ctx, *require_returnable_order(order, row, line), answer)
+    ctx.deps.wake_worker()
+    return concluded.body
 
 
-def renew_own_order_access(connection: Connection, *, deps: Deps, order: str, organisation: str, now: float) -> AccessRenewed:
-    """In one transaction with the audit row of the call."""
-    row = renew_order_access(connection, deps=deps, order=order, organisation=organisation, now=now)
-    return {"object": "storefront.access_renewal", "order": row.id}
+def require_returnable_order(order: OrderDetail, row: IssuanceRow | None, line: Line | None) -> tuple[Line, IssuanceRow]:
+    status = order_status_of(order.row)
+    if row is not None and row.state == "rollback_pending":
+        raise rollback_is_running()
+    if row is not None and row.state == "rollback_unknown":
+        raise rollback_unknown(row)
+    if status != "ready" or row is None or row.state != "issued":
+        raise OrderNotReady(
+            f"Only an order that is ready can be rolled back, and this one is {status}; nothing was taken back",
+            hint="GET /api/orders/{orderId} tells where it stands",
+        )
+    if line is None:
+        raise OrderNotReady(
+            "The eSIM of this order is not in the account any more that it was drawn from; nothing was taken back",
+            hint="Its owner moved it, and takes it back where it is now",
+        )
+    if row.package_id is None:
+        raise OrderNotReady(
+            "The package of this order is not known, so a person has to take it back; nothing was taken back", code=MANUAL_RECONCILIATION
+        )
+    return line, row

@@ -32,7 +32,6 @@ PLAN_DATA_MB_LIMIT, PLAN_DAYS_LIMIT, PLAN_PRICE_CENTS_LIMIT = 1_000_000_000, 36_
 
 
 def each_plan_country_once(codes: list[str]) -> list[str]:
-    """Every country once, in the order given."""
     return list(dict.fromkeys(codes))
 
 
@@ -43,30 +42,16 @@ PlanSlug = Annotated[
         description="Names the plan in its shop: 1-64 of a-z, 0-9 and hyphens, none first or last.",
     ),
 ]
-
-
 PlanDataMb = Annotated[int, Field(ge=1, le=PLAN_DATA_MB_LIMIT, description="Megabytes (10^6 bytes), 1-1000000000.")]
-
-
 PlanDays = Annotated[int, Field(ge=1, le=PLAN_DAYS_LIMIT, description="Days it is valid, 1-36500.")]
-
-
 SoldCountryCode = Annotated[str, Field(pattern=r"^[A-Z]{2}$"), AfterValidator(check_country_code)]
-
-
 PlanCountries = Annotated[
     list[SoldCountryCode],
     Field(min_length=1, max_length=250, description='Where it works, ISO 3166-1 alpha-2: ["DE","FR"].'),
     AfterValidator(each_plan_country_once),
 ]
-
-
 PlanPriceCents = Annotated[int, Field(ge=1, le=PLAN_PRICE_CENTS_LIMIT, description="Price in cents of the shop's currency, 1-99999999.")]
-
-
 PlanPosition = Annotated[int, Field(ge=0, le=1_000_000, description="Place in the shop, 0-1000000: lower ones first, then older ones.")]
-
-
 ProcessorPriceId = Annotated[
     str,
     Field(
@@ -76,8 +61,6 @@ ProcessorPriceId = Annotated[
         description="A price at the payment processor, price_...; kept, not charged by.",
     ),
 ]
-
-
 STOREFRONT_PLANS_LIMIT = 250
 PLAN_FIELDS_OF_PRODUCT = ("name", "data_mb", "validity_days", "countries", "price_cents", "package_template_id")
 """What a product gives and a plan needs; its account comes with it, where it names one."""
@@ -108,7 +91,6 @@ class NewStorefrontPlan(StorefrontRef):
 
     @model_validator(mode="after")
     def check(self) -> "NewStorefrontPlan":
-        """Whole without a product, and a price with its mode."""
         missing = [] if self.product_id is not None else [name for name in PLAN_FIELDS_OF_PRODUCT if getattr(self, name) is None]
         if missing:
             raise FieldRule(
@@ -121,7 +103,6 @@ class NewStorefrontPlan(StorefrontRef):
 
 
 def require_price_and_mode(price_id: str | None, mode: str | None) -> None:
-    """A price and its mode belong together."""
     if (price_id is None) == (mode is None):
         return
     there, lacking = ("payments_price_id", "payments_price_mode") if mode is None else ("payments_price_mode", "payments_price_id")
@@ -199,7 +180,6 @@ async def upsert_storefront_plan(ctx: Ctx, params: NewStorefrontPlan, shop: Stor
 
 
 def storefront_plan_row(params: NewStorefrontPlan, product: ProductRow | None, *, id: str, storefront: str, now: int) -> StorefrontPlan:
-    """What is kept: what was given, and where nothing was, the product's."""
     countries = (
         params.countries
         if product is None or params.countries is not None
@@ -228,7 +208,6 @@ def storefront_plan_row(params: NewStorefrontPlan, product: ProductRow | None, *
 
 
 def require_plan_product(product: ProductRow | None) -> ProductRow:
-    """Where a field was not given there is a product."""
     if product is None:
         raise RuntimeError("a plan without a product lacks a field that its input requires")
     return product
@@ -250,7 +229,6 @@ def require_fitting_product(product: ProductRow, params: NewStorefrontPlan) -> N
 
 
 def is_plain_plan_text(text: str) -> bool:
-    """Whether buyers can be shown it."""
     try:
         plain_line(text)
     except ValueError:
@@ -295,7 +273,6 @@ class StorefrontPlanChange(PartialStorefrontChange):
 
     @property
     def given(self) -> dict[str, int | str | None]:
-        """The columns that are to be different."""
         found: dict[str, int | str | None] = {
             column: int(getattr(self, name)) for name, column in PLAN_CHANGE_COLUMNS.items() if name in self.model_fields_set
         }
@@ -332,23 +309,18 @@ async def update_storefront_plan(ctx: Ctx, params: StorefrontPlanChange, shop: S
     The payment Price is kept beside the plan and nothing is charged by it yet: buyers pay price_cents. What else a plan is,
     upsert_storefront_plan replaces. Orders that were begun keep their price.
     """
-    return await ctx.settle_result(
-        change_storefront_plan, storefront=shop.id, organisation=shop.organisation, slug=params.slug, given=params.given, now=ctx.now
-    )
 
+    def change(connection: Connection, *, now: float) -> ShownPlan:
+        held = hold_storefront(connection, storefront=shop.id, organisation=shop.organisation)
+        if held is None:
+            raise no_such_storefront()
+        row = find_plan(connection, storefront=held.id, slug=params.slug)
+        if row is None:
+            raise NotFound("The storefront has no plan with this slug", param="slug", hint="get_storefront names its plans")
+        wanted = row._replace(**params.given)
+        if wanted != row:
+            wanted = wanted._replace(updated=int(now))
+            write_plan(connection, row=wanted)
+        return render_storefront_plan(wanted, held.currency)
 
-def change_storefront_plan(
-    connection: Connection, *, storefront: str, organisation: str, slug: str, given: dict[str, int | str | None], now: float
-) -> ShownPlan:
-    """The plan as it is from now on; another shop's is not found."""
-    shop = hold_storefront(connection, storefront=storefront, organisation=organisation)
-    if shop is None:
-        raise no_such_storefront()
-    row = find_plan(connection, storefront=shop.id, slug=slug)
-    if row is None:
-        raise NotFound("The storefront has no plan with this slug", param="slug", hint="get_storefront names its plans")
-    wanted = row._replace(**given)
-    if wanted != row:
-        wanted = wanted._replace(updated=int(now))
-        write_plan(connection, row=wanted)
-    return render_storefront_plan(wanted, shop.currency)
+    return await ctx.settle_result(change, now=ctx.now)

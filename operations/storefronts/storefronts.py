@@ -16,11 +16,11 @@ from operations.storefronts.hosted_storefronts import (
     render_public_storefront,
 )
 from operations.vocabulary import Currency, Email, ListOf, ListPage, list_page, plain_line, without_default
+from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
-from registry.policy import rfc3339_utc
 from storage.engine.connection import Connection
 from storage.storefronts import (
     Storefront,
@@ -42,8 +42,6 @@ ProcessorPriceMode = Literal["test", "live"]
 LOGO_LENGTH_LIMIT = 32 * 1024
 LOGO_BASE64_PATTERN = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)"
 LOGO_PATTERN = rf"^data:image/(?:png|jpeg|webp|gif);base64,{LOGO_BASE64_PATTERN}$"
-
-
 # Choice: a slug begins and ends with a letter or a digit.
 StorefrontSlug = Annotated[
     str,
@@ -157,7 +155,6 @@ class SlugTaken(Conflict):
 
 
 def render_storefront(row: Storefront) -> ShownStorefront:
-    """As its operator sees it."""
     return {
         "id": row.id,
         **render_public_storefront(row),
@@ -181,9 +178,9 @@ def render_storefront_plan(row: StorefrontPlan, currency: str) -> ShownPlan:
     }
 
 
-def no_such_storefront(param: str = "id") -> NotFound:
+def no_such_storefront() -> NotFound:
     """Unknown and foreign shops are answered alike."""
-    return NotFound("Your organisation has no storefront with this id", param=param, hint="list_storefronts names yours")
+    return NotFound("Your organisation has no storefront with this id", param="id", hint="list_storefronts names yours")
 
 
 def slug_is_refused(slug: str) -> SlugTaken:
@@ -268,7 +265,6 @@ async def create_storefront(ctx: Ctx, params: NewStorefront) -> ShownStorefront:
 
 
 def insert_new_storefront(connection: Connection, *, row: Storefront) -> None:
-    """Keep it, unless its slug is another's or there are too many."""
     if hold_storefront_count(connection, organisation=row.organisation) >= STOREFRONTS_LIMIT:
         raise TooManyStorefronts(
             f"Your organisation has {STOREFRONTS_LIMIT} storefronts, which is the most; nothing was made",
@@ -292,19 +288,15 @@ async def get_storefront(ctx: Ctx, params: StorefrontRef) -> WholeStorefront:
 
     Plans that are not on sale are among them; buyers see only the others, once the shop is published.
     """
-    found = await ctx.deps.store.read(find_storefront_with_plans, storefront=params.id, organisation=ctx.organisation)
-    if found is None:
-        raise no_such_storefront()
-    return found
 
+    def find(connection: Connection) -> WholeStorefront:
+        row = find_storefront(connection, storefront=params.id, organisation=ctx.organisation)
+        if row is None:
+            raise no_such_storefront()
+        plans = plans_of(connection, storefront=row.id)
+        return {**render_storefront(row), "plans": [render_storefront_plan(plan, row.currency) for plan in plans]}
 
-def find_storefront_with_plans(connection: Connection, *, storefront: str, organisation: str) -> WholeStorefront | None:
-    """The shop and its plans, of one moment."""
-    row = find_storefront(connection, storefront=storefront, organisation=organisation)
-    if row is None:
-        return None
-    plans = plans_of(connection, storefront=row.id)
-    return {**render_storefront(row), "plans": [render_storefront_plan(plan, row.currency) for plan in plans]}
+    return await ctx.deps.store.read(find)
 
 
 STOREFRONT_FIELD_UNSET = Field(json_schema_extra=without_default)
@@ -334,7 +326,6 @@ class StorefrontChange(PartialStorefrontChange):
 
     @property
     def given(self) -> dict[str, str | None]:
-        """What is to be different, null for what is cleared."""
         return {name: getattr(self, name) for name in self.model_fields_set if name != "id"}
 
 
@@ -370,14 +361,12 @@ async def update_storefront(ctx: Ctx, params: StorefrontChange, row: Storefront)
     The currency cannot change once the shop has a plan (409 `storefront_has_plans`). Orders that were paid are not touched by anything
     that is changed here.
     """
-    return await ctx.settle_result(change_storefront, storefront=row.id, organisation=row.organisation, given=params.given, now=ctx.now)
+    return await ctx.settle_result(change_storefront, shop=row, given=params.given, now=ctx.now)
 
 
-def change_storefront(
-    connection: Connection, *, storefront: str, organisation: str, given: dict[str, str | None], now: float
-) -> ShownStorefront:
+def change_storefront(connection: Connection, *, shop: Storefront, given: dict[str, str | None], now: float) -> ShownStorefront:
     """The shop as it is from now on. Choice: what changes nothing leaves `updated` as it is."""
-    row = hold_storefront(connection, storefront=storefront, organisation=organisation)
+    row = hold_storefront(connection, storefront=shop.id, organisation=shop.organisation)
     if row is None:
         raise no_such_storefront()
     wanted = row._replace(**given)

@@ -16,9 +16,9 @@ from operations.times import WEEK_DAYS, utc_text, utc_today
 from operations.upstream.connection import visible_accounts
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
+from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
-from registry.policy import rfc3339_utc
 from storage.country_entries import CountryEntry, country_history
 
 LOCATION_UNKNOWN_CODE = 14

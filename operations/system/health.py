@@ -24,10 +24,9 @@ class Health(TypedDict):
     limited=False,
     examples=[Example("Is it up?", {}, {"ok": True, "version": "1.0.0", "build_sha": "unknown"})],
 )
-async def health_check(ctx: Ctx, params: Nothing) -> Health:
+async def health_check(ctx: Ctx, _params: Nothing) -> Health:
     """Tell whether the service answers, and which build it is.
 
     Public, never charged, touches no database. `build_sha` is the source revision, or `unknown`.
     """
-    del params
     return {"ok": True, "version": ctx.deps.build.version, "build_sha": ctx.deps.build.sha}

@@ -6,9 +6,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.payments.records import ConnectedAccount
-from operations.ledger.payment_accounts import detach_payment_account, keep_payment_account_status
+from operations.ledger.payment_accounts import keep_payment_account_status
 from storage.billing_config import find_config
-from storage.connect_accounts import ConnectAccount, find_connect_account
+from storage.connect_accounts import ConnectAccount, detach_connect_account, find_connect_account
 from tests.billing_connect.asking import BILLING_PATH, attached, call_connect, finish_onboarding, member_session, onboarded, trouble
 from tests.contract.stage import ServiceHouse
 from tests.world import NOON, Credentials
@@ -155,9 +155,9 @@ async def test_the_time_of_change_moves_with_the_status_alone(house: ServiceHous
 async def test_an_account_that_is_let_go_is_forgotten_unless_it_came_back_since(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     await attached(house, caller, "acct_1Own", kind="standard")
-    await house.world.store.write(detach_payment_account, account="acct_1Own", as_of=NOON - 1, now=NOON)
+    await house.world.store.write(detach_connect_account, account="acct_1Own", as_of=NOON - 1, now=NOON)
     assert await stored(house, caller) is not None
-    await house.world.store.write(detach_payment_account, account="acct_1Own", as_of=NOON, now=NOON)
+    await house.world.store.write(detach_connect_account, account="acct_1Own", as_of=NOON, now=NOON)
     assert (await call_connect(house, caller.secret, "GET", STATUS)) == (200, NOTHING)
 
 
@@ -165,7 +165,7 @@ async def test_whoever_lost_an_account_begins_with_a_new_one(house: ServiceHouse
     caller = await house.world.caller()
     before = await onboarded(house, caller)
     house.world.clock.advance(60)
-    await house.world.store.write(detach_payment_account, account=before, as_of=house.world.clock.now(), now=house.world.clock.now())
+    await house.world.store.write(detach_connect_account, account=before, as_of=house.world.clock.now(), now=house.world.clock.now())
     status, body = await call_connect(house, await member_session(house, caller), "POST", f"{BILLING_PATH}/connect/begin", {})
     assert (status, body["status"]) == (200, "pending")
     assert body["account_id"] != before

@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 from stdnum import numdb
 
-from operations.mobile_countries import COUNTRY_BY_MCC, NETWORK_TABLE, code_pairs, network_country
+from operations.vocabulary import COUNTRY_BY_MCC, NETWORK_TABLE, code_pairs, network_country
 
 
 def stdnum_countries() -> dict[str, Counter[str]]:

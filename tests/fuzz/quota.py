@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from registry.caller import Restrictions
+from registry.clock import DAY_SECONDS
 from registry.limits import Limits, Tier, TierLimits
-from registry.policy import DAY_SECONDS, quota_period
+from registry.policy import quota_period
 from registry.ports import QuotaPeriod
 from storage.quota import read_quota_used
 from tests.harness.machine_runner import ServiceMachine

@@ -16,13 +16,13 @@ import sqlalchemy as sa
 
 from operations.people.consents import consent_question, deny_consent, grant_consent
 from operations.people.signing_keys import sign_token, signing_keys_at, signing_private_key
-from operations.secret_tokens import SERVICE_OWNER, secret_digest
+from operations.secret_tokens import secret_digest
 from registry.errors import BadRequest, NotFound
 from registry.limits import Tier
 from storage.engine.connection import Command, Connection
 from storage.engine.table import table_of
 from storage.oauth_clients import OauthClientTable
-from storage.sealing import signing_key_field
+from storage.sealing import SERVICE_OWNER, signing_key_field
 from tests.clients.identity.provider import b64, signed_token
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.identity.house import CALLBACK, STATE, VERIFIER, IdentityHouse, challenge_of, open_identity_house, redirect_parameters

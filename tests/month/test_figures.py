@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from operations.mobile_countries import network_country
+from operations.vocabulary import network_country
 from tests.month.fleet import CALL, DATA, SMS, Month, days_of, micro, micro_sum, open_month, records
 from tests.network_facts import ACCOUNT, MIB
 

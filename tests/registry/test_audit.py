@@ -2,7 +2,7 @@
 
 from inline_snapshot import snapshot
 
-from registry.policy import DAY_SECONDS
+from registry.clock import DAY_SECONDS
 from storage.audit import sweep_audit
 from storage.engine.sweep import sweep_in_steps
 from tests.registry import ledgers, things

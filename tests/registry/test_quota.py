@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from registry.clock import DAY_SECONDS
 from registry.errors import QuotaExceededBody
 from registry.limits import Limits, Role, Tier, TierLimits
-from registry.policy import DAY_SECONDS, quota_period
+from registry.policy import quota_period
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench, open_bench, statuses
 from tests.world import NOON, SITE, Credentials

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from registry.policy import DAY_SECONDS
+from registry.clock import DAY_SECONDS
 from storage.claims import release_orphaned_claims
 from storage.directory import StoreDirectory
 from storage.replicas import REPLICA_LEASE_SECONDS, end_replica, renew_replica

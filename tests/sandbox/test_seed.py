@@ -5,7 +5,7 @@ from itertools import groupby, pairwise
 
 import pytest
 
-from operations.mobile_countries import network_country
+from operations.vocabulary import network_country
 from simulators.network.entities import DATA, DAY_SECONDS, Line
 from simulators.network.seed.build import build_world
 from simulators.network.seed.catalogue import zone_countries

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 from inline_snapshot import snapshot
 
-from operations.storefronts.orders import renew_order_access
+from operations.storefronts.buyers import renew_order_access
 from registry.limits import Limits, Role
 from registry.ports import SharedSecrets
 from tests.abuse.test_order_guesses import faceless

@@ -48,7 +48,11 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
     code = "\n".join(path.read_text() for path in USERS)
     named = set(re.findall(r"[\"']([a-z_]+\.(?!html)[a-z_0-9]+)[\"']", code))
     built = {f"refused.{word}{end}" for word in re.findall(r"\"(sold_out|gone|not_now|payment|top_up)\"", code) for end in ("", "_title")}
-    built |= {f"mail.{name}_{part}" for name in re.findall(r"buyer_letter\(words, \"(\w+)\"", code) for part in ("subject", "text")}
+    built |= {
+        f"mail.{name}_{part}"
+        for name in re.findall(r"mail_buyer\(connection, deps, row, shop, \"(\w+)\"", code)
+        for part in ("subject", "text")
+    }
     words = texts_in("en").words
     pairs = {COUNTED.sub("", key) for key in words if f"{COUNTED.sub('', key)}_one" in words}
     known = {bare if (bare := COUNTED.sub("", key)) in pairs else key for key in words if not key.startswith(("countries.", "currencies."))}

@@ -6,7 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from registry.policy import DAY_SECONDS, quota_period
+from registry.clock import DAY_SECONDS
+from registry.policy import quota_period
 from registry.ports import QuotaPeriod
 from storage.quota import QuotaBlocks, charge_quota, read_quota_used
 from tests.harness.machine_runner import MachineStore

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from registry.clock import SystemClock
-from registry.policy import rfc3339_utc
+from registry.clock import SystemClock, rfc3339_utc
 from transports.cli.render import next_cursor, print_reply
 from transports.cli.target import JsonOption, KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, call_once
 from transports.cli.terminal import past_moment as moment_of

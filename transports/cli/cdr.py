@@ -15,8 +15,7 @@ import typer
 from clients.webhooks.sender import retry_after_seconds
 from operations.invoicing.call_records import CDR_BATCH_LIMIT, CdrIngested
 from registry.call import Reply
-from registry.clock import Clock, SystemClock
-from registry.policy import rfc3339_utc
+from registry.clock import Clock, SystemClock, rfc3339_utc
 from transports.cli.cdr_file import (
     BadLine,
     CdrFile,

@@ -18,9 +18,8 @@ from operations.ledger.intents import Intent
 from operations.ledger.webhooks import Event, EventType
 from operations.plans import Plan
 from registry.call import Reply
-from registry.clock import Clock, SystemClock
+from registry.clock import Clock, SystemClock, rfc3339_utc
 from registry.ids import SystemIds
-from registry.policy import rfc3339_utc
 from transports.cli.render import refusal_body
 from transports.cli.target import CallTarget, KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, open_target, require_success
 from transports.cli.terminal import Failure, Unreachable, table_cell, text_for, warn_of_argument

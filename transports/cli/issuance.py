@@ -23,8 +23,8 @@ from operations.ledger.reconciliation import (
     find_esim_of_issuance,
     match_account_lines,
 )
+from registry.clock import rfc3339_utc
 from registry.errors import Refusal
-from registry.policy import rfc3339_utc
 from storage.issuance import UNRESOLVED_ISSUANCE_STATES, IssuanceRow
 from storage.organisations import list_organisations
 from storage.reconciliation import newest_issuances, unresolved_issuances

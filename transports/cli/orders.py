@@ -8,7 +8,7 @@ import typer
 
 from operations.deps import Deps
 from operations.ledger.orders import order_number_of
-from operations.storefronts.orders import RENEW_ORDER_ACCESS, renew_order_access
+from operations.storefronts.buyers import RENEW_ORDER_ACCESS, renew_order_access
 from operations.storefronts.sales.order_fulfilment import OrderDecision, fulfil_by_decision
 from registry.errors import Refusal
 from registry.ports import AuditRecord

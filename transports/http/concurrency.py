@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from registry.call import Call
+from registry.clock import rfc3339_utc
 from registry.errors import QuotaExceeded, Refusal
-from registry.policy import rfc3339_utc
 from transports.http.asgi import Overloaded
 from transports.http.forwarded import network_of
 

@@ -13,9 +13,8 @@ from clients.identity.client_metadata import BadClientDocument, ClientDocuments,
 from clients.identity.redirect_uris import is_redirect_accepted, same_redirect
 from operations.deps import Deps
 from operations.people.session_tokens import LOGIN_SCOPES
-from operations.secret_tokens import SERVICE_OWNER
 from storage.oauth_clients import OauthClient, find_client
-from storage.sealing import client_secret_field
+from storage.sealing import SERVICE_OWNER, client_secret_field
 from transports.oauth.messages import VISIBLE_ASCII, OauthError, OauthParameters
 
 GRANT_TYPES = ["authorization_code", "refresh_token"]

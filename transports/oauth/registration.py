@@ -12,12 +12,12 @@ from clients.identity.client_metadata import displayed_address, displayed_name
 from clients.identity.redirect_uris import BadRedirect, check_redirects
 from operations.deps import Deps
 from operations.people.session_tokens import LOGIN_SCOPES
-from operations.secret_tokens import SERVICE_OWNER, new_secret_token
+from operations.secret_tokens import new_secret_token
 from registry.errors import BadRequest
 from registry.guard import parse_json
 from registry.rate_limits import address_network
 from storage.oauth_clients import ClientOrigin, OauthClient, insert_client
-from storage.sealing import client_secret_field
+from storage.sealing import SERVICE_OWNER, client_secret_field
 from transports.oauth.messages import OauthError
 from transports.oauth.programs import GRANT_TYPES, RegisteredProgram
 

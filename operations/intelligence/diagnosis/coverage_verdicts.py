@@ -23,6 +23,7 @@ from operations.upstream.connection import Upstream
 from operations.upstream.lines import line_not_found
 from operations.upstream.resellers import STEERING_LISTS, read_reseller_list
 from operations.upstream.tariffs import read_tariff_rules, tariff_offer
+from registry.clock import DAY_SECONDS
 from registry.errors import OcsError
 
 CoverageVerdict = Literal["covered", "mis_steered", "outside_zone", "no_package", "unknown", "not_seen_lately", "never_seen"]
@@ -340,7 +341,6 @@ def verdict_by_use(one: LineVerdict, use: LineUse, coverage: CoverageMap) -> Lin
 SEEN_LATELY_DAYS = 7
 """Choice: where a line was longer ago says nothing of where it is, so it is not judged and its packages are not read."""
 UNCOVERED_USE_DAYS = 28
-AUDIT_DAY_SECONDS = 86_400
 SIGHTING_TIME_SHARE = 0.75
 """The part of its time that an answer takes for the list and for this; the rest is for what use outside packages cost."""
 
@@ -435,7 +435,7 @@ async def read_line_sighting(upstream: Upstream, line: FleetLine, now: float) ->
 
 def is_seen_lately(seen: float | None, now: float) -> bool:
     """Whether the line was seen so recently that it is probably still there."""
-    return seen is not None and seen >= now - SEEN_LATELY_DAYS * AUDIT_DAY_SECONDS
+    return seen is not None and seen >= now - SEEN_LATELY_DAYS * DAY_SECONDS
 
 
 def line_verdicts(lines: Sequence[FleetLine], looks: FleetReading[LineSighting], coverage: CoverageMap) -> list[LineVerdict]:

@@ -14,7 +14,7 @@ from operations.caches.usage import LineUse, PlaceUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import UseKind, euros, use_kind
 from operations.intelligence.reports.sheet import upstream_text
-from operations.mobile_countries import network_country
+from operations.vocabulary import network_country
 
 
 class UseCost(NamedTuple):

@@ -29,9 +29,9 @@ from operations.caches.usage import (
     span_places,
 )
 from operations.intelligence.lines.fleet_lines import FleetLine
-from operations.mobile_countries import network_country
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
+from operations.vocabulary import network_country
 from registry.errors import OcsError
 
 UseKind = Literal["data", "calls_out", "calls_in", "sms_out", "sms_in", "other"]

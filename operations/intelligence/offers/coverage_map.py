@@ -10,9 +10,9 @@ from typing_extensions import TypedDict
 
 from clients.ocs.zones import DetailedLocationZone, Operator
 from operations.intelligence.reports.sheet import upstream_text
-from operations.mobile_countries import network_country
 from operations.upstream.connection import Upstream
 from operations.upstream.resellers import ZONE_LIST, read_reseller_list
+from operations.vocabulary import network_country
 
 NETWORK_COUNTRY = re.compile(r"[A-Z]{2}", re.ASCII)
 NetworkCode = tuple[int, int]

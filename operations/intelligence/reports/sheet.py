@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from operations.upstream.connection import Upstream
 from operations.vocabulary import MISLEADING_CHARACTERS
-from registry.policy import rfc3339_utc
+from registry.clock import rfc3339_utc
 
 FindingData = TypeVar("FindingData")
 UNLISTED_LINES = "The charging system's lists did not show every line; those it left out are in no figure."

@@ -28,7 +28,7 @@ from operations.upstream.resellers import find_template, own_templates
 from operations.vocabulary import share_of
 from registry.caller import ANONYMOUS_CALLER
 from registry.errors import Conflict, NotFound, OcsError, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
-from registry.ids import ORDER_NUMBER_PREFIX, Ids
+from registry.ids import ORDER_NUMBER_PREFIX
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
 from storage.connect_accounts import find_connect_account
@@ -37,7 +37,7 @@ from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session, order_cancelled_at, order_status_of
 from storage.storefronts import Storefront, StorefrontPlan, named_plan, plans_on_sale, storefront_of
 from storage.top_ups import takes_top_ups
-from storage.upstream_connections import UpstreamRow, find_upstream
+from storage.upstream_connections import find_upstream
 
 ReadinessReason = Literal[
     "storefront_not_published",
@@ -70,18 +70,13 @@ async def reasons_against_sale(deps: Deps, shop: Storefront, plan: StorefrontPla
         ("payments_not_active", payee is None or payee.status != "active"),
     ]
     reasons: list[ReadinessReason] = [reason for reason, holds in ours if holds]
-    if not is_owner_connected(owner):
+    # A connection that lacks its half is none.
+    if owner is None or owner.mode is None or (owner.own_token if owner.mode == "own" else owner.account_id) is None:
         return [*reasons, "owner_not_connected"]
     return reasons + await network_reasons_against(deps, await upstream_of_organisation(deps, shop.organisation), plan)
 
 
-def is_owner_connected(owner: UpstreamRow | None) -> bool:
-    """Whether the owner can be reached at all: a connection that lacks its half is none."""
-    return owner is not None and owner.mode is not None and (owner.own_token if owner.mode == "own" else owner.account_id) is not None
-
-
 async def network_reasons_against(deps: Deps, upstream: Upstream, plan: StorefrontPlan) -> list[ReadinessReason]:
-    """What the charging system has against it."""
     try:
         account = await account_of_sold_plan(upstream, plan)
         stock = await count_account_stock(deps, upstream, account)
@@ -116,7 +111,6 @@ async def account_of_sold_plan(upstream: Upstream, plan: NamesDrawAccount) -> in
 
 
 async def count_account_stock(deps: Deps, upstream: Upstream, account: int) -> AccountStock:
-    """The account's eSIMs as they are counted there."""
 
     async def count() -> AccountStock:
         rows = await upstream.ocs.reseller.esim_status_per_account(account_id=account)
@@ -128,7 +122,7 @@ async def count_account_stock(deps: Deps, upstream: Upstream, account: int) -> A
 
 def count_fitting_esims(stock: AccountStock, template: Template) -> int:
     """The free eSIMs that a package of this template fits on: those of its sponsor, where it names one."""
-    sponsor = template.get("sponsors", {}).get("sponsorid")
+    sponsor = sponsor_of_template(template)
     fitting = [each for each in stock.get("sponsor", []) if sponsor is None or each.get("id") in (None, sponsor)]
     counted = [status for each in fitting for status in each.get("esim", {}).get("status", [])]
     return sum(status.get("count", 0) for status in counted if status.get("statusNum") == STOCK_FREE_STATUS)
@@ -171,7 +165,6 @@ def fits_issued_esim(plan: StorefrontPlan, row: IssuanceRow, templates: Mapping[
 
 
 def sponsor_of_template(template: Template) -> int | None:
-    """Whose SIMs its packages go on."""
     return template.get("sponsors", {}).get("sponsorid")
 
 
@@ -240,25 +233,21 @@ class Sale(NamedTuple):
     cancel_url: str
 
 
-class NewSale(NamedTuple):
-    """A sale that is about to be stored: of which plan, by which shop, for whom."""
-
-    id: str
-    base_url: str
-    storefront: str
-    plan: str
-    language: str
-    now: float
-
-
 async def begin_order(deps: Deps, *, shop: Storefront, plan: StorefrontPlan, language: str, now: float) -> BegunCheckout:
     """An order that waits to be paid, and the page to pay it. Raises why the plan cannot be sold now, in a buyer's words.
 
     Choice: stock is not reserved while somebody pays; whom nothing is left for gets the money back by itself.
     """
     refuse_sale(await ocs_answer_in_time(reasons_against_sale(deps, shop, plan)))
-    begins = NewSale(deps.ids.new(ORDER_NUMBER_PREFIX), deps.site.base_url, shop.id, plan.id, language, now)
-    return await open_checkout_page(deps, await deps.store.write(store_order, begins=begins, ids=deps.ids), now)
+    id = deps.ids.new(ORDER_NUMBER_PREFIX)
+
+    def store(connection: Connection) -> Sale:
+        row, found, sold = new_order_row(connection, id, shop.id, plan.id, language, now, top_up_of=None)
+        token = new_order_token(connection, ids=deps.ids, order=id, now=now)
+        front = f"{deps.site.base_url}/shop/{found.slug}"
+        return Sale(row, token, BEGIN_ORDER, sold.name, f"{front}/orders/{id}", front)
+
+    return await open_checkout_page(deps, await deps.store.write(store), now)
 
 
 async def begin_top_up(deps: Deps, *, order: OrderRow, plan: StorefrontPlan, language: str, now: float) -> BegunCheckout:
@@ -266,8 +255,17 @@ async def begin_top_up(deps: Deps, *, order: OrderRow, plan: StorefrontPlan, lan
     require_takes_top_ups(order)
     if plan.id not in {one.id for one in await ocs_answer_in_time(addable_plans(deps, order))}:
         raise plan_not_addable()
-    begins = NewSale(deps.ids.secret("tuc_"), deps.site.base_url, order.storefront, plan.id, language, now)
-    return await open_checkout_page(deps, await deps.store.write(store_top_up, begins=begins, order=order.id), now)
+    id = deps.ids.secret("tuc_")
+
+    def store(connection: Connection) -> Sale:
+        """An order that was cancelled meanwhile takes none."""
+        if not takes_top_ups(connection, order=order.id):
+            raise top_up_refusal(connection, order.id)
+        row, found, sold = new_order_row(connection, id, order.storefront, plan.id, language, now, top_up_of=order.id)
+        back = f"{deps.site.base_url}/shop/{found.slug}/orders/{order.id}"
+        return Sale(row, "", BEGIN_TOP_UP, sold.name, back, back)
+
+    return await open_checkout_page(deps, await deps.store.write(store), now)
 
 
 async def ocs_answer_in_time(asked: Awaitable[TimelyAnswer]) -> TimelyAnswer:
@@ -291,12 +289,10 @@ def refuse_sale(reasons: list[ReadinessReason]) -> None:
 
 
 def plan_not_for_sale() -> NotForSale:
-    """It was on sale when the page was made, or never."""
     return NotForSale("The shop does not sell this plan any more; nothing was ordered", hint="Choose another plan on the shop's page")
 
 
 def shop_not_ready() -> ShopNotReady:
-    """Nothing that a buyer could do anything about."""
     return ShopNotReady(
         "The shop cannot take orders of this plan at the moment; nothing was ordered, and nothing is charged",
         hint="Try again later, or write to the shop; its owner sees what is missing at /api/hosted/{slug}/plans/{planId}/readiness",
@@ -304,7 +300,6 @@ def shop_not_ready() -> ShopNotReady:
 
 
 def plan_not_addable() -> PlanNotAddable:
-    """What can be is told by another operation."""
     return PlanNotAddable(
         "This plan cannot be added to the eSIM of this order; nothing was ordered",
         hint="GET /api/orders/{orderId}/top-up-options lists the plans that can",
@@ -312,7 +307,6 @@ def plan_not_addable() -> PlanNotAddable:
 
 
 def require_takes_top_ups(order: OrderRow) -> None:
-    """The order is ready and not cancelled."""
     if order.top_up_of is not None:
         raise NotFound("There is no such order", hint="A top-up is for an order: name that one")
     status = order_status_of(order)
@@ -327,29 +321,7 @@ def require_takes_top_ups(order: OrderRow) -> None:
         )
 
 
-def store_order(connection: Connection, *, begins: NewSale, ids: Ids) -> Sale:
-    """An order, as our rows are at this moment, and the token of the browser that it is begun in."""
-    shop, plan = shop_and_plan_on_sale(connection, begins)
-    row = new_order_row(connection, begins, shop, plan, None)
-    insert_order(connection, order=row)
-    token = new_order_token(connection, ids=ids, order=row.id, now=begins.now)
-    front = f"{begins.base_url}/shop/{shop.slug}"
-    return Sale(row, token, BEGIN_ORDER, plan.name, f"{front}/orders/{row.id}", front)
-
-
-def store_top_up(connection: Connection, *, begins: NewSale, order: str) -> Sale:
-    """A top-up, as our rows are at this moment; an order that was cancelled meanwhile takes none."""
-    if not takes_top_ups(connection, order=order):
-        raise top_up_refusal(connection, order)
-    shop, plan = shop_and_plan_on_sale(connection, begins)
-    row = new_order_row(connection, begins, shop, plan, order)
-    insert_order(connection, order=row)
-    back = f"{begins.base_url}/shop/{shop.slug}/orders/{order}"
-    return Sale(row, "", BEGIN_TOP_UP, plan.name, back, back)
-
-
 def top_up_refusal(connection: Connection, order: str) -> Refusal:
-    """Why it takes none: it has changed since it was read."""
     found = find_order(connection, order=order)
     if found is None:
         return NotFound("There is no such order")
@@ -360,22 +332,21 @@ def top_up_refusal(connection: Connection, order: str) -> Refusal:
     return OrderNotReady("The eSIM of this order went back to stock, so no data can be added; nothing was ordered")
 
 
-def shop_and_plan_on_sale(connection: Connection, begins: NewSale) -> tuple[Storefront, StorefrontPlan]:
-    """The published shop and the plan that it sells."""
-    shop = storefront_of(connection, storefront=begins.storefront)
-    plan = named_plan(connection, storefront=begins.storefront, named=begins.plan)
+def new_order_row(
+    connection: Connection, id: str, storefront: str, plan_id: str, language: str, now: float, *, top_up_of: str | None
+) -> tuple[NewOrder, Storefront, StorefrontPlan]:
+    """Stores an order or top-up with the shop and the plan as our rows are at this moment, and returns the three.
+
+    It is paid into the account that the shop's owner has at this moment, and asked about there for ever.
+    """
+    shop, plan = storefront_of(connection, storefront=storefront), named_plan(connection, storefront=storefront, named=plan_id)
     if shop is None or plan is None or shop.status != "published" or not plan.on_sale:
         raise plan_not_for_sale()
-    return shop, plan
-
-
-def new_order_row(connection: Connection, begins: NewSale, shop: Storefront, plan: StorefrontPlan, top_up_of: str | None) -> NewOrder:
-    """The row. It is paid into the account that the shop's owner has at this moment, and asked about there for ever."""
     payee = find_connect_account(connection, organisation=shop.organisation)
     if payee is None or payee.status != "active":
         raise shop_not_ready()
-    return NewOrder(
-        id=begins.id,
+    row = NewOrder(
+        id=id,
         top_up_of=top_up_of,
         organisation=shop.organisation,
         storefront=shop.id,
@@ -385,24 +356,17 @@ def new_order_row(connection: Connection, begins: NewSale, shop: Storefront, pla
         account_id=plan.account_id,
         amount=plan.price_cents,
         currency=shop.currency,
-        language=begins.language,
+        language=language,
         payee=payee.account,
-        created=begins.now,
+        created=now,
     )
+    insert_order(connection, order=row)
+    return row, shop, plan
 
 
 def sold_plan_json(plan: StorefrontPlan) -> str:
-    """The plan as it is sold, which its owner may change tomorrow."""
-    countries: object = orjson.loads(plan.countries)
-    return orjson.dumps(
-        {
-            "slug": plan.slug,
-            "name": plan.name,
-            "data_mb": plan.data_mb,
-            "validity_days": plan.validity_days,
-            "countries": countries,
-        }
-    ).decode()
+    sold: dict[str, object] = {name: getattr(plan, name) for name in ("slug", "name", "data_mb", "validity_days")}
+    return orjson.dumps(sold | {"countries": orjson.loads(plan.countries)}).decode()
 
 
 def sale_fee(amount: int, bps: int) -> int:
@@ -414,7 +378,20 @@ async def open_checkout_page(deps: Deps, sale: Sale, now: float) -> BegunCheckou
     """The page at the processor, known to us before its address is handed out: what fails leaves an order that nobody can pay."""
     fee = sale_fee(sale.row.amount, await platform_fee_bps_of(deps, sale.row.organisation))
     try:
-        session = await deps.payments.create_checkout(sale.row.payee, checkout_page_of(sale, fee, now))
+        # Choice: the buyer's address is not filled in: whoever has an order's link need not be who bought it.
+        page = NewCheckout(
+            key=sale.row.id,
+            text=sale.text,
+            amount=sale.row.amount,
+            currency=sale.row.currency,
+            fee=fee,
+            success_url=sale.success_url,
+            cancel_url=sale.cancel_url,
+            promotions=True,
+            expires_at=int(now) + CHECKOUT_OPEN_SECONDS,
+            metadata={"order": sale.row.id},
+        )
+        session = await deps.payments.create_checkout(sale.row.payee, page)
         url = session.url
         if url is None:
             raise PaymentsError("The payment processor made a page and did not say where it is; nothing is charged")
@@ -429,27 +406,7 @@ async def open_checkout_page(deps: Deps, sale: Sale, now: float) -> BegunCheckou
     return BegunCheckout(sale.row.id, url, sale.token)
 
 
-def checkout_page_of(sale: Sale, fee: int, now: float) -> NewCheckout:
-    """Under the order's number as key, so that an order has one page.
-
-    Choice: the buyer's address is not filled in: whoever has an order's link need not be who bought it.
-    """
-    return NewCheckout(
-        key=sale.row.id,
-        text=sale.text,
-        amount=sale.row.amount,
-        currency=sale.row.currency,
-        fee=fee,
-        success_url=sale.success_url,
-        cancel_url=sale.cancel_url,
-        promotions=True,
-        expires_at=int(now) + CHECKOUT_OPEN_SECONDS,
-        metadata={"order": sale.row.id},
-    )
-
-
 def open_order_for_payment(connection: Connection, *, sale: Sale, session: CheckoutSession, line: AuditRecord, now: float) -> None:
-    """From here on it can be paid."""
     look_ms = int((now + CHECKOUT_LOOK_SECONDS) * 1000)
     if not name_session(connection, order=sale.row.id, session=session.id, ends=session.expires_at, look_ms=look_ms):
         raise RuntimeError("an order that was stored just now is not there, or has a page already")
@@ -457,7 +414,6 @@ def open_order_for_payment(connection: Connection, *, sale: Sale, session: Check
 
 
 def sale_audit_record(deps: Deps, sale: Sale, now: float, refusal: Refusal | None) -> AuditRecord:
-    """The organisation's audit row of what a buyer did on its page."""
     outcome, status = ("ok", SALE_CREATED) if refusal is None else (refusal.error_code, refusal.status)
     spent = max(0.0, deps.clock.now() - now) * 1000
     of = sale.row.organisation

@@ -23,18 +23,14 @@ from operations.deps import Deps
 from operations.ledger.issuance import OUTCOME_UNKNOWN, IssuanceOrder, draw_esim
 from operations.ledger.issuance_targets import FULFIL_ORDER, OrderNotOurs, OrderTarget
 from operations.ledger.orders import mail_order_failed, mail_order_ready, mail_order_review, mail_refund_failed, order_number_of
-from operations.ledger.payment_attempts import new_payment_attempt, send_refund_attempt
+from operations.ledger.payment_attempts import begin_payment_attempt, send_refund_attempt
 from operations.ledger.payment_dispatch import send_payment_once
 from operations.ledger.payment_intake import PAYMENT_REFUNDED, take_checkout, was_order_refunded
-from operations.ledger.payment_records import (
-    payment_record_of,
-    refundable_amount,
-    reserve_refund,
-)
+from operations.ledger.payment_records import payment_record_of, refundable_amount, reserve_refund
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
-from operations.retries import retry_pause
 from operations.storefronts.sales.checkout import account_of_sold_plan
 from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch
+from operations.times import retry_pause
 from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.resellers import find_template
 from registry.errors import Conflict, NotFound, PaymentsError, Refusal, StoreUnavailable
@@ -59,11 +55,8 @@ from storage.order_queue import (
     work_later,
 )
 from storage.orders import OrderRow, find_order
-from storage.payment_attempts import AttemptKind, PaymentAttempt, find_attempt, insert_attempt, open_attempts_of, touch_attempt
-from storage.payment_records import (
-    lock_payment_account,
-    put_payment_record,
-)
+from storage.payment_attempts import AttemptKind, PaymentAttempt, find_attempt, open_attempts_of, touch_attempt
+from storage.payment_records import lock_payment_account, put_payment_record
 from storage.replicas import REPLICA_LEASE_SECONDS
 from storage.top_ups import complete_top_up, lose_orphaned_top_ups
 
@@ -101,7 +94,6 @@ async def refund_order(deps: Deps, deferred: DeferredWrites, row: OrderRow) -> N
 
 
 def is_open_attempt(attempt: PaymentAttempt | None) -> bool:
-    """It may have had its effect."""
     return attempt is not None and attempt.state in ("sending", "unknown")
 
 
@@ -144,7 +136,6 @@ async def handle_refused_refund(deps: Deps, row: OrderRow) -> None:
 
 
 async def find_order_charge(deps: Deps, row: OrderRow) -> Charge:
-    """What the buyer paid, as the processor knows it now."""
     if row.payment_intent is not None:
         found = await deps.payments.list_charges(row.payee, limit=CHARGES_OF_PAYMENT_LIMIT, payment_intent=row.payment_intent)
         for charge in found.data:
@@ -154,7 +145,6 @@ async def find_order_charge(deps: Deps, row: OrderRow) -> Charge:
 
 
 def next_refund_try_ms(deps: Deps, row: OrderRow) -> int:
-    """When to try again."""
     return int((deps.clock.now() + retry_pause(REFUND_PAUSES, row.tries)) * 1000)
 
 
@@ -181,7 +171,6 @@ class OrderRefundSending:
     kind: AttemptKind = "refund"
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
-        """Take what is left of the charge, and say on the order that it goes."""
         order, charge = self.order, self.charge
         if lock_payment_account(connection, account=order.payee) != order.organisation:
             raise PaymentsError("The account at the payment processor is not the organisation's any more", before_execution=True)
@@ -203,7 +192,8 @@ class OrderRefundSending:
             raise NothingToRefund("All of the payment was given back already")
         if not reserve_refund(connection, account=order.payee, charge=record, amount=amount, now=now):
             raise PaymentsError("Another refund of the same payment is under way; nothing was sent", before_execution=True)
-        attempt = new_payment_attempt(
+        return begin_payment_attempt(
+            connection,
             self.id,
             self.kind,
             organisation=order.organisation,
@@ -214,8 +204,6 @@ class OrderRefundSending:
             now=now,
             sent_as=self.processor_key,
         )
-        insert_attempt(connection, attempt=attempt)
-        return attempt
 
     @property
     def processor_key(self) -> str:
@@ -224,7 +212,6 @@ class OrderRefundSending:
         return key if former is None else f"{key}:{former}"
 
     async def send(self, attempt: PaymentAttempt) -> Refund:
-        """Ask the processor for it."""
         return await send_refund_attempt(self.deps, attempt, reason=None)
 
 
@@ -242,7 +229,6 @@ async def review_all_lost_orders(deps: Deps) -> int:
 
 
 def review_lost_order(connection: Connection, *, deps: Deps, order: str, now: float) -> bool:
-    """One order, and the mail about it."""
     news = review_order(connection, order=order, code=OUTCOME_UNKNOWN, now=now)
     if news:
         mail_order_review(connection, deps, order)
@@ -250,7 +236,6 @@ def review_lost_order(connection: Connection, *, deps: Deps, order: str, now: fl
 
 
 def review_lost_top_ups(connection: Connection, *, deps: Deps, now: float) -> int:
-    """All top-ups of processes that are gone, and the mails about them."""
     lost = lose_orphaned_top_ups(connection, code=OUTCOME_UNKNOWN, now=now)
     for top_up in lost:
         mail_order_review(connection, deps, top_up)
@@ -406,7 +391,6 @@ class Fulfilment:
 
 
 def fail_unsent_order(connection: Connection, *, deps: Deps, row: OrderRow, code: str) -> None:
-    """It was not sent, and will not be."""
     if hold_order(connection, order=row.id, token=row.lease or "") and fail_order(
         connection, order=row.id, code=code, now=deps.clock.now()
     ):
@@ -414,7 +398,6 @@ def fail_unsent_order(connection: Connection, *, deps: Deps, row: OrderRow, code
 
 
 def hand_order_to_person(connection: Connection, *, deps: Deps, row: OrderRow) -> None:
-    """A person has to look at it."""
     if hold_order(connection, order=row.id, token=row.lease or "") and review_order(
         connection, order=row.id, code=OUTCOME_UNKNOWN, now=deps.clock.now()
     ):
@@ -426,23 +409,25 @@ LOOK_AFTER_PAGE_END, LOOK_AFTER_UNREACHED, LOOK_WHILE_CLEARING = 60, 300, 6 * 36
 
 async def look_for_order_payment(deps: Deps, row: OrderRow) -> None:
     """Ask the processor about an order that nobody told of, under the row's lease: a lost event loses no order."""
-    token = row.lease or ""
+
+    async def later(due_ms: int | None) -> None:
+        await deps.store.write(work_later, order=row.id, token=row.lease or "", due_ms=due_ms)
+
     if row.session is None:
-        await deps.store.write(work_later, order=row.id, token=token, due_ms=None)
+        await later(None)
         return
     try:
         session = await deps.payments.find_checkout(row.payee, row.session)
     except StoreUnavailable:
         raise
     except NotFound:
-        await deps.store.write(work_later, order=row.id, token=token, due_ms=None)
+        await later(None)
         return
     except Refusal:
-        due_ms = int((deps.clock.now() + LOOK_AFTER_UNREACHED) * 1000)
-        await deps.store.write(work_later, order=row.id, token=token, due_ms=due_ms)
+        await later(int((deps.clock.now() + LOOK_AFTER_UNREACHED) * 1000))
         return
     if not await deps.store.write(take_checkout, deps=deps, account=row.payee, session=session, now=deps.clock.now()):
-        await deps.store.write(work_later, order=row.id, token=token, due_ms=next_payment_look_ms(row, session, deps.clock.now()))
+        await later(next_payment_look_ms(row, session, deps.clock.now()))
 
 
 def next_payment_look_ms(row: OrderRow, session: CheckoutSession, now: float) -> int | None:
@@ -479,7 +464,6 @@ def fulfil_by_decision(connection: Connection, *, deps: Deps, order: str, decisi
 
 
 def apply_added_decision(connection: Connection, deps: Deps, row: OrderRow, now: float) -> None:
-    """The package is on the line, as somebody has seen there."""
     if row.top_up_of is None:
         raise OrderNotSettled(f"{row.id} is an order, not a top-up: `reseller issuance settle` says which eSIM was drawn for it")
     seen = None if row.before is None else read_top_up_dispatch(row.before).seen

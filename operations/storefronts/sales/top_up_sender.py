@@ -30,7 +30,7 @@ from operations.ledger.issuance import (
 from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
 from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWrites, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
-from operations.retries import retry_pause
+from operations.times import retry_pause
 from operations.upstream.connection import Upstream, upstream_of_organisation
 from operations.upstream.lines import Line, find_line, package_start
 from operations.upstream.resellers import find_template
@@ -89,7 +89,6 @@ TOP_UP_UNCLEAR = TopUpVerdict("unclear")
 
 
 def write_top_up_dispatch(sent: TopUpDispatch) -> str:
-    """For the row."""
     noted: TopUpDispatchJson = {"at": sent.at, "packages": sorted(sent.packages), "clear_since": sent.clear_since, "seen": sent.seen}
     return orjson.dumps(noted).decode()
 
@@ -119,7 +118,6 @@ def decide_top_up(packages: Sequence[Package], sent: TopUpDispatch, template_id:
 
 
 def match_top_up_package(package: Package, sent: TopUpDispatch, template_id: int) -> DrawMatch:
-    """Whether a new package may be the one that was sent for."""
     template = template_of_package(package)
     if template is None or id_of_package(package) is None:
         return "unreadable"
@@ -220,7 +218,6 @@ async def prepare_top_up(deps: Deps, row: OrderRow) -> TopUpTarget:
 
 
 async def order_of_top_up(deps: Deps, row: OrderRow) -> OrderRow:
-    """The order, whose eSIM is the buyer's."""
     order = await deps.store.read(find_order, order=row.top_up_of or "")
     if order is None or order.iccid is None or order_status_of(order) != "ready":
         raise TopUpImpossible(TOP_UP_ORDER_CLOSED)
@@ -250,7 +247,6 @@ class TopUpSending:
 
     @property
     def lost_answer(self) -> tuple[int, object]:
-        """Nobody is answered."""
         return TOP_UP_DONE, self.row.id
 
     def begin(self, connection: Connection, *, now: float) -> None:
@@ -278,7 +274,6 @@ class TopUpSending:
             return refusal
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[Affected], now: float) -> Conclusion:
-        """The package is on the line, or not, or nobody knows."""
         if outcome is UNKNOWN:
             return record_top_up_unknown(connection, deps=self.deps, row=self.row, now=now)
         if isinstance(outcome, Refusal):
@@ -288,7 +283,6 @@ class TopUpSending:
         return record_top_up_added(connection, deps=self.deps, row=self.row, target=self.target, made=outcome, now=now)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
-        """The row is paid, and to be sent."""
         unsend_top_up(connection, top_up=self.row.id, lease=self.row.lease or "", now=now)
 
 
@@ -333,14 +327,12 @@ def record_top_up_unknown(connection: Connection, *, deps: Deps, row: OrderRow, 
 
 
 def fail_unsent_top_up(connection: Connection, *, deps: Deps, row: OrderRow, code: str, now: float) -> None:
-    """It was not sent and will not be."""
     if hold_top_up(connection, top_up=row.id, lease=row.lease or "", status="paid"):
         fail_order(connection, order=row.id, code=code, now=now)
         mail_order_failed(connection, deps, row.id)
 
 
 def retry_top_up_later(connection: Connection, *, deps: Deps, row: OrderRow, now: float) -> None:
-    """It surely never left."""
     if now - (row.paid_at or row.updated) > TOP_UP_PATIENCE_SECONDS:
         fail_unsent_top_up(connection, deps=deps, row=row, code=TOP_UP_UNREACHED, now=now)
         return
@@ -370,7 +362,6 @@ async def look_into_top_up(deps: Deps, row: OrderRow) -> None:
 
 
 async def read_order_packages(deps: Deps, row: OrderRow) -> Sequence[Package]:
-    """All that is on the order's own line."""
     order = await deps.store.read(find_order, order=row.top_up_of or "")
     upstream = await upstream_of_organisation(deps, row.organisation)
     line = await find_line(upstream, (order and order.iccid) or "")
@@ -411,8 +402,11 @@ def is_top_up_decided(
     then. That nothing was added takes a quarter of an hour without any: so long may the call that was sent still take effect.
     """
     package = verdict.package
-    if package is not None and package == sent.seen and not has_rival_top_ups(connection, row):
-        return record_found_top_up(connection, deps, row, package, now)
+    if package is not None and package == sent.seen:
+        # With another top-up of the template sent at about the same time, nobody can see which of them the package is.
+        rivals = rival_top_ups(connection, order=row.top_up_of or "", top_up=row.id, template_id=row.template_id)
+        if not rivals:
+            return record_found_top_up(connection, deps, row, package, now)
     if verdict.kind == "clear" and sent.clear_since is not None and at - sent.clear_since >= TOP_UP_CLEAR_SECONDS:
         fail_order(connection, order=row.id, code=TOP_UP_NOT_ADDED, now=now)
         mail_order_failed(connection, deps, row.id)
@@ -422,18 +416,12 @@ def is_top_up_decided(
 
 
 def record_found_top_up(connection: Connection, deps: Deps, row: OrderRow, package: int, now: float) -> bool:
-    """It was added after all."""
     if not complete_top_up(connection, top_up=row.id, package=package, now=now):
         return False
     insert_placed_package(connection, package_id=package, now=now)
     mail_order_ready(connection, deps, row.id)
     append_audit_record(connection, top_up_audit_record(deps, row, "reconciled_ready", now))
     return True
-
-
-def has_rival_top_ups(connection: Connection, row: OrderRow) -> bool:
-    """Whether the package may be another top-up's, sent at about the same time: which of them it is nobody can see."""
-    return bool(rival_top_ups(connection, order=row.top_up_of or "", top_up=row.id, template_id=row.template_id))
 
 
 def explained_packages(connection: Connection, row: OrderRow, packages: Sequence[Package]) -> frozenset[int]:
@@ -445,5 +433,4 @@ def explained_packages(connection: Connection, row: OrderRow, packages: Sequence
 
 
 def top_up_audit_record(deps: Deps, row: OrderRow, outcome: str, now: float) -> AuditRecord:
-    """The audit row of a settlement by evidence."""
     return AuditRecord(now, row.organisation, "worker", ADD_TOP_UP, "reconciliation", "", outcome, 200, 0.0, deps.ids.new("req_"))
