@@ -75,7 +75,6 @@ class OperatorStage:
         return [call.method for call in self.world.sandbox.calls[since:]]
 
     def trouble(self, method: str, **kind: Any) -> None:
-        """What the next calls of a method meet."""
         self.world.sandbox.faults.add(NetworkFault(method, **kind))
 
     def lines(self, account: int = ACCOUNT) -> list[Line]:
@@ -85,7 +84,6 @@ class OperatorStage:
         return next(id for id, row in self.network.templates.items() if (row.name, row.reseller_id) == (name, reseller))
 
     async def answer(self, path: str, status: int = 200, **body: Any) -> Any:
-        """What a POST over HTTP is answered."""
         said = await self.http.post(path, json=body)
         assert said.status_code == status, said.text
         return said.json()
@@ -98,7 +96,6 @@ class OperatorStage:
         return await self.http.request(method, path, json=body, headers={**headers, "X-Confirm-Token": asked.json()["confirm_token"]})
 
     async def tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A tool's result, as a model gets it."""
         said = await self.house.post(request("tools/call", name=name, arguments=arguments), secret=self.who.secret)
         return orjson.loads(said.content)["result"]
 

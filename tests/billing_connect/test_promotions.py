@@ -25,7 +25,6 @@ async def listed(house: ServiceHouse, caller: Credentials, query: str = "") -> d
 
 
 async def at_processor(house: ServiceHouse, account: str) -> list[str]:
-    """The codes that the processor has for this account."""
     async with house.world.payments.turn(writes=False) as state:
         return [row.code for row in state.book(account).promotions.values()]
 

@@ -10,7 +10,6 @@ from tests.billing_money.stage import START, MoneyStage, Object, dispute_json, e
 
 
 async def disputed(shop: MoneyStage) -> str:
-    """A dispute of a charge of the account's."""
     made = await shop.world.charge(shop.account, 10_000, "EUR")
     opened = await shop.world.ask_payments("POST", "disputes", {"account": shop.account, "charge": made})
     await shop.world.settle_payments()

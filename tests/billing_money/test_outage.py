@@ -16,7 +16,6 @@ from transports.payments import simulated_processor
 
 @pytest.fixture
 async def system(shop: MoneyStage) -> OutsideSystem:
-    """The processor as the service sees it, by the clock of the test."""
     made = OutsideSystem("payment_processor", shop.world.clock)
     processor = simulated_processor(shop.world.payments, made)
     shop.world.pipeline.deps = replace(shop.world.pipeline.deps, payments=processor)
@@ -24,7 +23,6 @@ async def system(shop: MoneyStage) -> OutsideSystem:
 
 
 async def charged(shop: MoneyStage) -> str:
-    """A charge that can be given back."""
     made = await shop.world.charge(shop.account, 10_000, "EUR", outcome="available")
     await shop.world.settle_payments()
     return made

@@ -16,7 +16,6 @@ def without_id(body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def paid(shop: MoneyStage, amount: int = 10_000, **said: Any) -> str:
-    """A charge of the account's that the service knows of."""
     made = await shop.world.charge(shop.account, amount, "EUR", **said)
     await shop.world.settle_payments()
     return made

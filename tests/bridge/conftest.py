@@ -34,13 +34,11 @@ async def http(world: World) -> AsyncGenerator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def bridge(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    """The sender that has the internal key."""
     async with world.client(INTERNAL) as client:
         yield client
 
 
 @pytest.fixture
 async def upstream(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    """A sender without any header of its own."""
     async with world.client() as client:
         yield client

@@ -258,7 +258,6 @@ async def line_of(operator: Operator, iccid: str) -> Line:
 
 
 def asked(operator: Operator) -> int:
-    """How often the network was asked whose a line is."""
     return [call.method for call in operator.calls()].count("getSingleSubscriber")
 
 

@@ -57,7 +57,6 @@ class BrowserPerson:
         page.on("request", lambda request: self.asked.append(request.url))
 
     def look(self, what: str) -> None:
-        """The page is one that can be read here."""
         width = self.page.viewport_size["width"] if self.page.viewport_size else 0
         assert self.page.locator("h1").count() == 1
         assert self.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -63,7 +63,6 @@ def scheduled(http: httpx.Client, composite: str) -> dict[str, Any]:
 
 
 def until_done(http: httpx.Client, schedule: dict[str, Any]) -> None:
-    """The worker has made its report."""
     ends = time.monotonic() + SECONDS
     while (answer := http.get(f"{PATH}/{schedule['id']}/report")).status_code == 404:
         assert time.monotonic() < ends, answer.text

@@ -73,7 +73,6 @@ class Buyer:
         self.page.on("request", lambda request: self.asked.append(request.url))
 
     def look(self, what: str) -> None:
-        """The page is one that can be read here."""
         page = self.page
         assert page.viewport_size is not None
         assert page.locator("h1").count() == 1
@@ -91,11 +90,9 @@ class Buyer:
         assert found_by_axe(self.judge) == []
 
     def press(self, label: str) -> None:
-        """Press the first button of that name."""
         self.page.get_by_role("button", name=label, exact=True).first.click()
 
     def wait_for(self, heading: str) -> None:
-        """The page renews itself until it says so."""
         self.page.get_by_role("heading", name=heading, level=1).wait_for(timeout=60_000)
 
 
@@ -218,7 +215,6 @@ def pay(page: Page) -> None:
 
 
 def scan(page: Page) -> str:
-    """What a camera sees on the screen; of the white around the code only what stands clear of the box's round corners."""
     shot = Image.open(BytesIO(page.locator(".code img").screenshot()))
     margin, seen = shot.width // 20, BytesIO()
     shot.crop((margin, margin, shot.width - margin, shot.height - margin)).save(seen, "png")

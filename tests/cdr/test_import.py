@@ -51,13 +51,11 @@ def counts(done: Done) -> dict[str, int]:
 
 
 def told(done: Done) -> list[str]:
-    """What it said beside, without what differs from run to run."""
     steady = re.sub(r"[0-9,]+ rows/s", "N rows/s", done.stderr)
     return re.sub(r"ahead of \S+", "ahead of NOW", steady).splitlines()
 
 
 def used(place: Path, sim: int) -> dict[str, Any]:
-    """What one SIM's records of March 2025 add up to."""
     whole = json.loads(printed("call", "aggregate_cdr", "--year", "2025", "--month", "3", "--iccid", iccid(sim), cwd=place))
     return whole["data"][0]
 

@@ -27,7 +27,6 @@ def record(rng: Random, id: int) -> CdrEvent:
 
 
 def overlapping(rng: Random) -> list[list[CdrEvent]]:
-    """Batches of three writers or more, with the same records in several of them and several times in one, in no order."""
     records = [record(rng, id) for id in range(120)]
     return [rng.choices(records, k=80) for _ in range(8)]
 

@@ -328,8 +328,6 @@ async def test_in_any_order_of_imports_invoices_voids_and_sweeps_each_record_is_
 
 
 class History:
-    """One organisation, and a model of its records and invoices."""
-
     def __init__(self, bill: Billing) -> None:
         self.bill = bill
         self.first: dict[str, Json] = {}

@@ -32,7 +32,6 @@ def written(place: Path) -> list[str]:
 
 @pytest.fixture
 def sealed(tmp_path: Path) -> tuple[Path, str]:
-    """A place whose database holds an eSIM, and the id of the key that sealed it."""
     open_shop(tmp_path)
     printed(*INTENT, cwd=tmp_path)
     return tmp_path, (tmp_path / "data" / "keyring").read_text().partition(":")[0]

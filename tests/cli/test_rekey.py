@@ -45,7 +45,6 @@ every sealed value is sealed with key new
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The settings of a service but for its keyring; its tables are there."""
     if request.param == "sqlite":
         printed("db", "upgrade", cwd=tmp_path)
         yield COMMON
@@ -103,7 +102,6 @@ def bearer(secret: str) -> dict[str, str]:
 
 
 def fill(place: Path, keys: int, setting: str) -> str:
-    """An organisation with that many stored answers; its id."""
     organisation = printed("org", "create", "Acme", cwd=place, SERVICE_SECRET_KEYS=setting).strip()
     numbers = count(1)
     ring = Keyring(setting, lambda length: next(numbers).to_bytes(length, "big"))
@@ -121,7 +119,6 @@ def fill(place: Path, keys: int, setting: str) -> str:
 
 
 def held(place: Path, key: str) -> int:
-    """How many stored answers a key sealed."""
     with closing(sqlite3.connect(place / "data" / "service.db")) as database:
         return database.execute("select count(*) from claim where body like ? || '.%'", (key,)).fetchone()[0]
 

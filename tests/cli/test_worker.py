@@ -43,7 +43,6 @@ def event_ids(http: httpx.Client) -> set[str]:
 
 @contextmanager
 def worker(place: Path, program: Sequence[str | Path], **settings: str) -> Generator[subprocess.Popen[str]]:
-    """`reseller worker` under way."""
     given = [*program, "worker", "--data", str(place / "data")]
     with Child(given, cwd=place, env=environment(settings), stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -107,7 +106,6 @@ def test_metrics_are_shown_by_servers_and_workers_at_an_address_of_their_own(tmp
 
 
 def hasten(data: Path) -> int:
-    """Make every pending delivery due, as if its time had come. How many there are."""
     with closing(sqlite3.connect(data / "service.db")) as database:
         changed = database.execute("update delivery set due_ms = 0 where state = 0").rowcount
         database.commit()

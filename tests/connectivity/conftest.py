@@ -34,7 +34,6 @@ async def http(world: World, caller: Credentials) -> AsyncGenerator[httpx.AsyncC
 
 @pytest.fixture
 async def pro(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    """A client of another organisation, of the pro tier and not connected."""
     caller = await world.caller(Tier.PRO)
     async with world.client(caller.secret) as client:
         yield client

@@ -89,7 +89,6 @@ async def test_a_body_that_is_not_one_url_is_refused(office: PostOffice, body: d
 
 
 async def create_32(office: PostOffice) -> None:
-    """Thirty-two at once, for an organisation that may have sixteen."""
     answers = await asyncio.gather(*(office.http.post(PATH, json={"url": f"{URL}/{number}"}) for number in range(32)))
     assert sorted(answer.status_code for answer in answers) == [201] * 16 + [409] * 16
     refused = next(answer.json() for answer in answers if answer.status_code == 409)
@@ -211,7 +210,6 @@ async def one_delivery(office: PostOffice, event: str) -> dict[str, object]:
 
 
 async def only_one_is_sent_again(office: PostOffice) -> None:
-    """The same event once more, with a new signature."""
     worker = office.worker()
     async with receiver(status_answer("200 OK")) as there:
         endpoint, secret = await office.endpoint(there.url())

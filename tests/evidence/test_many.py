@@ -26,7 +26,6 @@ async def road(issuing: Issuing) -> AsyncGenerator[CrookedRoad]:
 
 
 def shelve(issuing: Issuing, free: int) -> None:
-    """So many more SIMs are in stock."""
     used = [line for line in issuing.network.lines_of(ACCOUNT) if line.sim.status != "FREE"]
     for line in used[:free]:
         line.sim.status, line.sim.affected_at = "FREE", None
@@ -43,7 +42,6 @@ async def lose_many(issuing: Issuing) -> list[str]:
 
 
 async def why(issuing: Issuing, key: str) -> str | None:
-    """What hinders that a key is settled."""
     return (await issuing.row(key)).obstacle
 
 

@@ -31,7 +31,6 @@ async def road(issuing: Issuing) -> AsyncGenerator[CrookedRoad]:
 
 
 async def neighbour(issuing: Issuing) -> Credentials:
-    """Another organisation, with an account of its own."""
     return await issuing.world.caller(Tier.PRO, mode="managed", account=OTHER_ACCOUNT)
 
 
@@ -45,7 +44,6 @@ async def lose_of(issuing: Issuing, other: Credentials, key: str) -> None:
 
 
 async def state_of(issuing: Issuing, other: Credentials, key: str) -> str:
-    """What the ledger says of their key."""
     row = await issuing.world.store.read(find_issuance, organisation=other.organisation, key=key)
     assert row is not None
     return row.state

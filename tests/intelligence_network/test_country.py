@@ -40,7 +40,6 @@ async def line_in(world: World, mcc: str, mnc: str) -> Line:
 
 
 async def told(http: httpx.AsyncClient, line: Line, **body: Any) -> dict[str, Any]:
-    """What the operation says of a line."""
     said = await http.post(COUNTRY, json={"iccid": line.iccid, **body})
     assert said.status_code == 200, said.text
     assert said.json()["incomplete"] is None

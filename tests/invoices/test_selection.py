@@ -26,7 +26,6 @@ MEMORY = "/dev/shm"
 
 
 def billed(invoice: Json) -> dict[str, tuple[int, int]]:
-    """Bytes up and down by SIM."""
     return {line["iccid"]: (line["bytes_up"], line["bytes_down"]) for line in invoice["line_items"]}
 
 

@@ -19,12 +19,10 @@ DAY = 86_400
 
 @pytest.fixture
 async def account(bill: Billing) -> str:
-    """The organisation's account at the processor."""
     return await bill.world.connect_payments(bill.who)
 
 
 def held(world: World, account: str) -> dict[str, Any]:
-    """The invoices of an account, as the processor holds them."""
     return dict(world.payments.state.book(account).invoices)
 
 

@@ -60,8 +60,6 @@ def read_ledger(connection: Connection) -> list[Held]:
 
 @dataclass(slots=True)
 class IssuanceStage:
-    """The service, its network, the road between them, and the operator."""
-
     world: World
     road: Road
     me: Credentials
@@ -104,7 +102,6 @@ class IssuanceStage:
         return [call for call in self.world.sandbox.calls[since:] if call.method == method]
 
     def dispatches(self) -> int:
-        """How many eSIMs the network was asked for, in its own log."""
         return len(self.sent())
 
     def methods(self, since: int) -> list[str]:
@@ -126,12 +123,10 @@ class IssuanceStage:
         return next(line for line in network.lines.values() if line.iccid == iccid)
 
     async def free(self, account: int = ACCOUNT) -> int:
-        """How many eSIMs the stock holds."""
         network = await self.world.network()
         return sum(line.sim.status == "FREE" for line in network.lines_of(account))
 
     async def take_stock_away(self, account: int = ACCOUNT, *, but: int = 0) -> None:
-        """Somebody else uses the account's free eSIMs."""
         network = await self.world.network()
         free = [line for line in network.lines_of(account) if line.sim.status == "FREE"]
         for line in free[but:]:
@@ -144,7 +139,6 @@ class IssuanceStage:
         return await self.world.store.read(read_quota_used, organisation=self.me.organisation, period=period.name) - leased
 
     async def control(self, path: str, body: bytes) -> None:
-        """Something that happens at the network."""
         answer = await self.world.sandbox.handle("POST", f"/control/{path}", body=body)
         assert answer.status == 200, answer.body
 
@@ -154,7 +148,6 @@ class IssuanceStage:
         await self.renew()
 
     async def renew(self) -> None:
-        """This process says that it lives."""
         await self.world.store.write(renew_replica, replica=self.world.journal.replica, now=self.world.clock.now())
 
 

@@ -18,7 +18,6 @@ from tests.registry import ledgers
 
 
 async def define(stage: IssuanceStage, http: httpx.AsyncClient | None = None, **fields: Any) -> str:
-    """The id of a new product."""
     body = {
         "name": "Nordic week",
         "data_mb": 1000,

@@ -373,7 +373,6 @@ async def test_whoever_lost_the_account_gives_nothing_back(stage: IssuanceStage,
 
 
 async def put_package(stage: IssuanceStage, iccid: str) -> httpx.Response:
-    """One more package on a line."""
     path, body = f"/v1/subscribers/{iccid}/packages", {"packageTemplateId": TEMPLATE}
     said = await stage.http.post(path, json=body, headers={"Idempotency-Key": "one-more"})
     assert said.status_code == 201, said.text

@@ -16,7 +16,6 @@ async def cancel(shop: OrdersShop, order: str, session: str, http: httpx.AsyncCl
 
 
 async def status(shop: OrdersShop, session: str) -> str:
-    """Of the page at the processor."""
     return (await shop.world.pipeline.deps.payments.find_checkout(shop.payee, session)).status
 
 

@@ -25,14 +25,12 @@ class Newcomer:
     sandbox: SimulatedNetwork
 
     async def state(self) -> dict[str, Any]:
-        """GET /v1/onboarding."""
         async with self.house.world.client(self.who.secret) as http:
             answer = await http.get("/v1/onboarding")
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def ask(self, step: str, body: dict[str, Any] | None = None, **headers: str) -> httpx.Response:
-        """POST /v1/onboarding/..."""
         async with self.house.world.client(self.who.secret) as http:
             return await http.post(f"/v1/onboarding/{step}", json=body or {}, headers=headers)
 

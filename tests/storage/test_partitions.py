@@ -83,13 +83,11 @@ class PartitionedDatabase(NamedTuple):
         await self.store.write(append_audit_reads, lines=[read])
 
     def ask(self, text: str) -> list[tuple[object, ...]]:
-        """The rows of a query beside the service."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             found = connection.execute(text.encode())
             return found.fetchall() if found.description else []
 
     def count(self, table: str) -> int:
-        """How many rows a table has."""
         return cast(int, self.ask(f"select count(*) from {table}")[0][0])
 
     def names(self, table: str) -> list[str]:

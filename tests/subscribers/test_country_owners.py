@@ -35,7 +35,6 @@ async def world(tmp_path: Path) -> AsyncGenerator[World]:
 
 @pytest.fixture
 async def line(world: World) -> Line:
-    """A line of the first account."""
     return next(line for line in (await world.network()).lines.values() if line.account_id == OURS)
 
 
