@@ -27,9 +27,10 @@ from tests.network_facts import ACCOUNT
 from tests.world import Credentials, World
 
 Made = TypeVar("Made")
+Opener = Callable[..., AbstractAsyncContextManager[Made]]
 
 
-def opened(opener: Callable[..., AbstractAsyncContextManager[Made]], *given: object, faultless: bool = False, **named: object) -> Any:
+def opened(opener: Opener[Made], *given: object, faultless: bool = False, **named: object) -> Any:
     """A fixture that opens something in the folder of the test, and closes it afterwards. `faultless`: no call has met a fault of ours."""
 
     @pytest.fixture
@@ -38,6 +39,41 @@ def opened(opener: Callable[..., AbstractAsyncContextManager[Made]], *given: obj
             yield something
             if faultless:
                 assert getattr(something, "world", something).faults == []  # pyright: ignore[reportAttributeAccessIssue]  # a World, or has one
+
+    return made
+
+
+def opened_on_both(opener: Opener[Made], *given: object, faultless: bool = False, **named: object) -> Any:
+    """The same on each database, whose address is given as `url`."""
+
+    @pytest.fixture
+    async def made(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Made]:
+        async with opener(tmp_path, *given, url=database_url, **named) as something:
+            yield something
+            if faultless:
+                assert getattr(something, "world", something).faults == []  # pyright: ignore[reportAttributeAccessIssue]  # a World, or has one
+
+    return made
+
+
+def client_of(tier: Tier = Tier.PRO, **organisation: Any) -> Any:
+    """A fixture: an HTTP client of `world` whose organisation is a new one, of this tier and connected as `organisation` says."""
+
+    @pytest.fixture
+    async def made(world: World) -> AsyncGenerator[httpx.AsyncClient]:
+        async with world.client((await world.caller(tier, **organisation)).secret) as client:
+            yield client
+
+    return made
+
+
+def client_with(secret: str | None) -> Any:
+    """A fixture: an HTTP client of `world` with this credential, or with none."""
+
+    @pytest.fixture
+    async def made(world: World) -> AsyncGenerator[httpx.AsyncClient]:
+        async with world.client(secret) as client:
+            yield client
 
     return made
 

@@ -1,8 +1,6 @@
 """A buyer before a real browser, without script: from a plan to an eSIM, more data for it, and its end; on a phone and on a desk."""
 
-import os
 import re
-import shutil
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -12,22 +10,19 @@ from typing import Any, NotRequired, TypedDict, cast
 import httpx
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 
-from tests.browser.test_docs_pages import QUIET
+from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS
 from tests.harness.processes import ROOT, Running, running
 from tests.shop_pages.qr_reader import read_qr
 
-CHROMIUM = shutil.which("chromium")
 AXE = ROOT / "tools" / "node" / "node_modules" / "axe-core" / "axe.min.js"
-SHOTS = os.environ.get("SHOTS")
-"""A folder for pictures of the pages, when somebody wants to look at them."""
 KEY = "storefront-key-of-the-browser-tests-01"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15"
 ANDROID = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
+pytestmark = NEEDS_CHROMIUM
 
 
 class Device(TypedDict):
@@ -52,14 +47,6 @@ DEVICES: dict[str, Device] = {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running(tmp_path_factory.mktemp("buyers") / "data", {"SERVICE_BURST_LIMIT": "false", "SERVICE_STOREFRONT_API_KEY": KEY}) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
 
 
 class Buyer:

@@ -15,7 +15,7 @@ import httpx
 from PIL import Image
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
-from tests.browser.test_docs_pages import QUIET
+from tests.browser.chromium import QUIET
 from tests.harness.processes import ROOT, Running, running
 
 FOLDER = ROOT / "docs" / "pictures"

@@ -1,28 +1,15 @@
 """Many lost answers of one account are settled like few, and what cannot be says why."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
-
-import pytest
 
 from operations.ledger.evidence import FEW_CANDIDATES, OBSTACLE_NOT_EXAMINED, OBSTACLE_REASONS, obstacle_reason
 from operations.ledger.reconciliation import Reconciliation, ReconciliationLimits
 from storage.backlog import measure_backlog
-from tests.evidence.crooked_road import CrookedRoad, crooked
-from tests.evidence.issuing import OTHER_TEMPLATE, Issuing, open_issuing
+from tests.evidence.crooked_road import CrookedRoad
+from tests.evidence.issuing import OTHER_TEMPLATE, Issuing
 from tests.network_facts import ACCOUNT, HOUR, MINUTE
-from tests.stage import opened
 
 MANY = FEW_CANDIDATES + 5
-
-
-issuing = opened(open_issuing)
-
-
-@pytest.fixture
-async def road(issuing: Issuing) -> AsyncGenerator[CrookedRoad]:
-    async with crooked(issuing) as road:
-        yield road
 
 
 def shelve(issuing: Issuing, free: int) -> None:

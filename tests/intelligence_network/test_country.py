@@ -1,7 +1,5 @@
 """POST /v1/intelligence/detect-country-entry."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,20 +12,11 @@ from tests.bridge.pushing import PUSHES as WEBHOOK
 from tests.bridge.pushing import place
 from tests.intelligence_network.stage import BRIDGE_SECRETS, COUNTRY, QUESTIONS
 from tests.network_facts import INTERNAL
+from tests.stage import client_of, opened
 from tests.world import World, open_world
 
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, QUESTIONS, limits=Limits(burst_enabled=False), secrets=BRIDGE_SECRETS) as world:
-        yield world
-        assert world.faults == []
-
-
-@pytest.fixture
-async def http(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    async with world.client((await world.caller(Tier.FREE, mode="managed", account=8101)).secret) as client:
-        yield client
+world = opened(open_world, QUESTIONS, faultless=True, limits=Limits(burst_enabled=False), secrets=BRIDGE_SECRETS)
+http = client_of(Tier.FREE, mode="managed", account=8101)
 
 
 async def line_in(world: World, mcc: str, mnc: str) -> Line:

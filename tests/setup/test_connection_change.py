@@ -1,7 +1,5 @@
 """Replacing a live connection to the charging system: by an admin alone, who confirms it, and undone once within a day."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -20,6 +18,7 @@ from storage.sealing import OWN_TOKEN_FIELD, Keyring, new_key_setting
 from storage.upstream_connections import assign_account, find_upstream, leave_simulation, set_connection
 from tests.contract.stage import Answered, ServiceHouse
 from tests.setup.newcomer import OTHER_TOKEN, SERVICE_TOKEN, Newcomer, newcomer, settle_in
+from tests.stage import opened_on_both
 from tests.world import World, open_world
 from transports.worker.retention import retention_chore
 
@@ -309,11 +308,7 @@ async def test_a_former_token_is_sealed_again_by_a_new_key_and_then_restored(hou
     assert await reach(new) == ("own", None, SERVICE_TOKEN)
 
 
-@pytest.fixture
-async def world(tmp_path: Path, database_url: str | None) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, url=database_url) as world:
-        yield world
-        assert world.faults == []
+world = opened_on_both(open_world, CATALOGUE, faultless=True)
 
 
 async def test_of_two_changes_at_the_same_moment_one_is_made(world: World) -> None:
