@@ -56,6 +56,11 @@ def opened_on_both(opener: Opener[Made], *given: object, faultless: bool = False
     return made
 
 
+def without_request_id(answer: httpx.Response) -> dict[str, Any]:
+    """The body of an answer but for the number of its request, which is another each time."""
+    return {name: value for name, value in answer.json().items() if name != "request_id"}
+
+
 def client_of(tier: Tier = Tier.PRO, **organisation: Any) -> Any:
     """A fixture: an HTTP client of `world` whose organisation is a new one, of this tier and connected as `organisation` says."""
 

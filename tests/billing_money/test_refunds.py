@@ -27,22 +27,20 @@ async def test_a_refund_without_an_amount_gives_back_all_that_is_left(shop: Mone
     await shop.refund(charge=made, amount=2500)
     answer = await shop.refund(charge=made, reason="requested_by_customer")
     body = answer.json()
-    assert (answer.status_code, {**body, "id": "re_", "charge": "ch_", "payment_intent": "pi_"}) == snapshot(
-        (
-            201,
-            {
-                "id": "re_",
-                "object": "refund",
-                "amount": 7500,
-                "currency": "EUR",
-                "status": "succeeded",
-                "charge": "ch_",
-                "payment_intent": "pi_",
-                "reason": "requested_by_customer",
-                "failure_reason": None,
-                "created": 1800014400,
-            },
-        )
+    assert answer.status_code == 201
+    assert {**body, "id": "re_", "charge": "ch_", "payment_intent": "pi_"} == snapshot(
+        {
+            "id": "re_",
+            "object": "refund",
+            "amount": 7500,
+            "currency": "EUR",
+            "status": "succeeded",
+            "charge": "ch_",
+            "payment_intent": "pi_",
+            "reason": "requested_by_customer",
+            "failure_reason": None,
+            "created": 1800014400,
+        }
     )
     assert body["charge"] == made
     assert sorted(refund.amount for refund in shop.at_processor("refunds")) == [2500, 7500]

@@ -17,21 +17,19 @@ from tests.invoices.billing import CONFIG, Billing
 @pytest.mark.rule("4.4.27")
 async def test_the_first_read_makes_the_row_with_its_defaults(bill: Billing) -> None:
     answer = await bill.http.get(CONFIG)
-    assert (answer.status_code, answer.json()) == snapshot(
-        (
-            200,
-            {
-                "org_id": "org_01mcckg2g00000000000000004",
-                "currency": "USD",
-                "billing_cycle_day": 1,
-                "payments_connect_account_id": None,
-                "payments_connect_status": "not_connected",
-                "platform_fee_bps": 100,
-                "price_per_gb_cents": 0,
-                "invoice_prefix": "INV",
-                "updated_at": 1800014400,
-            },
-        )
+    assert answer.status_code == 200
+    assert answer.json() == snapshot(
+        {
+            "org_id": "org_01mcckg2g00000000000000004",
+            "currency": "USD",
+            "billing_cycle_day": 1,
+            "payments_connect_account_id": None,
+            "payments_connect_status": "not_connected",
+            "platform_fee_bps": 100,
+            "price_per_gb_cents": 0,
+            "invoice_prefix": "INV",
+            "updated_at": 1800014400,
+        }
     )
     bill.world.clock.advance(3600)
     assert (await bill.http.get(CONFIG)).json() == answer.json()

@@ -156,12 +156,6 @@ def replay_of(answer: httpx.Response) -> tuple[int, bytes, str | None]:
     return answer.status_code, answer.content, answer.headers.get("Idempotent-Replayed")
 
 
-def untold(answer: httpx.Response) -> dict[str, Any]:
-    """A body without the number of its request."""
-    body = answer.json()
-    return {name: value for name, value in body.items() if name != "request_id"}
-
-
 async def at_once(calls: Sequence[Callable[[], Awaitable[httpx.Response]]]) -> list[httpx.Response]:
     """All calls in parallel; their answers in the order of the calls."""
     answers: dict[int, httpx.Response] = {}
