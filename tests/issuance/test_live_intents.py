@@ -17,6 +17,35 @@ from tests.network_facts import ACCOUNT, DRAW, TEMPLATE
 from tests.registry import ledgers
 from tests.stage import without_request_id
 
+LIVE_INTENT = {
+    "id": "cni_01mcckg2g00000000000000009",
+    "object": "connectivity.intent",
+    "status": "succeeded",
+    "livemode": True,
+    "plan": {
+        "id": "nordic-1gb-30d",
+        "object": "connectivity.plan",
+        "name": "Nordic 1GB 30d",
+        "data_mb": 1073,
+        "unlimited": False,
+        "validity_days": 30,
+        "countries": ["DK", "FI", "IS", "NO", "SE"],
+        "livemode": True,
+        "price": None,
+    },
+    "esim": {
+        "iccid": "8988303700000101276",
+        "activation_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
+        "qr_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
+        "smdp_address": "smdp.spx-roaming.test",
+        "matching_id": "K2-EEHCUZ3-CKVPNUS278F",
+    },
+    "metadata": {},
+    "error": None,
+    "created": 1800014400,
+}
+"""As it is answered, but for its metadata."""
+
 
 async def define(stage: IssuanceStage, http: httpx.AsyncClient | None = None, **fields: Any) -> str:
     body = {
@@ -42,35 +71,7 @@ async def confirm(stage: IssuanceStage, intent: str, plan: str = PLAN_SLUG, http
 async def test_a_live_plan_draws_one_esim_from_the_caller_s_account(stage: IssuanceStage) -> None:
     said = await stage.intend(metadata={"order": "1042"})
     assert said.status_code == 201
-    assert said.json() == snapshot(
-        {
-            "id": "cni_01mcckg2g00000000000000009",
-            "object": "connectivity.intent",
-            "status": "succeeded",
-            "livemode": True,
-            "plan": {
-                "id": "nordic-1gb-30d",
-                "object": "connectivity.plan",
-                "name": "Nordic 1GB 30d",
-                "data_mb": 1073,
-                "unlimited": False,
-                "validity_days": 30,
-                "countries": ["DK", "FI", "IS", "NO", "SE"],
-                "livemode": True,
-                "price": None,
-            },
-            "esim": {
-                "iccid": "8988303700000101276",
-                "activation_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
-                "qr_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
-                "smdp_address": "smdp.spx-roaming.test",
-                "matching_id": "K2-EEHCUZ3-CKVPNUS278F",
-            },
-            "metadata": {"order": "1042"},
-            "error": None,
-            "created": 1800014400,
-        }
-    )
+    assert said.json() == {**LIVE_INTENT, "metadata": {"order": "1042"}}
     assert [call.payload for call in stage.sent()] == [{"packageTemplateId": TEMPLATE, "accountForSubs": ACCOUNT}]
     assert (await stage.http.get(f"{INTENTS}/{said.json()['id']}")).json() == said.json()
     events = (await stage.http.get("/v1/connectivity/events")).json()["data"]
@@ -194,35 +195,7 @@ async def test_a_waiting_intent_gets_its_esim_when_a_live_plan_is_confirmed(stag
     assert (waiting["status"], stage.dispatches()) == ("requires_plan", 0)
     said = await confirm(stage, waiting["id"])
     assert said.status_code == 200
-    assert said.json() == snapshot(
-        {
-            "id": "cni_01mcckg2g00000000000000009",
-            "object": "connectivity.intent",
-            "status": "succeeded",
-            "livemode": True,
-            "plan": {
-                "id": "nordic-1gb-30d",
-                "object": "connectivity.plan",
-                "name": "Nordic 1GB 30d",
-                "data_mb": 1073,
-                "unlimited": False,
-                "validity_days": 30,
-                "countries": ["DK", "FI", "IS", "NO", "SE"],
-                "livemode": True,
-                "price": None,
-            },
-            "esim": {
-                "iccid": "8988303700000101276",
-                "activation_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
-                "qr_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
-                "smdp_address": "smdp.spx-roaming.test",
-                "matching_id": "K2-EEHCUZ3-CKVPNUS278F",
-            },
-            "metadata": {"order": "7"},
-            "error": None,
-            "created": 1800014400,
-        }
-    )
+    assert said.json() == {**LIVE_INTENT, "metadata": {"order": "7"}}
     again = await confirm(stage, waiting["id"])
     assert (again.status_code, again.content) == (200, said.content)
     other = await confirm(stage, waiting["id"], "nordic-5gb-30d")
