@@ -132,13 +132,6 @@ async def test_what_is_no_country_code_is_refused_before_anybody_is_asked(world:
     assert len(world.sandbox.calls) == before
 
 
-async def test_a_foreign_line_is_not_found_after_one_look(world: World, http: httpx.AsyncClient) -> None:
-    foreign = next(iter((await world.network()).lines_of(8102)))
-    before = len(world.sandbox.calls)
-    said = await http.post(COUNTRY, json={"iccid": foreign.iccid})
-    assert (said.status_code, said.json()["param"], len(world.sandbox.calls) - before) == (404, "iccid", 1)
-
-
 async def test_it_needs_one_call(world: World, http: httpx.AsyncClient) -> None:
     line = await line_in(world, "208", "01")
     before = len(world.sandbox.calls)

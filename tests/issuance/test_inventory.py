@@ -293,13 +293,6 @@ async def test_the_key_of_another_organisation_is_another_key(stage: IssuanceSta
     assert stage.dispatches() == 2
 
 
-async def test_a_member_of_the_free_tier_draws_nothing(stage: IssuanceStage) -> None:
-    free = await stage.world.caller(Tier.FREE, mode="managed", account=ACCOUNT)
-    async with stage.world.client(free.secret) as http:
-        assert (await stage.issue(http=http)).status_code == 402
-    assert stage.dispatches() == 0
-
-
 async def test_a_network_that_refuses_the_connection_frees_the_key_and_costs_nothing(stage: IssuanceStage) -> None:
     stage.road.refused.add("affectPackageToSubscriber")
     said = await stage.issue()
