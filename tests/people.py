@@ -43,7 +43,6 @@ class Person:
         return len(self.console.read_text())
 
     def sign_up(self, organisation: str) -> str:
-        """Found an organisation over HTTP: its id."""
         before = self.mailed()
         with httpx.Client(base_url=self.server.base_url) as http:
             started = http.post("/v1/signup", json={"email": self.address, "organization_name": organisation})

@@ -27,9 +27,10 @@ from tests.network_facts import ACCOUNT
 from tests.world import Credentials, World
 
 Made = TypeVar("Made")
+Opener = Callable[..., AbstractAsyncContextManager[Made]]
 
 
-def opened(opener: Callable[..., AbstractAsyncContextManager[Made]], *given: object, faultless: bool = False, **named: object) -> Any:
+def opened(opener: Opener[Made], *given: object, faultless: bool = False, **named: object) -> Any:
     """A fixture that opens something in the folder of the test, and closes it afterwards. `faultless`: no call has met a fault of ours."""
 
     @pytest.fixture
@@ -38,6 +39,46 @@ def opened(opener: Callable[..., AbstractAsyncContextManager[Made]], *given: obj
             yield something
             if faultless:
                 assert getattr(something, "world", something).faults == []  # pyright: ignore[reportAttributeAccessIssue]  # a World, or has one
+
+    return made
+
+
+def opened_on_both(opener: Opener[Made], *given: object, faultless: bool = False, **named: object) -> Any:
+    """The same on each database, whose address is given as `url`."""
+
+    @pytest.fixture
+    async def made(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Made]:
+        async with opener(tmp_path, *given, url=database_url, **named) as something:
+            yield something
+            if faultless:
+                assert getattr(something, "world", something).faults == []  # pyright: ignore[reportAttributeAccessIssue]  # a World, or has one
+
+    return made
+
+
+def without_request_id(answer: httpx.Response) -> dict[str, Any]:
+    """The body of an answer but for the number of its request, which is another each time."""
+    return {name: value for name, value in answer.json().items() if name != "request_id"}
+
+
+def client_of(tier: Tier = Tier.PRO, **organisation: Any) -> Any:
+    """A fixture: an HTTP client of `world` whose organisation is a new one, of this tier and connected as `organisation` says."""
+
+    @pytest.fixture
+    async def made(world: World) -> AsyncGenerator[httpx.AsyncClient]:
+        async with world.client((await world.caller(tier, **organisation)).secret) as client:
+            yield client
+
+    return made
+
+
+def client_with(secret: str | None) -> Any:
+    """A fixture: an HTTP client of `world` with this credential, or with none."""
+
+    @pytest.fixture
+    async def made(world: World) -> AsyncGenerator[httpx.AsyncClient]:
+        async with world.client(secret) as client:
+            yield client
 
     return made
 
@@ -75,7 +116,6 @@ class OperatorStage:
         return [call.method for call in self.world.sandbox.calls[since:]]
 
     def trouble(self, method: str, **kind: Any) -> None:
-        """What the next calls of a method meet."""
         self.world.sandbox.faults.add(NetworkFault(method, **kind))
 
     def lines(self, account: int = ACCOUNT) -> list[Line]:
@@ -85,7 +125,6 @@ class OperatorStage:
         return next(id for id, row in self.network.templates.items() if (row.name, row.reseller_id) == (name, reseller))
 
     async def answer(self, path: str, status: int = 200, **body: Any) -> Any:
-        """What a POST over HTTP is answered."""
         said = await self.http.post(path, json=body)
         assert said.status_code == status, said.text
         return said.json()
@@ -98,7 +137,6 @@ class OperatorStage:
         return await self.http.request(method, path, json=body, headers={**headers, "X-Confirm-Token": asked.json()["confirm_token"]})
 
     async def tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A tool's result, as a model gets it."""
         said = await self.house.post(request("tools/call", name=name, arguments=arguments), secret=self.who.secret)
         return orjson.loads(said.content)["result"]
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import pytest
 
-from tools.house import House, defined, glued, read_house
+from tools.house import House, Module, defined, glued, read_house, statements
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("registry", "operations", "transports", "storage", "clients", "simulators")
@@ -50,25 +50,36 @@ def house() -> House:
     return read_house(ROOT)
 
 
-@cache
-def parsed() -> dict[str, ast.Module]:
-    """The files of the product, which were parsed with the house."""
-    return {module.path: module.tree for module in house().modules.values()}
+class Outline(NamedTuple):
+    """What the rules ask of any file: its imports (module, name), its top-level names, and its docstrings with their lines."""
+
+    imports: list[tuple[str, str]]
+    names: set[str]
+    docstrings: list[tuple[int, str]]
 
 
 @cache
-def tree(path: Path) -> ast.Module:
-    return parsed().get(name(path)) or ast.parse(path.read_text())
+def product() -> dict[str, Module]:
+    """The files of the product by their paths, as tools/house.py reads them."""
+    return {module.path: module for module in house().modules.values()}
 
 
 @cache
-def nodes(path: Path) -> list[ast.AST]:
-    """All of a file: to walk through it takes longer than to parse it."""
-    return list(ast.walk(tree(path)))
+def outline(path: Path) -> Outline:
+    """Of a test the tree itself is not kept: a thousand of them are a gigabyte."""
+    known = product().get(name(path))
+    body = known.tree.body if known else ast.parse(path.read_text()).body
+    found = Outline([], {each.name for each in defined(body)}, [])
+    for node in known.statements if known else statements(body):
+        if isinstance(node, ast.ImportFrom):
+            found.imports.extend((node.module or "", alias.name) for alias in node.names)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            found.docstrings.append((node.lineno, node.value.value))
+    return found
 
 
-def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [node for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+def in_rooms(*rooms: str) -> list[Module]:
+    return [module for module in house().modules.values() if module.layer in rooms]
 
 
 def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -88,15 +99,15 @@ def test_no_file_is_longer_than_600_lines() -> None:
 
 
 def test_no_function_is_longer_than_60_lines() -> None:
-    found = {f"{name(path)}:{node.name}": length(node) for path in sources(*ROOMS) for node in functions(path)}
+    found = {f"{module.path}:{node.name}": length(node) for module in in_rooms(*ROOMS) for node in module.functions}
     assert {where: count for where, count in found.items() if count > 60} == {}
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_half_of_the_functions_of_a_room_have_at_most_10_lines(room: str) -> None:
-    written = [path for path in sources(room) if path.name != "__init__.py"]
-    assert written, f"{room} holds no source file"
-    assert median([length(node) for path in written for node in functions(path)] or [0]) <= 10
+    found = [length(node) for module in in_rooms(room) for node in module.functions]
+    assert found, f"{room} holds no function"
+    assert median(found) <= 10
 
 
 def test_nothing_in_the_rooms_is_marked_unfinished() -> None:
@@ -105,7 +116,8 @@ def test_nothing_in_the_rooms_is_marked_unfinished() -> None:
 
 def test_an_init_file_holds_at_most_a_docstring() -> None:
     inits = [path for path in sources(*ROOMS, "tests", "examples", "benchmarks") if path.name == "__init__.py"]
-    assert [name(path) for path in inits if len(tree(path).body) > (ast.get_docstring(tree(path)) is not None)] == []
+    trees = {name(path): ast.parse(path.read_text()) for path in inits}
+    assert [path for path, tree in trees.items() if len(tree.body) > (ast.get_docstring(tree) is not None)] == []
 
 
 def test_every_folder_of_python_files_is_a_package() -> None:
@@ -130,18 +142,17 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
 
 def test_only_three_places_catch_every_exception() -> None:
     found = {
-        name(path)
-        for path in sources(*ROOMS)
-        for node in nodes(path)
+        module.path
+        for module in in_rooms(*ROOMS)
+        for node in module.statements
         if isinstance(node, ast.ExceptHandler) and catches(node) & {"Exception", "BaseException"} and not raises_again(node)
     }
     assert found - CATCHERS == set()
 
 
 def test_any_stands_only_in_the_registry() -> None:
-    rooms = [room for room in ROOMS if room != "registry"]
-    found = {name(path) for path in sources(*rooms) for node in nodes(path) if is_any(node)}
-    assert found == set()
+    suspects = [module for module in in_rooms(*ROOMS[1:]) if "Any" in module.text]
+    assert [module.path for module in suspects if any(is_any(node) for node in ast.walk(module.tree))] == []
 
 
 def is_any(node: ast.AST) -> bool:
@@ -187,12 +198,10 @@ def test_a_name_that_other_tests_import_is_defined_once_in_the_tests() -> None:
     places, imported = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for path in sources("tests"):
         module = name(path).removesuffix(".py").replace("/", ".")
-        for node in nodes(path):
-            if isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    imported[alias.name].add(node.module or "")
-        for each in defined(tree(path).body):
-            places[each.name].add(module)
+        for source, word in outline(path).imports:
+            imported[word].add(source)
+        for word in outline(path).names:
+            places[word].add(module)
     assert {word: sorted(found) for word, where in places.items() if len(found := where & imported[word]) > 1} == {}
 
 
@@ -289,23 +298,11 @@ def test_an_import_inside_a_function_is_of_a_slow_package_or_of_the_module_that_
         f"{module.path}:{function.name} {next(imports_of(node))}"
         for module in house().modules.values()
         for function in module.functions
-        for node in ast.walk(function)
+        for node in statements(function.body)
         if isinstance(node, ast.Import | ast.ImportFrom)
         and not any(is_slow(each) or (each.startswith(f"{SEAM}.") and module.layer == "transports") for each in imports_of(node))
     }
     assert sorted(found) == []
-
-
-def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """The comments and docstrings of a file, those of fields and constants too, with their lines."""
-    text = path.read_text()
-    if "#" in text:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT:
-                yield token.start[0], token.string
-    for node in nodes(path):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield node.lineno, node.value.value
 
 
 KINDS = "md|py|tsv|patch|toml|yaml"
@@ -313,17 +310,27 @@ FOLDERS = "tests|docs|benchmarks|examples"
 REFERENCE = re.compile(rf"(?<![\w./{{*~-])([\w-]+(?:/[\w.-]+)*\.(?:{KINDS})|(?:{FOLDERS})/[\w/.-]*\w)\b(?!\*)")
 
 
+def comments(text: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
 def test_comments_and_docstrings_point_to_files_that_exist() -> None:
+    """Docstrings of fields and constants too. Only a file with such a word behind some `#` is read token by token, which is slow."""
     known = {name(path) for path in files()}
     ends = {"/".join(parts[at:]) for each in known for parts in [each.split("/")] for at in range(len(parts))}
     folders = {"/".join(parts[:at]) for each in known for parts in [each.split("/")] for at in range(1, len(parts))}
-    found = [
-        f"{name(path)}:{line} {each}"
-        for path in sources(*ROOMS, "tests", "tools", "benchmarks", "examples")
-        for line, text in texts(path)
-        for each in REFERENCE.findall(text)
-        if each not in ends and each not in folders and f"{each}.py" not in known
-    ]
+
+    def missing(text: str) -> list[str]:
+        return [each for each in REFERENCE.findall(text) if each not in ends and each not in folders and f"{each}.py" not in known]
+
+    found: list[str] = []
+    for path in sources(*ROOMS, "tests", "tools", "benchmarks", "examples"):
+        text = path.read_text()
+        suspect = any(missing(line[line.index("#") :]) for line in text.splitlines() if "#" in line)
+        said = [*outline(path).docstrings, *(comments(text) if suspect else [])]
+        found += [f"{name(path)}:{line} {each}" for line, each_text in said for each in missing(each_text)]
     assert found == []
 
 

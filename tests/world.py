@@ -153,13 +153,11 @@ class World:
         return Direct(transport=transport, base_url=BASE, headers=headers)
 
     async def letters(self) -> list[Letter]:
-        """Every mail that was sent so far, the newest last."""
         assert self.postman is not None and isinstance(self.postman.transport, MailCatcher)
         await self.postman.deliver()
         return self.postman.transport.letters
 
     async def network(self) -> Network:
-        """What the simulated network is made of, at this moment."""
         await self.sandbox.handle("GET", "/control/state")
         assert self.sandbox.world is not None
         return self.sandbox.world

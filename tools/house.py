@@ -62,9 +62,21 @@ class Module:
         return self.text.count("\n")
 
     @cached_property
+    def statements(self) -> list[ast.AST]:
+        """All statements, at any depth."""
+        return list(statements(self.tree.body))
+
+    @cached_property
     def functions(self) -> list[Function]:
         """All functions and methods."""
-        return [node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS)]
+        return [node for node in self.statements if isinstance(node, FUNCTIONS)]
+
+    @cached_property
+    def loads(self) -> set[ast.Call]:
+        """The calls that import a module by its name."""
+        if "import_module" not in self.text and "__import__" not in self.text:
+            return set()
+        return {node for node in ast.walk(self.tree) if isinstance(node, ast.Call) and loads_module(node)}
 
     @cached_property
     def definitions(self) -> set[Definition]:
@@ -82,7 +94,7 @@ class Module:
         """Whatever it imports, wherever the statement stands; relative names made absolute."""
         found: list[Import] = []
         package = self.name if self.path.endswith("__init__.py") else self.name.rpartition(".")[0]
-        for node in ast.walk(self.tree):
+        for node in (*self.statements, *self.loads):
             if isinstance(node, ast.Import):
                 found += [Import(alias.name, "") for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -91,7 +103,7 @@ class Module:
                     parts = package.split(".")
                     base = ".".join([*parts[: len(parts) - node.level + 1], *filter(None, [node.module])])
                 found += [Import(base, alias.name) for alias in node.names]
-            elif isinstance(node, ast.Call) and loads_module(node):
+            elif isinstance(node, ast.Call):
                 found += [
                     Import(each.value, "") for each in node.args[:1] if isinstance(each, ast.Constant) and isinstance(each.value, str)
                 ]
@@ -114,6 +126,16 @@ class Module:
         groups = circles({name: graph[name] for name in names})
         sizes = {name: (node.end_lineno or node.lineno) - node.lineno + 1 for name, node in nodes.items()}
         return [group for group in groups if sum(sizes.get(name, 0) for name in group) >= PART]
+
+
+def statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """The statements of a body at any depth, and their `except` and `case` parts. Expressions are left out: none holds a statement."""
+    for node in body:
+        yield node
+        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+            inner: list[ast.AST] = getattr(node, part, [])
+            if inner:
+                yield from statements(inner)
 
 
 def defined(body: Iterable[ast.stmt]) -> Iterator[Definition]:
@@ -254,7 +276,8 @@ class House:
             f"{module.path}:{function.name}"
             for module in self.modules.values()
             for function in module.functions
-            if any(isinstance(node, ast.Import | ast.ImportFrom) or is_own_load(self, node) for node in ast.walk(function))
+            if any(isinstance(node, ast.Import | ast.ImportFrom) for node in statements(function.body))
+            or (module.loads and any(is_own_load(self, node) for node in ast.walk(function)))
         ]
 
     @cached_property

@@ -49,8 +49,6 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 class Listening(ThreadingHTTPServer):
-    """The receiver's server."""
-
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Receiver)
         self.called = threading.Event()
@@ -58,7 +56,6 @@ class Listening(ThreadingHTTPServer):
 
 @contextmanager
 def receiver() -> Generator[Listening]:
-    """A webhook receiver on a free port."""
     server = Listening()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

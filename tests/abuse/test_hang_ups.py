@@ -1,9 +1,7 @@
 """Callers who hang up at the worst moment: what was done is paid for, recorded and replayed."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -12,16 +10,14 @@ from registry.call import Call, Reply
 from registry.limits import Limits, Tier
 from registry.policy import quota_period
 from storage.quota import read_quota_used
+from tests.stage import opened
 from tests.world import Credentials, World, open_world
 
 ISSUE = CATALOGUE.operations["create_connectivity_intent"]
 READ = CATALOGUE.operations["list_connectivity_intents"]
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, limits=Limits(burst_enabled=False)) as world:
-        yield world
+world = opened(open_world, CATALOGUE, limits=Limits(burst_enabled=False))
 
 
 async def call(world: World, owner: Credentials, key: str | None) -> Reply:

@@ -3,8 +3,6 @@
 import json
 import re
 import time
-from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -22,6 +20,7 @@ from registry.ports import SharedSecrets
 from storage.engine.connection import Connection, Query
 from storage.metadata import SQLModel
 from tests.abuse.nasty import instead
+from tests.stage import opened
 from tests.world import World, open_world
 
 INTERNAL = "internal-key-0123456789"
@@ -36,12 +35,7 @@ class Rows(NamedTuple):
 COUNTS = Query(Rows, sa.union_all(*(sa.select(sa.func.count().label("rows")).select_from(SQLModel.metadata.tables[name]) for name in KEPT)))
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    limits = Limits(burst_enabled=False)
-    async with open_world(tmp_path, CATALOGUE, limits=limits, secrets=SharedSecrets(internal=INTERNAL)) as world:
-        yield world
-        assert world.faults == []
+world = opened(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False), secrets=SharedSecrets(internal=INTERNAL))
 
 
 def counted(connection: Connection) -> list[int]:

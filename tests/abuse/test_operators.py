@@ -1,7 +1,5 @@
 """Attacks by an operator who shares a reseller's token with others, and by whoever finds the address of the notifications."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,24 +15,15 @@ from tests.contract.stage import request_of
 from tests.faults.inputs import Inputs
 from tests.faults.rows import ROWS, CallRow
 from tests.network_facts import INTERNAL
+from tests.stage import client_of, opened
 from tests.world import World, open_world
 
 SECRETS = SharedSecrets(internal=INTERNAL, bridge=PUSH_SECRET)
 LINES = [row for row in ROWS if "{iccid}" in CATALOGUE.operations[row.operation].path]
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, limits=Limits(burst_enabled=False), secrets=SECRETS) as world:
-        yield world
-        assert world.faults == []
-
-
-@pytest.fixture
-async def http(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    owner = await world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
-    async with world.client(owner.secret) as client:
-        yield client
+world = opened(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False), secrets=SECRETS)
+http = client_of(Tier.ENTERPRISE, mode="managed", account=8101)
 
 
 async def fitted(world: World, row: CallRow) -> tuple[dict[str, Any], Line]:

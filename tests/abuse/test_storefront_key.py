@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from registry.ids import BASE32_ALPHABET, SystemIds
-from tests.issuance.stage import untold
 from tests.orders.stage import ADA_MAIL, ORDERS_KEY, SLUG, OrdersShop, open_orders_shop
 from tests.world import SettableClock
 
@@ -33,7 +32,7 @@ async def refusals(shop: OrdersShop, method: str, path: str, headers: list[str |
     for header in headers:
         shown = {} if header is None else {"Authorization": header}
         answer = await shop.buyer.request(method, path, headers=shown)
-        refused = answer.status_code == 401 and "www-authenticate" in answer.headers and untold(answer)["code"] == "unauthorized"
+        refused = answer.status_code == 401 and "www-authenticate" in answer.headers and answer.json()["code"] == "unauthorized"
         if not refused or ADA_MAIL in answer.text:
             found.append((str(header), answer.text))
     return found

@@ -37,8 +37,6 @@ EACH = 2
 
 
 class Tenant(NamedTuple):
-    """An organisation and its admin's key."""
-
     organisation: str
     key: str
 
@@ -59,7 +57,6 @@ async def tenant(store: Store, ids: CountingIds, keyring: Keyring, *, own: bool)
 
 
 async def tenants(data: Path) -> tuple[Tenant, Tenant]:
-    """Both, in the database of a running server."""
     ids = CountingIds(SettableClock())
     store, keyring = open_store(f"sqlite:///{data / 'service.db'}"), Keyring((data / "keyring").read_text().strip(), ids.bytes)
     made = await tenant(store, ids, keyring, own=False), await tenant(store, ids, keyring, own=True)
@@ -119,7 +116,6 @@ def converse(http: httpx.Client, server: Running, upstream: TokenEchoServer, inp
 
 
 def push(http: httpx.Client) -> list[str]:
-    """The bridge's address, right and wrong."""
     body = {"iccid": "8988303000000912345", "eid": "89049032000000000000000000000123", "subsId": 1, "status": "Enable"}
     told = [text_of(http.post(BRIDGE_PATH, params={"token": BRIDGE}, json=body))]
     assert told[0].startswith("200")

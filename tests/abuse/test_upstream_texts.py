@@ -44,7 +44,6 @@ async def stage(house: ServiceHouse) -> tuple[str, Line]:
 
 
 def strings(value: Any) -> list[str]:
-    """Every text in a value, names of members too."""
     if isinstance(value, dict):
         return [text for name, part in value.items() for text in [name, *strings(part)]]
     if isinstance(value, list):

@@ -36,8 +36,6 @@ def failing(code: int, token: str, **payload: Any) -> bytes:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One call of the wire."""
-
     def do_POST(self) -> None:
         echo, address = cast(TokenEchoServer, self.server), urlsplit(self.path)
         body = self.rfile.read(int(self.headers["content-length"]))
@@ -136,7 +134,6 @@ class TokenEchoServer(HTTPServer):
         return f"http://127.0.0.1:{self.server_port}/ocs-custo/main/v1"
 
     def ask(self, path: str, query: str, body: bytes) -> bytes:
-        """What the network behind it answers."""
         return self._loop.run_until_complete(self._sandbox.handle("POST", path, query, {}, body)).body
 
     def server_close(self) -> None:

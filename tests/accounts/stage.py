@@ -22,8 +22,6 @@ CATALOGUE = Catalogue([ACCOUNTS, LINES])
 
 @dataclass(slots=True)
 class AccountsStage(OperatorStage):
-    """One client of each operator."""
-
     own: httpx.AsyncClient = field(init=False)
 
     @property
@@ -51,7 +49,6 @@ async def open_accounts_stage(folder: Path, sandbox: SimulatedNetwork | None = N
 
 
 async def confirmed(http: httpx.AsyncClient, path: str, body: dict[str, object]) -> httpx.Response:
-    """A change whose confirm token is sent back."""
     asked = await http.put(path, json=body)
     assert asked.status_code == 202, asked.text
     return await http.put(path, json=body, headers={"X-Confirm-Token": asked.json()["confirm_token"]})

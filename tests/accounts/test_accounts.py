@@ -198,12 +198,6 @@ async def test_sponsors_are_kept_for_a_minute(stage: AccountsStage) -> None:
     assert len(stage.calls("listSponsor")) == 2
 
 
-async def test_an_unconnected_organisation_is_told_to_connect(stage: AccountsStage) -> None:
-    stranger = await stage.world.caller(Tier.ENTERPRISE)
-    async with stage.world.client(stranger.secret) as http:
-        assert (await http.get("/v1/accounts")).json()["code"] == "org_not_connected"
-
-
 async def test_a_token_the_network_does_not_know_shows_nothing(stage: AccountsStage) -> None:
     stranger = await stage.world.caller(Tier.ENTERPRISE, token=OWN_TOKEN + "x")
     async with stage.world.client(stranger.secret) as http:

@@ -37,7 +37,6 @@ async def stage(tmp_path: Path, network: SimulatedNetwork) -> AsyncGenerator[Acc
 
 
 def expected(stage: AccountsStage) -> list[int]:
-    """The account's lines in the order of the list."""
     return sorted(line.id for line in stage.network.lines_of(ACCOUNT))
 
 

@@ -59,8 +59,6 @@ def user(text: str) -> dict[str, object]:
 
 @dataclass(slots=True)
 class AssistantStage:
-    """The service, its network, its model, and an operator with account 8101."""
-
     world: World
     network: Network
     me: Credentials
@@ -68,11 +66,9 @@ class AssistantStage:
     model: ModelServer
 
     def follow(self, script: ModelScript) -> None:
-        """From now on the model says what this script says."""
         self.model.script = script
 
     async def chat(self, text: str, http: httpx.AsyncClient | None = None) -> list[Event]:
-        """Ask, and read the stream to its end."""
         answer = await (http or self.http).post("/v1/ai/chat", json=user(text))
         assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream"), answer.text
         return events_of(answer.content)
@@ -94,7 +90,6 @@ class AssistantStage:
 
 
 def nothing(heard: ModelRequest) -> ModelTurn:
-    """A model with nothing to say."""
     del heard
     return ModelTurn("Well.")
 

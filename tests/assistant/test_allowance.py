@@ -3,7 +3,6 @@
 import asyncio
 import sqlite3
 from collections import Counter
-from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
@@ -15,19 +14,7 @@ from registry.policy import quota_period
 from simulators.model.server import ModelRequest, ModelTurn
 from storage.quota import read_quota_used
 from tests.assistant.stage import AssistantStage, Event, events_of, open_assistant_stage, user
-from tests.databases import NO_POSTGRES, migrated_postgres
 from transports.worker.retention import retention_chore
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def database_url(request: pytest.FixtureRequest) -> Generator[str | None]:
-    if request.param == "sqlite":
-        yield None
-        return
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        yield url
 
 
 async def charged(stage: AssistantStage) -> int:

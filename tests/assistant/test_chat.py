@@ -273,7 +273,6 @@ async def test_a_silence_is_bridged_by_comments_and_too_long_a_one_is_ended() ->
 
 
 def asked(stage: AssistantStage) -> bytes:
-    """A chat as it goes over a socket."""
     body = json.dumps(user("Well?")).encode()
     fields = ["Host: reseller.test", f"Authorization: Bearer {stage.me.secret}", "Content-Type: application/json"]
     return "\r\n".join(["POST /v1/ai/chat HTTP/1.1", *fields, f"Content-Length: {len(body)}", "", ""]).encode() + body

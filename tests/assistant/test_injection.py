@@ -21,7 +21,6 @@ KEPT = {"audit", "quota", "replica"}
 
 
 def texts(value: object) -> Iterator[str]:
-    """Every text inside a value, names of members as well."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -37,7 +37,6 @@ async def person(house: ServiceHouse, tier: Tier = Tier.FREE) -> tuple[str, str]
 
 
 async def member_session(house: ServiceHouse, who: Credentials) -> str:
-    """A session of somebody new in the organisation of a key."""
     world = house.world
     subject = world.ids.new("sub_")
     await world.join(await world.person(subject=subject), who.organisation)
@@ -81,7 +80,6 @@ async def own_account(house: ServiceHouse) -> str:
 
 
 async def brought(house: ServiceHouse, who: Credentials) -> str:
-    """A Standard account that the organisation has connected."""
     from simulators.processor.onboarding import attach_account
 
     account = await own_account(house)
@@ -108,7 +106,6 @@ async def consented(house: ServiceHouse, account: str) -> str:
 
 
 async def connected_accounts(house: ServiceHouse) -> list[ProcessorAccount]:
-    """The connected accounts that are at the processor, without its platform's own."""
     async with house.world.payments.turn(writes=False) as state:
         return [account for id, account in state.accounts.items() if id != state.platform]
 
@@ -122,5 +119,4 @@ async def attached(house: ServiceHouse, who: Credentials, account: str, *, kind:
 
 
 def trouble(house: ServiceHouse, kind: FaultTrouble, path: str = "*", *, method: Any = "*", times: int = 50, after: bool = False) -> None:
-    """What the next calls of this path meet."""
     house.world.payments.faults.queue.append(ProcessorFault(trouble=kind, method=method, path=path, account=None, times=times, after=after))

@@ -32,8 +32,6 @@ BEGIN = f"{BILLING_PATH}/connect/begin"
 
 
 class Liar(SimulatedProcessor):
-    """Does what it is asked, and tells something else of it."""
-
     about = "/nowhere"
     lie: Callable[[dict[str, Any]], object]
 
@@ -63,7 +61,6 @@ async def house(tmp_path: Path) -> AsyncGenerator[ServiceHouse]:
 
 
 def lies(house: ServiceHouse, about: str, **members: object) -> None:
-    """What it says of these from now on."""
     liar = house.world.payments
     assert isinstance(liar, Liar)
     liar.about, liar.lie = about, lambda told: told.update(members)

@@ -24,7 +24,6 @@ class Organisation:
         self.house, self.admin = house, admin
 
     async def login(self, scopes: str) -> str:
-        """A login of the admin at the built-in identity provider, with what was granted."""
         world, now = self.house.world, self.house.world.clock.now()
         grant = AccessGrant(
             world.ids.new("gnt_"), self.admin.person, self.admin.organisation, "client", "A program", scopes, "", now, now + 3600
@@ -46,7 +45,6 @@ class Organisation:
         return refused | {await self.login("read write"): "credential_restricted", await self.session(Role.MEMBER): "role_required"}
 
     async def account(self) -> str | None:
-        """The account that is connected now."""
         found = await self.house.world.store.read(find_connect_account, organisation=self.admin.organisation)
         return found and found.account
 

@@ -68,18 +68,16 @@ async def test_a_state_and_where_to_consent_are_given(house: ServiceHouse) -> No
     url = urlsplit(body["url"])
     query = dict(parse_qsl(url.query))
     assert query.pop("state") == body["state"] and len(body["state"]) == 43
-    assert (status, body["expires_at"], url.path, query) == snapshot(
-        (
-            200,
-            1800015000,
-            "/sandbox/payments/oauth/authorize",
-            {
-                "response_type": "code",
-                "client_id": "ca_simulated_processor",
-                "scope": "read_write",
-                "redirect_uri": "https://reseller.test/auth/payments",
-            },
-        )
+    assert status == 200
+    assert body["expires_at"] == 1800015000
+    assert url.path == "/sandbox/payments/oauth/authorize"
+    assert query == snapshot(
+        {
+            "response_type": "code",
+            "client_id": "ca_simulated_processor",
+            "scope": "read_write",
+            "redirect_uri": "https://reseller.test/auth/payments",
+        }
     )
     (row,) = await house.world.store.read(all_states)
     assert row.digest == hashlib.sha256(body["state"].encode()).hexdigest()
@@ -106,22 +104,20 @@ async def test_the_account_is_attached(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     account, code, state = await way(house, caller)
     status, body = await complete(house, caller, code, state)
-    assert (status, {**body, "account_id": ""}) == snapshot(
-        (
-            200,
-            {
-                "status": "active",
-                "account_id": "",
-                "charges_enabled": True,
-                "payouts_enabled": True,
-                "details_submitted": True,
-                "requirements": None,
-                "capabilities": None,
-                "payout_schedule": None,
-                "default_currency": "USD",
-                "platform_fee_bps": 100,
-            },
-        )
+    assert status == 200
+    assert {**body, "account_id": ""} == snapshot(
+        {
+            "status": "active",
+            "account_id": "",
+            "charges_enabled": True,
+            "payouts_enabled": True,
+            "details_submitted": True,
+            "requirements": None,
+            "capabilities": None,
+            "payout_schedule": None,
+            "default_currency": "USD",
+            "platform_fee_bps": 100,
+        }
     )
     assert await stored(house, caller) == (caller.organisation, account, "standard", "active", 1)
     assert (await call_connect(house, caller.secret, "GET", f"{BILLING_PATH}/connect/status"))[1] == {**body, "currently_due": []}
@@ -132,17 +128,15 @@ async def test_a_state_is_good_once(house: ServiceHouse) -> None:
     _, code, state = await way(house, caller)
     assert (await complete(house, caller, code, state))[0] == 200
     status, body = await complete(house, caller, code, state)
-    assert (status, {**body, "request_id": ""}) == snapshot(
-        (
-            400,
-            {
-                "error": "state: it is unknown, used, older than 10 minutes, or another person or organisation began with it",
-                "code": "invalid_request",
-                "request_id": "",
-                "param": "state",
-                "hint": "Begin again: operator_billing_connect_oauth_begin gives a new url",
-            },
-        )
+    assert status == 400
+    assert {**body, "request_id": ""} == snapshot(
+        {
+            "error": "state: it is unknown, used, older than 10 minutes, or another person or organisation began with it",
+            "code": "invalid_request",
+            "request_id": "",
+            "param": "state",
+            "hint": "Begin again: operator_billing_connect_oauth_begin gives a new url",
+        }
     )
 
 
@@ -184,16 +178,14 @@ async def test_a_wrong_code_is_refused_and_uses_the_state_up(house: ServiceHouse
     caller = await house.world.caller()
     _, code, state = await way(house, caller)
     status, body = await complete(house, caller, "ac_wrong", state)
-    assert (status, {**body, "request_id": ""}) == snapshot(
-        (
-            400,
-            {
-                "error": "The payment processor refused it: the code is wrong, was used before or has expired. Nothing was done.",
-                "code": "payments_refused",
-                "request_id": "",
-                "processor_code": "invalid_grant",
-            },
-        )
+    assert status == 400
+    assert {**body, "request_id": ""} == snapshot(
+        {
+            "error": "The payment processor refused it: the code is wrong, was used before or has expired. Nothing was done.",
+            "code": "payments_refused",
+            "request_id": "",
+            "processor_code": "invalid_grant",
+        }
     )
     assert (await complete(house, caller, code, state))[1]["param"] == "state"
     assert await stored(house, caller) is None
@@ -204,16 +196,14 @@ async def test_an_account_of_another_organisation_is_not_attached_and_its_owner_
     account, code, state = await way(house, first)
     assert (await complete(house, first, code, state))[0] == 200
     status, body = await complete(house, second, await consented(house, account), await state_for(house, second))
-    assert (status, {**body, "request_id": ""}) == snapshot(
-        (
-            409,
-            {
-                "error": "This account is connected to another organisation already",
-                "code": "payments_account_taken",
-                "request_id": "",
-                "hint": "The consent stays until the account's owner takes it back in the account's settings at the processor",
-            },
-        )
+    assert status == 409
+    assert {**body, "request_id": ""} == snapshot(
+        {
+            "error": "This account is connected to another organisation already",
+            "code": "payments_account_taken",
+            "request_id": "",
+            "hint": "The consent stays until the account's owner takes it back in the account's settings at the processor",
+        }
     )
     assert first.organisation not in str(body) and account not in str(body)
     assert await stored(house, second) is None
@@ -234,16 +224,14 @@ async def test_an_organisation_keeps_the_account_it_has(house: ServiceHouse) -> 
     first = await onboarded(house, caller)
     _, code, state = await way(house, caller)
     status, body = await complete(house, caller, code, state)
-    assert (status, {**body, "request_id": ""}) == snapshot(
-        (
-            409,
-            {
-                "error": "Your organisation has another account connected already, and keeps it",
-                "code": "payments_already_connected",
-                "request_id": "",
-                "hint": "The consent stays until the account's owner takes it back in the account's settings at the processor",
-            },
-        )
+    assert status == 409
+    assert {**body, "request_id": ""} == snapshot(
+        {
+            "error": "Your organisation has another account connected already, and keeps it",
+            "code": "payments_already_connected",
+            "request_id": "",
+            "hint": "The consent stays until the account's owner takes it back in the account's settings at the processor",
+        }
     )
     assert (await stored(house, caller) or pytest.fail()).account == first
 
@@ -387,16 +375,14 @@ async def test_a_service_without_a_client_id_says_so(house: ServiceHouse) -> Non
     before = house.world.pipeline.deps
     house.world.pipeline.deps = replace(before, payments=without)
     status, body = await call_connect(house, caller.secret, "POST", BEGIN, {})
-    assert (status, {**body, "request_id": ""}) == snapshot(
-        (
-            501,
-            {
-                "error": "This service has no client id for OAuth at the payment processor, so accounts of your own cannot be connected",
-                "code": "not_implemented",
-                "request_id": "",
-                "hint": "POST /v1/operator-billing/connect/begin makes an account; the client id is SERVICE_PAYMENTS_CLIENT_ID",
-            },
-        )
+    assert status == 501
+    assert {**body, "request_id": ""} == snapshot(
+        {
+            "error": "This service has no client id for OAuth at the payment processor, so accounts of your own cannot be connected",
+            "code": "not_implemented",
+            "request_id": "",
+            "hint": "POST /v1/operator-billing/connect/begin makes an account; the client id is SERVICE_PAYMENTS_CLIENT_ID",
+        }
     )
     house.world.pipeline.deps = before
 
@@ -422,16 +408,14 @@ async def test_dashboard_links_are_for_express_accounts(house: ServiceHouse) -> 
     link = f"{BILLING_PATH}/connect/dashboard-link"
     caller, standard = await house.world.caller(), await house.world.caller()
     status, body = await call_connect(house, caller.secret, "POST", link, {})
-    assert (status, {**body, "request_id": ""}) == snapshot(
-        (
-            409,
-            {
-                "error": "Your organisation has no account at the payment processor yet, and this call needs one; nothing was done",
-                "code": "payments_not_connected",
-                "request_id": "",
-                "hint": "Open the url of POST /v1/operator-billing/connect/begin, signed in, or of operator_billing_connect_oauth_begin",
-            },
-        )
+    assert status == 409
+    assert {**body, "request_id": ""} == snapshot(
+        {
+            "error": "Your organisation has no account at the payment processor yet, and this call needs one; nothing was done",
+            "code": "payments_not_connected",
+            "request_id": "",
+            "hint": "Open the url of POST /v1/operator-billing/connect/begin, signed in, or of operator_billing_connect_oauth_begin",
+        }
     )
     await onboarded(house, caller)
     said = [await call_connect(house, caller.secret, "POST", link, {}) for _ in range(2)]

@@ -151,16 +151,14 @@ async def test_whoever_brought_a_standard_account_is_told_where_to_go(house: Ser
     caller = await house.world.caller()
     own = await brought(house, caller)
     status, body = await call_connect(house, await member_session(house, caller), "POST", PATHS[1], {})
-    assert (status, {**body, "request_id": ""}) == snapshot(
-        (
-            409,
-            {
-                "error": "Your organisation connected a Standard account, whose owner signs in at the processor itself; nothing was done",
-                "code": "payments_account_standard",
-                "request_id": "",
-                "hint": "Sign in at the payment processor itself, with the login of that account",
-            },
-        )
+    assert status == 409
+    assert {**body, "request_id": ""} == snapshot(
+        {
+            "error": "Your organisation connected a Standard account, whose owner signs in at the processor itself; nothing was done",
+            "code": "payments_account_standard",
+            "request_id": "",
+            "hint": "Sign in at the payment processor itself, with the login of that account",
+        }
     )
     assert [account.id for account in await connected_accounts(house)] == [own]
     trouble(house, "error", "/v1/accounts/*")

@@ -5,7 +5,5 @@ from tests.stage import opened
 
 stage = opened(open_money_stage)
 """What happens in the account is what a test tells."""
-
-
 shop = opened(open_money_stage, connected=True)
 """What happens in the account happens at the simulated processor."""

@@ -32,8 +32,6 @@ Object = dict[str, Any]
 
 
 class PlatformFee(NamedTuple):
-    """A platform fee that was recorded."""
-
     ref: str
     organisation: str
     month: str
@@ -71,7 +69,6 @@ def payout_json(id: str = "po_1", amount: int = 5000, **said: Any) -> Object:
 
 
 def fee_json(id: str = "fee_1", amount: int = 100, **said: Any) -> Object:
-    """An application fee on the wire."""
     given: Object = {"id": id, "object": "application_fee", "account": PAYEE, "amount": amount, "amount_refunded": 0}
     return {**given, "currency": "eur", "charge": "ch_1", "created": START, "refunded": False, **said}
 
@@ -91,8 +88,6 @@ def sign(body: bytes, secret: str, at: float) -> str:
 
 @dataclass(slots=True)
 class MoneyStage:
-    """The service, an organisation that has an account, and who calls for it."""
-
     world: World
     who: Credentials
     account: str = PAYEE
@@ -125,7 +120,6 @@ class MoneyStage:
             return await http.post("/v1/operator-billing/refunds", json=body, headers=headers)
 
     def at_processor(self, what: str) -> list[Any]:
-        """What the account has at the simulated processor: its refunds, payouts, disputes."""
         return list(getattr(self.world.payments.state.book(self.account), what).values())
 
     async def trouble(self, kind: str, path: str, *, after: bool = False, times: int = 9) -> None:
@@ -143,7 +137,6 @@ class MoneyStage:
         return await sync_payments(self.world.pipeline.deps, organisation=self.who.organisation, account=self.account)
 
     async def platform_fees(self) -> list[PlatformFee]:
-        """What the service has earned, by its reference."""
         return await self.world.store.read(all_fees)
 
     async def pay_out(self, key: str | None = None, **body: Any) -> httpx.Response:

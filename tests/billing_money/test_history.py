@@ -1,23 +1,14 @@
 """A refund or a payout is made once under its key, whatever was swept since."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
-import pytest
-
 from tests.billing_money.stage import MoneyStage, open_money_stage
-from tests.setup.signing_up import BOTH, address_of
+from tests.stage import opened_on_both
 from transports.settings import SHORTEST_HISTORY
 from transports.worker.retention import retention_chore
 
 DAY = 86_400.0
 
 
-@pytest.fixture(params=BOTH)
-async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[MoneyStage]:
-    with address_of(request.param) as url:
-        async with open_money_stage(tmp_path, url=url, connected=True) as stage:
-            yield stage
+shop = opened_on_both(open_money_stage, connected=True)
 
 
 async def sweep(shop: MoneyStage) -> None:

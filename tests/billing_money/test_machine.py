@@ -1,21 +1,19 @@
 """Whatever happens to an account's money, through us and elsewhere, told well or badly: our records end as the processor's."""
 
 import asyncio
-import tempfile
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 
 from simulators.processor.refunds import fail_refund
 from storage.payment_attempts import open_attempts
 from tests.billing_money.stage import MoneyStage, Object, open_money_stage
+from tests.harness.machine_runner import ServiceMachine
 
-MEMORY = "/dev/shm"
 OUTCOMES = ("succeeded", "available", "declined", "disputed", "refund_fails")
 TROUBLES = ("timeout", "closed", "error", "rate_limited", "garbage")
 PATHS = ("/v1/refunds", "/v1/payouts", "/v1/charges*")
@@ -24,22 +22,16 @@ KEYS = st.integers(0, 5)
 AMOUNTS = st.sampled_from([1, 333, 2500, 10_000, None])
 
 
-class MoneyMachine(RuleBasedStateMachine):
+class MoneyMachine(ServiceMachine):
     """An organisation with an account at the processor; what was answered under each key is remembered."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.folder = tempfile.TemporaryDirectory(prefix="money-", dir=MEMORY if Path(MEMORY).is_dir() else None)
-        self.runner, self.stack = asyncio.Runner(), AsyncExitStack()
         self.asked: dict[tuple[str, str], Object] = {}
         self.made: dict[tuple[str, str], str] = {}
-        self.run(self.open())
+        super().__init__()
 
-    def run(self, work: Any) -> Any:
-        return self.runner.get_loop().run_until_complete(work)
-
-    async def open(self) -> None:
-        self.shop: MoneyStage = await self.stack.enter_async_context(open_money_stage(Path(self.folder.name), connected=True))
+    async def open(self, folder: Path, url: str | None) -> None:
+        self.shop: MoneyStage = await self.stack.enter_async_context(open_money_stage(folder, url=url, connected=True))
         self.world = self.shop.world
 
     def there(self, what: str) -> list[Any]:
@@ -173,9 +165,7 @@ class MoneyMachine(RuleBasedStateMachine):
         try:
             self.run(self.all_is_known_in_the_end())
         finally:
-            self.run(self.stack.aclose())
-            self.runner.close()
-            self.folder.cleanup()
+            super().teardown()
 
     async def all_is_known_in_the_end(self) -> None:
         await self.shop.calm()

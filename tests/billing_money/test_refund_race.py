@@ -1,7 +1,6 @@
 """Refunds at the same time never give back more than was paid, on both databases."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -10,13 +9,10 @@ import pytest
 
 from registry.limits import Limits, Tier
 from tests.billing_money.stage import BILLING, MoneyStage, Object, charge_json, event_json, fee_json, open_money_stage, with_account
+from tests.stage import opened_on_both
 from tests.world import open_world
 
-
-@pytest.fixture
-async def shop(tmp_path: Path, database_url: str | None) -> AsyncGenerator[MoneyStage]:
-    async with open_money_stage(tmp_path, url=database_url, connected=True) as stage:
-        yield stage
+shop = opened_on_both(open_money_stage, connected=True)
 
 
 async def test_of_32_refunds_of_a_tenth_ten_are_made(shop: MoneyStage) -> None:

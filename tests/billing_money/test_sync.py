@@ -11,7 +11,6 @@ LISTS = ("charges", "refunds", "disputes", "payouts", "fees")
 
 
 async def busy(shop: MoneyStage) -> None:
-    """One of everything at the processor."""
     made = await shop.world.charge(shop.account, 10_000, "EUR", fee=100, metadata={"order": "ord_1"}, outcome="available")
     ask = shop.world.pipeline.deps.payments
     await ask.refund(shop.account, charge=made, amount=1000, reason=None, key="a", metadata={})

@@ -51,7 +51,6 @@ class Operator:
         return said.json()
 
     async def row(self, intent: str, organisation: str | None = None) -> IssuanceRow:
-        """The intent's row of the ledger."""
         found = await self.world.store.read(find_issuance, organisation=organisation or self.me.organisation, key=intent)
         assert found is not None
         return found
@@ -94,7 +93,6 @@ class Operator:
         return orjson.loads(said.body)
 
     def calls(self) -> list[NetworkCall]:
-        """What was asked of the network."""
         return self.world.sandbox.calls
 
 
@@ -105,7 +103,6 @@ def short(event: dict[str, Any]) -> object:
 
 @asynccontextmanager
 async def open_bridge_operator(folder: Path, url: str | None = None) -> AsyncGenerator[Operator]:
-    """No fault of ours may happen."""
     secrets, limits = SharedSecrets(internal=INTERNAL, bridge=PUSH_SECRET), Limits(burst_enabled=False)
     async with open_world(folder, CATALOGUE, url=url, limits=limits, secrets=secrets) as world:
         former = world.pipeline.deps

@@ -23,8 +23,6 @@ PUSH = table_of(InboundPushTable)
 
 
 class Kept(NamedTuple):
-    """A network event in the store."""
-
     iccid: str
     bridge_type: str
     mcc: str | None
@@ -50,7 +48,6 @@ def place(iccid: str = ICCID, mcc: object = 208, mnc: object = 1, at: object = "
 
 
 def signed_headers(body: bytes, world: World, id: str = "msg_1", *, age: int = 0, secret: str = PUSH_SECRET) -> dict[str, str]:
-    """The headers of a signed notification."""
     headers = sign_delivery([secret], id, int(world.clock.now()) - age, body)
     del headers["Connectivity-Signature"]
     return headers

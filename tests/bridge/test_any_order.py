@@ -60,7 +60,6 @@ class Draw(NamedTuple):
 
 
 async def sent(operator: Operator, number: int, at: float = NOON) -> Draw:
-    """An intent that waits for its eSIM."""
     made = Draw(operator.world.ids.new("cni_"), f"8988303000{number:09}", number)
 
     def begin(connection: Connection) -> None:
@@ -108,7 +107,6 @@ async def answer(operator: Operator, made: Draw) -> None:
 
 
 async def tell(operator: Operator, made: Draw, report: Report) -> None:
-    """One report, through its own door."""
     code = list(COUNTRIES)[report.number % len(COUNTRIES)]
     if report.way == "push":
         await operator.push(used_of(made.package, report.number * MB, total=0))

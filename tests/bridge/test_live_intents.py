@@ -1,9 +1,7 @@
 """Live intents from end to end: what the network does is told once, whoever reports it, how often, and however early."""
 
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import anyio
@@ -26,7 +24,7 @@ from tests.clients.webhooks.receiver import status_answer as answering
 from tests.deliveries.post_office import read
 from tests.issuance.road import RoadGate
 from tests.network_facts import ACCOUNT, DRAW, RESELLER
-from tests.stage import opened
+from tests.stage import opened, opened_on_both
 from transports.upstream import deliver_in_process
 from transports.worker.worker import Worker
 
@@ -46,12 +44,7 @@ KEPT_EARLY = Query(Count, sa.select(sa.func.count().label("rows")).select_from(E
 
 
 operator = opened(open_bridge_operator)
-
-
-@pytest.fixture
-async def either(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Operator]:
-    async with open_bridge_operator(tmp_path, database_url) as operator:
-        yield operator
+either = opened_on_both(open_bridge_operator)
 
 
 async def kept_early(operator: Operator) -> int:
@@ -258,7 +251,6 @@ async def line_of(operator: Operator, iccid: str) -> Line:
 
 
 def asked(operator: Operator) -> int:
-    """How often the network was asked whose a line is."""
     return [call.method for call in operator.calls()].count("getSingleSubscriber")
 
 

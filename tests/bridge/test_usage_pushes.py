@@ -17,7 +17,6 @@ operator = opened(open_bridge_operator)
 
 
 async def drawn(operator: Operator) -> tuple[str, str, int]:
-    """An intent, its ICCID and its package."""
     intent = await operator.draw()
     row = await operator.row(intent["id"])
     assert row.package_id is not None

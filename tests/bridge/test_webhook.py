@@ -1,6 +1,5 @@
 """POST /v1/webhooks/bridge4ip: what a notification does, and how often."""
 
-from collections.abc import AsyncGenerator, Generator
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +11,8 @@ from registry.ports import SharedSecrets
 from tests.bridge.conftest import BRIDGE
 from tests.bridge.pushing import OK, PUSHES, countries, kept, place, push_signed, push_status, remembered, states
 from tests.connectivity.requests import events, issued
-from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.network_facts import ICCID, INTERNAL
+from tests.stage import opened_on_both
 from tests.world import NOON, World, open_world
 
 ATTACH = "esim.first_attach"
@@ -213,23 +212,7 @@ async def test_a_failed_write_leaves_no_memory_of_the_push(world: World, http: h
     assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest) -> Generator[str | None]:
-    if request.param == "sqlite":
-        yield None
-        return
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        yield url
-
-
-@pytest.fixture
-async def either(tmp_path_factory: pytest.TempPathFactory, url: str | None) -> AsyncGenerator[World]:
-    folder = tmp_path_factory.mktemp("either")
-    async with open_world(folder, BRIDGE, url=url, secrets=SharedSecrets(internal=INTERNAL)) as world:
-        yield world
-        assert world.faults == []
+either = opened_on_both(open_world, BRIDGE, faultless=True, secrets=SharedSecrets(internal=INTERNAL))
 
 
 async def test_of_many_at_once_one_counts(either: World) -> None:

@@ -15,14 +15,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
-from tests.browser.test_docs_pages import QUIET
-from tests.browser.test_people import CHROMIUM, BrowserPerson
+from tests.browser.chromium import CHROMIUM, NEEDS_CHROMIUM, QUIET
+from tests.browser.test_people import BrowserPerson
 from tests.conformance.test_conformance import MODULES, NODE
 from tests.harness.processes import Running, running
 
 pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+    *NEEDS_CHROMIUM,
     pytest.mark.skipif(not NODE.exists(), reason="the Node tools are not installed: npm ci in tools/node"),
 ]
 CLIENT = MODULES / "@modelcontextprotocol" / "client" / "dist" / "index.mjs"

@@ -1,39 +1,14 @@
 """The documentation in a browser: readable on a phone, without script, and without a request to anybody else."""
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.harness.processes import Running, running
+from tests.browser.chromium import NEEDS_CHROMIUM
+from tests.harness.processes import Running
 
-CHROMIUM = shutil.which("chromium")
-# Without these the browser looks up its maker's hosts at every start.
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("browser") / "data") as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
+pytestmark = NEEDS_CHROMIUM
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The simulated payment processor's pages in a real browser, without script, on a phone and on a desk, as `reseller serve` shows them."""
 
-import os
-import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -9,42 +7,19 @@ from typing import TypeVar, cast
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from clients.payments.port import Processor
 from clients.payments.records import InvoiceLine, NewCheckout, NewInvoice, ProcessorInvoice
 from registry.clock import SystemClock
 from simulators.processor.simulated_processor import SimulatedProcessor
-from tests.browser.test_docs_pages import QUIET
-from tests.harness.processes import Running, running
+from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS, SIZES
+from tests.harness.processes import Running
 from transports.payments import PAYMENT_PAGES_PATH, SIMULATED_PROCESSOR_KEY, simulated_processor
 
-CHROMIUM = shutil.which("chromium")
-SHOTS = os.environ.get("SHOTS")
-"""A folder for pictures of the pages, when somebody wants to look at them."""
-SIZES: dict[str, ViewportSize] = {"phone": {"width": 375, "height": 700}, "desk": {"width": 1280, "height": 900}}
 T = TypeVar("T")
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("payers") / "data"
-
-
-@pytest.fixture(scope="module")
-def server(data: Path) -> Iterator[Running]:
-    with running(data, {"SERVICE_BURST_LIMIT": "false"}) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
+pytestmark = NEEDS_CHROMIUM
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,6 @@
 """A new person in a real browser, without script: from signing up to an eSIM, on a phone and on a desk."""
 
-import os
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -13,36 +11,12 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.browser.test_docs_pages import QUIET
-from tests.harness.processes import Running, running
+from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS, SIZES
+from tests.harness.processes import Running
 
-CHROMIUM = shutil.which("chromium")
-SHOTS = os.environ.get("SHOTS")
-"""A folder for pictures of the pages, when somebody wants to look at them."""
-SIZES: dict[str, ViewportSize] = {"phone": {"width": 375, "height": 700}, "desk": {"width": 1280, "height": 900}}
-
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("people") / "data"
-
-
-@pytest.fixture(scope="module")
-def server(data: Path) -> Iterator[Running]:
-    with running(data, {"SERVICE_BURST_LIMIT": "false"}) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
+pytestmark = NEEDS_CHROMIUM
 
 
 class BrowserPerson:
@@ -57,7 +31,6 @@ class BrowserPerson:
         page.on("request", lambda request: self.asked.append(request.url))
 
     def look(self, what: str) -> None:
-        """The page is one that can be read here."""
         width = self.page.viewport_size["width"] if self.page.viewport_size else 0
         assert self.page.locator("h1").count() == 1
         assert self.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,10 +1,7 @@
 """A shared report before a real browser: by day and by night, on a telephone and on paper; for everybody, and without script."""
 
-import os
 import re
-import shutil
 import time
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,34 +9,17 @@ from typing import Any
 import httpx
 import pypdfium2
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.browser.test_docs_pages import QUIET
+from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS
 from tests.browser.test_shop import DEVICES, found_by_axe
-from tests.harness.processes import Running, running
+from tests.harness.processes import Running
 
-CHROMIUM = shutil.which("chromium")
-SHOTS = os.environ.get("SHOTS")
-"""A folder for pictures of the pages, when somebody wants to look at them."""
 PATH = "/v1/intelligence/schedules"
 SHARED = ("detect_usage_anomalies", "high_cost_subscribers")
 SECONDS = 60
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("reports") / "data", {"SERVICE_BURST_LIMIT": "false"}) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
+pytestmark = NEEDS_CHROMIUM
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +43,6 @@ def scheduled(http: httpx.Client, composite: str) -> dict[str, Any]:
 
 
 def until_done(http: httpx.Client, schedule: dict[str, Any]) -> None:
-    """The worker has made its report."""
     ends = time.monotonic() + SECONDS
     while (answer := http.get(f"{PATH}/{schedule['id']}/report")).status_code == 404:
         assert time.monotonic() < ends, answer.text

@@ -1,8 +1,6 @@
 """A buyer before a real browser, without script: from a plan to an eSIM, more data for it, and its end; on a phone and on a desk."""
 
-import os
 import re
-import shutil
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -12,22 +10,19 @@ from typing import Any, NotRequired, TypedDict, cast
 import httpx
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 
-from tests.browser.test_docs_pages import QUIET
+from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS
 from tests.harness.processes import ROOT, Running, running
 from tests.shop_pages.qr_reader import read_qr
 
-CHROMIUM = shutil.which("chromium")
 AXE = ROOT / "tools" / "node" / "node_modules" / "axe-core" / "axe.min.js"
-SHOTS = os.environ.get("SHOTS")
-"""A folder for pictures of the pages, when somebody wants to look at them."""
 KEY = "storefront-key-of-the-browser-tests-01"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15"
 ANDROID = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
+pytestmark = NEEDS_CHROMIUM
 
 
 class Device(TypedDict):
@@ -54,14 +49,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
-
-
 class Buyer:
     """Somebody before the shop; everything they look at must fit the screen, come from us, and be for everybody."""
 
@@ -73,7 +60,6 @@ class Buyer:
         self.page.on("request", lambda request: self.asked.append(request.url))
 
     def look(self, what: str) -> None:
-        """The page is one that can be read here."""
         page = self.page
         assert page.viewport_size is not None
         assert page.locator("h1").count() == 1
@@ -91,11 +77,9 @@ class Buyer:
         assert found_by_axe(self.judge) == []
 
     def press(self, label: str) -> None:
-        """Press the first button of that name."""
         self.page.get_by_role("button", name=label, exact=True).first.click()
 
     def wait_for(self, heading: str) -> None:
-        """The page renews itself until it says so."""
         self.page.get_by_role("heading", name=heading, level=1).wait_for(timeout=60_000)
 
 
@@ -218,7 +202,6 @@ def pay(page: Page) -> None:
 
 
 def scan(page: Page) -> str:
-    """What a camera sees on the screen; of the white around the code only what stands clear of the box's round corners."""
     shot = Image.open(BytesIO(page.locator(".code img").screenshot()))
     margin, seen = shot.width // 20, BytesIO()
     shot.crop((margin, margin, shot.width - margin, shot.height - margin)).save(seen, "png")

@@ -38,7 +38,7 @@ from storage.engine.store import Store, open_store
 from storage.engine.table import table_of
 from storage.replicas import ReplicaTable, end_replica
 from tests.cdr.records import PERIODS, Json, event, everything, iccid, month, send
-from tests.databases import NO_POSTGRES, migrated_postgres, sqlite_url
+from tests.databases import migrated_postgres, required, sqlite_url
 from tests.invoices.billing import GB, INVOICES, Billing, invoice_of, sim
 from tests.invoices.test_sending import TO
 from tests.world import CountingIds, Credentials, SettableClock, World
@@ -222,9 +222,7 @@ async def test_a_pass_goes_on_where_the_run_before_ended_and_each_run_does_so_ma
 
 @pytest.fixture
 async def postgres_store() -> AsyncGenerator[tuple[str, Store]]:
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(migrated_postgres()) as url:
         store = open_store(url)
         yield url, store
         await store.aclose()
@@ -258,14 +256,11 @@ async def test_a_record_that_comes_again_while_it_is_being_removed_counts_as_a_r
 
 @pytest.mark.postgres
 def test_postgresql_reads_the_blocks_of_a_step_and_finds_ids_and_records_by_their_keys() -> None:
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        with closing(psycopg.connect(url)) as raw:
-            raw.execute("set enable_seqscan = off")  # the tables are empty
-            texts = {query: query.text(postgresql_dialect()) for query in (OLD_CDRS, FIND_FOLLOWING_PLACE, REMOVE_CDRS, FIND_CDR_DIGESTS)}
-            given = {"block": 3, "blocks": 128, "before": 1, "records": "[]", "digests": b"", "offsets": "[]"}
-            plans = [str(raw.execute(f"explain {text.sql}".encode(), {**text.literals, **given}).fetchall()) for text in texts.values()]
+    with required(migrated_postgres()) as url, closing(psycopg.connect(url)) as raw:
+        raw.execute("set enable_seqscan = off")  # the tables are empty
+        texts = {query: query.text(postgresql_dialect()) for query in (OLD_CDRS, FIND_FOLLOWING_PLACE, REMOVE_CDRS, FIND_CDR_DIGESTS)}
+        given = {"block": 3, "blocks": 128, "before": 1, "records": "[]", "digests": b"", "offsets": "[]"}
+        plans = [str(raw.execute(f"explain {text.sql}".encode(), {**text.literals, **given}).fetchall()) for text in texts.values()]
     assert "Tid Range Scan on cdr_event" in plans[0] and "TID Cond" in plans[0]
     assert "cdr_event" not in plans[1].replace("'cdr_event'", "")
     assert "using cdr_event_pkey" in plans[2]
@@ -327,8 +322,6 @@ async def test_in_any_order_of_imports_invoices_voids_and_sweeps_each_record_is_
 
 
 class History:
-    """One organisation, and a model of its records and invoices."""
-
     def __init__(self, bill: Billing) -> None:
         self.bill = bill
         self.first: dict[str, Json] = {}

@@ -24,8 +24,6 @@ DOWN = reply(503, wait="1", error="the disk is full", code="store_unavailable")
 
 
 class Scripted:
-    """A door that gives these answers, one after the other."""
-
     name = "http://there"
 
     def __init__(self, *answers: Reply | None) -> None:

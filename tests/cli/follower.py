@@ -24,7 +24,6 @@ class Follower:
         self._out, self._err = gathering(process.stdout), gathering(process.stderr)
 
     def line(self) -> str:
-        """The next line of its output."""
         return self._out.get(timeout=FOLLOWER_SECONDS)
 
     def told(self, part: str) -> str:
@@ -34,7 +33,6 @@ class Follower:
         return said
 
     def ended(self) -> tuple[int, list[str]]:
-        """How it ended by itself, and what else it had printed."""
         code = self.process.wait(FOLLOWER_SECONDS)
         return code, rest(self._out)
 

@@ -15,7 +15,6 @@ from tests.harness.processes import Child, environment
 
 @contextmanager
 def network(place: Path, *words: str) -> Generator[tuple[httpx.Client, str]]:
-    """The server under way, and all that it printed before its first request."""
     command = [reseller(), "sandbox", "ocs", "--port", "0", "--lines", "40", "--history-days", "0", *words]
     with Child(command, cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -34,7 +34,6 @@ def run_reseller(*words: str | Path, cwd: Path, stdin: str = "", **settings: str
 
 
 def printed(*words: str | Path, cwd: Path, stdin: str = "", **settings: str) -> str:
-    """What a command that succeeds prints."""
     done = run_reseller(*words, cwd=cwd, stdin=stdin, **settings)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout

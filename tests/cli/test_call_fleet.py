@@ -20,14 +20,12 @@ def there(server: Running) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def lines(place: Path, there: dict[str, str]) -> list[str]:
-    """Active lines of the simulated network."""
     words = ("list_subscribers", "--status", "ACTIVE", "--fields", "iccid", "--limit", "5")
     return [row["iccid"] for row in json.loads(printed("call", *words, cwd=place, **there))["data"]]
 
 
 @pytest.fixture(scope="module")
 def template(place: Path, there: dict[str, str], lines: list[str]) -> int:
-    """A template whose packages a line may have."""
     return json.loads(printed("call", "list_subscriber_packages", "--iccid", lines[0], cwd=place, **there))["data"][0]["templateId"]
 
 

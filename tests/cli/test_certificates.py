@@ -43,7 +43,6 @@ def endpoint(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 
 def public_half(pem: str) -> str:
-    """The certificate without its private key."""
     end = "-----END CERTIFICATE-----\n"
     return pem[: pem.index(end) + len(end)]
 

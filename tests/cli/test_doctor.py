@@ -25,7 +25,6 @@ KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 
 def findings(place: Path, **settings: str) -> dict[str, tuple[str, str | None]]:
-    """What is wrong, by subject: how it stands, and the fix."""
     done = run_reseller("doctor", cwd=place, **{"SERVICE_PORT": "0", **settings})
     assert "Traceback" not in done.stderr
     found = dict[str, tuple[str, str | None]]()

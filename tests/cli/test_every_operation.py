@@ -94,7 +94,6 @@ def secrets_of(operation: AnyOperation) -> set[str]:
 
 
 def answer_of(operation: AnyOperation, example: Example) -> tuple[str, bytes]:
-    """What the operation answers: the documented answer, or a document."""
     if not is_document(operation):
         return "application/json", orjson.dumps(example.answer)
     kind = get_args(operation.result)[0]

@@ -44,8 +44,6 @@ DECISIONS = Query(
 
 @dataclass(slots=True)
 class Counter:
-    """An operator, the charging system behind the server, and the person who looks after both."""
-
     http: httpx.Client
     upstream: httpx.Client
     place: Path

@@ -84,7 +84,6 @@ def test_a_key_is_replaced_under_two_servers_in_two_phases_and_in_no_other_way(t
     with ExitStack() as servers:
 
         def serve(text: str, former: Running | None = None) -> Running:
-            """A server with this keyring, in the place of another."""
             if former is not None:
                 assert stop(former) == 0
             server = start(data, {**QUIET, "SERVICE_SECRET_KEYS": text})

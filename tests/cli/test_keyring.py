@@ -10,7 +10,7 @@ import pytest
 
 from storage.database_state import sealed_key_ids
 from tests.cli.reseller import printed, refused, run_reseller
-from tests.databases import NO_POSTGRES, postgres_url
+from tests.databases import postgres_url, required
 from tests.harness.processes import running
 
 OLD = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -32,7 +32,6 @@ def written(place: Path) -> list[str]:
 
 @pytest.fixture
 def sealed(tmp_path: Path) -> tuple[Path, str]:
-    """A place whose database holds an eSIM, and the id of the key that sealed it."""
     open_shop(tmp_path)
     printed(*INTENT, cwd=tmp_path)
     return tmp_path, (tmp_path / "data" / "keyring").read_text().partition(":")[0]
@@ -85,9 +84,7 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dic
     if request.param == "sqlite":
         yield {}, f"sqlite:///{tmp_path / 'data' / 'service.db'}"
         return
-    with postgres_url() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(postgres_url()) as url:
         yield {"SERVICE_DATABASE_URL": url}, url
 
 

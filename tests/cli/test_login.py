@@ -35,7 +35,6 @@ def ada(place: Path, server: Running) -> Person:
 
 @pytest.fixture
 def home(tmp_path: Path, server: Running) -> dict[str, str]:
-    """A user's settings, without a login yet."""
     return {"XDG_CONFIG_HOME": str(tmp_path / "config"), "RESELLER_URL": server.base_url}
 
 
@@ -55,7 +54,6 @@ def logged_in(one: Path, home: dict[str, str]) -> dict[str, str]:
 
 
 def kept(home: dict[str, str]) -> dict[str, Any]:
-    """The logins as they lie there."""
     return json.loads(logins(home).read_text())
 
 
@@ -72,7 +70,6 @@ def aged(home: dict[str, str], **changed: object) -> None:
 
 
 def address_of(login: Follower) -> str:
-    """What the command prints for the browser."""
     login.told("Log in with your browser:")
     login.told("")
     address = login.told("/auth/authorize?")

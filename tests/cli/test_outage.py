@@ -16,7 +16,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.cli.reseller import refused, run_reseller
-from tests.databases import NO_POSTGRES, migrated_postgres, postgres_url
+from tests.databases import migrated_postgres, postgres_url, required
 from tests.harness.postgres_processes import stoppable
 from tests.harness.processes import Running, start, stop
 
@@ -32,9 +32,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def database() -> Iterator[str]:
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(migrated_postgres()) as url:
         yield url
 
 
@@ -191,23 +189,17 @@ def test_doctor_says_how_many_processes_have_room_and_what_to_do_when_not_even_o
 
 @pytest.mark.postgres
 def test_a_database_of_another_encoding_stops_every_command_with_the_fix(tmp_path: Path) -> None:
-    with postgres_url() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        with psycopg.connect(url, autocommit=True) as admin:
-            admin.execute("create database latin encoding 'LATIN1' locale 'C' template template0")
-            try:
-                given = {"SERVICE_DATABASE_URL": url.replace(admin.info.dbname, "latin"), "SERVICE_SECRET_KEYS": KEYS}
-                told = snapshot(
-                    "the database has the encoding LATIN1, and the service needs UTF8: create database NAME encoding 'UTF8' locale 'C' "
-                    "template template0, name it in SERVICE_DATABASE_URL, then reseller db upgrade\n"
-                )
-                for command in (("serve", "--port", "0"), ("worker",), ("db", "upgrade")):
-                    assert refused(*command, cwd=tmp_path, **given) == (3, told)
-                shown = run_reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", **given).stdout
-                assert (
-                    "BAD  database   PostgreSQL: the database has the encoding LATIN1, and the service needs UTF8\n     fix: create"
-                    in shown
-                )
-            finally:
-                admin.execute("drop database latin with (force)")
+    with required(postgres_url()) as url, psycopg.connect(url, autocommit=True) as admin:
+        admin.execute("create database latin encoding 'LATIN1' locale 'C' template template0")
+        try:
+            given = {"SERVICE_DATABASE_URL": url.replace(admin.info.dbname, "latin"), "SERVICE_SECRET_KEYS": KEYS}
+            told = snapshot(
+                "the database has the encoding LATIN1, and the service needs UTF8: create database NAME encoding 'UTF8' locale 'C' "
+                "template template0, name it in SERVICE_DATABASE_URL, then reseller db upgrade\n"
+            )
+            for command in (("serve", "--port", "0"), ("worker",), ("db", "upgrade")):
+                assert refused(*command, cwd=tmp_path, **given) == (3, told)
+            shown = run_reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", **given).stdout
+            assert "BAD  database   PostgreSQL: the database has the encoding LATIN1, and the service needs UTF8\n     fix: create" in shown
+        finally:
+            admin.execute("drop database latin with (force)")

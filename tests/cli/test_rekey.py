@@ -18,7 +18,7 @@ from storage.sealing import OWN_TOKEN_FIELD, Keyring, claim_field
 from storage.upstream_connections import find_upstream
 from tests.cli.hook import listening
 from tests.cli.reseller import printed, run_reseller
-from tests.databases import NO_POSTGRES, postgres_url
+from tests.databases import postgres_url, required
 from tests.harness.processes import COMMAND, Child, environment, running
 
 OLD = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -45,14 +45,11 @@ every sealed value is sealed with key new
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The settings of a service but for its keyring; its tables are there."""
     if request.param == "sqlite":
         printed("db", "upgrade", cwd=tmp_path)
         yield COMMON
         return
-    with postgres_url() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(postgres_url()) as url:
         given = {**COMMON, "SERVICE_DATABASE_URL": url}
         printed("db", "upgrade", cwd=tmp_path, **given, SERVICE_SECRET_KEYS=OLD)
         yield given
@@ -103,7 +100,6 @@ def bearer(secret: str) -> dict[str, str]:
 
 
 def fill(place: Path, keys: int, setting: str) -> str:
-    """An organisation with that many stored answers; its id."""
     organisation = printed("org", "create", "Acme", cwd=place, SERVICE_SECRET_KEYS=setting).strip()
     numbers = count(1)
     ring = Keyring(setting, lambda length: next(numbers).to_bytes(length, "big"))
@@ -121,7 +117,6 @@ def fill(place: Path, keys: int, setting: str) -> str:
 
 
 def held(place: Path, key: str) -> int:
-    """How many stored answers a key sealed."""
     with closing(sqlite3.connect(place / "data" / "service.db")) as database:
         return database.execute("select count(*) from claim where body like ? || '.%'", (key,)).fetchone()[0]
 

@@ -21,8 +21,6 @@ TOKEN = {"token": "sandbox-7001-token"}
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Takes notifications."""
-
     seen: ClassVar[Queue[dict[str, object]]] = Queue()
 
     def do_POST(self) -> None:

@@ -22,7 +22,6 @@ INTENTS = "/v1/connectivity/intents"
 
 @contextmanager
 def process(folder: Path, *words: str, **settings: str) -> Generator[subprocess.Popen[str]]:
-    """A `serve` under way; killed when the block ends before it."""
     given = [*COMMAND, "serve", "--port", "0", "--data", str(folder / "data"), *words]
     with Child(given, cwd=folder, env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
         try:

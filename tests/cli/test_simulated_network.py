@@ -35,13 +35,11 @@ def test_keys_of_a_network_that_is_gone_are_free_again_and_a_real_one_ends_the_s
 
 
 def issued(http: httpx.Client, key: str, **window: object) -> httpx.Response:
-    """An eSIM from the stock of the demo's account."""
     body = {"accountId": 8101, "packageTemplateId": 55010, **window}
     return http.post("/v1/subscribers/issue-from-inventory", json=body, headers={"X-Idempotency-Key": key})
 
 
 def rolled_back(http: httpx.Client, key: str) -> httpx.Response:
-    """Given back, with the confirmation that it takes."""
     path, named = f"/v1/subscribers/issue-from-inventory/{key}", {"Idempotency-Key": f"back-{key}"}
     first = http.delete(path, headers=named)
     if first.status_code != 202:

@@ -43,13 +43,11 @@ def http(server: Running) -> Iterator[httpx.Client]:
 
 
 def registered(http: httpx.Client, hook: Hook) -> tuple[str, str]:
-    """A new endpoint's id and secret."""
     made = http.post("/webhook_endpoints", json={"url": hook.url}).json()
     return made["id"], made["secret"]
 
 
 def taken(seen: Queue[Delivered], count: int) -> dict[str, Delivered]:
-    """Deliveries by the id of their event."""
     found = [seen.get(timeout=FOLLOWER_SECONDS) for _ in range(count)]
     return {headers["webhook-id"]: (status, headers, body) for status, headers, body in found}
 

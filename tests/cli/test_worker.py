@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.hook import listening
 from tests.cli.reseller import printed, refused
-from tests.databases import NO_POSTGRES, postgres_url
+from tests.databases import postgres_url, required
 from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, Child, Running, environment, running, start, stop
 
@@ -43,7 +43,6 @@ def event_ids(http: httpx.Client) -> set[str]:
 
 @contextmanager
 def worker(place: Path, program: Sequence[str | Path], **settings: str) -> Generator[subprocess.Popen[str]]:
-    """`reseller worker` under way."""
     given = [*program, "worker", "--data", str(place / "data")]
     with Child(given, cwd=place, env=environment(settings), stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -62,9 +61,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[st
     if request.param == "sqlite":
         yield common
         return
-    with postgres_url() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(postgres_url()) as url:
         given = {**common, "SERVICE_DATABASE_URL": url, "SERVICE_SECRET_KEYS": KEYS}
         code, message = refused("serve", "--port", "0", cwd=tmp_path, **given)
         assert code == 3 and message.endswith("run `reseller db upgrade`\n")
@@ -107,7 +104,6 @@ def test_metrics_are_shown_by_servers_and_workers_at_an_address_of_their_own(tmp
 
 
 def hasten(data: Path) -> int:
-    """Make every pending delivery due, as if its time had come. How many there are."""
     with closing(sqlite3.connect(data / "service.db")) as database:
         changed = database.execute("update delivery set due_ms = 0 where state = 0").rowcount
         database.commit()

@@ -1,7 +1,6 @@
 """The whole service, a caller of the free tier, one of the pro tier, and the bridge."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -10,15 +9,10 @@ from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from tests.network_facts import INTERNAL
+from tests.stage import client_of, client_with, opened
 from tests.world import Credentials, World, open_world
 
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    limits = Limits(burst_enabled=False)
-    async with open_world(tmp_path, CATALOGUE, limits=limits, secrets=SharedSecrets(internal=INTERNAL)) as world:
-        yield world
-        assert world.faults == []
+world = opened(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False), secrets=SharedSecrets(internal=INTERNAL))
 
 
 @pytest.fixture
@@ -32,15 +26,5 @@ async def http(world: World, caller: Credentials) -> AsyncGenerator[httpx.AsyncC
         yield client
 
 
-@pytest.fixture
-async def pro(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    """A client of another organisation, of the pro tier and not connected."""
-    caller = await world.caller(Tier.PRO)
-    async with world.client(caller.secret) as client:
-        yield client
-
-
-@pytest.fixture
-async def bridge(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    async with world.client(INTERNAL) as client:
-        yield client
+pro = client_of(Tier.PRO)
+bridge = client_with(INTERNAL)

@@ -11,90 +11,50 @@ from stdnum import luhn
 from operations.ledger.esims import luhn_digit
 from registry.limits import Tier
 from tests.connectivity.requests import INTENTS, create, events, issued
+from tests.stage import without_request_id
 from tests.world import Credentials, World
 
 
 async def test_a_test_plan_issues_an_esim_at_once(http: httpx.AsyncClient) -> None:
     answer = await create(http, "k", plan="test_eu_1gb", metadata={"order": "1042"})
-    assert (answer.status_code, answer.json()) == snapshot(
-        (
-            201,
-            {
-                "id": "cni_01mcckg2g00000000000000009",
-                "object": "connectivity.intent",
-                "status": "succeeded",
-                "livemode": False,
-                "plan": {
-                    "id": "test_eu_1gb",
-                    "object": "connectivity.plan",
-                    "name": "Test Europe 1 GB",
-                    "data_mb": 1000,
-                    "unlimited": False,
-                    "validity_days": 30,
-                    "countries": [
-                        "AT",
-                        "BE",
-                        "BG",
-                        "CY",
-                        "CZ",
-                        "DE",
-                        "DK",
-                        "EE",
-                        "ES",
-                        "FI",
-                        "FR",
-                        "GR",
-                        "HR",
-                        "HU",
-                        "IE",
-                        "IT",
-                        "LT",
-                        "LU",
-                        "LV",
-                        "MT",
-                        "NL",
-                        "PL",
-                        "PT",
-                        "RO",
-                        "SE",
-                        "SI",
-                        "SK",
-                    ],
-                    "livemode": False,
-                    "price": None,
-                },
-                "esim": {
-                    "iccid": "8999806986354554454",
-                    "activation_code": "LPA:1$smdp.test.invalid$TEST-P9R6-R66S-YZ7S-R8ZD",
-                    "qr_code": "LPA:1$smdp.test.invalid$TEST-P9R6-R66S-YZ7S-R8ZD",
-                    "smdp_address": "smdp.test.invalid",
-                    "matching_id": "TEST-P9R6-R66S-YZ7S-R8ZD",
-                },
-                "metadata": {"order": "1042"},
-                "error": None,
-                "created": 1800014400,
+    assert answer.status_code == 201
+    assert answer.json()["plan"] == (await http.get("/v1/connectivity/plans")).json()["data"][1]
+    assert {**answer.json(), "plan": None} == snapshot(
+        {
+            "id": "cni_01mcckg2g00000000000000009",
+            "object": "connectivity.intent",
+            "status": "succeeded",
+            "livemode": False,
+            "plan": None,
+            "esim": {
+                "iccid": "8999806986354554454",
+                "activation_code": "LPA:1$smdp.test.invalid$TEST-P9R6-R66S-YZ7S-R8ZD",
+                "qr_code": "LPA:1$smdp.test.invalid$TEST-P9R6-R66S-YZ7S-R8ZD",
+                "smdp_address": "smdp.test.invalid",
+                "matching_id": "TEST-P9R6-R66S-YZ7S-R8ZD",
             },
-        )
+            "metadata": {"order": "1042"},
+            "error": None,
+            "created": 1800014400,
+        }
     )
 
 
 async def test_without_a_plan_the_intent_waits_for_one(http: httpx.AsyncClient) -> None:
     answer = await create(http, "k")
-    assert (answer.status_code, answer.json()) == snapshot(
-        (
-            201,
-            {
-                "id": "cni_01mcckg2g00000000000000009",
-                "object": "connectivity.intent",
-                "status": "requires_plan",
-                "livemode": False,
-                "plan": None,
-                "esim": None,
-                "metadata": {},
-                "error": None,
-                "created": 1800014400,
-            },
-        )
+    assert answer.status_code == 201
+    assert answer.json() == snapshot(
+        {
+            "id": "cni_01mcckg2g00000000000000009",
+            "object": "connectivity.intent",
+            "status": "requires_plan",
+            "livemode": False,
+            "plan": None,
+            "esim": None,
+            "metadata": {},
+            "error": None,
+            "created": 1800014400,
+        }
     )
     assert await events(http) == []
 
@@ -150,11 +110,6 @@ async def test_another_organisation_may_use_the_same_key(http: httpx.AsyncClient
     assert theirs.json()["esim"]["iccid"] != ours.json()["esim"]["iccid"]
 
 
-async def test_an_intent_needs_a_key(http: httpx.AsyncClient) -> None:
-    answer = await http.post(INTENTS, json={"plan": "test_eu_1gb"})
-    assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_required")
-
-
 async def test_iccids_have_their_check_digit_and_differ(http: httpx.AsyncClient) -> None:
     answers = await asyncio.gather(*(create(http, f"k{n}", plan="test_eu_1gb") for n in range(100)))
     iccids = [answer.json()["esim"]["iccid"] for answer in answers]
@@ -189,12 +144,6 @@ async def test_intents_are_listed_newest_first_20_at_a_time(http: httpx.AsyncCli
     assert (await pro.get(INTENTS)).json() == {"object": "list", "data": [], "has_more": False}
 
 
-@pytest.mark.parametrize("limit", ["0", "101", "-1", "ten", "1.5", "", "٣"])
-async def test_a_page_has_1_to_100_intents(http: httpx.AsyncClient, limit: str) -> None:
-    answer = await http.get(INTENTS, params={"limit": limit})
-    assert (answer.status_code, answer.json()["param"]) == (400, "limit")
-
-
 async def test_a_foreign_intent_answers_as_an_unknown_one(http: httpx.AsyncClient, pro: httpx.AsyncClient) -> None:
     id = (await issued(http))["id"]
     for path in ("", "/qr.svg"):
@@ -220,21 +169,18 @@ async def test_a_live_plan_needs_write_access(http: httpx.AsyncClient, plan: str
 
 async def test_a_live_plan_needs_a_connected_organisation(pro: httpx.AsyncClient) -> None:
     answer = await create(pro, "k", plan="nordic-1gb-30d")
-    assert (answer.status_code, {**answer.json(), "request_id": ""}) == snapshot(
-        (
-            409,
-            {
-                "error": "The organisation Reseller has no connected account; connect it at connect_url or switch organisation",
-                "code": "org_not_connected",
-                "request_id": "",
-                "hint": "Test plans need no account: use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan",
-                "error_code": "org_not_connected",
-                "active_org": {"id": "org_01mcckg2g00000000000000004", "name": "Reseller"},
-                "switch_to": {"id": "org_01mcckg2g00000000000000004", "name": "Reseller"},
-                "connected_orgs": [],
-                "connect_url": "https://reseller.test/connect",
-            },
-        )
+    assert answer.status_code == 409
+    assert without_request_id(answer) == snapshot(
+        {
+            "error": "The organisation Reseller has no connected account; connect it at connect_url or switch organisation",
+            "code": "org_not_connected",
+            "hint": "Test plans need no account: use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan",
+            "error_code": "org_not_connected",
+            "active_org": {"id": "org_01mcckg2g00000000000000004", "name": "Reseller"},
+            "switch_to": {"id": "org_01mcckg2g00000000000000004", "name": "Reseller"},
+            "connected_orgs": [],
+            "connect_url": "https://reseller.test/connect",
+        }
     )
     assert (await create(pro, "k", plan="cnp_01k0a8w7zv6q4k3m2n1p0r9s8t")).status_code == 404
 
@@ -243,16 +189,13 @@ async def test_an_account_that_the_network_does_not_have_draws_nothing(world: Wo
     caller = await world.caller(Tier.PRO, mode="managed", account=4711)
     async with world.client(caller.secret) as http:
         answer = await create(http, "k", plan="nordic-1gb-30d")
-        assert (answer.status_code, {**answer.json(), "request_id": ""}) == snapshot(
-            (
-                409,
-                {
-                    "error": "Your organisation is connected to account 4711, which the charging system does not have for this service",
-                    "code": "account_not_found",
-                    "request_id": "",
-                    "hint": "Whoever runs the service connects it to an account that exists: reseller org connect",
-                },
-            )
+        assert answer.status_code == 409
+        assert without_request_id(answer) == snapshot(
+            {
+                "error": "Your organisation is connected to account 4711, which the charging system does not have for this service",
+                "code": "account_not_found",
+                "hint": "Whoever runs the service connects it to an account that exists: reseller org connect",
+            }
         )
         assert (await http.get(INTENTS)).json()["data"] == []
 
@@ -341,17 +284,14 @@ async def test_the_picture_shows_the_activation_code_and_is_not_cached(http: htt
 async def test_there_is_no_picture_before_there_is_an_esim(http: httpx.AsyncClient) -> None:
     id = (await create(http, "k")).json()["id"]
     answer = await http.get(f"{INTENTS}/{id}/qr.svg")
-    assert (answer.status_code, {**answer.json(), "request_id": ""}) == snapshot(
-        (
-            409,
-            {
-                "error": "This intent is requires_plan and has no eSIM yet",
-                "code": "esim_not_issued",
-                "request_id": "",
-                "param": "id",
-                "hint": "First give it a plan with confirm_connectivity_intent",
-            },
-        )
+    assert answer.status_code == 409
+    assert without_request_id(answer) == snapshot(
+        {
+            "error": "This intent is requires_plan and has no eSIM yet",
+            "code": "esim_not_issued",
+            "param": "id",
+            "hint": "First give it a plan with confirm_connectivity_intent",
+        }
     )
 
 

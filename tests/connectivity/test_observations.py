@@ -19,8 +19,6 @@ ATTACH = "esim.first_attach"
 
 
 class Kept(NamedTuple):
-    """A network event in the store."""
-
     iccid: str
     bridge_type: str
     mcc: str | None

@@ -1,21 +1,11 @@
 """Products: define, list, read."""
 
-import re
-
 import httpx
-import pytest
 from inline_snapshot import snapshot
 
+from tests.storefronts.asking import PRODUCT
+
 PRODUCTS = "/v1/connectivity/products"
-PRODUCT: dict[str, object] = {
-    "name": "Nordic 5 GB",
-    "data_mb": 5000,
-    "validity_days": 30,
-    "countries": ["DK", "NO", "SE"],
-    "price_cents": 1490,
-    "currency": "EUR",
-    "package_template_id": 581423,
-}
 
 
 async def define(http: httpx.AsyncClient, key: str = "k", **changes: object) -> httpx.Response:
@@ -24,21 +14,19 @@ async def define(http: httpx.AsyncClient, key: str = "k", **changes: object) -> 
 
 async def test_a_product_is_answered_as_a_plan(pro: httpx.AsyncClient) -> None:
     answer = await define(pro)
-    assert (answer.status_code, answer.json()) == snapshot(
-        (
-            201,
-            {
-                "id": "cnp_01mcckg2g00000000000000009",
-                "object": "connectivity.plan",
-                "name": "Nordic 5 GB",
-                "data_mb": 5000,
-                "unlimited": False,
-                "validity_days": 30,
-                "countries": ["DK", "NO", "SE"],
-                "livemode": True,
-                "price": {"amount": 1490, "currency": "EUR"},
-            },
-        )
+    assert answer.status_code == 201
+    assert answer.json() == snapshot(
+        {
+            "id": "cnp_01mcckg2g00000000000000009",
+            "object": "connectivity.plan",
+            "name": "Nordic 5 GB",
+            "data_mb": 5000,
+            "unlimited": False,
+            "validity_days": 30,
+            "countries": ["DK", "NO", "SE"],
+            "livemode": True,
+            "price": {"amount": 1490, "currency": "EUR"},
+        }
     )
     read = await pro.get(f"{PRODUCTS}/{answer.json()['id']}")
     assert (read.status_code, read.json()) == (200, answer.json())
@@ -49,16 +37,6 @@ async def test_the_same_key_and_body_return_the_original_plan(pro: httpx.AsyncCl
     assert (second.status_code, second.content) == (201, first.content)
     assert second.headers["Idempotent-Replayed"] == "true"
     assert len((await pro.get(PRODUCTS)).json()["data"]) == 1
-
-
-async def test_a_product_needs_a_key(pro: httpx.AsyncClient) -> None:
-    answer = await pro.post(PRODUCTS, json=PRODUCT)
-    assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_required")
-
-
-async def test_the_free_tier_defines_no_products(http: httpx.AsyncClient) -> None:
-    answer = await define(http)
-    assert (answer.status_code, answer.json()["code"], answer.json()["required_tier"]) == (402, "upgrade_required", "pro")
 
 
 async def test_products_are_listed_newest_first_and_in_pages(pro: httpx.AsyncClient) -> None:
@@ -88,43 +66,6 @@ async def test_a_foreign_product_answers_as_an_unknown_one(pro: httpx.AsyncClien
             }
         )
     )
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("name", ""),
-        ("name", "n" * 81),
-        ("name", "two\nlines"),
-        ("data_mb", 0),
-        ("data_mb", "5"),
-        ("data_mb", 1.5),
-        ("data_mb", True),
-        ("validity_days", 0),
-        ("countries", []),
-        ("countries", ["de"]),
-        ("countries", ["DE\n"]),
-        ("countries", "DE"),
-        ("price_cents", 0),
-        ("currency", "JPY"),
-        ("package_template_id", 0),
-        ("account_id", 0),
-        ("livemode", False),
-    ],
-)
-async def test_a_field_that_breaks_a_rule_is_named_and_changes_nothing(pro: httpx.AsyncClient, field: str, value: object) -> None:
-    answer = await pro.post(PRODUCTS, json=PRODUCT | {field: value}, headers={"Idempotency-Key": "k"})
-    assert answer.status_code == 400
-    assert re.split(r"[.\[]", answer.json()["param"])[0] == field
-    assert (await pro.get(PRODUCTS)).json()["data"] == []
-    assert (await define(pro)).status_code == 201, "the refused call must not have used the key"
-
-
-@pytest.mark.parametrize("field", list(PRODUCT))
-async def test_every_field_of_a_product_is_required(pro: httpx.AsyncClient, field: str) -> None:
-    body = {name: value for name, value in PRODUCT.items() if name != field}
-    answer = await pro.post(PRODUCTS, json=body, headers={"Idempotency-Key": "k"})
-    assert (answer.status_code, answer.json()["error"]) == (400, f"{field}: missing; it is required")
 
 
 async def test_one_name_of_80_characters_is_taken(pro: httpx.AsyncClient) -> None:

@@ -1,11 +1,9 @@
 """Calls at the same time, on both databases."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import httpx
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,15 +16,10 @@ from tests.connectivity.test_observations import ATTACH, observe
 from tests.connectivity.test_products import PRODUCTS, define
 from tests.connectivity.test_usage import INGEST_USAGE, USAGE_LINE, key_of, percents
 from tests.network_facts import INTERNAL
+from tests.stage import opened_on_both
 from tests.world import Credentials, World, open_world
 
-
-@pytest.fixture
-async def world(tmp_path: Path, database_url: str | None) -> AsyncGenerator[World]:
-    secrets = SharedSecrets(internal=INTERNAL)
-    async with open_world(tmp_path, CATALOGUE, url=database_url, limits=Limits(burst_enabled=False), secrets=secrets) as world:
-        yield world
-        assert world.faults == []
+world = opened_on_both(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False), secrets=SharedSecrets(internal=INTERNAL))
 
 
 async def test_a_whole_life_on_either_database(http: httpx.AsyncClient, pro: httpx.AsyncClient, bridge: httpx.AsyncClient) -> None:

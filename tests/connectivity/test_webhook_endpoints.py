@@ -12,7 +12,7 @@ from inline_snapshot import Is, snapshot
 from registry.limits import Tier
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from tests.clients.webhooks.receiver import receiver, status_answer
-from tests.databases import NO_POSTGRES, migrated_postgres
+from tests.databases import migrated_postgres, required
 from tests.deliveries.post_office import PostOffice, open_post_office, read
 from tests.stage import opened
 
@@ -89,7 +89,6 @@ async def test_a_body_that_is_not_one_url_is_refused(office: PostOffice, body: d
 
 
 async def create_32(office: PostOffice) -> None:
-    """Thirty-two at once, for an organisation that may have sixteen."""
     answers = await asyncio.gather(*(office.http.post(PATH, json={"url": f"{URL}/{number}"}) for number in range(32)))
     assert sorted(answer.status_code for answer in answers) == [201] * 16 + [409] * 16
     refused = next(answer.json() for answer in answers if answer.status_code == 409)
@@ -106,9 +105,7 @@ async def test_sixteen_of_32_concurrent_creations_succeed(office: PostOffice) ->
 
 @pytest.mark.postgres
 async def test_sixteen_of_32_concurrent_creations_succeed_on_postgresql(tmp_path: Path) -> None:
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(migrated_postgres()) as url:
         async with open_post_office(tmp_path, url) as office:
             await create_32(office)
 
@@ -211,7 +208,6 @@ async def one_delivery(office: PostOffice, event: str) -> dict[str, object]:
 
 
 async def only_one_is_sent_again(office: PostOffice) -> None:
-    """The same event once more, with a new signature."""
     worker = office.worker()
     async with receiver(status_answer("200 OK")) as there:
         endpoint, secret = await office.endpoint(there.url())
@@ -238,9 +234,7 @@ async def test_a_delivery_that_arrived_is_sent_again_when_it_is_named(office: Po
 
 @pytest.mark.postgres
 async def test_a_delivery_that_arrived_is_sent_again_when_it_is_named_on_postgresql(tmp_path: Path) -> None:
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(migrated_postgres()) as url:
         async with open_post_office(tmp_path, url) as office:
             await only_one_is_sent_again(office)
 

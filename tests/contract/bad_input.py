@@ -60,15 +60,12 @@ UNSPOKEN: Mapping[str, tuple[Any, ...]] = {
 
 
 class Bad(NamedTuple):
-    """One bad call, and which field its refusal must name."""
-
     fault: str
     given: Input
     param: str | None
 
 
 def schema_of(operation: AnyOperation) -> Json:
-    """The input model as it is checked, references in place."""
     schema = operation.params.model_json_schema(by_alias=True)
     return resolved(schema, schema.get("$defs", {}))
 

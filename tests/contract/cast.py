@@ -120,8 +120,6 @@ class Founded(NamedTuple):
 
 @dataclass(slots=True)
 class Company:
-    """A stage and everybody around it."""
-
     house: ServiceHouse
     stage: ContractStage
     given: Input
@@ -130,7 +128,6 @@ class Company:
 
 
 async def company(house: ServiceHouse, operation: AnyOperation, identities: Sequence[Identity]) -> Company:
-    """A fresh stage for an operation, and these people."""
     example = operation.examples[0].input
     named = "iccid" in example or any(isinstance(value, str) and ID.fullmatch(value) for value in example.values())
     stage = await house.stage(operation, furnished=named)
@@ -190,7 +187,6 @@ def restrictions(operation: AnyOperation, company: Company, narrow: Narrow | Non
 
 
 def enlist(connection: Connection, *, rows: Sequence[Rows], now: float) -> None:
-    """All of them, in one commit."""
     for each in rows:
         create_person(connection, id=each.person, now=now, subject=each.subject)
         if each.founded is not None and each.organisation is not None:

@@ -88,7 +88,6 @@ def staged(start: int) -> tuple[Network, int, Original[dict[str, Any]]]:
 
 
 def template(network: Network, name: str) -> int:
-    """The number of a template of the stage's reseller."""
     return next(found.id for found in network.templates.values() if (found.name, found.reseller_id) == (name, FJORD_TOKEN.reseller_id))
 
 
@@ -112,7 +111,6 @@ def new_network(start: int, place: int) -> tuple[Network, Own]:
 
 
 def stock(network: Network) -> list[Line]:
-    """The free eSIMs of the stage's account."""
     return [line for line in network.lines_of(ACCOUNT) if line.sim.status == "FREE"]
 
 
@@ -125,7 +123,6 @@ def drawn(network: Network) -> tuple[Line, int]:
 
 
 def own(network: Network, line: Line, zone: int) -> Own:
-    """The numbers of a network that was just made."""
     running, waiting, monthly = (package.id for package in line.packages)
     sibling = next(other for other in network.lines_of(SIBLING) if other.packages)
     return Own(
@@ -158,5 +155,4 @@ async def too_long(seconds: float) -> None:
 
 
 def writes(methods: list[str]) -> list[str]:
-    """Those of the methods that change something."""
     return [method for method in methods if not method.startswith(READS)]

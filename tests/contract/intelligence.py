@@ -13,7 +13,6 @@ Input = dict[str, Any]
 
 
 async def schedule(world: World, who: Credentials) -> Input:
-    """A schedule of the fleet's health."""
     id, now = world.ids.new("sch_"), world.clock.now()
     row = NewSchedule(
         id, who.organisation, "fleet_health", "{}", "0 6 * * *", "UTC", None, None, who.person, int(now + 3600) * 1000, int(now)

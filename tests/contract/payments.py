@@ -44,7 +44,6 @@ async def value_list(world: World, who: Credentials) -> Input:
 
 
 async def consent(world: World, who: Credentials) -> Input:
-    """Somebody who has an account and has consented."""
     given = world.ids.new("state_")
     row = ConnectState(oauth_state_digest(given), who.organisation, who.person, world.clock.now() + 600)
     await world.store.write(insert_connect_state, state=row)
@@ -53,7 +52,6 @@ async def consent(world: World, who: Credentials) -> Input:
 
 
 async def identity_session(world: World, who: Credentials) -> Input:
-    """A session that was just begun."""
     id, now = world.ids.new("ids_"), int(world.clock.now())
     kind = NewSession(type="document").type
     row = IdentitySession(id, who.organisation, who.person, kind, "requires_input", None, None, now, now)
@@ -62,7 +60,6 @@ async def identity_session(world: World, who: Credentials) -> Input:
 
 
 async def charge(world: World, who: Credentials) -> Input:
-    """A payment that may be given back."""
     account = await world.connect_payments(who)
     made = await world.charge(account, 1490, "EUR")
     await world.settle_payments()
@@ -70,13 +67,11 @@ async def charge(world: World, who: Credentials) -> Input:
 
 
 async def funds(world: World, who: Credentials) -> Input:
-    """A balance that may be paid out."""
     await world.charge(await world.connect_payments(who), 99_000, "EUR", outcome="available")
     return {}
 
 
 async def dispute(world: World, who: Credentials) -> Input:
-    """A payment whose payer wants it back."""
     account = await world.connect_payments(who)
     made = await world.charge(account, 1490, "EUR")
     opened = await world.ask_payments("POST", "disputes", {"account": account, "charge": made})

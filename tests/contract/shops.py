@@ -19,7 +19,6 @@ async def free_slug(world: World, who: Credentials) -> Input:
 
 
 async def shop(world: World, who: Credentials) -> Input:
-    """A published shop with nothing in it."""
     id, slug, now = world.ids.new("sf_"), (await free_slug(world, who))["slug"], int(world.clock.now())
     row = Storefront(id, who.organisation, slug, "Fjord Travel SIM", None, None, None, None, "EUR", "published", now, now)
     assert await world.store.write(insert_storefront, row=row)

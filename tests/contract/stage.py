@@ -112,7 +112,6 @@ class ContractStage:
         return self.sandbox.world
 
     def asked(self, since: int = 0) -> list[str]:
-        """The methods that were called in the network, the first ones left out."""
         return [call.method for call in self.sandbox.calls[since:]]
 
     def fitted(self, operation: AnyOperation, example: Mapping[str, Any]) -> Input:
@@ -352,14 +351,12 @@ def is_document(operation: AnyOperation) -> bool:
 
 
 def text_of(value: object) -> str:
-    """A value as a query carries it."""
     if isinstance(value, list):
         return ",".join(map(str, cast(list[object], value)))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def message(answer: httpx.Response) -> dict[str, Any]:
-    """The JSON-RPC message, whether it came as a body or as an event."""
     if answer.headers["content-type"].startswith("text/event-stream"):
         lines = [line[5:] for line in answer.text.splitlines() if line.startswith("data:")]
         return orjson.loads(lines[-1])

@@ -17,7 +17,6 @@ CODES = {"invalid_request", "unknown_field", "invalid_json"}
 
 
 def refused(bad: Bad, said: Answered) -> str | None:
-    """What is wrong with a refusal, if anything is."""
     code, param = said.body.get("code"), str(said.body.get("param", ""))
     if said.status != 400 or code not in CODES:
         return f"{bad.fault}: {said.status} {said.body}"

@@ -67,7 +67,6 @@ def named(stage: ContractStage, operation: AnyOperation, field: str) -> Named | 
 
 
 def fields_of(operation: AnyOperation) -> list[str]:
-    """The documented names of an operation's fields."""
     return [shown_field_name(name, info) for name, info in operation.params.model_fields.items()]
 
 

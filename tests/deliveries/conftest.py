@@ -1,22 +1,16 @@
 """A post office over each database."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from tests.databases import migrated_sqlite
-from tests.deliveries.post_office import PostOffice, open_post_office
+from tests.deliveries.post_office import open_post_office
 from tests.deliveries.transaction import Opened, on_postgresql, on_sqlite
 from tests.stage import opened as opened_stage
+from tests.stage import opened_on_both
 
-
-@pytest.fixture
-async def on_both(tmp_path: Path, database_url: str | None) -> AsyncGenerator[PostOffice]:
-    async with open_post_office(tmp_path, database_url) as office:
-        yield office
-
-
+on_both = opened_on_both(open_post_office)
 office = opened_stage(open_post_office)
 
 

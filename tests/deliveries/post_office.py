@@ -40,8 +40,6 @@ class JitterIds(CountingIds):
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One delivery as a receiver sees it."""
-
     headers: dict[str, str]
     body: bytes
 
@@ -105,7 +103,6 @@ class PostOffice:
         return answer.json()["id"], answer.json()["secret"]
 
     async def stranger(self, url: str) -> str:
-        """Another organisation with one endpoint and one event for it."""
         other = await self.world.caller(Tier.FREE)
         async with self.world.client(other.secret) as http:
             answer = await http.post("/v1/connectivity/webhook_endpoints", json={"url": url})
@@ -133,13 +130,11 @@ class PostOffice:
         return event.id
 
     async def deliveries(self, event: str) -> list[dict[str, object]]:
-        """What the API says about an event's deliveries, oldest endpoint first."""
         answer = await self.http.get(f"/v1/connectivity/events/{event}/deliveries")
         assert answer.status_code == 200, answer.text
         return answer.json()["data"][::-1]
 
     async def states(self, event: str) -> list[tuple[object, list[object]]]:
-        """State and outcomes of each delivery."""
         return [(each["state"], [attempt["outcome"] for attempt in each["attempts"]]) for each in await self.deliveries(event)]  # pyright: ignore[reportGeneralTypeIssues]  # decoded JSON
 
 

@@ -113,7 +113,6 @@ async def test_a_process_keeps_to_the_places_it_has_room_for_and_takes_the_oldes
 
 
 def numbers(connection: Connection, count: int) -> str:
-    """A table of one column n, from 1 on."""
     if connection.dialect_name == "postgresql":
         return f"generate_series(1, {count}) as s(n)"
     return f"(with recursive s(n) as (select 1 union all select n + 1 from s where n < {count}) select n from s)"

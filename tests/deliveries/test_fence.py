@@ -80,8 +80,6 @@ class Model:
 
 
 class Desk:
-    """Two workers' leases over one database."""
-
     def __init__(self, connection: Connection) -> None:
         self.connection, self.now = connection, START
         self.leases: list[tuple[str, LeasedDelivery]] = []

@@ -27,7 +27,6 @@ from transports.signals import HttpSignals, WorkerTally
 
 
 async def values(metrics: Metrics) -> dict[str, float]:
-    """Every sample by its name and labels."""
     found = dict[str, float]()
     for family in text_string_to_metric_families((await metrics.text()).decode()):
         for sample in family.samples:
@@ -186,7 +185,6 @@ async def test_a_process_tells_which_outside_system_it_does_not_ask_and_who_wait
 
 
 async def ask(bound: socket.socket, request: bytes) -> tuple[str, bytes]:
-    """The first line and the body of an answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", socket_port(bound))
     writer.write(request)
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")

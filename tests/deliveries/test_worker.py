@@ -31,7 +31,6 @@ HOUR = 3600.0
 
 
 def answers(lines: list[str]) -> HookAnswer:
-    """One status line after the other, the last one for ever."""
     left = list(lines)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -50,14 +49,12 @@ async def to_the_next(office: PostOffice) -> bool:
 
 
 async def loop_until(done: Callable[[], object]) -> None:
-    """Let the loop turn until something has happened."""
     async with asyncio.timeout(60):
         while not done():
             await asyncio.sleep(0.005)
 
 
 async def all_ended(office: PostOffice) -> None:
-    """Let the loop turn until nothing is pending."""
     async with asyncio.timeout(60):
         while await office.store.read(next_delivery_due) is not None:
             await asyncio.sleep(0.005)
@@ -516,5 +513,4 @@ ROWS = [Query(Rows, sa.select(sa.func.count().label("rows")).select_from(table_o
 
 
 def kept(connection: Connection) -> tuple[int, ...]:
-    """How many claims and audit rows there are."""
     return tuple(row.rows for query in ROWS for row in connection.all(query))

@@ -10,15 +10,12 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Block(NamedTuple):
-    """One block and where it stands."""
-
     document: str
     language: str
     text: str
 
 
 def blocks(*languages: str, document: str | None = None) -> list[Block]:
-    """The blocks in these languages, in the order in which they are read."""
     found = [Block(path.name, language, text) for path in DOCUMENTS for language, text in FENCE.findall(path.read_text())]
     return [block for block in found if block.language in languages and document in (None, block.document)]
 

@@ -15,7 +15,7 @@ import httpx
 from PIL import Image
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
-from tests.browser.test_docs_pages import QUIET
+from tests.browser.chromium import QUIET
 from tests.harness.processes import ROOT, Running, running
 
 FOLDER = ROOT / "docs" / "pictures"
@@ -34,7 +34,6 @@ class Picture(NamedTuple):
 
 
 def report(server: Running) -> str:
-    """The address of a report's page, made by a schedule as anybody's would be."""
     with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}, timeout=PATIENCE) as http:
         schedule = http.post(SCHEDULES, json={"composite": "high_cost_subscribers", "cron": "0 6 1 * *", "share": True}).json()
         http.post(f"{SCHEDULES}/{schedule['id']}/run").raise_for_status()

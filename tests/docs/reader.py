@@ -43,7 +43,6 @@ def shell(place: Path, text: str, **environment: str) -> subprocess.Popen[str]:
 
 
 def done(place: Path, text: str, **environment: str) -> str:
-    """Run to the end; what it printed."""
     process = shell(place, text, **environment)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, f"{text}\n{out}\n{err}"

@@ -41,7 +41,6 @@ NO_PYTEST = "pytest is missing: `python3 ./run test tests/docs/test_tables.py` o
 
 
 def settings_table() -> str:
-    """Settings with their defaults and descriptions."""
     rows = ["| Setting | Default | Meaning |", "|---|---|---|"]
     for name, field in Settings.model_fields.items():
         secret = hasattr(field.default, "get_secret_value")
@@ -60,7 +59,6 @@ BOOLEANS = {name for name, field in Settings.model_fields.items() if isinstance(
 
 
 def toolsets_table() -> str:
-    """What a model is shown of each selection."""
     plain = "`connectivity,operator` (plain `/mcp`)"
     selections = {plain: ["connectivity", "operator"], "`core`": ["core"], "`operator`": ["operator"], "`all`": ["all"]}
     own = [toolset.name for toolset in CATALOGUE.toolsets if toolset.name in CATALOGUE.names()]
@@ -77,7 +75,6 @@ def about(tokens: int) -> str:
 
 
 def budgets_table() -> str:
-    """Every folder of tests with its seconds."""
     rows = ["| Folder of tests | Seconds |", "|---|---|", *(f"| {folder} | {seconds:g} |" for folder, seconds in sorted(SECONDS.items()))]
     return "\n".join([*rows, f"| any other, and the files beside them | {REST:g} |"])
 
@@ -110,7 +107,6 @@ def metric_families() -> list[Metric]:
 
 
 def metrics_table() -> str:
-    """Every metric, as it explains itself."""
     rows = ["| Metric | Labels | Kind | Meaning |", "|---|---|---|---|"]
     for each in metric_families():
         labels = ", ".join(f"`{name}`" for name in vars(each).get("_labelnames", ()))

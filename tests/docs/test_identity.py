@@ -66,7 +66,6 @@ class Newcomer(Person):
         return {"RESELLER_URL": self.server.base_url, "XDG_CONFIG_HOME": str(self.place / "config"), "RESELLER_API_KEY": ""}
 
     def answers(self, start: str) -> list[dict[str, object]]:
-        """What the commands of a block print, one after the other."""
         decoder, text, found = json.JSONDecoder(), self.run(start).strip(), []
         while text:
             answer, end = decoder.raw_decode(text)
@@ -86,7 +85,6 @@ def ada(place: Path) -> Iterator[Newcomer]:
 
 @pytest.fixture(scope="module")
 def logged_in(ada: Newcomer) -> Newcomer:
-    """She has signed up and logged in as the page says."""
     before = ada.mailed()
     assert ada.run(START) == ""
     founded = json.loads(ada.run(VERIFY, CODE=asyncio.run(code_in(ada.console, before))))

@@ -50,7 +50,6 @@ class Shop(NamedTuple):
         self.network.post("/control/faults", json={"method": method, **fault}).raise_for_status()
 
     def listed(self, text: str) -> dict[str, dict[str, Any]]:
-        """What the lists of a block show, by key."""
         decoder, said, rows = json.JSONDecoder(), self.run(text).strip(), {}
         while said:
             shown, end = decoder.raw_decode(said)
@@ -70,7 +69,6 @@ def shop(place: Path) -> Iterator[Shop]:
 
 
 def order(number: int) -> str:
-    """The first command of the page for another order."""
     return find(ISSUE, PAGE).replace("order-1042", f"order-{number}")
 
 

@@ -137,7 +137,6 @@ def tree(tmp_path: Path) -> Path:
 
 
 def run_in(tree: Path, *arguments: str) -> str:
-    """The output of Python in the copy, where it succeeds."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run([sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]

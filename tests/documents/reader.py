@@ -41,7 +41,6 @@ class Page(HTMLParser):
 
 
 def pages_of(content: bytes) -> list[str]:
-    """The text of each page of a PDF."""
     document: Any = pypdfium2.PdfDocument(content)
     try:
         return [" ".join(page.get_textpage().get_text_range().split()) for page in document]

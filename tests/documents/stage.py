@@ -52,7 +52,6 @@ class Desk:
 
 
 def record(number: int) -> dict[str, object]:
-    """One SIM's use in December 2026."""
     return {
         "id": f"cdr-{number}",
         "iccid": f"8988303{number * 7919:012d}",

@@ -25,7 +25,6 @@ class Buyers:
         """How many were shown their eSIM."""
 
     async def run(self, rate: float, stop: asyncio.Event) -> None:
-        """Until it is stopped; who is in the shop finishes."""
         visits: set[asyncio.Task[None]] = set()
         while not stop.is_set():
             with suppress(TimeoutError):

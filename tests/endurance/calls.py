@@ -96,7 +96,6 @@ def ingest(member: Member, dice: random.Random) -> Asked:
 
 
 def record(number: int) -> dict[str, Any]:
-    """The same whenever it is sent."""
     month = number // MONTH_SIZE % MONTHS
     chance = crc32(b"%d" % number)
     return {
@@ -116,7 +115,6 @@ def sum_month(member: Member, dice: random.Random) -> Asked:
 
 
 def invoice(member: Member, dice: random.Random) -> Asked:
-    """Of a month, once it is known which there are."""
     if not member.periods or dice.random() < 0.2:
         return get("GET periods", "list_invoice_periods", "/v1/invoices/periods", member)
     body = b'{"period_id":"%s","price_per_gb_cents":%d}' % (dice.choice(member.periods).encode(), dice.randrange(1, 900))
@@ -175,7 +173,6 @@ class Crowd:
         return make(member, dice)
 
     async def send(self, asked: Asked) -> Answer:
-        """To one of the servers; what was answered is counted."""
         answer = await self._doors[self._dice.randrange(len(self._doors))].ask(asked.sent)
         self._note(asked, answer)
         return answer

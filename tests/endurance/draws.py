@@ -36,7 +36,6 @@ class Draws:
         """What the shop's orders drew, by number in the network's log."""
 
     async def run(self, rate: float, stop: asyncio.Event) -> None:
-        """Until it is stopped; calls under way end."""
         under_way: set[asyncio.Task[None]] = set()
         while not stop.is_set():
             with suppress(TimeoutError):

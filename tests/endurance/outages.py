@@ -14,9 +14,7 @@ LONGEST = 45.0
 
 
 class System(Protocol):
-    def hang(self) -> None:
-        """From now on nothing is answered."""
-        ...
+    def hang(self) -> None: ...
 
     def go_on(self) -> None:
         """All is answered again, what was asked meanwhile first."""
@@ -46,7 +44,6 @@ class Outages:
         self.past: dict[str, float] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """In the middle of the run; where it is stopped early, what is away comes back at once."""
         await rest(self._seconds * BEGIN, stop)
         loop = asyncio.get_running_loop()
         for name, system in self._systems.items():
@@ -63,6 +60,5 @@ class Outages:
 
 
 async def rest(seconds: float, stop: asyncio.Event) -> None:
-    """So long, or until it is stopped."""
     with suppress(TimeoutError):
         await asyncio.wait_for(stop.wait(), seconds)

@@ -55,7 +55,6 @@ class CountingReceivers:
         return self.all[-1], f"http://127.0.0.1:{self.port}/{len(self.all) - 1}"
 
     def behave(self) -> None:
-        """From now on all are prompt."""
         for receiver in self.all:
             receiver.manner = "prompt"
 

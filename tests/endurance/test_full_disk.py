@@ -45,7 +45,6 @@ class Shop:
         return sum(call.path.endswith("/refunds") and call.method == "POST" for call in self.world.payments.calls)
 
     def rows(self) -> dict[str, int]:
-        """How many there are of everything, read beside the service."""
         with closing(sqlite3.connect(f"file:{self.disk.folder / 'service.db'}?mode=ro", uri=True)) as raw:
             return {name: raw.execute(f"select count(*) from {name}").fetchone()[0] for name in COUNTED}
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import pytest
 
@@ -10,13 +9,10 @@ from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from tests.endurance.rude import crowd_of_dribblers, dribble, hang_up, visits
 from tests.http.test_server import SHORT, RunningHere, serving, status_of
+from tests.stage import opened
 from tests.world import Credentials, World, open_world
 
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, limits=Limits(burst_enabled=False)) as world:
-        yield world
+world = opened(open_world, CATALOGUE, limits=Limits(burst_enabled=False))
 
 
 @pytest.fixture

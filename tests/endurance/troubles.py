@@ -43,7 +43,6 @@ class Troubles:
         self.made = 0
 
     async def run(self, every: float, stop: asyncio.Event) -> None:
-        """Until it is stopped; then all faults that wait are forgotten."""
         while not stop.is_set():
             await asyncio.sleep(self._dice.expovariate(1 / every))
             await self._one()

@@ -60,7 +60,6 @@ class CrookedRoad(Road):
 
 @asynccontextmanager
 async def crooked(issuing: Issuing) -> AsyncGenerator[CrookedRoad]:
-    """From now on everything of ours goes this way."""
     road, pipeline = CrookedRoad(issuing.world.sandbox), issuing.world.pipeline
     former = pipeline.deps
     pipeline.deps = replace(former, ocs=road.pool(issuing.world.clock))

@@ -36,7 +36,6 @@ class Issuing:
     steady: list[Reconciliation] = field(default_factory=list[Reconciliation])
 
     def worker(self) -> Reconciliation:
-        """One of the processes that reconcile."""
         return Reconciliation(self.world.pipeline.deps, self.reports.append)
 
     async def issue(self, key: str, *, template: int = TEMPLATE, operator: Credentials | None = None, **window: object) -> httpx.Response:
@@ -51,7 +50,6 @@ class Issuing:
         assert (answer.status_code, answer.json()["code"]) == (502, "OUTCOME_UNKNOWN"), answer.text
 
     def strike(self, method: str, times: int | None = 1, **fault: object) -> None:
-        """The next calls of a method meet trouble."""
         self.world.sandbox.faults.add(NetworkFault(method, times=times, **fault))  # pyright: ignore[reportArgumentType]  # the tests name its fields
 
     async def intent(self, key: str) -> httpx.Response:
@@ -77,7 +75,6 @@ class Issuing:
         return row
 
     async def state(self, key: str) -> str:
-        """What the ledger says of a key."""
         return (await self.row(key)).state
 
     async def events(self) -> list[str]:
@@ -86,7 +83,6 @@ class Issuing:
         return [orjson.loads(row.data)["iccid"] for row in rows if row.type == "esim.issued"]
 
     def drawn(self) -> list[str]:
-        """The ICCIDs of the draws that the network carried out, by its own books."""
         return [line.iccid for line in self.network.lines_of(ACCOUNT) if (line.sim.affected_at or 0) >= self.began]
 
     @property
@@ -95,7 +91,6 @@ class Issuing:
         return int(self.world.clock.wall - (self.world.clock.steady - 1000.0))
 
     def affects(self) -> int:
-        """How many draws reached the network."""
         return sum(call.method == AFFECT for call in self.world.sandbox.calls)
 
     def outsider(self, *, template: int = TEMPLATE, days: int | None = None) -> Line:

@@ -1,32 +1,18 @@
 """Many lost answers of one account are settled like few, and what cannot be says why."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
-
-import pytest
 
 from operations.ledger.evidence import FEW_CANDIDATES, OBSTACLE_NOT_EXAMINED, OBSTACLE_REASONS, obstacle_reason
 from operations.ledger.reconciliation import Reconciliation, ReconciliationLimits
 from storage.backlog import measure_backlog
-from tests.evidence.crooked_road import CrookedRoad, crooked
-from tests.evidence.issuing import OTHER_TEMPLATE, Issuing, open_issuing
+from tests.evidence.crooked_road import CrookedRoad
+from tests.evidence.issuing import OTHER_TEMPLATE, Issuing
 from tests.network_facts import ACCOUNT, HOUR, MINUTE
-from tests.stage import opened
 
 MANY = FEW_CANDIDATES + 5
 
 
-issuing = opened(open_issuing)
-
-
-@pytest.fixture
-async def road(issuing: Issuing) -> AsyncGenerator[CrookedRoad]:
-    async with crooked(issuing) as road:
-        yield road
-
-
 def shelve(issuing: Issuing, free: int) -> None:
-    """So many more SIMs are in stock."""
     used = [line for line in issuing.network.lines_of(ACCOUNT) if line.sim.status != "FREE"]
     for line in used[:free]:
         line.sim.status, line.sim.affected_at = "FREE", None
@@ -43,7 +29,6 @@ async def lose_many(issuing: Issuing) -> list[str]:
 
 
 async def why(issuing: Issuing, key: str) -> str | None:
-    """What hinders that a key is settled."""
     return (await issuing.row(key)).obstacle
 
 

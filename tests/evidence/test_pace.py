@@ -1,17 +1,14 @@
 """One account's trouble is not another's: rows, turns and steps end in time, and organisations are looked into by turns."""
 
-from collections.abc import AsyncGenerator
-
 import pytest
 
 from operations.ledger.evidence import FEW_CANDIDATES, PACKAGES_READ_AT_ONCE
 from operations.ledger.reconciliation import Reconciliation, ReconciliationLimits
 from registry.limits import Tier
 from storage.issuance import find_issuance
-from tests.evidence.crooked_road import CrookedRoad, crooked
-from tests.evidence.issuing import AFFECT, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.evidence.crooked_road import CrookedRoad
+from tests.evidence.issuing import AFFECT, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing
 from tests.network_facts import ACCOUNT, HOUR
-from tests.stage import opened
 from tests.world import Credentials
 
 ITS_TEMPLATE = 55038
@@ -21,17 +18,7 @@ IMPATIENT = ReconciliationLimits(row=0.5)
 ONE_BY_ONE = ReconciliationLimits(turn=0.0)
 
 
-issuing = opened(open_issuing)
-
-
-@pytest.fixture
-async def road(issuing: Issuing) -> AsyncGenerator[CrookedRoad]:
-    async with crooked(issuing) as road:
-        yield road
-
-
 async def neighbour(issuing: Issuing) -> Credentials:
-    """Another organisation, with an account of its own."""
     return await issuing.world.caller(Tier.PRO, mode="managed", account=OTHER_ACCOUNT)
 
 
@@ -45,7 +32,6 @@ async def lose_of(issuing: Issuing, other: Credentials, key: str) -> None:
 
 
 async def state_of(issuing: Issuing, other: Credentials, key: str) -> str:
-    """What the ledger says of their key."""
     row = await issuing.world.store.read(find_issuance, organisation=other.organisation, key=key)
     assert row is not None
     return row.state

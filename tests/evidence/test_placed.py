@@ -3,12 +3,9 @@
 from registry.limits import Tier
 from simulators.network.entities import Line
 from storage.placed_packages import insert_placed_package, placed_packages_among
-from tests.evidence.issuing import Issuing, open_issuing
+from tests.evidence.issuing import Issuing
 from tests.network_facts import ACCOUNT, HOUR, MINUTE, TEMPLATE
-from tests.stage import opened
 from transports.worker.retention import PLACED_SECONDS, retention_chore
-
-issuing = opened(open_issuing)
 
 
 async def place(issuing: Issuing, path: str = "packages", template: int = TEMPLATE) -> Line:

@@ -1,16 +1,14 @@
 """Lists that leave something out, or show lines that we do not understand, never prove that nothing was drawn."""
 
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
 from operations.upstream.account_lines import read_account_lines
 from operations.upstream.connection import upstream_of_organisation
-from tests.evidence.crooked_road import Bend, CrookedRoad, crooked
-from tests.evidence.issuing import OTHER_ACCOUNT, Issuing, open_issuing
+from tests.evidence.crooked_road import Bend, CrookedRoad
+from tests.evidence.issuing import OTHER_ACCOUNT, Issuing
 from tests.network_facts import ACCOUNT, HOUR, MINUTE
-from tests.stage import opened
 
 Rows = list[dict[str, Any]]
 ENDED = "2026-01-01T00:00:00"
@@ -54,15 +52,6 @@ def twice(rows: Rows) -> Rows:
 
 
 BENDS: list[Bend] = [lower_case, another_word, no_sim, no_iccid, ended, of_another, twice]
-
-
-issuing = opened(open_issuing)
-
-
-@pytest.fixture
-async def road(issuing: Issuing) -> AsyncGenerator[CrookedRoad]:
-    async with crooked(issuing) as road:
-        yield road
 
 
 async def test_a_line_that_cannot_be_understood_hinders_the_proof_of_failure(issuing: Issuing, road: CrookedRoad) -> None:

@@ -20,7 +20,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def program(name: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """An example, run to its end."""
     return subprocess.run(
         [sys.executable, str(ROOT / "examples" / name), *words],
         env={**os.environ, **environment},

@@ -55,7 +55,6 @@ class FaultsStage:
         self.world.sandbox.faults.clear()
 
     async def ready(self, row: CallRow, key: str) -> Ready:
-        """The call, as far as it can be prepared; a confirm challenge is answered beforehand."""
         operation = UPSTREAM_OPERATIONS.operations[row.operation]
         self.renew()
         given = self.inputs.fitted(row)
@@ -75,15 +74,12 @@ class FaultsStage:
         return Ready(http, request, len(self.world.sandbox.calls))
 
     def sent(self, ready: Ready, method: str | None = None) -> list[str]:
-        """What was asked of the network since the call was ready."""
         return [call.method for call in self.world.sandbox.calls[ready.since :] if method in (None, call.method)]
 
     def trouble(self, method: str, **kind: Any) -> None:
-        """What the next calls of a method meet."""
         self.world.sandbox.faults.add(NetworkFault(method, **kind))
 
     async def claims(self) -> dict[str, str]:
-        """The state of every claimed key."""
         return {row.key: row.state for row in await self.world.store.read(ledgers.claimed)}
 
 

@@ -1,18 +1,7 @@
 """A floor for each test."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
-import pytest
-
-from tests.fulfilment.floor import Floor, open_floor
-from tests.stage import opened
+from tests.fulfilment.floor import open_floor
+from tests.stage import opened, opened_on_both
 
 floor = opened(open_floor)
-
-
-@pytest.fixture
-async def on_both(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Floor]:
-    """A floor over each kind of database."""
-    async with open_floor(tmp_path, database_url) as floor:
-        yield floor
+on_both = opened_on_both(open_floor)

@@ -96,7 +96,6 @@ class Floor:
         self.shop.trouble(NetworkFault(DRAW, times=times, **fault))
 
     def draws(self) -> int:
-        """How many eSIMs the network was asked for."""
         return sum(call.method == DRAW and "accountForSubs" in str(call.payload) for call in self.shop.world.sandbox.calls)
 
     async def gone(self) -> int:
@@ -110,7 +109,6 @@ class Floor:
         return int(clock.wall - (clock.steady - 1000.0))
 
     async def empty_stock(self, *, but: int = 0) -> None:
-        """Somebody else uses the account's free eSIMs."""
         network = await self.shop.world.network()
         for line in [line for line in network.lines_of(ACCOUNT) if line.sim.status == "FREE"][but:]:
             line.sim.status = "AFFECTED"
@@ -134,7 +132,6 @@ class Floor:
             state.hooks.waiting.clear()
 
     def refunds(self) -> list[int]:
-        """The refunds that the processor made, in minor units."""
         return [refund.amount for refund in self.shop.world.payments.state.book(self.shop.payee).refunds.values()]
 
     async def charge(self, order: str) -> str:

@@ -64,7 +64,6 @@ def test_whoever_runs_the_service_reads_an_order_by_its_number(tmp_path: Path) -
 
 
 async def sold(folder: Path) -> str:
-    """The number of an order that was paid."""
     store, ids, now = open_store(migrated_sqlite(folder)), SystemIds(SystemClock()), SystemClock().now()
     number, person = ids.new("onr_"), ids.new("usr_")
     await store.write(create_organisation, id="org_fjord", name="Fjord", tier=Tier.PRO, now=now)

@@ -19,7 +19,6 @@ WEBHOOK = "/v1/operator-billing/payments-webhook"
 
 
 async def order_session(floor: Floor, order: str) -> CheckoutSession:
-    """The page of an order, as the processor has it."""
     row = await floor.row(order)
     return await floor.deps.payments.find_checkout(row.payee, row.session or "")
 
@@ -30,7 +29,6 @@ async def take(floor: Floor, session: CheckoutSession, account: str | None = Non
 
 
 async def tell(floor: Floor, id: str, type: str, session: dict[str, object]) -> int:
-    """An event about a page at the door."""
     world = floor.shop.world
     event = {"id": id, "object": "event", "type": type, "account": floor.shop.payee, "created": int(world.clock.now()), "livemode": False}
     body = orjson.dumps({**event, "data": {"object": session}})
@@ -40,7 +38,6 @@ async def tell(floor: Floor, id: str, type: str, session: dict[str, object]) -> 
 
 
 def on_the_wire(id: str, **said: object) -> dict[str, object]:
-    """A page as an event shows it."""
     given: dict[str, object] = {"id": id, "object": "checkout.session", "status": "complete", "payment_status": "paid", "currency": "eur"}
     given |= {"amount_total": 1000, "payment_intent": "pi_1", "expires_at": 1_800_018_000, "url": None, "metadata": {}}
     return {**given, "customer_details": {"email": "Buyer@Home.TEST"}, "customer_email": None, **said}

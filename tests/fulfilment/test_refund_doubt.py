@@ -23,7 +23,6 @@ DONE = ("failed", FAILED, "done")
 
 
 async def synced(floor: Floor) -> None:
-    """The account is read from the processor again."""
     await sync_payments(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
 
 

@@ -30,7 +30,6 @@ async def stock_up(floor: Floor, wanted: int) -> None:
 
 
 async def sold(floor: Floor, count: int) -> list[str]:
-    """So many orders that were paid."""
     shop, world, orders = floor.shop, floor.shop.world, [f"ord_{number:03d}" for number in range(count)]
     async with world.payments.turn(writes=True) as state:
         card = PaymentCard(GOOD_CARD, "B. Uyer", BUYER)

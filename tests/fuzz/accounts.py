@@ -39,7 +39,6 @@ class Network:
         self.port, self.pid = port, pid
 
     def calls(self) -> int:
-        """How many calls have reached it."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/control/calls?limit=1", timeout=PATIENCE) as answer:
             calls = json.loads(answer.read())["calls"]
         return calls[-1]["number"] if calls else 0
@@ -129,7 +128,6 @@ class Load:
         self.statuses[name][status] += 1
 
     def tell(self) -> bool:
-        """A line for each; whether every draw succeeded in time."""
         for name, waits in self.waits.items():
             statuses = " ".join(f"{status}:{count}" for status, count in sorted(self.statuses[name].items()))
             say(f"{name}: p50 {statistics.median(waits):8.0f} ms   p99 {p99(waits):8.0f} ms   longest {max(waits):8.0f} ms   {statuses}")

@@ -60,7 +60,6 @@ class ClaimCallsMachine(ServiceMachine):
         return {"name": name, "how": how} if what == "order" else {"name": name}
 
     def place(self, who: str, what: str, key: str) -> tuple[str, str, str]:
-        """Where its answer is kept: a key is an organisation's, and an operation's."""
         return self.people[who].organisation, what, key
 
     def known(self, place: tuple[str, str, str]) -> Kept | None:
@@ -167,6 +166,4 @@ class ClaimCallsMachine(ServiceMachine):
 
 
 class PostgresClaimMachine(ClaimCallsMachine):
-    """The same over PostgreSQL."""
-
     engine = "postgresql"

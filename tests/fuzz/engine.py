@@ -224,5 +224,4 @@ def failed(event: ScenarioFinished) -> list[str]:
 
 
 def refusal(content: bytes | None) -> dict[str, object]:
-    """The body of an answer, where it is an object."""
     return orjson.loads(content) if content and content[:1] == b"{" else {}

@@ -144,7 +144,6 @@ def say(line: str, to: TextIO = sys.stdout) -> None:
 
 
 def p99(found: Sequence[float]) -> float:
-    """The 99th of a hundred."""
     ordered = sorted(found)
     return ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
 

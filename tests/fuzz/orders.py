@@ -87,7 +87,6 @@ class OrderMachine(ServiceMachine):
 
     @rule(shuffle=st.booleans(), double=st.booleans())
     def the_processor_tells(self, shuffle: bool, double: bool) -> None:
-        """All that happened, perhaps twice and in another order."""
         self.run(self.shop.world.ask_payments("POST", "hooks", {"shuffle": shuffle, "double": double}))
         self.run(self.shop.told())
 
@@ -112,7 +111,6 @@ class OrderMachine(ServiceMachine):
 
     @rule()
     def it_is_found_out(self) -> None:
-        """What nobody knew is looked into."""
         self.run(self.floor.reconcile(5 * MINUTE))
 
     async def take_back(self, order: str, by: str) -> httpx.Response:
@@ -227,6 +225,4 @@ class OrderMachine(ServiceMachine):
 
 
 class PostgresOrderMachine(OrderMachine):
-    """The same over PostgreSQL."""
-
     engine = "postgresql"

@@ -131,7 +131,6 @@ class QuotaMachine(ServiceMachine):
 
     @rule(tier=st.sampled_from([Tier.FREE, Tier.PRO]))
     def move(self, tier: Tier) -> None:
-        """The organisation pays for more, or for less."""
         self.run(self.bench.world.move_to(tier, self.people["me"].organisation))
         self.limit = FREE if tier is Tier.FREE else PRO
 
@@ -174,6 +173,4 @@ class QuotaMachine(ServiceMachine):
 
 
 class PostgresQuotaMachine(QuotaMachine):
-    """The same over PostgreSQL."""
-
     engine = "postgresql"

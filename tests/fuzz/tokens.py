@@ -185,7 +185,6 @@ class TokenMachine(ServiceMachine):
 
     @rule(who=WHO)
     def revoke(self, who: str) -> None:
-        """A key ends; what was given to its person is not burnt."""
         self.run(self.bench.world.revoke(self.people[who]))
         self.shut.add(who)
 
@@ -205,6 +204,4 @@ class TokenMachine(ServiceMachine):
 
 
 class PostgresTokenMachine(TokenMachine):
-    """The same over PostgreSQL."""
-
     engine = "postgresql"

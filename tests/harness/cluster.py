@@ -45,7 +45,6 @@ class Cluster:
     issued: int = 0
 
     def serve(self) -> None:
-        """One more server. The first makes the demo organisation, whose key all use."""
         self.metrics_port = free_port()
         given = {**self.settings, "SERVICE_METRICS_PORT": str(self.metrics_port)}
         server = self.stack.enter_context(running(self.place / f"server{len(self.servers)}", environment(given)))
@@ -55,7 +54,6 @@ class Cluster:
         self.clients.append(self.stack.enter_context(httpx.Client(base_url=base, headers=key)))
 
     def work(self) -> Worker:
-        """One more worker, once it runs."""
         port = free_port()
         given = environment({**self.settings, "SERVICE_METRICS_PORT": str(port)})
         process = subprocess.Popen([reseller(), "worker"], cwd=self.place, env=given, stderr=subprocess.PIPE, text=True)

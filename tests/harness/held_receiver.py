@@ -29,7 +29,6 @@ class Receiver(ThreadingHTTPServer):
             assert self.news.wait_for(lambda: len(self.posts) >= posts, timeout=60), f"{len(self.posts)} of {posts} posts"
 
     def wait_for_events(self, events: set[str]) -> None:
-        """Until each has come at least once."""
         with self.news:
             assert self.news.wait_for(lambda: events <= set(self.ids()), timeout=60), events - set(self.ids())
 
@@ -65,7 +64,6 @@ class Answer(BaseHTTPRequestHandler):
 
 @contextmanager
 def receiving(*, held: bool = False) -> Generator[Receiver]:
-    """A receiver for the length of a block."""
     with Receiver() as receiver:
         if not held:
             receiver.gate.set()

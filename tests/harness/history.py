@@ -32,8 +32,6 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class History:
-    """Everything that happened, and its hash."""
-
     records: list[Record] = field(default_factory=list[Record])
     of_call: dict[int, Key] = field(default_factory=dict[int, Key])
     began: dict[int, float] = field(default_factory=dict[int, float])

@@ -97,7 +97,6 @@ class NetworkProcess:
         return found
 
     async def count(self, method: str) -> int:
-        """How many calls of a method there were."""
         return int((await self._control("GET", f"calls?method={method}&limit=0", None))["total"])
 
     async def look(self) -> None:

@@ -102,7 +102,6 @@ class OwnPostgres:
             connection.execute("select pg_promote()")
 
     def start(self) -> None:
-        """Again, at the same address; returns when it has recovered."""
         self._server.ensure_postgres_running()
 
 

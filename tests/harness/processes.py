@@ -30,8 +30,6 @@ def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Where it listens, and what it printed."""
-
     process: subprocess.Popen[bytes]
     base_url: str
     mcp_url: str
@@ -92,7 +90,6 @@ def running(
     program: Sequence[str] = (),
     folder: Path = ROOT,
 ) -> Generator[Running]:
-    """A server for the length of a block."""
     server = start(data, settings, bare=bare, port=port, program=program, folder=folder)
     try:
         yield server

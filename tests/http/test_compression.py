@@ -18,7 +18,6 @@ TAKES = (b"accept-encoding", b"gzip, deflate, br")
 
 
 async def notes_of(world: World, count: int) -> list[tuple[bytes, bytes]]:
-    """The headers of somebody whose list of notes is so long."""
     caller = await world.caller(Tier.ENTERPRISE)
     async with world.client(caller.secret) as http:
         for number in range(count):

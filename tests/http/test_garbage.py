@@ -25,7 +25,6 @@ REQUESTS = {
 
 
 async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sent: bytes) -> int:
-    """One call on a connection that stays: the status."""
     writer.write(sent)
     head = await reader.readuntil(b"\r\n\r\n")
     for line in head.split(b"\r\n"):

@@ -142,7 +142,6 @@ class IdentityHouse:
         return await self.post("/auth/revoke", {"client_id": client_id, "token": token, **changes})
 
     async def login(self, scopes: Sequence[str] = ("read", "write", "admin"), **changes: str | None) -> tuple[str, dict[str, Any]]:
-        """A new program and its tokens."""
         client_id = (await self.program())["client_id"]
         said = await self.consent(client_id, scopes, **changes)
         answer = await self.exchange(client_id, said["code"])
@@ -150,7 +149,6 @@ class IdentityHouse:
         return client_id, answer.json()
 
     async def login_of_new_member(self) -> tuple[str, dict[str, Any]]:
-        """Another person of the organisation logs in."""
         self.person = await self.world.person()
         await self.world.join(self.person, self.organisation, Role.ADMIN)
         return await self.login()

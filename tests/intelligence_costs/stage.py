@@ -32,8 +32,6 @@ def pristine(lines: int) -> Original[Network]:
 
 @dataclass(slots=True)
 class CostsStage(OperatorStage):
-    """The operator's questions about money."""
-
     async def costs(self, **given: Any) -> dict[str, Any]:
         return await self.answer(COSTS, 200, **{**WINDOW, **given})
 

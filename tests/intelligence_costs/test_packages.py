@@ -51,7 +51,6 @@ def micro(euros: float) -> int:
 
 
 def chosen(problem: Problem, told: dict[str, Any]) -> list[PackageOption]:
-    """The packages of a set that an answer told."""
     by_id = {option.id: option for option in problem.options}
     return [by_id[one["template_id"]] for one in told["packages"] for _ in range(one["count"])]
 

@@ -25,8 +25,6 @@ FOREIGN = 8201
 
 @dataclass(slots=True)
 class FleetStage(OperatorStage):
-    """The service, and its callers."""
-
     own: Credentials = field(init=False)
     all: httpx.AsyncClient = field(init=False)
     """Of the caller with a token of its own."""

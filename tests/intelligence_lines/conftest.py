@@ -13,8 +13,6 @@ KEPT: list[FleetAnswers] = []
 
 stage = opened(open_usage_stage)
 """Few lines."""
-
-
 fleet = opened(open_usage_stage, lines=DEMO_LINES)
 """The 140 lines of the demo."""
 

@@ -35,8 +35,6 @@ def usual(lines: int) -> Original[Network]:
 
 @dataclass(slots=True)
 class UsageStage(OperatorStage):
-    """The operator's questions about how lines are used."""
-
     async def churn(self, **given: Any) -> dict[str, Any]:
         return await self.answer(CHURN, **given)
 

@@ -162,12 +162,6 @@ async def test_a_line_that_is_not_answered_for_is_counted(fleet: UsageStage) -> 
     assert (await fleet.anomalies(limit=500))["incomplete"] is None
 
 
-async def test_a_foreign_line_is_not_found(stage: UsageStage) -> None:
-    said = await stage.http.post(ANOMALIES, json={"iccid": stage.lines(8103)[0].iccid})
-    assert said.status_code == 404
-    assert stage.asked("subscriberUsageOverPeriod") == 0
-
-
 async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: UsageStage) -> None:
     bursts(fleet, 30)
     result = await fleet.tool("detect_usage_anomalies", {})

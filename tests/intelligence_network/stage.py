@@ -41,14 +41,12 @@ class DiagnosisStage(OperatorStage):
         return await self.answer(DIAGNOSE, iccid=self.line.iccid, **body)
 
     async def causes(self) -> list[str]:
-        """What is wrong with the line, in order."""
         data = (await self.diagnosis())["data"]
         found = [cause["cause"] for cause in data["causes"]]
         assert data["first_cause"] == found[0]
         return found
 
     async def control(self, path: str, **body: object) -> Any:
-        """The control API of the simulated network."""
         answer = await self.world.sandbox.handle("POST", f"/control/{path}", body=orjson.dumps(body))
         assert answer.status == 200, answer.body
         return orjson.loads(answer.body)
@@ -65,7 +63,6 @@ class DiagnosisStage(OperatorStage):
         await self.control("usage", iccid=(line or self.line).iccid, networkId=network_id, usageType=DATA, quantity=quantity)
 
     async def advance(self, days: int) -> None:
-        """The network lives on, and our clock with it."""
         self.world.clock.advance(days * DAY_SECONDS)
         await self.world.network()
 
@@ -87,14 +84,12 @@ class DiagnosisStage(OperatorStage):
         self.world.sandbox.faults.add(NetworkFault(method, times=None, **(kind or {"code": 3})))
 
     def zone(self, name: str, network_ids: tuple[int, ...]) -> int:
-        """A location zone of these networks."""
         id = max(self.network.zones) + 1
         self.network.zones[id] = Zone(id, name, 7001, 412, network_ids)
         return id
 
     @asynccontextmanager
     async def agent(self) -> AsyncGenerator[Client]:
-        """An agent with the operator's key."""
         async with self.house.connect(self.who, query="?toolsets=intelligence") as client:
             yield client
 

@@ -23,14 +23,11 @@ def sim(number: int) -> str:
 
 
 def invoice_of(made: Json) -> Json:
-    """The invoice of an answer of create_invoice."""
     return {name: value for name, value in made.items() if name not in MADE_ONLY}
 
 
 @dataclass(slots=True)
 class Billing:
-    """Its client, with words for what it does."""
-
     world: World
     who: Credentials
     http: httpx.AsyncClient
@@ -55,7 +52,6 @@ class Billing:
         return await self.http.put(CONFIG, json=given)
 
     async def create(self, period: str | None = None, *, key: str | None = None, **given: object) -> httpx.Response:
-        """Make an invoice, of the newest month where none is named."""
         headers = {} if key is None else {"Idempotency-Key": key}
         return await self.http.post(INVOICES, json={"period_id": period or await self.period(), **given}, headers=headers)
 

@@ -1,22 +1,16 @@
 """The whole service, somebody of the pro tier who bills, and somebody of another organisation."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
-import httpx
 import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from tests.invoices.billing import Billing
+from tests.stage import client_of, opened
 from tests.world import World, open_world
 
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, limits=Limits(burst_enabled=False)) as world:
-        yield world
-        assert world.faults == []
+world = opened(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False))
 
 
 @pytest.fixture
@@ -27,7 +21,4 @@ async def bill(world: World) -> AsyncGenerator[Billing]:
         yield Billing(world, caller, http)
 
 
-@pytest.fixture
-async def stranger(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    async with world.client((await world.caller(Tier.ENTERPRISE)).secret) as http:
-        yield http
+stranger = client_of(Tier.ENTERPRISE)

@@ -17,21 +17,19 @@ from tests.invoices.billing import CONFIG, Billing
 @pytest.mark.rule("4.4.27")
 async def test_the_first_read_makes_the_row_with_its_defaults(bill: Billing) -> None:
     answer = await bill.http.get(CONFIG)
-    assert (answer.status_code, answer.json()) == snapshot(
-        (
-            200,
-            {
-                "org_id": "org_01mcckg2g00000000000000004",
-                "currency": "USD",
-                "billing_cycle_day": 1,
-                "payments_connect_account_id": None,
-                "payments_connect_status": "not_connected",
-                "platform_fee_bps": 100,
-                "price_per_gb_cents": 0,
-                "invoice_prefix": "INV",
-                "updated_at": 1800014400,
-            },
-        )
+    assert answer.status_code == 200
+    assert answer.json() == snapshot(
+        {
+            "org_id": "org_01mcckg2g00000000000000004",
+            "currency": "USD",
+            "billing_cycle_day": 1,
+            "payments_connect_account_id": None,
+            "payments_connect_status": "not_connected",
+            "platform_fee_bps": 100,
+            "price_per_gb_cents": 0,
+            "invoice_prefix": "INV",
+            "updated_at": 1800014400,
+        }
     )
     bill.world.clock.advance(3600)
     assert (await bill.http.get(CONFIG)).json() == answer.json()
@@ -95,26 +93,6 @@ async def test_a_prefix_that_could_end_a_header_or_a_path_is_refused(bill: Billi
     answer = await bill.config(invoice_prefix=prefix)
     assert answer.status_code == 400
     assert (await bill.http.get(CONFIG)).json()["invoice_prefix"] == "INV"
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("currency", "JPY"),
-        ("currency", "usd"),
-        ("currency", 5),
-        ("price_per_gb_cents", -1),
-        ("price_per_gb_cents", 10**9 + 1),
-        ("price_per_gb_cents", 1.5),
-        ("price_per_gb_cents", "5"),
-        ("price_per_gb_cents", True),
-        ("status", "active"),
-    ],
-)
-async def test_a_field_that_breaks_a_rule_is_named_and_changes_nothing(bill: Billing, field: str, value: object) -> None:
-    answer = await bill.config(**{field: value})
-    assert (answer.status_code, answer.json()["param"]) == (400, field)
-    assert (await bill.http.get(CONFIG)).json()["updated_at"] == int(bill.world.clock.now())
 
 
 async def test_each_organisation_has_its_own(bill: Billing, stranger: httpx.AsyncClient) -> None:

@@ -1,25 +1,23 @@
 """Whatever is done to invoices in whatever order, with a processor that fails: their states, figures and money hold together."""
 
 import asyncio
-import tempfile
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from storage.invoices import find_invoice
 from tests.cdr.records import Json
+from tests.harness.machine_runner import ServiceMachine
 from tests.invoices.billing import GB, INVOICES, Billing, sim
 from tests.invoices.test_sending import TO
 from tests.world import open_world
 
-MEMORY = "/dev/shm"
 RATE = 100
 """What a GB costs where no price is named, or 0."""
 PATHS = ("/v1/customers", "/v1/invoices", "/v1/invoiceitems", "*/finalize", "*/send", "*/void")
@@ -27,23 +25,17 @@ FIGURES = ("invoice_number", "currency", "subtotal_cents", "tax_cents", "total_c
 AFTER = {"draft": {"draft", "sent", "paid", "void"}, "sent": {"sent", "paid", "void"}, "paid": {"paid"}, "void": {"void"}}
 
 
-class InvoiceMachine(RuleBasedStateMachine):
+class InvoiceMachine(ServiceMachine):
     """One organisation with an account at the processor, a few invoices, and a model that remembers what was seen of each."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.folder = tempfile.TemporaryDirectory(prefix="machine-", dir=MEMORY if Path(MEMORY).is_dir() else None)
-        self.runner, self.stack = asyncio.Runner(), AsyncExitStack()
         self.seen: dict[str, Json] = {}
         self.perhaps_void: set[str] = set()
         """Nobody knows whether the processor voided them; whoever voids them again finds out."""
-        self.run(self.open())
+        super().__init__()
 
-    def run(self, work: Any) -> Any:
-        return self.runner.get_loop().run_until_complete(work)
-
-    async def open(self) -> None:
-        opening = open_world(Path(self.folder.name), CATALOGUE, limits=Limits(burst_enabled=False))
+    async def open(self, folder: Path, url: str | None) -> None:
+        opening = open_world(folder, CATALOGUE, url=url, limits=Limits(burst_enabled=False))
         self.world = await self.stack.enter_async_context(opening)
         caller = await self.world.caller(Tier.PRO)
         self.bill = Billing(self.world, caller, await self.stack.enter_async_context(self.world.client(caller.secret)))
@@ -56,11 +48,6 @@ class InvoiceMachine(RuleBasedStateMachine):
     async def record(self, number: int, count: int) -> None:
         self.used[number] = self.used.get(number, 0) + count
         await self.bill.use((sim(number), 0, count))
-
-    def teardown(self) -> None:
-        self.run(self.stack.aclose())
-        self.runner.close()
-        self.folder.cleanup()
 
     def named(self, pick: int) -> str:
         return list(self.seen)[pick % len(self.seen)]

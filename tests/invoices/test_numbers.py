@@ -1,24 +1,19 @@
 """Invoice numbers: without gaps, whoever asks at the same time, on both databases."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits
 from tests.invoices.billing import GB, INVOICES, Billing, sim
-from tests.world import World, open_world
+from tests.stage import opened_on_both
+from tests.world import open_world
 
 NEW_YEAR = 1_830_297_600  # 2028-01-01T00:00:00Z
 
 
-@pytest.fixture
-async def world(tmp_path: Path, database_url: str | None) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, url=database_url, limits=Limits(burst_enabled=False)) as world:
-        yield world
-        assert world.faults == []
+world = opened_on_both(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False))
 
 
 def numbers(*given: int, year: int = 2027, prefix: str = "INV") -> list[str]:

@@ -1,9 +1,6 @@
 """Invoices of some of a month's SIMs: for a recipient, in a currency, and nothing is billed twice."""
 
-import asyncio
-import tempfile
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +8,21 @@ import httpx
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from simulators.network.faults import NetworkFault
 from tests.cdr.records import Json
+from tests.harness.machine_runner import ServiceMachine
 from tests.invoices.billing import DECEMBER, GB, INVOICES, Billing, sim
 from tests.world import World, open_world
 
 TO = {"recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"}
-MEMORY = "/dev/shm"
 
 
 def billed(invoice: Json) -> dict[str, tuple[int, int]]:
-    """Bytes up and down by SIM."""
     return {line["iccid"]: (line["bytes_up"], line["bytes_down"]) for line in invoice["line_items"]}
 
 
@@ -62,16 +58,14 @@ async def test_what_one_invoice_bills_is_on_no_other_and_the_month_s_own_has_the
     rest = (await bill.create(price_per_gb_cents=100)).json()
     assert billed(await bill.read(rest["id"])) == {sim(3): (0, 3 * GB)}
     nothing = await bill.create(iccids=[sim(1), sim(3)])
-    assert (nothing.status_code, nothing.json() | {"request_id": ""}) == snapshot(
-        (
-            409,
-            {
-                "error": "There is nothing left to bill in 2026-12: other invoices bill all of it already; nothing was made",
-                "code": "nothing_to_bill",
-                "request_id": "",
-                "hint": "list_invoices names them; what void_invoice voids can be billed again",
-            },
-        )
+    assert nothing.status_code == 409
+    assert nothing.json() | {"request_id": ""} == snapshot(
+        {
+            "error": "There is nothing left to bill in 2026-12: other invoices bill all of it already; nothing was made",
+            "code": "nothing_to_bill",
+            "request_id": "",
+            "hint": "list_invoices names them; what void_invoice voids can be billed again",
+        }
     )
     assert (await bill.void(first["id"])).status_code == 200
     again = (await bill.create(iccids=[sim(1)], price_per_gb_cents=100)).json()
@@ -176,23 +170,17 @@ async def test_an_account_whose_lines_cannot_all_be_read_is_not_billed_in_part(c
     assert (await connected.http.get(INVOICES)).json()["data"] == []
 
 
-class SelectionMachine(RuleBasedStateMachine):
+class SelectionMachine(ServiceMachine):
     """Records come, invoices of some SIMs and of the rest are made and voided in any order: no byte is billed twice, and none is lost."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.folder = tempfile.TemporaryDirectory(prefix="machine-", dir=MEMORY if Path(MEMORY).is_dir() else None)
-        self.runner, self.stack = asyncio.Runner(), AsyncExitStack()
         self.used: dict[str, tuple[int, int]] = {}
         self.standing: dict[str, Json] = {}
         self.whole: str | None = None
-        self.run(self.open())
+        super().__init__()
 
-    def run(self, work: Any) -> Any:
-        return self.runner.get_loop().run_until_complete(work)
-
-    async def open(self) -> None:
-        opening = open_world(Path(self.folder.name), CATALOGUE, limits=Limits(burst_enabled=False))
+    async def open(self, folder: Path, url: str | None) -> None:
+        opening = open_world(folder, CATALOGUE, url=url, limits=Limits(burst_enabled=False))
         self.world = await self.stack.enter_async_context(opening)
         caller = await self.world.caller(Tier.PRO)
         self.bill = Billing(self.world, caller, await self.stack.enter_async_context(self.world.client(caller.secret)))
@@ -201,9 +189,7 @@ class SelectionMachine(RuleBasedStateMachine):
         if self.used and self.whole is None:
             self.make(None, 3)
             assert self.sums() == self.used
-        self.run(self.stack.aclose())
-        self.runner.close()
-        self.folder.cleanup()
+        super().teardown()
 
     def sums(self) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}

@@ -59,8 +59,6 @@ def read_ledger(connection: Connection) -> list[Held]:
 
 @dataclass(slots=True)
 class IssuanceStage:
-    """The service, its network, the road between them, and the operator."""
-
     world: World
     road: Road
     me: Credentials
@@ -103,7 +101,6 @@ class IssuanceStage:
         return [call for call in self.world.sandbox.calls[since:] if call.method == method]
 
     def dispatches(self) -> int:
-        """How many eSIMs the network was asked for, in its own log."""
         return len(self.sent())
 
     def methods(self, since: int) -> list[str]:
@@ -125,12 +122,10 @@ class IssuanceStage:
         return next(line for line in network.lines.values() if line.iccid == iccid)
 
     async def free(self, account: int = ACCOUNT) -> int:
-        """How many eSIMs the stock holds."""
         network = await self.world.network()
         return sum(line.sim.status == "FREE" for line in network.lines_of(account))
 
     async def take_stock_away(self, account: int = ACCOUNT, *, but: int = 0) -> None:
-        """Somebody else uses the account's free eSIMs."""
         network = await self.world.network()
         free = [line for line in network.lines_of(account) if line.sim.status == "FREE"]
         for line in free[but:]:
@@ -143,7 +138,6 @@ class IssuanceStage:
         return await self.world.store.read(read_quota_used, organisation=self.me.organisation, period=period.name) - leased
 
     async def control(self, path: str, body: bytes) -> None:
-        """Something that happens at the network."""
         answer = await self.world.sandbox.handle("POST", f"/control/{path}", body=body)
         assert answer.status == 200, answer.body
 
@@ -153,19 +147,12 @@ class IssuanceStage:
         await self.renew()
 
     async def renew(self) -> None:
-        """This process says that it lives."""
         await self.world.store.write(renew_replica, replica=self.world.journal.replica, now=self.world.clock.now())
 
 
 def replay_of(answer: httpx.Response) -> tuple[int, bytes, str | None]:
     """What must be the same at every replay, and whether it is one."""
     return answer.status_code, answer.content, answer.headers.get("Idempotent-Replayed")
-
-
-def untold(answer: httpx.Response) -> dict[str, Any]:
-    """A body without the number of its request."""
-    body = answer.json()
-    return {name: value for name, value in body.items() if name != "request_id"}
 
 
 async def at_once(calls: Sequence[Callable[[], Awaitable[httpx.Response]]]) -> list[httpx.Response]:

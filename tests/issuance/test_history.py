@@ -1,7 +1,6 @@
 """What is swept of issuances and keys, in every order of calls, sweeps and repeats: a key draws once, for ever, on both databases."""
 
 import random
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from tests.connectivity.test_products import PRODUCTS
 from tests.databases import sqlite_url
 from tests.issuance.stage import IssuanceStage, open_issuance_stage
 from tests.network_facts import DRAW
-from tests.setup.signing_up import BOTH, address_of
+from tests.stage import opened_on_both
 from transports.settings import SHORTEST_HISTORY
 from transports.worker.retention import retention_chore
 
@@ -69,11 +68,7 @@ def run_old_program(connection: Connection, *, until: float) -> None:
     connection.run(OLD_PROGRAM, until=until)
 
 
-@pytest.fixture(params=BOTH)
-async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[IssuanceStage]:
-    with address_of(request.param) as url:
-        async with open_issuance_stage(tmp_path, url) as stage:
-            yield stage
+stage = opened_on_both(open_issuance_stage)
 
 
 async def sweep(stage: IssuanceStage, days: float = 31) -> None:

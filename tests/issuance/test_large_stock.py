@@ -18,7 +18,6 @@ async def large(stage: IssuanceStage) -> None:
 
 
 async def look(stage: IssuanceStage) -> tuple[StockSnapshot, int]:
-    """A fresh look at the stock, and how many calls it took."""
     await stage.live_on(6)
     deps, before = stage.world.pipeline.deps, len(stage.world.sandbox.calls)
     found = await look_at_stock(deps, await upstream_of_organisation(deps, stage.me.organisation), ACCOUNT)
@@ -36,7 +35,6 @@ async def known(stage: IssuanceStage) -> None:
 
 
 async def free(stage: IssuanceStage) -> frozenset[str]:
-    """What the network has in stock."""
     return frozenset(line.iccid for line in (await stage.world.network()).lines_of(ACCOUNT) if line.sim.status == "FREE")
 
 

@@ -1,8 +1,6 @@
 """Many at once, on either database: one key is one dispatch, one roll-back is one release."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import orjson
 import pytest
@@ -13,12 +11,9 @@ from tests.connectivity.requests import INTENTS
 from tests.issuance.stage import FREE_ESIMS, PLAN_SLUG, IssuanceStage, another_process, at_once, open_issuance_stage, replay_of
 from tests.network_facts import DELETE, DRAW
 from tests.registry import ledgers
+from tests.stage import opened_on_both
 
-
-@pytest.fixture
-async def stage(tmp_path: Path, database_url: str | None) -> AsyncGenerator[IssuanceStage]:
-    async with open_issuance_stage(tmp_path, database_url, concurrency=64) as stage:
-        yield stage
+stage = opened_on_both(open_issuance_stage, concurrency=64)
 
 
 @pytest.mark.rule("4.2.49")

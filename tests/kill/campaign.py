@@ -58,8 +58,6 @@ def draw_blow(rng: Random) -> Blow:
 
 
 class Campaign:
-    """All cycles of one run, from one seed."""
-
     def __init__(self, stage: TenantStage, seed: int, say: Callable[[str], None]) -> None:
         self._stage, self._say, self._rng = stage, say, Random(seed)
         self.callers = Callers(stage.network)
@@ -119,7 +117,6 @@ class Campaign:
             await self.callers.roll_back(http, errand)
 
     def _held(self, most: int) -> list[KilledErrand]:
-        """Some that may be given back."""
         held = [errand for errand in self.errands if errand.decided == "ok" and not errand.given_back]
         return self._rng.sample(held, min(len(held), most))
 

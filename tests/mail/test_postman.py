@@ -22,7 +22,6 @@ from storage.sealing import Keyring, new_key_setting
 from tests.databases import migrated_sqlite
 from tests.mail.office import open_server
 from tests.mail_catcher import MailCatcher
-from tests.setup.signing_up import BOTH, address_of
 from tests.world import CountingIds, SettableClock
 from tests.wrapped_store import WrappedStore
 from transports.worker.mailer import MAIL_BATCH, MAIL_RETRY_SECONDS, Mailer
@@ -89,12 +88,10 @@ async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
         assert [report for report in desk.reports if "@" in report or "482913" in report] == []
 
 
-@pytest.fixture(params=BOTH)
-async def either(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Desk]:
-    """Both databases, one after the other."""
-    with address_of(request.param) as url:
-        async with open_desk(url or migrated_sqlite(tmp_path)) as desk:
-            yield desk
+@pytest.fixture
+async def either(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Desk]:
+    async with open_desk(database_url or migrated_sqlite(tmp_path)) as desk:
+        yield desk
 
 
 class Slow(MailCatcher):

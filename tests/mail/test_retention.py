@@ -25,7 +25,6 @@ from storage.people import create_person
 from storage.quota import QuotaTable
 from storage.verifications import VerificationTable
 from tests.databases import migrated_sqlite
-from tests.setup.signing_up import BOTH, address_of
 from tests.world import NOON, SettableClock
 from transports.worker.retention import retention_chore
 
@@ -37,12 +36,11 @@ class Count(NamedTuple):
     many: int
 
 
-@pytest.fixture(params=BOTH)
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Store]:
-    with address_of(request.param) as url:
-        store = open_store(url or migrated_sqlite(tmp_path))
-        yield store
-        await store.aclose()
+@pytest.fixture
+async def store(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Store]:
+    store = open_store(database_url or migrated_sqlite(tmp_path))
+    yield store
+    await store.aclose()
 
 
 def fill(connection: Connection, *, rows: Sequence[tuple[type[TableDescription], Row]]) -> None:

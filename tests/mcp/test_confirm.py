@@ -33,7 +33,6 @@ class AnsweringPerson:
 
 
 async def deletions(house: House) -> int:
-    """How often the handler has really run."""
     return sum(row.value for row in await house.world.store.read(every_note))
 
 

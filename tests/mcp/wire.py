@@ -44,7 +44,6 @@ class Wire:
         self._gone.set()
 
     def events(self) -> list[dict[str, object]]:
-        """The messages of an SSE answer."""
         lines = self.received.decode().splitlines()
         return [orjson.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
 

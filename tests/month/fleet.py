@@ -74,12 +74,10 @@ class Month:
             await self.world.sandbox.deliver(post)
 
     async def template(self, name: str) -> int:
-        """The id of a package that is sold."""
         network = await self.world.network()
         return next(found.id for found in network.templates.values() if (found.name, found.reseller_id) == (name, RESELLER))
 
     async def network(self, iso2: str, mnc: str) -> int:
-        """The id of a network of a country."""
         _, found = await self.control("networks", query=f"iso2={iso2}")
         return next(row["networkId"] for row in found["networks"] if mnc in {code["mnc"] for code in row["mccMncs"]})
 
@@ -107,7 +105,6 @@ class Phone:
         return f"subscribers/{self.iccid}"
 
     async def buy(self, template: str, **body: Any) -> int:
-        """A one-time package: its id."""
         made = await self.month.post(f"{self.path}/packages", {"packageTemplateId": await self.month.template(template), **body})
         return made["packageId"]
 
@@ -143,13 +140,11 @@ class Phone:
 
 
 def data(said: httpx.Response) -> Any:
-    """The answer of a call that went well."""
     assert said.status_code in (200, 201), said.text
     return said.json()["data"]
 
 
 def records(usage: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every call record of a usage answer."""
     return [record for day in days_of(usage) for record in day["subsDailyUsages"]]
 
 

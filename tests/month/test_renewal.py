@@ -11,7 +11,6 @@ async def start(phone: Phone, template: str, **body: Any) -> dict[str, Any]:
 
 
 async def dates(phone: Phone) -> list[tuple[str, str, str]]:
-    """State and dates of the packages, oldest first."""
     return [(row["state"], row["tsactivationutc"][:10], row["tsexpirationutc"][:10]) for row in await phone.packages()]
 
 

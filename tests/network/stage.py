@@ -42,8 +42,6 @@ NETWORK_OPERATIONS = Catalogue(
 
 @dataclass(slots=True)
 class NetworkStage(OperatorStage):
-    """Beside the operator an organisation that shares its reseller, and one that has its own."""
-
     neighbour: httpx.AsyncClient = field(init=False)
     own: httpx.AsyncClient = field(init=False)
 
@@ -53,7 +51,6 @@ class NetworkStage(OperatorStage):
         return said.json()["data"]
 
     async def new_template(self, **body: Any) -> int:
-        """A template of the operator's own."""
         said = await self.http.post(
             "/v1/package-templates",
             json={"name": "Mine", "locationZoneId": 2301, "validityDays": 30, "dataLimit": 1 << 30, "cost": 4.5, **body},

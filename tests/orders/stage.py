@@ -35,8 +35,6 @@ SOLD = {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_
 
 @dataclass(slots=True)
 class OrdersShop(IssuanceStage):
-    """The service with a published shop that sells one plan."""
-
     payee: str
     buyer: httpx.AsyncClient
     """Somebody who shows nothing."""
@@ -76,7 +74,6 @@ class OrdersShop(IssuanceStage):
         return await self.world.store.write(put_plan, row=plan)
 
     async def order(self, *, top_up_of: str | None = None, shop: Storefront | None = None) -> str:
-        """Somebody is about to pay: its number."""
         shop = shop or self.row
         id = self.world.ids.new("onr_") if top_up_of is None else self.world.ids.secret("tuc_")
         new = NewOrder(
@@ -103,7 +100,6 @@ class OrdersShop(IssuanceStage):
         return await self.world.store.write(new_order_token, ids=self.world.ids, order=order, now=now)
 
     async def checkout(self, order: str) -> str:
-        """Its page at the processor: the session's id."""
         there = "https://reseller.test/shop/fjord-travel"
         page = NewCheckout(order, "Nordic 1 GB", 900, "EUR", 9, there, there, metadata={"order": order})
         session = await self.world.pipeline.deps.payments.create_checkout(self.payee, page)
@@ -117,20 +113,17 @@ class OrdersShop(IssuanceStage):
             complete_checkout(state, self.payee, session, CARD)
 
     async def paid(self, *, email: str | None = ADA_MAIL, top_up_of: str | None = None, shop: Storefront | None = None) -> str:
-        """An order that was paid for and that nobody works on yet."""
         id = await self.order(top_up_of=top_up_of, shop=shop)
         assert await self.world.store.write(pay_order, order=id, paid=OrderPayment(email, "pi_1", 900, None), now=self.world.clock.now())
         return id
 
     async def ready(self, *, email: str | None = ADA_MAIL) -> str:
-        """An order whose eSIM was drawn, through the ledger."""
         id = await self.paid(email=email)
         await self.fulfil(id)
         assert (await self.stored(id)).status == "ready", await self.stored(id)
         return id
 
     async def fulfil(self, id: str) -> None:
-        """Draw its eSIM, as the worker does."""
         deps, token = self.world.pipeline.deps, self.world.ids.new("lse_")
         now_ms = int(self.world.clock.now() * 1000)
         row = await self.world.store.write(claim_order, organisation=self.me.organisation, token=token, now_ms=now_ms)
@@ -151,7 +144,6 @@ class OrdersShop(IssuanceStage):
         return row
 
     async def read(self, id: str) -> dict[str, Any]:
-        """The order as its buyer sees it."""
         said = await self.server.get(f"/api/orders/{id}")
         assert said.status_code == 200, said.text
         return said.json()

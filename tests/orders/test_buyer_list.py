@@ -3,8 +3,8 @@
 import pytest
 from inline_snapshot import snapshot
 
-from tests.issuance.stage import untold
 from tests.orders.stage import ADA_MAIL, SLUG, OrdersShop
+from tests.stage import without_request_id
 
 LIST = "/api/orders"
 MINE = {"storefront": SLUG, "email": ADA_MAIL}
@@ -56,8 +56,8 @@ async def test_a_draft_is_no_shop(shop: OrdersShop) -> None:
     draft = await shop.open_another("draft-travel", status="draft")
     await shop.paid(shop=draft)
     said, unknown = [await shop.server.get(LIST, params={**MINE, "storefront": slug}) for slug in ("draft-travel", "none-such")]
-    assert (said.status_code, untold(said)) == (404, untold(unknown))
-    assert untold(said) == snapshot(
+    assert (said.status_code, without_request_id(said)) == (404, without_request_id(unknown))
+    assert without_request_id(said) == snapshot(
         {
             "error": "There is no published storefront with this slug",
             "code": "not_found",

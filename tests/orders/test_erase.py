@@ -11,8 +11,8 @@ from clients.mail.letter import Letter
 from operations.letters import queue_letter, seal_letter
 from registry.limits import Role, Tier
 from storage.engine.connection import Connection
-from tests.issuance.stage import untold
 from tests.orders.stage import ADA_MAIL, OrdersShop
+from tests.stage import without_request_id
 
 
 async def ask(
@@ -103,8 +103,8 @@ async def test_another_organisation_s_shop_is_not_found(shop: OrdersShop) -> Non
     other = await shop.world.caller(Tier.ENTERPRISE)
     async with shop.world.client(other.secret) as http:
         said, unknown = await ask(shop, http=http), await ask(shop, http=http, shop_id="sf_" + "0" * 26)
-    assert (said.status_code, untold(said)) == (404, untold(unknown))
-    assert untold(said) == snapshot(
+    assert (said.status_code, without_request_id(said)) == (404, without_request_id(unknown))
+    assert without_request_id(said) == snapshot(
         {
             "error": "Your organisation has no storefront with this id",
             "code": "not_found",

@@ -74,7 +74,6 @@ async def test_nothing_can_be_added_to_an_esim_that_is_not_the_buyer_s_to_top_up
 
 
 def unpublish(connection: Connection) -> None:
-    """Every shop is taken off the web."""
     connection.run(UNPUBLISH)
 
 

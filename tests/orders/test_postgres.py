@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import NO_POSTGRES, migrated_postgres
+from tests.databases import migrated_postgres, required
 from tests.orders.stage import ADA_MAIL, SLUG, OrdersShop, open_orders_shop
 from tests.orders.test_cancel import cancel
 from tests.orders.test_erase import erase
@@ -15,9 +15,7 @@ pytestmark = pytest.mark.postgres
 
 @pytest.fixture
 async def shop(tmp_path: Path) -> AsyncGenerator[OrdersShop]:
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(migrated_postgres()) as url:
         async with open_orders_shop(tmp_path, url) as shop:
             yield shop
 

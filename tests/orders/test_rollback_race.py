@@ -1,8 +1,6 @@
 """Promise 9: operators and the storefront take one order's eSIM back at once, on either database: one release, one final state."""
 
 import os
-from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -12,16 +10,14 @@ from storage.replicas import renew_replica
 from tests.issuance.stage import FREE_ESIMS, another_process, at_once
 from tests.network_facts import DELETE
 from tests.orders.stage import ORDERS_KEY, OrdersShop, open_orders_shop
+from tests.stage import opened_on_both
 
 FREE = "changeSimStatus"
 ROUNDS = int(os.environ.get("ROLLBACK_ROUNDS", "16"))
 """Of one operator and one storefront on each database; 200 by command: ROLLBACK_ROUNDS=200 python3 ./run test tests/orders -k race"""
 
 
-@pytest.fixture
-async def shop(tmp_path: Path, database_url: str | None) -> AsyncGenerator[OrdersShop]:
-    async with open_orders_shop(tmp_path, database_url, concurrency=64) as shop:
-        yield shop
+shop = opened_on_both(open_orders_shop, concurrency=64)
 
 
 def told(answers: list[httpx.Response]) -> set[tuple[int, str | None, str | None]]:

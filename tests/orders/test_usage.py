@@ -29,7 +29,6 @@ async def use(shop: OrdersShop, id: str, quantity: int) -> None:
 
 
 async def packages(shop: OrdersShop, id: str) -> list[Package]:
-    """What is on the order's line at the network."""
     return (await shop.line((await shop.stored(id)).iccid or "")).packages
 
 

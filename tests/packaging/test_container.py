@@ -35,7 +35,6 @@ GIVEN = {
 
 
 def is_command(words: list[str]) -> bool:
-    """Whether `reseller` knows these words."""
     found: Any = typer.main.get_command(make_app(words))
     for word in words:
         found = cast("dict[str, Any]", getattr(found, "commands", {})).get(word)

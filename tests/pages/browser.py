@@ -40,7 +40,6 @@ class Browser:
         return await self._follow(await self.http.get(path, headers={"Sec-Fetch-Site": "none"}))
 
     async def post(self, path: str, fields: dict[str, str], **headers: str) -> Seen:
-        """Post fields as a page of ours does; other headers can be given."""
         told = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
         answer = await self.http.post(path, content=urlencode(fields), headers={**told, **headers})
         return await self._follow(answer)

@@ -22,7 +22,6 @@ async def browser(site: Site) -> AsyncGenerator[Browser]:
 
 @pytest.fixture
 async def ada(site: Site) -> str:
-    """Her id; Fjord is her only organisation."""
     person = await site.person(ADA_ADDRESS, name="Ada Berg")
     await site.organisation(person, "Fjord")
     return person

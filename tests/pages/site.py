@@ -38,7 +38,6 @@ class Site:
 
     @asynccontextmanager
     async def browser(self, address: str = "203.0.113.7") -> AsyncGenerator[Browser]:
-        """A new browser at a network address."""
         transport = httpx.ASGITransport(app=self.app, client=(address, 50000))
         async with httpx.AsyncClient(transport=transport, base_url=self.base_url) as http:
             yield Browser(http)
@@ -50,13 +49,11 @@ class Site:
         return self.service.mailer.transport.letters
 
     async def code(self) -> str:
-        """The code of the newest mail."""
         found = re.search(r"^(\d{6}|[0-9A-Z]{4}-[0-9A-Z]{4})$", (await self.letters())[-1].text, re.MULTILINE)
         assert found is not None
         return found[1]
 
     async def person(self, address: str, *, name: str | None = None) -> str:
-        """Somebody who signed up some time ago."""
         return await self.service.store.write(
             ensure_person, address=address, id=self.service.ids.new("usr_"), name=name, now=self.clock.now()
         )

@@ -22,6 +22,5 @@ def read_rows(connection: Connection) -> list[TrailRow]:
 
 
 async def trail(site: Site, *operations: str) -> list[TrailRow]:
-    """The rows of these operations, oldest first."""
     await site.service.flush()
     return [row for row in await site.service.store.read(read_rows) if row.operation in operations]

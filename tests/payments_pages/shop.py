@@ -52,11 +52,9 @@ class PagesShop:
         return cast("dict[str, object]", await self.sandbox.control(method, path, body))
 
     async def new_account(self, email: str | None = "owner@example.com") -> str:
-        """An Express account that knows nothing of its owner yet."""
         return (await self.processor.create_account(key=f"new-{email}", email=email, country="US", metadata={})).id
 
     async def link(self, account: str) -> str:
-        """The path of a new onboarding link."""
         return path_of((await self.processor.onboarding_link(account, return_url=BACK, refresh_url=AGAIN)).url)
 
     async def invoice(self, number: str = "INV-1", *, name: str = "Ada Berg", text: str = "Data, January") -> ProcessorInvoice:
@@ -92,11 +90,9 @@ class PagesShop:
         return await self.processor.create_checkout(self.account, wanted)
 
     async def promotion(self, code: str, bps: int) -> None:
-        """A code that takes some per cent off."""
         await self.processor.create_promotion(self.account, NewPromotion(code, code, bps, None, None, None))
 
     async def told(self) -> list[str]:
-        """The types of all events that were not told before, in their order."""
         import orjson
 
         seen = len(self.post.taken)

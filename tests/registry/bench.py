@@ -115,13 +115,11 @@ class Bench:
         return said(await answer_call(at.pipeline if at else self.world.pipeline, call, self._report))
 
     async def token(self, operation: AnyOperation, who: Credentials, /, **arguments: Any) -> str:
-        """A confirm token for exactly this call."""
         challenge = await self.ask(operation, who, **arguments)
         assert challenge.status == 202, challenge
         return str(challenge.json["confirm_token"])
 
     async def connected(self, tier: Tier = Tier.PRO) -> Credentials:
-        """A caller whose organisation has an upstream account."""
         return await self.world.caller(tier, mode="managed", account=7)
 
     async def connect(self, organisation: str) -> None:
@@ -131,7 +129,6 @@ class Bench:
         return await self.store.read(things.counters)
 
     async def audited(self) -> list[AuditRow]:
-        """The audit log, with what is still buffered."""
         await self.world.journal.flush()
         return await self.store.read(ledgers.audited)
 
@@ -194,7 +191,6 @@ def said(reply: Reply) -> BenchAnswer:
 
 
 def statuses(answers: list[BenchAnswer]) -> dict[int, int]:
-    """How often each status was answered."""
     found: dict[int, int] = {}
     for each in answers:
         found[each.status] = found.get(each.status, 0) + 1

@@ -1,6 +1,5 @@
 """The machine over both databases."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from registry.limits import Tier
 from tests.databases import migrated_sqlite
 from tests.registry.bench import Bench, open_bench
+from tests.stage import opened_on_both
 from tests.world import Credentials
 
 
@@ -17,10 +17,7 @@ def database_url(database_url: str | None, tmp_path: Path) -> str:
     return database_url or migrated_sqlite(tmp_path)
 
 
-@pytest.fixture
-async def bench(database_url: str, tmp_path: Path) -> AsyncGenerator[Bench]:
-    async with open_bench(tmp_path, database_url) as bench:
-        yield bench
+bench = opened_on_both(open_bench)
 
 
 @pytest.fixture

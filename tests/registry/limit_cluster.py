@@ -94,7 +94,6 @@ class LimitProcess:
         self.places.want(self.waiting)
 
     def end(self) -> None:
-        """One call ends; its place goes to one that waits."""
         if self.places.in_use:
             self.excused = max(0, self.excused - 1)
             self.places.give_back()

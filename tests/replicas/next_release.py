@@ -38,12 +38,10 @@ class NextRelease:
 
     @property
     def program(self) -> list[str]:
-        """Its `reseller`."""
         begin = f"import sys; sys.path.insert(0, {str(self.tree)!r}); from transports.cli.main import main; main()"
         return [sys.executable, "-P", "-c", begin]
 
     def run(self, *words: str, environment: Mapping[str, str]) -> str:
-        """A command of it, and what it prints."""
         done = subprocess.run([*self.program, *words], cwd=self.tree, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -80,7 +80,6 @@ class Traffic:
 
 @contextmanager
 def traffic(key: str, servers: Sequence[str], *, callers: int = 3) -> Generator[Traffic]:
-    """Callers for the length of a block."""
     made = Traffic(key, list(servers))
     made.threads += [threading.Thread(target=made.call, args=(number,)) for number in range(callers)]
     for thread in made.threads:

@@ -100,7 +100,6 @@ class Press:
         return answer
 
     async def end(self, link: Link) -> None:
-        """The schedule is deleted by its owner."""
         async with self.world.client(self.caller.secret) as http:
             answer = await http.delete(f"/v1/intelligence/schedules/{link.schedule}")
         assert answer.status_code == 200, answer.text

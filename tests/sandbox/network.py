@@ -55,13 +55,11 @@ class Network:
         return await self.sandbox.handle("POST", f"/ocs-custo/main/{version}", query, more.get("headers"), body, more.get("client", ""))
 
     async def ask(self, method: str, params: object, *, version: str = "v1", token: str = FJORD) -> dict[str, Any]:
-        """A call and its whole answer."""
         answer = await self.send(orjson.dumps({method: params}), version=version, query=f"token={token}")
         assert answer.status == 200
         return orjson.loads(answer.body)
 
     async def get(self, method: str, params: object, *, version: str = "v1", token: str = FJORD) -> Any:
-        """The payload of a call that succeeds."""
         answer = await self.ask(method, params, version=version, token=token)
         assert answer["status"] == {"code": 0, "msg": "OK"}, answer
         return next((value for key, value in answer.items() if key != "status"), None)
@@ -78,7 +76,6 @@ class Network:
         return next(line for line in self.world.lines_of(account) if fits(line))
 
     def active(self) -> Line:
-        """An active eSIM with no series."""
         return self.line(lambda line: line.status == "ACTIVE" and line.sim.esim and not line.series)
 
     def ended(self) -> Line:
@@ -86,5 +83,4 @@ class Network:
         return next(line for line in self.world.lines.values() if line.status == "END_OF_LIFE" and line.reseller_id == 7001)
 
     def foreign(self) -> Line:
-        """A line of the other reseller."""
         return self.line(account=8201)

@@ -114,7 +114,6 @@ class Bureau:
         return (await self.world.store.read(all_named, query=HIDDEN))[-1]
 
     async def endpoints_of(self, event: str) -> list[str]:
-        """Where an event is sent to."""
         return await self.world.store.read(all_named, query=SENT_TO, event=event)
 
     async def events(self) -> list[str]:

@@ -134,16 +134,14 @@ async def test_a_service_without_a_token_says_so_to_managed_organisations_only(s
     pipeline = stage.world.pipeline
     pipeline.deps = replace(pipeline.deps, ocs_token=token)
     answer = await stage.ask("status", SUSPEND, key="k")
-    assert (answer.status_code, anonymous(answer)) == snapshot(
-        (
-            502,
-            {
-                "error": "The service has no credential for the charging system, so managed accounts cannot be reached; nothing was done",
-                "code": "ocs_error",
-                "request_id": "",
-                "hint": "Whoever runs the service sets SERVICE_OCS_TOKEN",
-            },
-        )
+    assert answer.status_code == 502
+    assert anonymous(answer) == snapshot(
+        {
+            "error": "The service has no credential for the charging system, so managed accounts cannot be reached; nothing was done",
+            "code": "ocs_error",
+            "request_id": "",
+            "hint": "Whoever runs the service sets SERVICE_OCS_TOKEN",
+        }
     )
     assert (stage.sent(), await stage.claims(), await stage.charged()) == ([], {}, 0)
     alps = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=ALPINE)
@@ -164,16 +162,14 @@ async def test_a_token_that_does_not_open_is_no_way_to_the_upstream(stage: LineS
     }[case]
     await connect(stage, thief.organisation, mode="own", sealed=moved)
     answer = await attempt(stage, thief)
-    assert (answer.status_code, anonymous(answer)) == snapshot(
-        (
-            502,
-            {
-                "error": "The token that your organisation was connected with can no longer be opened; nothing was done",
-                "code": "ocs_error",
-                "request_id": "",
-                "hint": "Connect the account again, or have whoever runs the service put the former encryption key back",
-            },
-        )
+    assert answer.status_code == 502
+    assert anonymous(answer) == snapshot(
+        {
+            "error": "The token that your organisation was connected with can no longer be opened; nothing was done",
+            "code": "ocs_error",
+            "request_id": "",
+            "hint": "Connect the account again, or have whoever runs the service put the former encryption key back",
+        }
     )
     assert (stage.sent(), await stage.claims(), await stage.charged(thief), stage.world.faults) == ([], {}, 0, [])
 
@@ -182,16 +178,14 @@ async def test_a_token_sealed_with_a_key_that_is_gone_is_to_be_tried_again(stage
     thief = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=FJORD)
     await connect(stage, thief.organisation, mode="own", sealed="gone." + seal(stage, ALPINE, thief.organisation).partition(".")[2])
     answer = await attempt(stage, thief)
-    assert (answer.status_code, anonymous(answer)) == snapshot(
-        (
-            503,
-            {
-                "error": "The service cannot open what it has stored, until the encryption key of another of its processes is here too",
-                "code": "store_unavailable",
-                "request_id": "",
-                "hint": "Repeat the call in a few seconds, with the idempotency key that it had",
-            },
-        )
+    assert answer.status_code == 503
+    assert anonymous(answer) == snapshot(
+        {
+            "error": "The service cannot open what it has stored, until the encryption key of another of its processes is here too",
+            "code": "store_unavailable",
+            "request_id": "",
+            "hint": "Repeat the call in a few seconds, with the idempotency key that it had",
+        }
     )
     assert (stage.sent(), await stage.claims(), await stage.charged(thief), stage.world.faults) == ([], {}, 0, [])
 

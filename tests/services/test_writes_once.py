@@ -26,7 +26,6 @@ UNKNOWN = "It may have been carried out all the same: read the state before you 
 
 
 def strike(stage: LineStage, write: Write, **fault: object) -> None:
-    """The next call of its method meets trouble."""
     stage.world.sandbox.faults.add(NetworkFault(write.sends, **fault))  # pyright: ignore[reportArgumentType]  # the tests name its fields
 
 

@@ -25,14 +25,12 @@ class Newcomer:
     sandbox: SimulatedNetwork
 
     async def state(self) -> dict[str, Any]:
-        """GET /v1/onboarding."""
         async with self.house.world.client(self.who.secret) as http:
             answer = await http.get("/v1/onboarding")
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def ask(self, step: str, body: dict[str, Any] | None = None, **headers: str) -> httpx.Response:
-        """POST /v1/onboarding/..."""
         async with self.house.world.client(self.who.secret) as http:
             return await http.post(f"/v1/onboarding/{step}", json=body or {}, headers=headers)
 
@@ -92,3 +90,24 @@ def settle_in(house: ServiceHouse, **deps: Any) -> None:
 def pending(state: dict[str, Any]) -> tuple[bool, str | None, bool]:
     """What a state says of a managed account that was asked for."""
     return state["pending"], state["pending_reason"], state["managed_path_chosen"]
+
+
+def steps_with(**statuses: str) -> list[dict[str, str]]:
+    """The steps of an onboarding, to do unless said otherwise."""
+    return [{"step": step, "status": statuses.get(step, "todo")} for step in ("org", "ocs", "plan", "test_esim", "complete")]
+
+
+BEGINNING = {
+    "object": "onboarding",
+    "organization": {},
+    "steps": steps_with(),
+    "current_step": "org",
+    "connection": {"connected": False, "mode": None, "account_id": None, "former_token_until": None},
+    "managed_path_chosen": False,
+    "pending": False,
+    "pending_reason": None,
+    "plan": None,
+    "test_esim": None,
+    "completed": False,
+}
+"""The state of an organisation that has done nothing yet, but for what it says of the organisation."""

@@ -1,37 +1,22 @@
 """What the tests of sign-up share: asking from an address, and reading the mail."""
 
 import re
-from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 
 from clients.mail.letter import Letter
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits
-from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.world import HOST, World, open_world
 from transports.http.forwarded import ForwardedClients
 
 SIGN_UP, VERIFY = "/v1/signup", "/v1/signup/verify"
 ADA = "ada@fjord.example"
-BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
-
-
-@contextmanager
-def address_of(engine: str) -> Generator[str | None]:
-    """The address of a database; none for a file in the test's folder."""
-    if engine == "sqlite":
-        yield None
-        return
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        yield url
 
 
 @asynccontextmanager

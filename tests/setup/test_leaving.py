@@ -1,7 +1,7 @@
 """Who is being removed while a call of theirs is under way: it does nothing any more, on both databases."""
 
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from registry.errors import Refusal
 from registry.limits import Role, Tier
 from storage.directory import StoreDirectory
 from storage.engine.connection import Connection, Query
-from tests.setup.signing_up import BOTH, address_of
+from tests.stage import opened_on_both
 from tests.world import Credentials, World, open_world
 
 MEMBERS, KEYS = "/v1/members", "/v1/api-keys"
@@ -28,12 +28,7 @@ class Waiters(NamedTuple):
     waiting: int
 
 
-@pytest.fixture(params=BOTH)
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
-    with address_of(request.param) as url:
-        async with open_world(tmp_path, CATALOGUE, url=url) as world:
-            yield world
-            assert world.faults == []
+world = opened_on_both(open_world, CATALOGUE, faultless=True)
 
 
 async def caller_of(world: World, who: Credentials) -> Caller:
@@ -83,25 +78,24 @@ WAITERS = Query(
 
 
 @pytest.mark.postgres
-async def test_a_key_that_is_being_made_ends_with_the_membership(tmp_path: Path) -> None:
+async def test_a_key_that_is_being_made_ends_with_the_membership(tmp_path: Path, postgres: str) -> None:
     """The removal begins while the key's row is written and not yet committed."""
-    with address_of("postgresql") as url:
-        async with open_world(tmp_path, CATALOGUE, url=url) as world:
-            admin = await world.caller(Tier.PRO)
-            gone = await world.caller(organisation=admin.organisation)
-            written = threading.Event()
-            made = await being_made(world, gone, written)
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(made)
-                await anyio.to_thread.run_sync(written.wait)
-                async with world.client(admin.secret) as http:
-                    assert (await http.delete(f"{MEMBERS}/{gone.person}")).status_code == 200
+    async with open_world(tmp_path, CATALOGUE, url=postgres) as world:
+        admin = await world.caller(Tier.PRO)
+        gone = await world.caller(organisation=admin.organisation)
+        written = threading.Event()
+        made = await being_made(world, gone, written)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(made)
+            await anyio.to_thread.run_sync(written.wait)
             async with world.client(admin.secret) as http:
-                keys = (await http.get(KEYS)).json()["data"]
-            assert [(row["id"], row["status"]) for row in keys if row["made_by"]["id"] == gone.person] == [
-                ("key_zz_new", "revoked"),
-                (gone.key_id, "revoked"),
-            ]
+                assert (await http.delete(f"{MEMBERS}/{gone.person}")).status_code == 200
+        async with world.client(admin.secret) as http:
+            keys = (await http.get(KEYS)).json()["data"]
+        assert [(row["id"], row["status"]) for row in keys if row["made_by"]["id"] == gone.person] == [
+            ("key_zz_new", "revoked"),
+            (gone.key_id, "revoked"),
+        ]
 
 
 async def being_made(world: World, who: Credentials, written: threading.Event) -> Callable[[], Coroutine[None, None, None]]:

@@ -1,26 +1,19 @@
 """Organisations that want one account at the same moment, on both databases: one gets it."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import anyio
-import pytest
 
 from operations.catalogue import CATALOGUE
 from storage.organisations import list_organisations
 from storage.upstream_connections import assign_account
 from tests.contract.stage import ServiceHouse
 from tests.setup.newcomer import settle_in
+from tests.stage import opened_on_both
 from tests.world import Credentials, World, open_world
 
 RIVALS = 4
 
 
-@pytest.fixture
-async def world(tmp_path: Path, database_url: str | None) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, url=database_url) as world:
-        yield world
-        assert world.faults == []
+world = opened_on_both(open_world, CATALOGUE, faultless=True)
 
 
 async def rush(world: World, rivals: list[Credentials]) -> list[str | None]:

@@ -1,27 +1,18 @@
 """Keys that share a count: what one of them leased is neither all the other's, nor lost to it; on both databases."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import anyio
 import httpx
-import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.caller import Restrictions
 from registry.limits import Limits, Tier
-from tests.setup.signing_up import BOTH, address_of
+from tests.stage import opened_on_both
 from tests.world import World, open_world
 
 PLANS, KEYS, INTENTS = "/v1/connectivity/plans", "/v1/api-keys", "/v1/connectivity/intents"
 
 
-@pytest.fixture(params=BOTH)
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
-    with address_of(request.param) as url:
-        async with open_world(tmp_path, CATALOGUE, url=url, limits=Limits(burst_enabled=False)) as world:
-            yield world
-            assert world.faults == []
+world = opened_on_both(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False))
 
 
 async def limited(world: World, calls: int) -> str:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,9 +16,7 @@ from storage.organisations import list_organisations
 from storage.people import find_by_address
 from tests.setup.signing_up import (
     ADA,
-    BOTH,
     VERIFY,
-    address_of,
     asking,
     begun,
     code_line,
@@ -30,18 +27,11 @@ from tests.setup.signing_up import (
     verify,
     without_id,
 )
-from tests.stage import opened
+from tests.stage import opened, opened_on_both
 from tests.world import World
 
 world = opened(open_office)
-
-
-@pytest.fixture(params=BOTH)
-async def either(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
-    """Both databases, one after the other."""
-    with address_of(request.param) as url:
-        async with open_office(tmp_path, url) as world:
-            yield world
+either = opened_on_both(open_office)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -22,8 +22,6 @@ from storage.verifications import VERIFICATION
 from tests.registry.ledgers import AUDITED
 from tests.setup.signing_up import (
     ADA,
-    BOTH,
-    address_of,
     asking,
     begun,
     code_line,
@@ -34,7 +32,7 @@ from tests.setup.signing_up import (
     verify,
     without_id,
 )
-from tests.stage import opened
+from tests.stage import opened, opened_on_both
 from tests.world import World
 
 
@@ -48,14 +46,7 @@ TRIES = Query(Tries, sa.select(VERIFICATION.c.tries))
 
 
 world = opened(open_office)
-
-
-@pytest.fixture(params=BOTH)
-async def either(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
-    """Both databases, one after the other."""
-    with address_of(request.param) as url:
-        async with open_office(tmp_path, url) as world:
-            yield world
+either = opened_on_both(open_office)
 
 
 async def statuses(world: World, *asked: tuple[str, str]) -> list[int]:

@@ -15,8 +15,8 @@ from storage.engine.connection import Command, Connection, Statement
 from storage.engine.table import table_of
 from storage.invitations import InvitationTable
 from storage.people import find_by_address
-from tests.setup.signing_up import ADA, BOTH, address_of, asking, code_line, open_office, other_than, signed_up
-from tests.stage import opened
+from tests.setup.signing_up import ADA, asking, code_line, open_office, other_than, signed_up
+from tests.stage import opened, opened_on_both
 from tests.world import World
 
 INVITATION = table_of(InvitationTable)
@@ -33,14 +33,7 @@ async def open_to_ada(folder: Path, url: str | None = None) -> AsyncGenerator[Wo
 
 
 world = opened(open_to_ada)
-
-
-@pytest.fixture(params=BOTH)
-async def either(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
-    """Both databases, one after the other."""
-    with address_of(request.param) as url:
-        async with open_to_ada(tmp_path, url) as world:
-            yield world
+either = opened_on_both(open_to_ada)
 
 
 async def begin(world: World, address: str = ADA, client: str = "192.0.2.1", browser: str | None = None) -> str:

@@ -104,7 +104,6 @@ class PagesMarket:
         await self.counter.world.store.write(write_order, order=order, values=values)
 
     async def sell_out(self) -> None:
-        """Somebody else uses the account's free eSIMs, and the last count of them is forgotten."""
         world = self.counter.world
         for line in (await world.network()).lines_of(ACCOUNT):
             line.sim.status = "AFFECTED" if line.sim.status == "FREE" else line.sim.status

@@ -25,7 +25,6 @@ def panels() -> list[Mapping[str, object]]:
 
 
 def expressions() -> Iterator[str]:
-    """Of every alert and every panel."""
     yield from (rule["expr"] for rule in alerts())
     yield from (target["expr"] for panel in panels() for target in cast("list[Mapping[str, str]]", panel["targets"]))
 

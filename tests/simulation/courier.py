@@ -56,7 +56,6 @@ class Courier:
 
     @property
     def busy(self) -> bool:
-        """Whether a post is under way."""
         return bool(self._tasks)
 
     def again(self) -> None:

@@ -136,7 +136,6 @@ class Episode:
         return self.history.digest(outside.provider.log, outside.receivers.receipts, outside.reports, after)
 
     def dispatches(self) -> list[Dispatch]:
-        """The upstream's own log, in the episode's seconds."""
         return [entry._replace(at=entry.at - NOON) for entry in self.outside.provider.log]
 
     async def _trouble(self) -> None:

@@ -75,7 +75,6 @@ class Market:
         return None if coming is None else max(0.0, coming - self._loop.time())
 
     def heal(self) -> None:
-        """Nothing fails any more; what is late stays late."""
         self._faults.rate = 0.0
 
     async def final(self) -> None:
@@ -98,7 +97,6 @@ class Market:
         self._courier.end()
 
     def judge(self) -> list[str]:
-        """What was broken of our promises to buyers."""
         bought = self.shoppers.bought
         self.ending = read_sales(self._outside, self.processor, bought, {id for id, each in bought.items() if each.by_hand})
         moved = [

@@ -1,8 +1,6 @@
 """Many clients at once at the HTTP door, with the real operations."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import anyio
 import httpx
@@ -10,16 +8,13 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
+from tests.stage import opened
 from tests.world import World, open_world
 
 INTENTS = "/v1/connectivity/intents"
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, limits=Limits(burst_enabled=False)) as world:
-        yield world
-        assert world.faults == []
+world = opened(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False))
 
 
 async def together(http: httpx.AsyncClient, keys: list[str], plan: str = "test_eu_1gb") -> list[httpx.Response]:

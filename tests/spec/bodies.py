@@ -5,15 +5,6 @@ from typing import Any
 import httpx
 
 V1 = "/v1/connectivity"
-PRODUCT: dict[str, Any] = {
-    "name": "Nordic 5 GB",
-    "data_mb": 5000,
-    "validity_days": 30,
-    "countries": ["DK", "NO", "SE"],
-    "price_cents": 1490,
-    "currency": "EUR",
-    "package_template_id": 581423,
-}
 
 
 async def post(http: httpx.AsyncClient, path: str, body: object, key: str = "k") -> httpx.Response:

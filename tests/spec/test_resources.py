@@ -4,7 +4,8 @@ import httpx
 import pytest
 
 from tests.contract.stage import ServiceHouse
-from tests.spec.bodies import PRODUCT, V1, intent, listed, post
+from tests.spec.bodies import V1, intent, listed, post
+from tests.storefronts.asking import PRODUCT
 from tests.world import NOON
 
 PLAN_FIELDS = {"id", "object", "name", "data_mb", "unlimited", "validity_days", "countries", "livemode", "price"}

@@ -10,7 +10,8 @@ from storage.engine.connection import Connection
 from storage.intents import IntentRow, insert_intent
 from tests.contract.fleet import writes
 from tests.contract.stage import ServiceHouse
-from tests.spec.bodies import PRODUCT, V1, intent, listed, post
+from tests.spec.bodies import V1, intent, listed, post
+from tests.storefronts.asking import PRODUCT
 from tests.world import NOON
 
 TEST = {"plan": "test_eu_1gb"}

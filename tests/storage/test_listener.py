@@ -31,7 +31,6 @@ class Ear:
                 await asyncio.sleep(0.005)
 
     def sessions(self) -> list[int]:
-        """The database's view of who listens."""
         with psycopg.connect(self.url, autocommit=True) as admin:
             return [row[0] for row in admin.execute(SESSIONS, [LISTENER_NAME]).fetchall()]
 

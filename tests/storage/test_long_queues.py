@@ -10,7 +10,7 @@ import pytest
 from storage.engine.connection import Statement, postgresql_dialect
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
-from tests.databases import NO_POSTGRES, migrated_postgres
+from tests.databases import migrated_postgres, required
 from tests.storage.test_all_statements import statement_of
 
 pytestmark = pytest.mark.postgres
@@ -38,14 +38,11 @@ from generate_series(1, {MANY}) n
 @pytest.fixture(scope="module")
 def filled() -> Iterator[psycopg.Connection]:
     """A database in which a lot waits and more has ended."""
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(ORDERS.encode())
-            connection.execute(ISSUANCES.encode())
-            connection.execute("vacuum analyze")
-            yield connection
+    with required(migrated_postgres()) as url, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(ORDERS.encode())
+        connection.execute(ISSUANCES.encode())
+        connection.execute("vacuum analyze")
+        yield connection
 
 
 def rows_read(node: dict[str, Any]) -> int:

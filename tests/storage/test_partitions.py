@@ -35,7 +35,7 @@ from storage.events import EVENT_HISTORY, LIST_EVENTS, LIST_EVENTS_OF_INTENT, Ne
 from storage.histories import HISTORIES
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from storage.webhook_endpoints import enqueue_event
-from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
+from tests.databases import migrated_postgres, migrated_sqlite, required
 from tests.storage.test_all_statements import statement_of
 from tests.world import NOON, CountingIds, SettableClock
 from transports.cli import doctor
@@ -82,13 +82,11 @@ class PartitionedDatabase(NamedTuple):
         await self.store.write(append_audit_reads, lines=[read])
 
     def ask(self, text: str) -> list[tuple[object, ...]]:
-        """The rows of a query beside the service."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             found = connection.execute(text.encode())
             return found.fetchall() if found.description else []
 
     def count(self, table: str) -> int:
-        """How many rows a table has."""
         return cast(int, self.ask(f"select count(*) from {table}")[0][0])
 
     def names(self, table: str) -> list[str]:
@@ -110,9 +108,7 @@ def house_over(url: str) -> PartitionedDatabase:
 @pytest.fixture
 async def whole() -> AsyncGenerator[PartitionedDatabase]:
     """A database at HEAD whose history has no partitions."""
-    with migrated_postgres(divided=False) as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(migrated_postgres(divided=False)) as url:
         house = house_over(url)
         yield house
         await house.store.aclose()
@@ -120,9 +116,7 @@ async def whole() -> AsyncGenerator[PartitionedDatabase]:
 
 @pytest.fixture
 async def divided() -> AsyncGenerator[PartitionedDatabase]:
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(migrated_postgres()) as url:
         house = house_over(url)
         yield house
         await house.store.aclose()
@@ -444,9 +438,7 @@ PLANS: dict[str, tuple[Statement, dict[str, object], set[str]]] = {
 @pytest.fixture(scope="module")
 def filled() -> Iterator[psycopg.Connection]:
     """A database with rows of four months."""
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip(NO_POSTGRES)
+    with required(migrated_postgres()) as url:
         house = house_over(url)
 
         async def fill() -> None:

@@ -11,7 +11,7 @@ on_both = pytest.mark.parametrize("world", ["sqlite", pytest.param("postgresql",
 """What a database may decide in its own way."""
 SHOPS = "/v1/storefronts"
 SHOP_BODY = {"slug": "fjord-travel", "name": "Fjord Travel SIM", "currency": "EUR"}
-PLAN_BODY = {
+PLAN_BODY: dict[str, Any] = {
     "slug": "nordic-5gb",
     "name": "Nordic 5 GB",
     "data_mb": 5000,
@@ -20,6 +20,8 @@ PLAN_BODY = {
     "price_cents": 1490,
     "package_template_id": 55010,
 }
+SHOWN = {name: value for name, value in PLAN_BODY.items() if name not in ("slug", "package_template_id")} | {"currency": "EUR"}
+"""What everybody is told of this plan."""
 PRODUCT = {name: value for name, value in PLAN_BODY.items() if name != "slug"} | {"currency": "EUR"}
 
 

@@ -13,7 +13,6 @@ ADDRESS = {"email": "ada@example.com"}
 
 
 async def narrowed(world: World, maker: ShopSeller, **restrictions: Any) -> ShopSeller:
-    """A key of the same person that may less."""
     assert maker.who is not None
     who = maker.who
     key, secret = await world.key(who.person, who.organisation, restrictions=Restrictions(**restrictions))

@@ -42,7 +42,6 @@ async def free_lines(world: World, account: int) -> list[Line]:
 
 
 def calls(world: World) -> list[str]:
-    """The methods that were called at the charging system."""
     return [call.method for call in world.sandbox.calls]
 
 

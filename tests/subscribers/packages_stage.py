@@ -46,7 +46,6 @@ class PackagesStage(OperatorStage):
         return next(iter(self.network.lines_of(8102)))
 
     def writes(self) -> list[tuple[str, object]]:
-        """What was sent to the network and changes something."""
         return [(call.method, call.payload) for call in self.world.sandbox.calls if call.method not in READS]
 
     async def assign(self, name: str = ONE_TIME, **body: Any) -> Package:

@@ -109,7 +109,6 @@ class LineStage(OperatorStage):
         return await self.ask(write.path, write.body, method=write.method, key=key, iccid=line.iccid, http=http)
 
     def writes(self) -> list[tuple[str, object]]:
-        """What was sent to the network and changes something there."""
         return [(call.method, call.payload) for call in self.world.sandbox.calls if call.method not in READS]
 
     def in_status(self, account: int = 8101, status: str = "ACTIVE") -> list[Line]:
@@ -127,13 +126,11 @@ class LineStage(OperatorStage):
         return drawn
 
     async def charged(self, who: Credentials | None = None) -> int:
-        """Calls charged to an organisation, without those that were only leased."""
         organisation, period = (who or self.who).organisation, quota_period(self.world.clock.now())
         leased = self.world.blocks.unspent(organisation, period)
         return await self.world.store.read(read_quota_used, organisation=organisation, period=period.name) - leased
 
     async def claims(self) -> dict[str, str]:
-        """The state of every claimed key."""
         return {row.key: row.state for row in await self.world.store.read(ledgers.claimed)}
 
 

@@ -1,8 +1,5 @@
 """GET /v1/subscribers/{iccid}/country-history."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import httpx
 import pytest
 from inline_snapshot import Is, snapshot
@@ -15,6 +12,7 @@ from registry.ports import SharedSecrets
 from tests.bridge.pushing import PUSHES as WEBHOOK
 from tests.bridge.pushing import place
 from tests.network_facts import INTERNAL
+from tests.stage import client_of, opened
 from tests.world import World, open_world
 
 COUNTRY_OPERATIONS = Catalogue([Toolset("subscribers", "Lines.", (locations,)), Toolset("bridge", "Pushes.", (notifications,))])
@@ -22,20 +20,9 @@ ACCOUNT = 8101
 TRAVELS = [("208", "01"), ("208", "10"), ("262", "01"), ("228", "01"), ("208", "01")]
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(
-        tmp_path, COUNTRY_OPERATIONS, limits=Limits(burst_enabled=False), secrets=SharedSecrets(internal=INTERNAL)
-    ) as world:
-        yield world
-        assert world.faults == []
-
-
-@pytest.fixture
-async def http(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    """An organisation in managed mode; reading is on every tier."""
-    async with world.client((await world.caller(Tier.FREE, mode="managed", account=ACCOUNT)).secret) as client:
-        yield client
+world = opened(open_world, COUNTRY_OPERATIONS, faultless=True, limits=Limits(burst_enabled=False), secrets=SharedSecrets(internal=INTERNAL))
+http = client_of(Tier.FREE, mode="managed", account=ACCOUNT)
+"""An organisation in managed mode; reading is on every tier."""
 
 
 async def iccid_of(world: World, *, own: bool) -> str:

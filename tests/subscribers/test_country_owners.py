@@ -1,6 +1,5 @@
 """A line that changes hands: its country history stays with the account it was of."""
 
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from simulators.network.simulated_network import SimulatedNetwork
 from tests.bridge.pushing import OK, place
 from tests.bridge.pushing import PUSHES as WEBHOOK
 from tests.network_facts import INTERNAL
+from tests.stage import client_of, opened
 from tests.subscribers.test_country_history import COUNTRY_OPERATIONS
 from tests.world import NOON, World, open_world, pristine
 from transports.upstream import SIMULATED_OCS_TOKEN
@@ -26,36 +26,18 @@ MCC = {"FR": 208, "DE": 262, "ES": 214, "CH": 228}
 ASKED = "getSingleSubscriber"
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, COUNTRY_OPERATIONS, secrets=SharedSecrets(internal=INTERNAL)) as world:
-        yield world
-        assert world.faults == []
+world = opened(open_world, COUNTRY_OPERATIONS, faultless=True, secrets=SharedSecrets(internal=INTERNAL))
 
 
 @pytest.fixture
 async def line(world: World) -> Line:
-    """A line of the first account."""
     return next(line for line in (await world.network()).lines.values() if line.account_id == OURS)
 
 
-@pytest.fixture
-async def ours(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    async with world.client((await world.caller(mode="managed", account=OURS)).secret) as client:
-        yield client
-
-
-@pytest.fixture
-async def theirs(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    async with world.client((await world.caller(mode="managed", account=THEIRS)).secret) as client:
-        yield client
-
-
-@pytest.fixture
-async def own(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    """An organisation with a reseller's token, which sees both accounts."""
-    async with world.client((await world.caller(Tier.ENTERPRISE, token=SIMULATED_OCS_TOKEN)).secret) as client:
-        yield client
+ours = client_of(mode="managed", account=OURS)
+theirs = client_of(mode="managed", account=THEIRS)
+own = client_of(Tier.ENTERPRISE, token=SIMULATED_OCS_TOKEN)
+"""An organisation with a reseller"s token, which sees both accounts."""
 
 
 async def see(world: World, line: Line, country: str, minute: int, **more: object) -> int:

@@ -1,8 +1,6 @@
 """Notes on lines: local, of one organisation, without a connection."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,6 +10,7 @@ from inline_snapshot import Is, snapshot
 from operations.subscribers import notes
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Role, Tier
+from tests.stage import client_of, opened
 from tests.world import World, open_world
 
 CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (notes,))])
@@ -19,18 +18,9 @@ ICCID = "8988303000000912345"
 PATH = f"/v1/subscribers/{ICCID}/notes"
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, limits=Limits(burst_enabled=False)) as world:
-        yield world
-        assert world.faults == []
-
-
-@pytest.fixture
-async def http(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    """An organisation that is not connected."""
-    async with world.client((await world.caller(Tier.PRO)).secret) as client:
-        yield client
+world = opened(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False))
+http = client_of(Tier.PRO)
+"""An organisation that is not connected."""
 
 
 async def read(http: httpx.AsyncClient, path: str = PATH) -> dict[str, Any]:

@@ -167,18 +167,6 @@ async def test_two_windows_at_once_are_explained(stage: PackagesStage) -> None:
     )
 
 
-async def test_foreign_and_unknown_lines_are_answered_alike_and_nothing_is_sent(stage: PackagesStage) -> None:
-    body = {"packageTemplateId": stage.template(ONE_TIME)}
-    told = []
-    for iccid in (stage.foreign().iccid, "8988303999999999999"):
-        path = f"/v1/subscribers/{iccid}/packages"
-        for said in (await stage.http.post(path, json=body), await stage.http.get(path)):
-            assert said.status_code == 404
-            told.append({**said.json(), "request_id": ""})
-    assert told[1:] == told[:-1]
-    assert stage.writes() == []
-
-
 async def test_foreign_deleted_and_unknown_templates_are_answered_alike(stage: PackagesStage) -> None:
     told = []
     for template in (stage.template("Alps 1GB 7d", 7002), stage.template("Europe 2GB 2024"), 99):

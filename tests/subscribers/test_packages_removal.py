@@ -22,12 +22,6 @@ async def test_everything_is_removed_after_a_second_word(stage: PackagesStage) -
     assert stage.writes()[-1] == ("cleanSubscriberAllPackages", {"subscriberId": stage.line.id})
 
 
-async def test_a_foreign_line_is_not_stripped(stage: PackagesStage) -> None:
-    said = await stage.http.delete(f"/v1/subscribers/{stage.foreign().iccid}/packages")
-    assert said.status_code == 404
-    assert stage.writes() == []
-
-
 @pytest.mark.rule("4.2.34")
 async def test_one_package_is_deleted_and_the_others_stay(stage: PackagesStage) -> None:
     kept, gone = await stage.assign(), await stage.assign()

@@ -9,20 +9,7 @@ from registry.limits import Tier
 from tests.accounts.stage import AccountsStage, open_accounts_stage
 from tests.stage import opened
 
-READS = ("", "/active-period", "/bitrate", "/location", "/cell-location", "/sim-status")
-
-
 stage = opened(open_accounts_stage)
-
-
-@pytest.mark.parametrize("read", READS)
-async def test_foreign_and_unknown_lines_are_the_same_and_cost_one_look(stage: AccountsStage, read: str) -> None:
-    stranger = stage.lines(8102)[0].iccid
-    answers = [await stage.managed.get(f"/v1/subscribers/{iccid}{read}") for iccid in (stranger, "8988303000000000000")]
-    bodies = [{**answer.json(), "request_id": ""} for answer in answers]
-    assert [answer.status_code for answer in answers] == [404, 404]
-    assert bodies[0] == bodies[1]
-    assert len(stage.calls()) == len(stage.calls("getSingleSubscriber")) == 2
 
 
 @pytest.mark.rule("4.2.14")

@@ -311,7 +311,6 @@ def test_the_row_without_an_end_holds_else_the_newest() -> None:
 
 
 async def listed_by_the_network(stage: AccountsStage) -> list[Any]:
-    """The lines as the wire has them."""
     said = await stage.world.sandbox.handle(
         "POST", "/v1", "token=sandbox-7001-token", {}, orjson.dumps({"listSubscriber": {"accountId": 8101}})
     )

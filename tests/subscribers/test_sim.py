@@ -32,18 +32,16 @@ async def test_the_challenge_says_what_will_happen(stage: LineStage) -> None:
     url = f"/v1/subscribers/{stage.line.iccid}/sim-status"
     answer = await stage.http.put(url, json={"status": "DISABLED"})
     token = answer.json()["confirm_token"]
-    assert (answer.status_code, {**answer.json(), "confirm_token": "", "hint": answer.json()["hint"].replace(token, "...")}) == snapshot(
-        (
-            202,
-            {
-                "message": "This will take a SIM into use, or return it to stock, at platform level "
-                "(iccid 8988303700000100013, status DISABLED).",
-                "confirm_token": "",
-                "expires_in_seconds": 120,
-                "route": "PUT /v1/subscribers/{iccid}/sim-status",
-                "hint": "Repeat the same request with the header X-Confirm-Token: ..., within 120 s",
-            },
-        )
+    assert answer.status_code == 202
+    assert {**answer.json(), "confirm_token": "", "hint": answer.json()["hint"].replace(token, "...")} == snapshot(
+        {
+            "message": "This will take a SIM into use, or return it to stock, at platform level "
+            "(iccid 8988303700000100013, status DISABLED).",
+            "confirm_token": "",
+            "expires_in_seconds": 120,
+            "route": "PUT /v1/subscribers/{iccid}/sim-status",
+            "hint": "Repeat the same request with the header X-Confirm-Token: ..., within 120 s",
+        }
     )
     assert (stage.line.sim.status, stage.writes()) == ("AFFECTED", [])
     other = await stage.http.put(url, json={"status": "ENABLED"}, headers={"X-Confirm-Token": token})
@@ -60,24 +58,22 @@ async def test_a_sim_status_that_there_is_not_asks_nobody(stage: LineStage, body
 async def test_the_green_zone_counter_begins_anew(stage: LineStage) -> None:
     stage.line.green_bytes = 4096
     answer = await stage.ask("gz-counter/reset", method="POST")
-    assert (answer.status_code, answer.json()) == snapshot(
-        (
-            200,
-            {
-                "data": {
-                    "reset": True,
-                    "counter": {
-                        "subscriberId": 910001,
-                        "greenZoneId": 301,
-                        "greenZoneName": "Fjord green zone",
-                        "volumeOnGZ": 0,
-                        "lastResetDate": "2027-01-15T12:00:00",
-                        "accountGZ": {"greenZoneId": 311, "greenZoneName": "Retail green zone", "maxVolumeMB": 0, "throttlingKbs": 128},
-                        "resellerGZ": {"greenZoneId": 301, "greenZoneName": "Fjord green zone", "maxVolumeMB": 50, "throttlingKbs": 128},
-                    },
-                }
-            },
-        )
+    assert answer.status_code == 200
+    assert answer.json() == snapshot(
+        {
+            "data": {
+                "reset": True,
+                "counter": {
+                    "subscriberId": 910001,
+                    "greenZoneId": 301,
+                    "greenZoneName": "Fjord green zone",
+                    "volumeOnGZ": 0,
+                    "lastResetDate": "2027-01-15T12:00:00",
+                    "accountGZ": {"greenZoneId": 311, "greenZoneName": "Retail green zone", "maxVolumeMB": 0, "throttlingKbs": 128},
+                    "resellerGZ": {"greenZoneId": 301, "greenZoneName": "Fjord green zone", "maxVolumeMB": 50, "throttlingKbs": 128},
+                },
+            }
+        }
     )
     assert (stage.line.green_bytes, stage.line.green_reset) == (0, stage.network.now)
 

@@ -70,7 +70,6 @@ class TopUpShop:
 
     @property
     def deps(self) -> Deps:
-        """What the service reaches the outside with."""
         return self.world.pipeline.deps
 
     def another_process(self) -> Deps:
@@ -80,16 +79,13 @@ class TopUpShop:
         return replace(self.deps, replica=replica, reads=ReadCache(clock), stock=stock, ocs=Road(self.world.sandbox).pool(clock))
 
     async def begin(self, plan: str = "nordic") -> BegunCheckout:
-        """Somebody goes to pay for an eSIM."""
         return await begin_order(self.deps, shop=self.shop, plan=self.plans[plan], language="en", now=self.world.clock.now())
 
     async def begin_top_up(self, order: str, plan: str = "nordic") -> BegunCheckout:
-        """Somebody goes to pay for more data."""
         row = await self.row(order)
         return await begin_top_up(self.deps, order=row, plan=self.plans[plan], language="en", now=self.world.clock.now())
 
     async def row(self, order: str) -> OrderRow:
-        """An order or a top-up, as it is kept."""
         found = await self.world.store.read(find_order, order=order)
         assert found is not None
         return found
@@ -108,11 +104,9 @@ class TopUpShop:
             complete_checkout(state, self.payee, session, PaymentCard(card, "B. Uyer", BUYER))
 
     async def told(self) -> None:
-        """Every event is told, and taken."""
         assert set(await self.world.settle_payments()) <= {200}
 
     async def work(self, steps: int = 3) -> None:
-        """The worker does what is due."""
         for _ in range(steps):
             await self.worker.step()
 
@@ -124,7 +118,6 @@ class TopUpShop:
         await self.work()
 
     async def buy(self, plan: str = "nordic") -> str:
-        """An order whose eSIM the buyer has."""
         begun = await self.begin(plan)
         await self.pay(begun.order)
         await self.told()
@@ -140,21 +133,17 @@ class TopUpShop:
         return begun.order
 
     async def cancel(self, order: str) -> None:
-        """The buyer wants no more top-ups."""
         answer = await self.http.post(f"/api/orders/{order}/cancel")
         assert answer.status_code == 200, answer.text
 
     async def roll_back(self, order: str) -> httpx.Response:
-        """The eSIM goes back to stock."""
         return await self.http.delete(f"/api/orders/{order}")
 
     async def line(self, order: str) -> Line:
-        """The order's line at the network."""
         iccid, network = (await self.row(order)).iccid, await self.world.network()
         return next(line for line in network.lines.values() if line.iccid == iccid)
 
     async def packages(self, order: str) -> list[Package]:
-        """What is on it, oldest first."""
         return sorted((await self.line(order)).packages, key=lambda package: package.id)
 
     def added(self) -> int:
@@ -162,7 +151,6 @@ class TopUpShop:
         return sum(call.method == ADD and "accountForSubs" not in str(call.payload) for call in self.world.sandbox.calls)
 
     def trouble(self, *faults: NetworkFault) -> None:
-        """What the next calls of the charging system meet."""
         for fault in faults:
             self.world.sandbox.faults.add(fault)
 
@@ -176,11 +164,9 @@ class TopUpShop:
         return row.status, row.code, row.refund
 
     async def subjects(self) -> list[str]:
-        """What the mails so far are about."""
         return [letter.subject for letter in await self.world.letters()]
 
     async def notes(self) -> list[Note]:
-        """The audit rows that are not of calls."""
         return await self.world.store.read(read_notes)
 
 

@@ -1,26 +1,20 @@
 """Whatever befalls an order and its top-ups: one that was paid is added once, or refunded, or a person looks at it."""
 
-import asyncio
-import tempfile
-from collections.abc import Coroutine
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import invariant, rule
 
 from operations.storefronts.sales.top_up_sender import TopUpImpossible, TopUpNotOurs, TopUpSending, prepare_top_up
 from registry.errors import Refusal
 from simulators.network.faults import NetworkFault
 from simulators.processor.call import ProcessorRefusal as PageClosed
 from storage.order_queue import claim_order
+from tests.harness.machine_runner import ServiceMachine
 from tests.top_ups.counter import ADD, TopUpShop, open_counter
 
-T = TypeVar("T")
-MEMORY = "/dev/shm"
 PICK = st.integers(0, 5)
 TROUBLES = (
     NetworkFault(ADD, drop_after=True),
@@ -33,20 +27,14 @@ TROUBLES = (
 )
 
 
-class TopUps(RuleBasedStateMachine):
+class TopUps(ServiceMachine):
     """One order, and what its buyer adds to it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.folder = tempfile.TemporaryDirectory(prefix="top-ups-", dir=MEMORY if Path(MEMORY).is_dir() else None)
-        self.runner, self.stack = asyncio.Runner(), AsyncExitStack()
-        self.shop: TopUpShop = self.run(self.stack.enter_async_context(open_counter(Path(self.folder.name))))
-        self.order = self.run(self.shop.buy())
+    async def open(self, folder: Path, url: str | None) -> None:
+        self.shop: TopUpShop = await self.stack.enter_async_context(open_counter(folder, url))
+        self.order = await self.shop.buy()
         self.begun: list[str] = []
         self.paid: list[str] = []
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.runner.get_loop().run_until_complete(work)
 
     @rule(plan=st.sampled_from(["nordic", "nordic-big"]))
     def somebody_begins(self, plan: str) -> None:
@@ -131,9 +119,7 @@ class TopUps(RuleBasedStateMachine):
         try:
             self.run(self.all_is_settled_in_the_end())
         finally:
-            self.run(self.stack.aclose())
-            self.runner.close()
-            self.folder.cleanup()
+            super().teardown()
 
     async def all_is_settled_in_the_end(self) -> None:
         shop = self.shop

@@ -1,8 +1,5 @@
 """Several at once, on either database: a top-up goes once, and never onto an eSIM that goes back."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import anyio
 import anyio.lowlevel
 import httpx
@@ -12,13 +9,10 @@ from operations.storefronts.sales.order_fulfilment import Fulfilment
 from simulators.network.faults import NetworkFault
 from storage.replicas import renew_replica
 from tests.issuance.road import RoadGate
+from tests.stage import opened_on_both
 from tests.top_ups.counter import ADD, TopUpShop, open_counter
 
-
-@pytest.fixture
-async def counter(tmp_path: Path, database_url: str | None) -> AsyncGenerator[TopUpShop]:
-    async with open_counter(tmp_path, database_url) as counter:
-        yield counter
+counter = opened_on_both(open_counter)
 
 
 async def test_the_workers_of_two_processes_add_each_top_up_once(counter: TopUpShop) -> None:

@@ -41,7 +41,6 @@ class Door:
         self._patience = patience
 
     async def ask(self, request: bytes) -> tuple[int, float]:
-        """Status (0: no answer) and milliseconds."""
         began = time.perf_counter()
         while not (status := await self._once(request)) and time.perf_counter() < began + self._patience:
             self.again += 1

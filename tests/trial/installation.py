@@ -84,11 +84,9 @@ class Installation:
         return running, folder, partial(says_that_it_runs, folder / "log") if port is None else partial(ready, port)
 
     def port(self, name: str) -> int | None:
-        """A server's; none of a worker."""
         return self.house.ports[SERVERS.index(name)] if name in SERVERS else None
 
     def end(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
-        """End a server or worker; it is gone when this returns."""
         running = self.house.processes.pop(name)
         running.send_signal(how)
         running.wait(LONGEST_STOP)

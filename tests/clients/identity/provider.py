@@ -39,7 +39,6 @@ def claims(**changes: object) -> dict[str, object]:
 def signed_token(
     payload: Mapping[str, object] | bytes, *, kid: object = "rsa-1", alg: str = "RS256", key: SigningKey = RSA_KEY, **header: object
 ) -> str:
-    """A token with a real signature over exactly this payload and header."""
     body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     head = {"alg": alg, "typ": "JWT", "kid": kid, **header}
     content = f"{b64(json.dumps({name: value for name, value in head.items() if value is not None}).encode())}.{b64(body)}"

@@ -24,8 +24,6 @@ NO_ANSWER, CLOSE = "hang", "close"
 
 
 class Asked(NamedTuple):
-    """One request as it came over the wire."""
-
     method: str
     path: str
     query: dict[str, str]
@@ -113,7 +111,6 @@ class Vendor:
 
 @asynccontextmanager
 async def vendor(*answers: ProcessorAnswer) -> AsyncGenerator[tuple[Vendor, ProcessorClient]]:
-    """A processor and the client of it."""
     made = Vendor(list(answers))
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
     made.port = server.sockets[0].getsockname()[1]

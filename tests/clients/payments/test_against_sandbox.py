@@ -50,7 +50,6 @@ class Stage:
         return cast("str", (await self.act("charges", **body))["id"])
 
     async def events(self) -> list[ProcessorEvent]:
-        """What it tells from now on and before, each read as a webhook."""
         told = list[ProcessorEvent]()
 
         async def post(url: str, body: bytes, headers: object) -> int:

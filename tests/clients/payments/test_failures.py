@@ -44,7 +44,6 @@ async def write(client: ProcessorClient) -> Payout:
 
 
 async def failure(ask: Ask, *answers: ProcessorAnswer) -> tuple[Refusal, Vendor]:
-    """The error of a call, which holds nothing that it must not."""
     async with vendor(*answers) as (there, client):
         try:
             await ask(client)

@@ -53,7 +53,6 @@ def server() -> Generator[NameServer]:
 
 
 async def started(lookups: ThreadedLookups, count: int) -> list[asyncio.Task[Sequence[str]]]:
-    """So many lookups of the silent name, each as far as it gets."""
     tasks = [asyncio.create_task(lookups(SILENT)) for _ in range(count)]
     await asyncio.sleep(0)
     return tasks
