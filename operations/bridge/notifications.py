@@ -13,9 +13,8 @@ from typing_extensions import TypedDict
 
 from clients.webhooks.signature import BadWebhookSignature, verify_webhook_signature
 from operations.deps import Ctx, Deps
-from operations.mobile_countries import network_country
 from operations.times import EventTime
-from operations.vocabulary import Iccid, Mcc, Mnc, zero_padded
+from operations.vocabulary import Iccid, Mcc, Mnc, network_country, zero_padded
 from registry.authentication import matches_secret
 from registry.call import Call
 from registry.caller import BRIDGE_CALLER, Caller

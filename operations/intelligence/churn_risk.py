@@ -9,10 +9,10 @@ from math import log10
 from statistics import median
 from typing import Annotated, Literal, NamedTuple, NotRequired
 
-from clients.ocs.wire.package import Package, PackageList, RecurringSeries
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from clients.ocs.packages import Package, PackageList, RecurringSeries
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,

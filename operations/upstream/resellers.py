@@ -101,10 +101,10 @@ MOBILE_PLAN_LIST = ResellerList(
     "Ask whoever runs the service which price lists your reseller sells by",
 )
 ZONE_LIST = ResellerList(
-    "zones", lambda ocs, reseller: ocs.templates.detailed_location_zones(reseller), "zoneId", "list_location_zones names yours"
+    "zones", lambda ocs, reseller: ocs.zones.detailed_location_zones(reseller), "zoneId", "list_location_zones names yours"
 )
 DESTINATION_LISTS = ResellerList(
-    "destinations", lambda ocs, reseller: ocs.templates.detailed_destination_lists(reseller), "listId", "list_destination_lists names yours"
+    "destinations", lambda ocs, reseller: ocs.zones.detailed_destination_lists(reseller), "listId", "list_destination_lists names yours"
 )
 NETWORK_PROFILE_LIST = ResellerList(
     "profiles", lambda ocs, reseller: ocs.zones.list_network_profile(reseller_id=reseller), "id", "list_network_profiles names yours"

@@ -7,10 +7,9 @@ from datetime import timedelta
 from typing import Literal, NamedTuple, cast
 
 import anyio
-from clients.ocs.wire.package import Package
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.packages import PackageList
+from clients.ocs.packages import Package, PackageList
 from clients.ocs.resellers import Account
 from clients.ocs.statistics import NetworkEvents
 from clients.ocs.subscribers import ProviderStatus, Subscriber

@@ -15,11 +15,10 @@ from itertools import compress
 from math import lcm
 from typing import Annotated, Literal, NamedTuple
 
-from clients.ocs.wire.package import Package
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.packages import PackageList
+from clients.ocs.packages import Package, PackageList
 from operations.caches.usage import LineUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import CALENDAR_DAYS, UseKind, euros, micro_euros
