@@ -233,7 +233,7 @@ def set_push_targets(runtime: WorldRuntime, _query: dict[str, str], value: objec
 
 
 def read_push_url(value: object, path: str) -> str:
-    """An address, or nothing."""
+    """An address, or an empty text, which ends the notifications."""
     if value == "":
         return ""
     found = read_text(value, path)

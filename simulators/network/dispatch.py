@@ -45,7 +45,7 @@ def methods_at_path(path: str) -> Mapping[str, NetworkMethod] | None:
 
 
 def read_method_call(body: bytes) -> MethodCall:
-    """Exactly one top-level key, which is the method."""
+    """The method and its parameters: the body has exactly one key, the method."""
     try:
         found: object = orjson.loads(body)
     except orjson.JSONDecodeError:

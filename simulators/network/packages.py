@@ -310,7 +310,7 @@ def create_due_packages(world: World, line: Line, series: PackageSeries) -> Pack
 
 
 def begin_package(world: World, package: Package, at: int) -> None:
-    """The first use of an undated package: it runs now, and its series with it."""
+    """The first use of an undated package: its period begins, and that of its series."""
     package.activated, package.expires = at, at + package.period_days * DAY_SECONDS
     series = world.series.get(package.series_id) if package.series_id is not None else None
     if series is not None and series.start is None:

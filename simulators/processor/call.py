@@ -227,7 +227,7 @@ class CallForm:
         return value
 
     def part(self, name: str) -> "CallForm | None":
-        """Parameters below this one."""
+        """The parameters below this one; None where there are none."""
         self._read.add(name)
         node = self._nodes.get(name)
         if node is None or node == "":
@@ -263,7 +263,7 @@ class CallForm:
         return [cast(str, node[place]) for place in node]
 
     def labels(self, name: str) -> dict[str, str]:
-        """Texts by free names, "" included."""
+        """Texts by names that the caller chooses, empty texts included."""
         self._read.add(name)
         node = self._nodes.get(name)
         if node is None or node == "":
@@ -273,7 +273,7 @@ class CallForm:
         return {key: cast(str, value) for key, value in node.items()}
 
     def metadata(self, former: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The caller's own words: merged with the former ones; "" removes one, or all."""
+        """The caller's metadata, merged with the former one; an empty text removes a key, or everything."""
         if self._nodes.get("metadata") == "":
             self._read.add("metadata")
             return {}

@@ -326,7 +326,7 @@ class Invoice(StoredRow):
 
 
 class SessionLine(TypedDict):
-    """A thing to be paid: plain, so that it is kept as it is."""
+    """A thing to be paid: a plain dictionary, as it is stored."""
 
     id: str
     price: str

@@ -90,7 +90,7 @@ def payout_falls_on(row: ProcessorAccount, day: int) -> bool:
 
 
 def pay_out_balance(state: ProcessorState, row: ProcessorAccount) -> None:
-    """What is available goes to the bank; Choice: it takes every currency that the account earns."""
+    """Pays out what is available. Choice: in every currency that the account earns."""
     for currency, sums in sorted(account_funds(state, row.id).items()):
         if sums.available > 0:
             payout = start_payout(state, row, amount=sums.available, currency=currency, automatic=True)
@@ -141,7 +141,6 @@ def fail_payout(state: ProcessorState, account: str, payout: str, code: str = "a
 
 
 def complete_payout(state: ProcessorState, account: str, payout: str) -> Payout:
-    """Completes a payout now."""
     row = find_row(state.book(account).payouts, payout, "payout")
     if row.status not in ("pending", "in_transit"):
         raise ProcessorRefusal(f"This payout is already {row.status}.")

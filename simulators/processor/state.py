@@ -91,11 +91,10 @@ class ProcessorState:
     counters: dict[str, int] = field(default_factory=dict[str, int])
 
     def now(self) -> int:
-        """The processor's time in whole seconds."""
         return int(self.at)
 
     def new_id(self, prefix: str, length: int = PROCESSOR_ID_LENGTH) -> str:
-        """The next id: the seed and how many there were before decide it."""
+        """The next id, which the seed and the number of ids before it decide."""
         count = self.counters.get(prefix, 0) + 1
         self.counters[prefix] = count
         number = int.from_bytes(sha512(f"{self.seed}|{prefix}|{count}".encode()).digest())
@@ -110,7 +109,7 @@ class ProcessorState:
 
 
 def enter_turn(state: ProcessorState, *, now: float, pages_url: str, live: bool) -> None:
-    """The beginning of a turn: `now` is the wall's time. It does not go back."""
+    """Begins a turn: `now` is the time outside in Unix seconds. The processor's time does not go back."""
     state.at = max(state.at, now + state.offset)
     state.pages_url, state.live = pages_url, live
     state.request = state.request_key = None

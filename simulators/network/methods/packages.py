@@ -59,7 +59,7 @@ def affect_package_to_subscriber(world: World, caller: NetworkToken, fields: Req
 
 
 def read_package_period(fields: RequestFields) -> tuple[int, int] | None:
-    """Exact dates, when they are given."""
+    """The exact dates in Unix seconds, where they are given."""
     period = fields.maybe("activePeriod", RequestFields)
     if period is None:
         return None

@@ -38,7 +38,6 @@ def subscriber_network_events_over_period(world: World, caller: NetworkToken, fi
 
 
 def read_statistics_period(world: World, caller: NetworkToken, fields: RequestFields) -> tuple[Line, date, date]:
-    """The line and its days, both ends included."""
     period = fields.nested("period")
     first, last = period.need("start", read_day), period.need("end", read_day)
     period.done()

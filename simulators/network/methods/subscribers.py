@@ -269,7 +269,7 @@ def _green_zone_view(zone: GreenZone | None) -> WireMembers | None:
 
 @network_method("modifySubscriberContactInfo")
 def modify_subscriber_contact_info(world: World, caller: NetworkToken, fields: RequestFields) -> None:
-    """Names and addresses; what is left out stays."""
+    """Changes the contact of a line; what is left out stays."""
     name, phone = fields.maybe("name", read_text), fields.maybe("phone", read_text)
     mail, company = fields.maybe("mail", read_text), fields.maybe("company", read_text)
     line = find_nested_line(world, caller, fields, kinds=CONTACT_IDENTIFIERS)
