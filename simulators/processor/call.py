@@ -380,8 +380,8 @@ class ApiNoun(Generic[StoredT]):
     """A row of an account (its id is the second argument) as it goes over the wire."""
     param: str = "id"
     """The parameter that refusals name where the path names no row."""
-    filters: Mapping[str, Callable[[StoredT], object]] = field(default_factory=dict[str, Callable[[StoredT], object]])
-    """The parameters of its list that are compared with what the functions take from a row."""
+    filters: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The parameters of its list, each with the attribute of a row that it is compared with."""
 
     def find(self, call: ApiCall) -> StoredT:
         """The row that the path names. Raises ProcessorRefusal (404) where there is none."""
@@ -398,9 +398,9 @@ class ApiNoun(Generic[StoredT]):
 
     def list(self, call: ApiCall, form: CallForm, fits: Callable[[StoredT], bool] = lambda _: True) -> JsonObject:
         """A page of the rows that the filters and `fits` take, newest first. The caller has read its own filters from `form`."""
-        wanted = {value: text for name, value in self.filters.items() if (text := form.text(name)) is not None}
+        wanted = {attribute: text for name, attribute in self.filters.items() if (text := form.text(name)) is not None}
         found = {id: row for id, row in self.rows(call.book).items() if fits(row)}
-        rows = {id: row for id, row in found.items() if all(value(row) == text for value, text in wanted.items())}
+        rows = {id: row for id, row in found.items() if all(getattr(row, attribute) == text for attribute, text in wanted.items())}
         return list_page(form, rows, lambda row: self.answer(call, row), url=self.url, kind=self.kind, when=lambda row: row.created)
 
     def notify(self, state: ProcessorState, account: str, row: StoredT, *types: str, previous: JsonObject | None = None) -> None:

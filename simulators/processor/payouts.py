@@ -14,7 +14,7 @@ PAYOUTS = ApiNoun(
     "/v1/payouts",
     lambda book: book.payouts,
     lambda state, _, row: payout_json(state, row),
-    filters={"status": lambda row: row.status, "destination": lambda row: row.destination},
+    filters={"status": "status", "destination": "destination"},
 )
 INSUFFICIENT_FUNDS_TEXT = (
     "You have insufficient funds in your Stripe account for this transfer. Your card balance is too low.  You can use the the "
