@@ -333,7 +333,13 @@ def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
         "metadata": dict(row.metadata),
         "mode": "payment",
         "origin_context": None,
-        **_session_payment_json(row),
+        "payment_intent": row.intent,
+        "payment_link": None,
+        "payment_method_collection": "if_required",
+        "payment_method_configuration_details": None,
+        "payment_method_options": {"card": {"request_three_d_secure": "automatic"}},
+        "payment_method_types": ["card"],
+        "payment_status": row.payment_status,
         "permissions": None,
         "phone_number_collection": {"enabled": False},
         **null_members("recovered_from saved_payment_method_options setup_intent shipping_address_collection shipping_cost"),
@@ -346,18 +352,6 @@ def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
         "ui_mode": "hosted_page",
         "url": f"{state.pages_url}/checkout/{row.id}" if is_open else None,
         "wallet_options": None,
-    }
-
-
-def _session_payment_json(row: CheckoutSession) -> JsonObject:
-    return {
-        "payment_intent": row.intent,
-        "payment_link": None,
-        "payment_method_collection": "if_required",
-        "payment_method_configuration_details": None,
-        "payment_method_options": {"card": {"request_three_d_secure": "automatic"}},
-        "payment_method_types": ["card"],
-        "payment_status": row.payment_status,
     }
 
 

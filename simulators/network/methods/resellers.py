@@ -61,6 +61,7 @@ def get_reseller_info(world: World, caller: NetworkToken, fields: RequestFields)
     number = fields.maybe("id", read_integer)
     fields.done()
     reseller = find_reseller(world, caller, number)
+    plan, voip = world.tariffs.get(reseller.mobile_plan_id), world.voip_tariffs.get(reseller.voip_plan_id)
     return {
         "id": reseller.id,
         "name": reseller.name,
@@ -73,19 +74,13 @@ def get_reseller_info(world: World, caller: NetworkToken, fields: RequestFields)
             "relayLU": reseller.relay_location,
             "relayVoIP": reseller.relay_voip,
         },
-        "chargingInfo": charging_info_view(world, reseller),
+        "chargingInfo": {
+            "mobilePlan": {"id": plan.id, "name": plan.name} if plan else None,
+            "voipPlan": {"id": voip.id, "name": voip.name} if voip else None,
+            "CallPackageUseSingleCounter": reseller.single_counter,
+            "voipFree": False,
+        },
         "contactInfo": dict(reseller.contact),
-    }
-
-
-def charging_info_view(world: World, reseller: Reseller) -> WireMembers:
-    """The plans of new subscribers; one member begins with a capital."""
-    plan, voip = world.tariffs.get(reseller.mobile_plan_id), world.voip_tariffs.get(reseller.voip_plan_id)
-    return {
-        "mobilePlan": {"id": plan.id, "name": plan.name} if plan else None,
-        "voipPlan": {"id": voip.id, "name": voip.name} if voip else None,
-        "CallPackageUseSingleCounter": reseller.single_counter,
-        "voipFree": False,
     }
 
 

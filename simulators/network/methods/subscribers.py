@@ -140,7 +140,8 @@ def _line_of_sim(world: World, caller: NetworkToken, number: int) -> Line:
 
 def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bool = True) -> WireMembers:
     """The members that listSubscriber shows; getSingleSubscriber adds to them."""
-    members = {
+    seen = line.sighting
+    members: WireMembers = {
         "subscriberId": line.id,
         "accountId": line.account_id,
         "account": world.accounts[line.account_id].name,
@@ -149,23 +150,6 @@ def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bo
         "batchId": line.batch_id,
         "subscriberName": line.name,
         "email": line.email,
-        **_subscriber_settings(line),
-    }
-    if histories:
-        members |= {
-            "imsiList": [_imsi_view(line, row) for row in line.imsis],
-            "phoneNumberList": [_number_view(line, row) for row in line.numbers],
-            "multiImsi": [{**_imsi_view(line, row), "iccid": None, "endDate": None} for row in line.multi_imsis if row.end is None],
-            "status": [_status_view(line, row) for row in line.statuses],
-        }
-    if sim:
-        members["sim"] = sim_view(line, line.sim)
-    return members
-
-
-def _subscriber_settings(line: Line) -> WireMembers:
-    seen = line.sighting
-    return {
         "prepaid": True,
         "useAccountForCharging": line.use_account,
         "balance": wire_euro(line.balance),
@@ -181,6 +165,16 @@ def _subscriber_settings(line: Line) -> WireMembers:
         "steeringListId": line.steering_list_id,
         "throttlingLimit": None if line.bitrate == UNLIMITED_BITRATE else int(line.bitrate.removeprefix("KB_")),
     }
+    if histories:
+        members |= {
+            "imsiList": [_imsi_view(line, row) for row in line.imsis],
+            "phoneNumberList": [_number_view(line, row) for row in line.numbers],
+            "multiImsi": [{**_imsi_view(line, row), "iccid": None, "endDate": None} for row in line.multi_imsis if row.end is None],
+            "status": [_status_view(line, row) for row in line.statuses],
+        }
+    if sim:
+        members["sim"] = sim_view(line, line.sim)
+    return members
 
 
 def _imsi_view(line: Line, row: ImsiRow) -> WireMembers:
