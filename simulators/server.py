@@ -38,7 +38,7 @@ class WireAnswer(NamedTuple):
 
 
 class AnswerLost(Exception):
-    """There is no answer: `slow`, the caller waits for one until it gives up; else the connection is closed."""
+    """There is no answer. `slow`: the caller waits until it gives up; else the connection is closed."""
 
     def __init__(self, *, slow: bool = False) -> None:
         super().__init__("no answer")

@@ -117,7 +117,6 @@ class ModelServer:
         task.add_done_callback(self._connections.discard)
 
     async def stop(self) -> None:
-        """Ends all connections."""
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)

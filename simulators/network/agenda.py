@@ -123,7 +123,7 @@ class Agenda:
         return heappop(self.activities) if self.activities and self.activities[0].at <= stop else None
 
     def close(self) -> None:
-        """Forget all: the next run looks everything up."""
+        """Drops the agenda: the next run plans the half day anew."""
         self.start, self.end, self.planned = 0, 0, -1
 
 

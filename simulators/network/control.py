@@ -233,7 +233,7 @@ def set_push_targets(runtime: WorldRuntime, _query: dict[str, str], value: objec
 
 
 def read_push_url(value: object, path: str) -> str:
-    """An address, or nothing."""
+    """An address, or an empty text, which ends the notifications."""
     if value == "":
         return ""
     found = read_text(value, path)
@@ -246,7 +246,7 @@ def read_percents(value: object, path: str) -> tuple[int, ...]:
     """Percentages of a package, ascending, at which the reseller is notified."""
     if not isinstance(value, list):
         raise invalid_request(f"{path} must be an array of percentages")
-    found = sorted({read_positive(item, path) for item in value})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # each is checked
+    found = sorted({read_positive(item, path) for item in cast(list[object], value)})
     if found and found[-1] > 100:
         raise invalid_request(f"{path} must be percentages from 1 to 100")
     return tuple(found)

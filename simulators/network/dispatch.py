@@ -8,7 +8,7 @@ import orjson
 
 from simulators.network.entities import ADDRESS_NOT_ALLOWED, INVALID_REQUEST, NO_API_ACCOUNT, UNKNOWN_REQUEST, NetworkRefusal, NetworkToken
 from simulators.network.methods import packages, radio, resellers, statistics, subscribers, tariffs, templates, zones
-from simulators.network.wire import NULL_PAYLOAD, NetworkMethod, TruncatedPayload, WireMembers
+from simulators.network.wire import NULL_PAYLOAD, NetworkMethod, TruncatedPayload, WireMembers, drop_empty
 from simulators.network.world import World
 
 METHOD_FILES = (packages, radio, resellers, statistics, subscribers, tariffs, templates, zones)
@@ -45,7 +45,7 @@ def methods_at_path(path: str) -> Mapping[str, NetworkMethod] | None:
 
 
 def read_method_call(body: bytes) -> MethodCall:
-    """Exactly one top-level key, which is the method."""
+    """The method and its parameters: the body has exactly one key, the method."""
     try:
         found: object = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -62,7 +62,7 @@ def perform_method(world: World, caller: NetworkToken, methods: Mapping[str, Net
     if method is None:
         return CallOutcome(UNKNOWN_REQUEST, "unknown request")
     try:
-        return CallOutcome(0, "OK", method.perform(world, caller, request.params))
+        return CallOutcome(0, "OK", drop_empty(method.perform(world, caller, request.params)))
     except NetworkRefusal as refused:
         return refused_outcome(refused)
 

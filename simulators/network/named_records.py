@@ -128,7 +128,7 @@ def find_package(world: World, caller: NetworkToken, number: int) -> Package:
 
 
 def find_tariff(world: World, caller: NetworkToken, number: int) -> Tariff:
-    """A tariff the caller pays or charges."""
+    """A tariff that a reseller of the caller's tree pays or charges. Raises NetworkRefusal (6, 11)."""
     tariff = find_record(world.tariffs, number, "tariff")
     family = world.family(caller.reseller_id)
     paid = {world.resellers[member].buy_tariff_id for member in family}

@@ -212,7 +212,7 @@ def _make_series(world: World, line: Line, template: PackageTemplate, start: int
 
 
 def _start_series(world: World, package: Package, start: int) -> None:
-    """Choice: dates given by hand to the first package of a first-use series start the series there."""
+    """Starts the series that waits for its first package. Choice: dates that are given by hand start it as the first use does."""
     series = world.series.get(package.series_id) if package.series_id is not None else None
     if series is not None and series.start is None:
         series.start, series.next_index = start, 1
@@ -310,11 +310,9 @@ def create_due_packages(world: World, line: Line, series: PackageSeries) -> Pack
 
 
 def begin_package(world: World, package: Package, at: int) -> None:
-    """The first use of an undated package: it runs now, and its series with it."""
+    """The first use of an undated package: its period begins, and that of its series."""
     package.activated, package.expires = at, at + package.period_days * DAY_SECONDS
-    series = world.series.get(package.series_id) if package.series_id is not None else None
-    if series is not None and series.start is None:
-        series.start, series.next_index = at, 1
+    _start_series(world, package, at)
 
 
 def carry_over_package(world: World, package: Package) -> None:

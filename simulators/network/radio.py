@@ -62,7 +62,7 @@ def record_network_event(line: Line, event: NetworkEvent) -> None:
 
 
 def _cell(line: Line, network: Network, at: int) -> int:
-    """Not chance but arithmetic: the cell costs nothing and is the same however the clock was run."""
+    """Arithmetic instead of chance: the cell costs nothing, and is the same however the clock was run."""
     return 10_000 + (line.id * 7919 + network.network_id * 101 + at // 3600 * 104_729) % 55_000
 
 

@@ -51,9 +51,14 @@ class NullPayload:
 NULL_PAYLOAD: Final = NullPayload()
 
 
-def drop_empty(members: WireMembers) -> WireMembers:
-    """Without what is null or an empty array or object; a false, a zero and an empty string stay."""
-    return {name: value for name, value in members.items() if not (value is None or value == [] or value == {})}
+def drop_empty(value: object) -> object:
+    """`value` without the members that are null or an empty array or object; false, zero and empty texts stay."""
+    if isinstance(value, list):
+        return [drop_empty(item) for item in cast(list[object], value)]
+    if not isinstance(value, dict):
+        return value
+    members = {name: drop_empty(each) if isinstance(each, dict | list) else each for name, each in cast(WireMembers, value).items()}
+    return {name: each for name, each in members.items() if not (each is None or each == [] or each == {})}
 
 
 def wire_euro(micro: int) -> float:

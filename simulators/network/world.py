@@ -171,7 +171,6 @@ class World:
         self.lookup, self.agenda = LineIndex(), Agenda()
 
     def lines_of(self, account_id: int) -> Sequence[Line]:
-        """An account's lines, lowest id first."""
         return self.lookup.of_account(self.lines, account_id)
 
 

@@ -42,7 +42,7 @@ class PushDelivery(NamedTuple):
 
 @dataclass(slots=True)
 class WorldClock:
-    """Frozen: only the control API moves the world's clock. Following: it keeps its distance to the clock outside."""
+    """A frozen clock is moved by the control API alone; a following one keeps its distance to the clock outside."""
 
     wall: Callable[[], float]
     following: bool = False

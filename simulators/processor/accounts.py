@@ -109,7 +109,6 @@ def retrieve_account(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def retrieve_own_account(call: ApiCall, form: CallForm) -> JsonObject:
-    """The account that the call acts in."""
     form.done()
     return account_json(call.state, call.owner)
 

@@ -286,7 +286,7 @@ ROUTE_TABLES = route_tables()
 
 
 def find_route(method: str, path: str) -> ApiRoute | None:
-    """None: there is nothing at that path, or nothing for that method."""
+    """The handler of a path, and the ids that the path names; None where there is none, or none for `method`."""
     steps = path.strip("/").split("/")
     for pattern, handler in ROUTE_TABLES.get((method, len(steps)), []):
         if all(one in ("*", step) for one, step in zip(pattern, steps, strict=True)):

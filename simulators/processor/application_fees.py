@@ -10,7 +10,7 @@ APPLICATION_FEES = ApiNoun(
     "/v1/application_fees",
     lambda book: book.fees,
     lambda state, _, row: _application_fee_json(state, row),
-    filters={"charge": lambda row: row.charge},
+    filters={"charge": "charge"},
 )
 
 

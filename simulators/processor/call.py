@@ -7,8 +7,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Generic, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from simulators.processor.entities import JsonObject, ProcessorAccount, StoredRow
-from simulators.processor.state import AccountBook, ProcessorState, emit_event
+from simulators.processor.entities import AccountBook, JsonObject, ProcessorAccount, StoredRow
+from simulators.processor.state import ProcessorState, emit_event
 
 ERROR_DOCS_URL = "https://stripe.com/docs/error-codes/"
 FormNode: TypeAlias = "str | dict[str, FormNode]"
@@ -227,7 +227,7 @@ class CallForm:
         return value
 
     def part(self, name: str) -> "CallForm | None":
-        """Parameters below this one."""
+        """The parameters below this one; None where there are none."""
         self._read.add(name)
         node = self._nodes.get(name)
         if node is None or node == "":
@@ -263,7 +263,7 @@ class CallForm:
         return [cast(str, node[place]) for place in node]
 
     def labels(self, name: str) -> dict[str, str]:
-        """Texts by free names, "" included."""
+        """Texts by names that the caller chooses, empty texts included."""
         self._read.add(name)
         node = self._nodes.get(name)
         if node is None or node == "":
@@ -273,7 +273,7 @@ class CallForm:
         return {key: cast(str, value) for key, value in node.items()}
 
     def metadata(self, former: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The caller's own words: merged with the former ones; "" removes one, or all."""
+        """The caller's metadata, merged with the former one; an empty text removes a key, or everything."""
         if self._nodes.get("metadata") == "":
             self._read.add("metadata")
             return {}
@@ -380,8 +380,8 @@ class ApiNoun(Generic[StoredT]):
     """A row of an account (its id is the second argument) as it goes over the wire."""
     param: str = "id"
     """The parameter that refusals name where the path names no row."""
-    filters: Mapping[str, Callable[[StoredT], object]] = field(default_factory=dict[str, Callable[[StoredT], object]])
-    """The parameters of its list that are compared with what the functions take from a row."""
+    filters: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The parameters of its list, each with the attribute of a row that it is compared with."""
 
     def find(self, call: ApiCall) -> StoredT:
         """The row that the path names. Raises ProcessorRefusal (404) where there is none."""
@@ -398,9 +398,9 @@ class ApiNoun(Generic[StoredT]):
 
     def list(self, call: ApiCall, form: CallForm, fits: Callable[[StoredT], bool] = lambda _: True) -> JsonObject:
         """A page of the rows that the filters and `fits` take, newest first. The caller has read its own filters from `form`."""
-        wanted = {value: text for name, value in self.filters.items() if (text := form.text(name)) is not None}
+        wanted = {attribute: text for name, attribute in self.filters.items() if (text := form.text(name)) is not None}
         found = {id: row for id, row in self.rows(call.book).items() if fits(row)}
-        rows = {id: row for id, row in found.items() if all(value(row) == text for value, text in wanted.items())}
+        rows = {id: row for id, row in found.items() if all(getattr(row, attribute) == text for attribute, text in wanted.items())}
         return list_page(form, rows, lambda row: self.answer(call, row), url=self.url, kind=self.kind, when=lambda row: row.created)
 
     def notify(self, state: ProcessorState, account: str, row: StoredT, *types: str, previous: JsonObject | None = None) -> None:

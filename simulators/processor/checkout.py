@@ -23,7 +23,7 @@ SESSION_FEE_REFUSED = (
 
 
 def create_session(call: ApiCall, form: CallForm) -> JsonObject:
-    """A page on which one buyer pays once."""
+    """Creates a page on which one buyer pays once."""
     read_session_mode(form)
     lines = form.parts("line_items")
     if not lines:
@@ -211,7 +211,7 @@ def find_checkout_session(state: ProcessorState, session: str) -> tuple[str, Che
 
 
 def enter_promotion(state: ProcessorState, account: str, session: str, code: str) -> PromotionCode:
-    """The buyer types in a code: the session's total goes down. A code that is not good raises ProcessorRefusal."""
+    """Applies a code that the buyer typed in. Raises ProcessorRefusal for a code that cannot be used."""
     book = state.book(account)
     row = find_row(book.sessions, session, "checkout.session")
     promotion = next((one for one in book.promotions.values() if one.code.lower() == code.lower() and promotion_usable(state, one)), None)
@@ -263,7 +263,7 @@ def complete_checkout(state: ProcessorState, account: str, session: str, card: S
 
 
 def session_intent(state: ProcessorState, account: str, row: CheckoutSession) -> PaymentIntent:
-    """A session's payment: made when the buyer first tries to pay."""
+    """The payment of a session, which is made when the buyer first tries to pay."""
     book = state.book(account)
     intent = book.intents.get(row.intent or "")
     if intent is None:
@@ -333,7 +333,13 @@ def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
         "metadata": dict(row.metadata),
         "mode": "payment",
         "origin_context": None,
-        **_session_payment_json(row),
+        "payment_intent": row.intent,
+        "payment_link": None,
+        "payment_method_collection": "if_required",
+        "payment_method_configuration_details": None,
+        "payment_method_options": {"card": {"request_three_d_secure": "automatic"}},
+        "payment_method_types": ["card"],
+        "payment_status": row.payment_status,
         "permissions": None,
         "phone_number_collection": {"enabled": False},
         **null_members("recovered_from saved_payment_method_options setup_intent shipping_address_collection shipping_cost"),
@@ -346,18 +352,6 @@ def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
         "ui_mode": "hosted_page",
         "url": f"{state.pages_url}/checkout/{row.id}" if is_open else None,
         "wallet_options": None,
-    }
-
-
-def _session_payment_json(row: CheckoutSession) -> JsonObject:
-    return {
-        "payment_intent": row.intent,
-        "payment_link": None,
-        "payment_method_collection": "if_required",
-        "payment_method_configuration_details": None,
-        "payment_method_options": {"card": {"request_three_d_secure": "automatic"}},
-        "payment_method_types": ["card"],
-        "payment_status": row.payment_status,
     }
 
 

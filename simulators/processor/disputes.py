@@ -12,7 +12,7 @@ DISPUTES = ApiNoun(
     "/v1/disputes",
     lambda book: book.disputes,
     lambda state, account, row: dispute_json(state, account, row),
-    filters={"charge": lambda row: row.charge, "payment_intent": lambda row: row.intent},
+    filters={"charge": "charge", "payment_intent": "intent"},
 )
 DISPUTE_DUE_DAYS = 9
 DISPUTE_FEE = 1500

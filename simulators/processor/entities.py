@@ -326,7 +326,7 @@ class Invoice(StoredRow):
 
 
 class SessionLine(TypedDict):
-    """A thing to be paid: plain, so that it is kept as it is."""
+    """A thing to be paid: a plain dictionary, as it is stored."""
 
     id: str
     price: str
@@ -398,3 +398,26 @@ class PromotionCode(StoredRow):
     minimum_amount: int | None = None
     minimum_currency: str | None = None
     metadata: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(slots=True)
+class AccountBook:
+    """What one account holds, each kind by id, oldest first."""
+
+    intents: dict[str, PaymentIntent] = field(default_factory=dict[str, PaymentIntent])
+    charges: dict[str, Charge] = field(default_factory=dict[str, Charge])
+    refunds: dict[str, Refund] = field(default_factory=dict[str, Refund])
+    payouts: dict[str, Payout] = field(default_factory=dict[str, Payout])
+    disputes: dict[str, Dispute] = field(default_factory=dict[str, Dispute])
+    reviews: dict[str, Review] = field(default_factory=dict[str, Review])
+    value_lists: dict[str, ValueList] = field(default_factory=dict[str, ValueList])
+    values: dict[str, ListValue] = field(default_factory=dict[str, ListValue])
+    fees: dict[str, ApplicationFee] = field(default_factory=dict[str, ApplicationFee])
+    fee_refunds: dict[str, FeeRefund] = field(default_factory=dict[str, FeeRefund])
+    txns: dict[str, BalanceTransaction] = field(default_factory=dict[str, BalanceTransaction])
+    customers: dict[str, Customer] = field(default_factory=dict[str, Customer])
+    items: dict[str, InvoiceItem] = field(default_factory=dict[str, InvoiceItem])
+    invoices: dict[str, Invoice] = field(default_factory=dict[str, Invoice])
+    sessions: dict[str, CheckoutSession] = field(default_factory=dict[str, CheckoutSession])
+    coupons: dict[str, Coupon] = field(default_factory=dict[str, Coupon])
+    promotions: dict[str, PromotionCode] = field(default_factory=dict[str, PromotionCode])

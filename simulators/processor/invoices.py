@@ -475,7 +475,6 @@ def list_invoice_lines(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def list_invoice_payments(call: ApiCall, form: CallForm) -> JsonObject:
-    """Payments that invoices ask for."""
     invoice, status = form.text("invoice"), form.choice("status", ("canceled", "open", "paid"))
     rows = {row.payment: row for row in call.book.invoices.values() if row.payment and invoice in (None, row.id)}
     if status is not None:

@@ -72,7 +72,7 @@ def open_resident_account(state: ProcessorState, id: str) -> ProcessorAccount:
 
 
 def authorize_oauth(state: ProcessorState, account: str, scope: str = "read_write") -> str:
-    """The owner lets the platform in: the code that the platform changes for access, once and within five minutes."""
+    """The code with which the owner gives the platform access: it is exchanged once, within five minutes."""
     find_row(state.accounts, account, "account")
     code = OAuthCode(state.new_id(OAUTH_CODE_PREFIX), state.now(), account, scope)
     state.codes[code.id] = code

@@ -14,7 +14,7 @@ PAYOUTS = ApiNoun(
     "/v1/payouts",
     lambda book: book.payouts,
     lambda state, _, row: payout_json(state, row),
-    filters={"status": lambda row: row.status, "destination": lambda row: row.destination},
+    filters={"status": "status", "destination": "destination"},
 )
 INSUFFICIENT_FUNDS_TEXT = (
     "You have insufficient funds in your Stripe account for this transfer. Your card balance is too low.  You can use the the "
@@ -90,7 +90,7 @@ def payout_falls_on(row: ProcessorAccount, day: int) -> bool:
 
 
 def pay_out_balance(state: ProcessorState, row: ProcessorAccount) -> None:
-    """What is available goes to the bank; Choice: it takes every currency that the account earns."""
+    """Pays out what is available. Choice: in every currency that the account earns."""
     for currency, sums in sorted(account_funds(state, row.id).items()):
         if sums.available > 0:
             payout = start_payout(state, row, amount=sums.available, currency=currency, automatic=True)
@@ -141,7 +141,6 @@ def fail_payout(state: ProcessorState, account: str, payout: str, code: str = "a
 
 
 def complete_payout(state: ProcessorState, account: str, payout: str) -> Payout:
-    """Completes a payout now."""
     row = find_row(state.book(account).payouts, payout, "payout")
     if row.status not in ("pending", "in_transit"):
         raise ProcessorRefusal(f"This payout is already {row.status}.")

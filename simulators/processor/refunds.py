@@ -58,7 +58,7 @@ REFUNDS = ApiNoun(
     "/v1/refunds",
     lambda book: book.refunds,
     lambda state, _, row: refund_json(state, row),
-    filters={"charge": lambda row: row.charge, "payment_intent": lambda row: row.intent},
+    filters={"charge": "charge", "payment_intent": "intent"},
 )
 
 

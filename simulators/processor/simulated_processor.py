@@ -44,14 +44,13 @@ class SimulatedProcessor:
         resident: str = "",
         report: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`pages_url`: where people reach its pages. `webhook_url`: where its events go. `wall`: the time it believes in.
+        """`pages_url`: where people reach its pages. `webhook_url`: where its events go. `wall` returns the time outside in Unix seconds.
 
-        `client_id`: of the platform, for those who let it into an account that they have. `report` is told when the state file cannot
-        be read.
+        `client_id`: of the platform, for owners who give it access to an existing account. `report` is called for an unreadable file.
 
-        `resident`: an account that is there from the beginning, ready to be paid, whatever became of the state.
-        Choice: its id is told, not drawn, so that a database may name it before anybody has asked this processor anything, and so that
-        the processes that keep no file agree on it.
+        `resident`: the id of an account that always exists, ready to be paid.
+        Choice: the id is given, not drawn: a database may name it before this processor was asked anything, and processes without a file
+        agree on it.
         """
         self.wall, self.pages_url, self.key, self.seed = wall, pages_url, key, seed
         self.resident = resident

@@ -9,58 +9,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from simulators.processor.entities import (
-    AccountLink,
-    ApplicationFee,
-    BalanceTransaction,
-    Charge,
-    CheckoutSession,
-    Coupon,
-    Customer,
-    Dispute,
-    FeeRefund,
-    Invoice,
-    InvoiceItem,
-    JsonObject,
-    ListValue,
-    OAuthCode,
-    PaymentIntent,
-    Payout,
-    ProcessorAccount,
-    PromotionCode,
-    Refund,
-    Review,
-    StoredAnswer,
-    ValueList,
-)
+from simulators.processor.entities import AccountBook, AccountLink, JsonObject, OAuthCode, ProcessorAccount, StoredAnswer
 from simulators.processor.webhooks import WebhookQueue
 
 PROCESSOR_API_VERSION = "2026-10-28.endive"
 ID_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 PROCESSOR_ID_LENGTH = 24
-
-
-@dataclass(slots=True)
-class AccountBook:
-    """What one account holds, each kind by id, oldest first."""
-
-    intents: dict[str, PaymentIntent] = field(default_factory=dict[str, PaymentIntent])
-    charges: dict[str, Charge] = field(default_factory=dict[str, Charge])
-    refunds: dict[str, Refund] = field(default_factory=dict[str, Refund])
-    payouts: dict[str, Payout] = field(default_factory=dict[str, Payout])
-    disputes: dict[str, Dispute] = field(default_factory=dict[str, Dispute])
-    reviews: dict[str, Review] = field(default_factory=dict[str, Review])
-    value_lists: dict[str, ValueList] = field(default_factory=dict[str, ValueList])
-    values: dict[str, ListValue] = field(default_factory=dict[str, ListValue])
-    fees: dict[str, ApplicationFee] = field(default_factory=dict[str, ApplicationFee])
-    fee_refunds: dict[str, FeeRefund] = field(default_factory=dict[str, FeeRefund])
-    txns: dict[str, BalanceTransaction] = field(default_factory=dict[str, BalanceTransaction])
-    customers: dict[str, Customer] = field(default_factory=dict[str, Customer])
-    items: dict[str, InvoiceItem] = field(default_factory=dict[str, InvoiceItem])
-    invoices: dict[str, Invoice] = field(default_factory=dict[str, Invoice])
-    sessions: dict[str, CheckoutSession] = field(default_factory=dict[str, CheckoutSession])
-    coupons: dict[str, Coupon] = field(default_factory=dict[str, Coupon])
-    promotions: dict[str, PromotionCode] = field(default_factory=dict[str, PromotionCode])
 
 
 @dataclass(slots=True)
@@ -91,11 +45,10 @@ class ProcessorState:
     counters: dict[str, int] = field(default_factory=dict[str, int])
 
     def now(self) -> int:
-        """The processor's time in whole seconds."""
         return int(self.at)
 
     def new_id(self, prefix: str, length: int = PROCESSOR_ID_LENGTH) -> str:
-        """The next id: the seed and how many there were before decide it."""
+        """The next id, which the seed and the number of ids before it decide."""
         count = self.counters.get(prefix, 0) + 1
         self.counters[prefix] = count
         number = int.from_bytes(sha512(f"{self.seed}|{prefix}|{count}".encode()).digest())
@@ -110,7 +63,7 @@ class ProcessorState:
 
 
 def enter_turn(state: ProcessorState, *, now: float, pages_url: str, live: bool) -> None:
-    """The beginning of a turn: `now` is the wall's time. It does not go back."""
+    """Begins a turn: `now` is the time outside in Unix seconds. The processor's time does not go back."""
     state.at = max(state.at, now + state.offset)
     state.pages_url, state.live = pages_url, live
     state.request = state.request_key = None

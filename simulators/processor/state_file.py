@@ -21,7 +21,7 @@ LOCK_RETRY_SECONDS = 0.01
 
 
 class StateFile(Generic[StoredStateT]):
-    """One state, a plain dataclass: whoever reads or changes it takes a turn."""
+    """One state, a plain dataclass, which is read and changed in turns."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ class ProcessorTurns:
         return make_processor_state(now=processor.wall(), pages_url=processor.pages_url, live=processor.live, seed=processor.seed)
 
     def begin(self, state: ProcessorState) -> None:
-        """Begin a turn: what has come due happens, and the resident account is there."""
+        """Begins a turn: does what has come due, and makes the resident account where it is missing."""
         processor = self._processor
         enter_turn(state, now=processor.wall(), pages_url=processor.pages_url, live=processor.live)
         state.client_id = processor.client_id

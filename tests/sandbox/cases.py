@@ -1,4 +1,4 @@
-"""One call that succeeds and calls that are refused, for every method: the table the contract tests run over."""
+"""A call that succeeds, for every documented method: what the tests of all methods run over."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias

@@ -1,4 +1,4 @@
-"""Every method of the wire answers a documented call in the documented shape, and refuses what is not documented."""
+"""Every documented method of the wire answers in the documented shape, and refuses what is not documented."""
 
 import pickle
 

@@ -20,7 +20,6 @@ from simulators.network.wire import (
     RequestFields,
     WireMembers,
     bare_method,
-    drop_empty,
     invalid_request,
     network_method,
     read_days,
@@ -59,7 +58,7 @@ def affect_package_to_subscriber(world: World, caller: NetworkToken, fields: Req
 
 
 def read_package_period(fields: RequestFields) -> tuple[int, int] | None:
-    """Exact dates, when they are given."""
+    """The exact dates in Unix seconds, where they are given."""
     period = fields.maybe("activePeriod", RequestFields)
     if period is None:
         return None
@@ -80,18 +79,18 @@ def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, f
     _, package = packages.assign_package_series(world, line, template, start=start, at_first_use=at_first_use)
     parent = line.reseller_id != caller.reseller_id
     info = package_view(world, line, package, recurring=True, parent=parent) if package else None
-    return drop_empty({"packageInfo": info, "simInfo": esim_view(world, line, package)})
+    return {"packageInfo": info, "simInfo": esim_view(world, line, package)}
 
 
 @network_method("listSubscriberPrepaidPackages")
 def list_subscriber_prepaid_packages(world: World, caller: NetworkToken, fields: RequestFields) -> object:
-    return drop_empty(_package_list_view(world, caller, fields, recurring=False))
+    return _package_list_view(world, caller, fields, recurring=False)
 
 
 @network_method("listSubscriberPrepaidPackages", version="v2")
 def list_subscriber_prepaid_packages_v2(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     """As v1, with the series and each package's link to its own."""
-    return drop_empty(_package_list_view(world, caller, fields, recurring=True))
+    return _package_list_view(world, caller, fields, recurring=True)
 
 
 def _package_list_view(world: World, caller: NetworkToken, fields: RequestFields, *, recurring: bool) -> WireMembers:
@@ -184,75 +183,69 @@ def _requested_series(world: World, caller: NetworkToken, fields: RequestFields,
 
 def package_view(world: World, line: Line, package: Package, *, recurring: bool = False, parent: bool = False) -> WireMembers:
     """One package; `recurring` adds the series (v2), `parent` what a parent reseller's own cost is."""
-    return drop_empty(
-        {
-            "subscriberprepaidpackageid": package.id,
-            "subscriberid": line.id,
-            "priority": package.priority,
-            "locationzoneid": package.zone_id,
-            "destinationzoneid": package.destination_id,
-            "rdbLocationZones": zone_reference(world, package.zone_id),
-            "rdbDestinationZones": destination_list_reference(world, package.destination_id),
-            "packageTemplate": {"prepaidpackagetemplateid": package.template_id, "prepaidpackagetemplatename": package.template_name},
-            "templateId": package.template_id,
-            "esimId": line.sim.id,
-            "pckdatabyte": package.data_limit,
-            "useddatabyte": package.data_used,
-            "pckmocsecond": package.moc_limit,
-            "usedmocsecond": package.moc_used,
-            "pckmtcsecond": package.mtc_limit,
-            "usedmtcsecond": package.mtc_used,
-            "usedmocvoipsecond": package.voip_used,
-            "pckmosmsnumber": package.mo_sms_limit,
-            "usedmosmsnumber": package.mo_sms_used,
-            "pckmtsmsnumber": package.mt_sms_limit,
-            "usedmtsmsnumber": package.mt_sms_used,
-            "tsassigned": wire_moment(package.assigned),
-            "tsactivationutc": wire_moment_or_none(package.activated),
-            "tsexpirationutc": wire_moment_or_none(package.expires),
-            "perioddays": package.period_days,
-            "cost": wire_euro(package.cost),
-            "active": package.active,
-            "recurringPackage": package.series_id if recurring else None,
-            "resellerCost": wire_euro(package.reseller_cost),
-            "parentResellerCost": wire_euro(package.parent_cost) if parent else None,
-        }
-    )
+    return {
+        "subscriberprepaidpackageid": package.id,
+        "subscriberid": line.id,
+        "priority": package.priority,
+        "locationzoneid": package.zone_id,
+        "destinationzoneid": package.destination_id,
+        "rdbLocationZones": zone_reference(world, package.zone_id),
+        "rdbDestinationZones": destination_list_reference(world, package.destination_id),
+        "packageTemplate": {"prepaidpackagetemplateid": package.template_id, "prepaidpackagetemplatename": package.template_name},
+        "templateId": package.template_id,
+        "esimId": line.sim.id,
+        "pckdatabyte": package.data_limit,
+        "useddatabyte": package.data_used,
+        "pckmocsecond": package.moc_limit,
+        "usedmocsecond": package.moc_used,
+        "pckmtcsecond": package.mtc_limit,
+        "usedmtcsecond": package.mtc_used,
+        "usedmocvoipsecond": package.voip_used,
+        "pckmosmsnumber": package.mo_sms_limit,
+        "usedmosmsnumber": package.mo_sms_used,
+        "pckmtsmsnumber": package.mt_sms_limit,
+        "usedmtsmsnumber": package.mt_sms_used,
+        "tsassigned": wire_moment(package.assigned),
+        "tsactivationutc": wire_moment_or_none(package.activated),
+        "tsexpirationutc": wire_moment_or_none(package.expires),
+        "perioddays": package.period_days,
+        "cost": wire_euro(package.cost),
+        "active": package.active,
+        "recurringPackage": package.series_id if recurring else None,
+        "resellerCost": wire_euro(package.reseller_cost),
+        "parentResellerCost": wire_euro(package.parent_cost) if parent else None,
+    }
 
 
 def series_view(series: PackageSeries) -> WireMembers:
     """A recurring package; one that waits for the first use has no start."""
-    return drop_empty(
-        {
-            "id": series.id,
-            "startTimeUTC": wire_moment_or_none(series.start),
-            "lastPackageCreationTimeUTC": wire_moment_or_none(series.last_created),
-            "template": series.template_id,
-            "templateName": series.template_name,
-            "subscriber": series.line_id,
-            "nbOccurrence": series.occurrences,
-            "nbCreated": series.created,
-            "recurringPeriodicityType": series.periodicity,
-            "recurringPeriodicityFrequency": series.frequency,
-            "reportUnitsPreviousPackage": series.carry_over,
-            "active": series.active,
-        }
-    )
+    return {
+        "id": series.id,
+        "startTimeUTC": wire_moment_or_none(series.start),
+        "lastPackageCreationTimeUTC": wire_moment_or_none(series.last_created),
+        "template": series.template_id,
+        "templateName": series.template_name,
+        "subscriber": series.line_id,
+        "nbOccurrence": series.occurrences,
+        "nbCreated": series.created,
+        "recurringPeriodicityType": series.periodicity,
+        "recurringPeriodicityFrequency": series.frequency,
+        "reportUnitsPreviousPackage": series.carry_over,
+        "active": series.active,
+    }
 
 
 def esim_view(world: World, line: Line, package: Package | None) -> WireMembers:
     """What a buyer needs to install the profile."""
     sim = line.sim
     code = f"LPA:1${sim.smdp}${sim.activation_code}" if sim.activation_code else None
-    return drop_empty(
-        {
-            "iccid": line.iccid,
-            "smdpServer": sim.smdp or None,
-            "activationCode": sim.activation_code or None,
-            "urlQrCode": code,
-            "subscriberId": line.id,
-            "esimId": sim.id,
-            "subsPackageId": package.id if package else None,
-            "userSimName": f"{world.resellers[line.reseller_id].name}_{line.id}",
-        }
-    )
+    return {
+        "iccid": line.iccid,
+        "smdpServer": sim.smdp or None,
+        "activationCode": sim.activation_code or None,
+        "urlQrCode": code,
+        "subscriberId": line.id,
+        "esimId": sim.id,
+        "subsPackageId": package.id if package else None,
+        "userSimName": f"{world.resellers[line.reseller_id].name}_{line.id}",
+    }

@@ -73,7 +73,7 @@ def reset_subs_gz_counter(world: World, caller: NetworkToken, fields: RequestFie
 
 @network_method("sendMtSms")
 def send_mt_sms(world: World, caller: NetworkToken, fields: RequestFields) -> None:
-    """Send a message to a line. Choice: only an active line can take one."""
+    """Checks a message to a line; nothing is sent. Choice: only an active line can take one."""
     name = require_exactly_one(fields, ("imsi", "msisdn"))
     value, message = fields.need(name, read_digits_or_number), fields.need("text", read_text)
     fields.need("senderId", read_sender)

@@ -12,7 +12,6 @@ from simulators.network.wire import (
     RequestFields,
     WireMembers,
     bare_method,
-    drop_empty,
     invalid_request,
     network_method,
     read_digits,
@@ -36,23 +35,21 @@ RANGE_COLUMNS = ("IMSI", "ICCID")
 def list_reseller_account(world: World, caller: NetworkToken, fields: RequestFields) -> object:
     number = fields.maybe("resellerId", read_integer)
     fields.done()
-    return drop_empty({"reseller": [_reseller_view(world, reseller) for reseller in visible_resellers(world, caller, number)]})
+    return {"reseller": [_reseller_view(world, reseller) for reseller in visible_resellers(world, caller, number)]}
 
 
 def _reseller_view(world: World, reseller: Reseller) -> WireMembers:
     accounts = [
-        drop_empty(
-            {
-                "id": account.id,
-                "name": account.name,
-                "balance": wire_euro(account.balance),
-                "packageOnly": account.package_only,
-                "steeringListId": account.steering_list_id,
-            }
-        )
+        {
+            "id": account.id,
+            "name": account.name,
+            "balance": wire_euro(account.balance),
+            "packageOnly": account.package_only,
+            "steeringListId": account.steering_list_id,
+        }
         for account in _reseller_accounts(world, reseller)
     ]
-    return drop_empty({"id": reseller.id, "name": reseller.name, "account": accounts})
+    return {"id": reseller.id, "name": reseller.name, "account": accounts}
 
 
 def _reseller_accounts(world: World, reseller: Reseller) -> Iterable[ResellerAccount]:
@@ -64,36 +61,27 @@ def get_reseller_info(world: World, caller: NetworkToken, fields: RequestFields)
     number = fields.maybe("id", read_integer)
     fields.done()
     reseller = find_reseller(world, caller, number)
-    return drop_empty(
-        {
-            "id": reseller.id,
-            "name": reseller.name,
-            "parentId": reseller.parent_id,
-            "balance": wire_comma_euro(reseller.balance),
-            "cdrFolder": f"/cdr/{reseller.id}",
-            "trafficInfo": {
-                "relayGy": reseller.relay_gy,
-                "relayCallSms": reseller.relay_calls,
-                "relayLU": reseller.relay_location,
-                "relayVoIP": reseller.relay_voip,
-            },
-            "chargingInfo": charging_info_view(world, reseller),
-            "contactInfo": dict(reseller.contact),
-        }
-    )
-
-
-def charging_info_view(world: World, reseller: Reseller) -> WireMembers:
-    """The plans of new subscribers; one member begins with a capital."""
     plan, voip = world.tariffs.get(reseller.mobile_plan_id), world.voip_tariffs.get(reseller.voip_plan_id)
-    return drop_empty(
-        {
+    return {
+        "id": reseller.id,
+        "name": reseller.name,
+        "parentId": reseller.parent_id,
+        "balance": wire_comma_euro(reseller.balance),
+        "cdrFolder": f"/cdr/{reseller.id}",
+        "trafficInfo": {
+            "relayGy": reseller.relay_gy,
+            "relayCallSms": reseller.relay_calls,
+            "relayLU": reseller.relay_location,
+            "relayVoIP": reseller.relay_voip,
+        },
+        "chargingInfo": {
             "mobilePlan": {"id": plan.id, "name": plan.name} if plan else None,
             "voipPlan": {"id": voip.id, "name": voip.name} if voip else None,
             "CallPackageUseSingleCounter": reseller.single_counter,
             "voipFree": False,
-        }
-    )
+        },
+        "contactInfo": dict(reseller.contact),
+    }
 
 
 @network_method("esimStatusPerAccount")
@@ -106,7 +94,7 @@ def esim_status_per_account(world: World, caller: NetworkToken, fields: RequestF
         accounts: Iterable[ResellerAccount] = [find_account(world, caller, number)]
     else:
         accounts = _reseller_accounts(world, find_reseller(world, caller, number))
-    return drop_empty({"account": [_esim_count_view(world, account) for account in accounts]})
+    return {"account": [_esim_count_view(world, account) for account in accounts]}
 
 
 def _esim_count_view(world: World, account: ResellerAccount) -> WireMembers:
@@ -115,7 +103,7 @@ def _esim_count_view(world: World, account: ResellerAccount) -> WireMembers:
     sponsors = [
         {"id": number, "name": world.sponsors[number].name, "esim": {"status": sim_count_view(found, number)}} for number in numbers
     ]
-    return drop_empty({"id": account.id, "name": account.name, "sponsor": sponsors})
+    return {"id": account.id, "name": account.name, "sponsor": sponsors}
 
 
 def sim_count_view(sims: SimCounts, sponsor: int) -> list[WireMembers]:
@@ -129,7 +117,7 @@ def sim_count_view(sims: SimCounts, sponsor: int) -> list[WireMembers]:
 def list_sponsor(world: World, caller: NetworkToken, number: int) -> object:
     reseller = find_reseller(world, caller, number)
     sponsors = [world.sponsors[number] for number in world.sponsored.get(reseller.id, ())]
-    return drop_empty({"sponsor": [{"id": sponsor.id, "prefix": sponsor.prefix, "name": sponsor.name} for sponsor in sponsors]})
+    return {"sponsor": [{"id": sponsor.id, "prefix": sponsor.prefix, "name": sponsor.name} for sponsor in sponsors]}
 
 
 @bare_method("listSteeringList")

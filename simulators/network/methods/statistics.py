@@ -10,7 +10,7 @@ from simulators.network.catalogue import Country, Sponsor
 from simulators.network.entities import DATA, DAY_SECONDS, MICRO_EURO, Cdr, Line, NetworkEvent, NetworkToken
 from simulators.network.methods.tariffs import EURO_CURRENCY_ID
 from simulators.network.named_records import find_flat_line, find_nested_line
-from simulators.network.wire import RequestFields, WireMembers, drop_empty, invalid_request, network_method, read_day, wire_moment
+from simulators.network.wire import RequestFields, WireMembers, invalid_request, network_method, read_day, wire_moment
 from simulators.network.world import World
 
 LONGEST_PERIOD = timedelta(days=6)
@@ -22,7 +22,7 @@ def get_subscriber_active_period(world: World, caller: NetworkToken, fields: Req
     line = find_flat_line(world, caller, fields)
     first, last = line.first_usage_at, line.last_usage_at
     period = {"start": wire_moment(first), "end": wire_moment(last)} if first is not None and last is not None else None
-    return drop_empty({"subscriberId": line.id, "period": period})
+    return {"subscriberId": line.id, "period": period}
 
 
 @network_method("subscriberUsageOverPeriod", statistics=True)
@@ -38,7 +38,6 @@ def subscriber_network_events_over_period(world: World, caller: NetworkToken, fi
 
 
 def read_statistics_period(world: World, caller: NetworkToken, fields: RequestFields) -> tuple[Line, date, date]:
-    """The line and its days, both ends included."""
     period = fields.nested("period")
     first, last = period.need("start", read_day), period.need("end", read_day)
     period.done()

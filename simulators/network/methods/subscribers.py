@@ -34,7 +34,6 @@ from simulators.network.wire import (
     RequestFields,
     WireMembers,
     bare_method,
-    drop_empty,
     invalid_request,
     network_method,
     read_digits,
@@ -83,7 +82,7 @@ def get_single_subscriber(world: World, caller: NetworkToken, fields: RequestFie
     line = find_line(world, caller, name, value)
     members = subscriber_view(world, line, sim=with_sim, histories=not only_subscriber)
     counter = green_counter_view(world, line) if with_counter else None
-    return drop_empty({**members, "networkInfo": network_info_view(line), "greenZoneCounter": counter})
+    return {**members, "networkInfo": network_info_view(line), "greenZoneCounter": counter}
 
 
 @network_method("listSubscriber")
@@ -92,7 +91,7 @@ def list_subscriber(world: World, caller: NetworkToken, fields: RequestFields) -
     name = require_exactly_one(fields, SUBSCRIBER_FILTERS)
     found = filtered_lines(world, caller, fields, name)
     rows = [subscriber_view(world, line) for line in found[: world.row_cap]]
-    return {**drop_empty({"subscriberList": rows}), "hasMore": len(found) > len(rows), "nbFound": len(found)}
+    return {"subscriberList": rows, "hasMore": len(found) > len(rows), "nbFound": len(found)}
 
 
 def filtered_lines(world: World, caller: NetworkToken, fields: RequestFields, name: str) -> Sequence[Line]:
@@ -118,16 +117,14 @@ def get_sim_provider_status(world: World, caller: NetworkToken, number: int) -> 
     """What the SIM's provider says of its profile, newest first; no answer key when it said nothing."""
     line = _line_of_sim(world, caller, number)
     rows = [
-        drop_empty(
-            {
-                "simId": number,
-                "status": row.status,
-                "start": wire_moment(row.start),
-                "end": wire_moment_or_none(row.end),
-                "profileType": row.profile_type,
-                "statusModification": row.modification,
-            }
-        )
+        {
+            "simId": number,
+            "status": row.status,
+            "start": wire_moment(row.start),
+            "end": wire_moment_or_none(row.end),
+            "profileType": row.profile_type,
+            "statusModification": row.modification,
+        }
         for row in reversed(line.sim.provider)
     ]
     return rows or None
@@ -143,7 +140,8 @@ def _line_of_sim(world: World, caller: NetworkToken, number: int) -> Line:
 
 def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bool = True) -> WireMembers:
     """The members that listSubscriber shows; getSingleSubscriber adds to them."""
-    members = {
+    seen = line.sighting
+    members: WireMembers = {
         "subscriberId": line.id,
         "accountId": line.account_id,
         "account": world.accounts[line.account_id].name,
@@ -152,25 +150,6 @@ def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bo
         "batchId": line.batch_id,
         "subscriberName": line.name,
         "email": line.email,
-        **_subscriber_settings(line),
-    }
-    if histories:
-        members |= {
-            "imsiList": [_imsi_view(line, row) for row in line.imsis],
-            "phoneNumberList": [_number_view(line, row) for row in line.numbers],
-            "multiImsi": [
-                drop_empty({**_imsi_view(line, row), "iccid": None, "endDate": None}) for row in line.multi_imsis if row.end is None
-            ],
-            "status": [_status_view(line, row) for row in line.statuses],
-        }
-    if sim:
-        members["sim"] = sim_view(line, line.sim)
-    return drop_empty(members)
-
-
-def _subscriber_settings(line: Line) -> WireMembers:
-    seen = line.sighting
-    return {
         "prepaid": True,
         "useAccountForCharging": line.use_account,
         "balance": wire_euro(line.balance),
@@ -186,41 +165,49 @@ def _subscriber_settings(line: Line) -> WireMembers:
         "steeringListId": line.steering_list_id,
         "throttlingLimit": None if line.bitrate == UNLIMITED_BITRATE else int(line.bitrate.removeprefix("KB_")),
     }
+    if histories:
+        members |= {
+            "imsiList": [_imsi_view(line, row) for row in line.imsis],
+            "phoneNumberList": [_number_view(line, row) for row in line.numbers],
+            "multiImsi": [{**_imsi_view(line, row), "iccid": None, "endDate": None} for row in line.multi_imsis if row.end is None],
+            "status": [_status_view(line, row) for row in line.statuses],
+        }
+    if sim:
+        members["sim"] = sim_view(line, line.sim)
+    return members
 
 
 def _imsi_view(line: Line, row: ImsiRow) -> WireMembers:
     start, end = wire_moment(row.start), wire_moment_or_none(row.end)
-    return drop_empty({"id": row.id, "subscriberId": line.id, "imsi": row.imsi, "iccid": row.iccid, "startDate": start, "endDate": end})
+    return {"id": row.id, "subscriberId": line.id, "imsi": row.imsi, "iccid": row.iccid, "startDate": start, "endDate": end}
 
 
 def _number_view(line: Line, row: NumberRow) -> WireMembers:
     start, end = wire_moment(row.start), wire_moment_or_none(row.end)
-    return drop_empty({"id": row.id, "subscriberId": line.id, "phoneNumber": row.number, "startDate": start, "endDate": end})
+    return {"id": row.id, "subscriberId": line.id, "phoneNumber": row.number, "startDate": start, "endDate": end}
 
 
 def _status_view(line: Line, row: StatusRow) -> WireMembers:
     start, end = wire_moment(row.start), wire_moment_or_none(row.end)
-    return drop_empty({"id": row.id, "subscriberId": line.id, "startDate": start, "endDate": end, "status": STATUS_TITLES[row.status]})
+    return {"id": row.id, "subscriberId": line.id, "startDate": start, "endDate": end, "status": STATUS_TITLES[row.status]}
 
 
 def sim_view(line: Line, sim: Sim) -> WireMembers:
     """The card or profile, with its secrets: the wire hides nothing."""
-    return drop_empty(
-        {
-            "id": sim.id,
-            "subscriberId": line.id,
-            "esim": sim.esim,
-            "status": sim.status,
-            "affectationDateUtc": wire_moment_or_none(sim.affected_at),
-            "pin1": sim.pin1 or None,
-            "puk1": sim.puk1 or None,
-            "pin2": sim.pin2 or None,
-            "puk2": sim.puk2 or None,
-            "smdpServer": sim.smdp or None,
-            "activationCode": sim.activation_code or None,
-            "confirmationCode": sim.confirmation_code,
-        }
-    )
+    return {
+        "id": sim.id,
+        "subscriberId": line.id,
+        "esim": sim.esim,
+        "status": sim.status,
+        "affectationDateUtc": wire_moment_or_none(sim.affected_at),
+        "pin1": sim.pin1 or None,
+        "puk1": sim.puk1 or None,
+        "pin2": sim.pin2 or None,
+        "puk2": sim.puk2 or None,
+        "smdpServer": sim.smdp or None,
+        "activationCode": sim.activation_code or None,
+        "confirmationCode": sim.confirmation_code,
+    }
 
 
 def network_info_view(line: Line) -> WireMembers | None:
@@ -246,19 +233,17 @@ def green_counter_view(world: World, line: Line) -> WireMembers | None:
     effective = own if own and own.max_mb else shared or own
     if effective is None:
         return None
-    return drop_empty(
-        {
-            "subscriberId": line.id,
-            "greenZoneId": effective.id,
-            "greenZoneName": effective.name,
-            "volumeOnGZ": line.green_bytes,
-            "startDateUTC": wire_moment_or_none(line.green_started),
-            "lastResetDate": wire_moment_or_none(line.green_reset),
-            "lastUpdateDate": wire_moment_or_none(line.green_updated),
-            "accountGZ": _green_zone_view(own),
-            "resellerGZ": _green_zone_view(shared),
-        }
-    )
+    return {
+        "subscriberId": line.id,
+        "greenZoneId": effective.id,
+        "greenZoneName": effective.name,
+        "volumeOnGZ": line.green_bytes,
+        "startDateUTC": wire_moment_or_none(line.green_started),
+        "lastResetDate": wire_moment_or_none(line.green_reset),
+        "lastUpdateDate": wire_moment_or_none(line.green_updated),
+        "accountGZ": _green_zone_view(own),
+        "resellerGZ": _green_zone_view(shared),
+    }
 
 
 def _green_zone_view(zone: GreenZone | None) -> WireMembers | None:
@@ -269,7 +254,7 @@ def _green_zone_view(zone: GreenZone | None) -> WireMembers | None:
 
 @network_method("modifySubscriberContactInfo")
 def modify_subscriber_contact_info(world: World, caller: NetworkToken, fields: RequestFields) -> None:
-    """Names and addresses; what is left out stays."""
+    """Changes the contact of a line; what is left out stays."""
     name, phone = fields.maybe("name", read_text), fields.maybe("phone", read_text)
     mail, company = fields.maybe("mail", read_text), fields.maybe("company", read_text)
     line = find_nested_line(world, caller, fields, kinds=CONTACT_IDENTIFIERS)

@@ -10,7 +10,6 @@ from simulators.network.wire import (
     RequestFields,
     WireMembers,
     bare_method,
-    drop_empty,
     network_method,
     read_integer,
     wire_euro,
@@ -38,7 +37,7 @@ def list_subscriber_tariff(world: World, caller: NetworkToken, fields: RequestFi
 def _tariff_list_view(world: World, caller: NetworkToken, fields: RequestFields, kind: Literal["RESELLER", "SUBSCRIBER"]) -> object:
     owners = _tariff_owners(world, caller, fields)
     rows = [tariff for tariff in world.tariffs.values() if tariff.kind == kind and tariff.reseller_id in owners]
-    return drop_empty({"tariff": [tariff_view(world, tariff) for tariff in rows]})
+    return {"tariff": [tariff_view(world, tariff) for tariff in rows]}
 
 
 def _tariff_owners(world: World, caller: NetworkToken, fields: RequestFields) -> set[int]:
@@ -92,59 +91,55 @@ def tariff_view(world: World, tariff: Tariff) -> WireMembers:
 
 
 def tariff_rules_view(world: World, tariff: Tariff) -> WireMembers:
-    return drop_empty({"rule": [tariff_rule_view(world, rule) for rule in tariff.rules]})
+    return {"rule": [tariff_rule_view(world, rule) for rule in tariff.rules]}
 
 
 def tariff_rule_view(world: World, rule: TariffRule) -> WireMembers:
     """What one network costs: per MiB, per minute, per message."""
     sponsor = world.sponsors[rule.sponsor_id] if rule.sponsor_id is not None else None
-    return drop_empty(
-        {
-            "operator": operator_view(world, world.networks[rule.network_id]),
-            "currency": {"currencyid": EURO_CURRENCY_ID, "currencycode": "EUR", "currencyname": "Euro"},
-            "sponsor": {
-                "sponsorid": sponsor.id,
-                "imsiprefix": sponsor.prefix,
-                "pricingplanid": sponsor.pricing_plan_id,
-                "sponsorname": sponsor.name,
-                "deleted": False,
-                "displayname": sponsor.display_name,
-            }
-            if sponsor
-            else None,
-            "roamingplanruleid": rule.id,
-            "roamingplanid": rule.tariff_id,
-            "networkid": rule.network_id,
-            "sponsorid": rule.sponsor_id,
-            "sponsoridx": ANY_SPONSOR if rule.sponsor_id is None else rule.sponsor_id,
-            "active": rule.active,
-            "mocallrate": wire_euro_or_none(rule.moc_rate),
-            "mtcallrate": wire_euro_or_none(rule.mtc_rate),
-            "mosmsrate": wire_euro_or_none(rule.mo_sms_rate),
-            "mtsmsrate": wire_euro_or_none(rule.mt_sms_rate),
-            "datarate": wire_euro_or_none(rule.data_rate),
-            "currencyid": EURO_CURRENCY_ID,
-            "startdate": wire_moment(rule.start),
-            "isDiscounted": rule.discounted,
-            "hidden": rule.hidden,
-            "dailyCap": rule.daily_cap,
+    return {
+        "operator": operator_view(world, world.networks[rule.network_id]),
+        "currency": {"currencyid": EURO_CURRENCY_ID, "currencycode": "EUR", "currencyname": "Euro"},
+        "sponsor": {
+            "sponsorid": sponsor.id,
+            "imsiprefix": sponsor.prefix,
+            "pricingplanid": sponsor.pricing_plan_id,
+            "sponsorname": sponsor.name,
+            "deleted": False,
+            "displayname": sponsor.display_name,
         }
-    )
+        if sponsor
+        else None,
+        "roamingplanruleid": rule.id,
+        "roamingplanid": rule.tariff_id,
+        "networkid": rule.network_id,
+        "sponsorid": rule.sponsor_id,
+        "sponsoridx": ANY_SPONSOR if rule.sponsor_id is None else rule.sponsor_id,
+        "active": rule.active,
+        "mocallrate": wire_euro_or_none(rule.moc_rate),
+        "mtcallrate": wire_euro_or_none(rule.mtc_rate),
+        "mosmsrate": wire_euro_or_none(rule.mo_sms_rate),
+        "mtsmsrate": wire_euro_or_none(rule.mt_sms_rate),
+        "datarate": wire_euro_or_none(rule.data_rate),
+        "currencyid": EURO_CURRENCY_ID,
+        "startdate": wire_moment(rule.start),
+        "isDiscounted": rule.discounted,
+        "hidden": rule.hidden,
+        "dailyCap": rule.daily_cap,
+    }
 
 
 def voip_tariff_view(world: World, tariff: VoipTariff) -> WireMembers:
     owner = world.resellers[tariff.reseller_id]
-    return drop_empty(
-        {
-            "id": tariff.id,
-            "planName": tariff.name,
-            "reseller": {"resellerId": owner.id, "resellerName": owner.name},
-            "provider": {"providerId": tariff.id, "providerName": tariff.provider} if tariff.provider else None,
-            "deleted": tariff.deleted,
-            "costPlan": tariff.cost_plan,
-            "maxAllowRate": wire_euro(tariff.max_rate),
-        }
-    )
+    return {
+        "id": tariff.id,
+        "planName": tariff.name,
+        "reseller": {"resellerId": owner.id, "resellerName": owner.name},
+        "provider": {"providerId": tariff.id, "providerName": tariff.provider} if tariff.provider else None,
+        "deleted": tariff.deleted,
+        "costPlan": tariff.cost_plan,
+        "maxAllowRate": wire_euro(tariff.max_rate),
+    }
 
 
 def voip_rule_view(rule: VoipRule) -> WireMembers:

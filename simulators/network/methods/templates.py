@@ -18,7 +18,6 @@ from simulators.network.named_records import find_record, find_reseller, find_vi
 from simulators.network.wire import (
     RequestFields,
     WireMembers,
-    drop_empty,
     invalid_request,
     network_method,
     read_days,
@@ -61,7 +60,7 @@ def list_prepaid_package_template(world: World, caller: NetworkToken, fields: Re
     family = world.family(caller.reseller_id)
     seen = [template for template in world.templates.values() if template.reseller_id in family]
     kept = [template for template in seen if all(TEMPLATE_FILTERS[name](template) == values[name] for name in names)]
-    return drop_empty({"template": [listed_template_view(world, template) for template in kept]})
+    return {"template": [listed_template_view(world, template) for template in kept]}
 
 
 def find_template(world: World, caller: NetworkToken, number: int) -> PackageTemplate:
@@ -217,38 +216,34 @@ def _read_template_recurrence(fields: RequestFields, template: PackageTemplate) 
 def listed_template_view(world: World, template: PackageTemplate) -> WireMembers:
     """A row of listPrepaidPackageTemplate: no throttling, no recurrence."""
     owner = world.resellers[template.reseller_id]
-    return drop_empty(
-        {
-            "sponsors": {
-                "sponsorid": world.sponsors[template.sponsor_id].id,
-                "sponsorname": world.sponsors[template.sponsor_id].name,
-                "displayname": world.sponsors[template.sponsor_id].display_name,
-            },
-            "reseller": {"resellerid": owner.id, "resellername": owner.name},
-            "rdbLocationZones": zone_reference(world, template.zone_id),
-            "rdbDestinationZones": destination_list_reference(world, template.destination_id),
-            **_template_core_view(template),
-            "uiStartAvailablePeriod": wire_moment_or_none(template.ui_start),
-            "uiEndAvailibilityPeriod": wire_moment_or_none(template.ui_end),
-            "uiVisible": template.ui_visible,
-        }
-    )
+    return {
+        "sponsors": {
+            "sponsorid": world.sponsors[template.sponsor_id].id,
+            "sponsorname": world.sponsors[template.sponsor_id].name,
+            "displayname": world.sponsors[template.sponsor_id].display_name,
+        },
+        "reseller": {"resellerid": owner.id, "resellername": owner.name},
+        "rdbLocationZones": zone_reference(world, template.zone_id),
+        "rdbDestinationZones": destination_list_reference(world, template.destination_id),
+        **_template_core_view(template),
+        "uiStartAvailablePeriod": wire_moment_or_none(template.ui_start),
+        "uiEndAvailibilityPeriod": wire_moment_or_none(template.ui_end),
+        "uiVisible": template.ui_visible,
+    }
 
 
 def changed_template_view(world: World, template: PackageTemplate) -> WireMembers:
     """The answer of createPrepaidPackageTemplate and of modifyPPT*."""
-    return drop_empty(
-        {
-            **_template_core_view(template),
-            "uiVisible": template.ui_visible,
-            **template_throttling_view(template),
-            **template_recurrence_view(template),
-            "resellerName": world.resellers[template.reseller_id].name,
-            "sponsorName": world.sponsors[template.sponsor_id].name,
-            "useSingleCounterForCall": template.single_counter,
-            "zone": template_zone_view(world, world.zones[template.zone_id]),
-        }
-    )
+    return {
+        **_template_core_view(template),
+        "uiVisible": template.ui_visible,
+        **template_throttling_view(template),
+        **template_recurrence_view(template),
+        "resellerName": world.resellers[template.reseller_id].name,
+        "sponsorName": world.sponsors[template.sponsor_id].name,
+        "useSingleCounterForCall": template.single_counter,
+        "zone": template_zone_view(world, world.zones[template.zone_id]),
+    }
 
 
 def _template_core_view(template: PackageTemplate) -> WireMembers:

@@ -11,7 +11,6 @@ from simulators.network.wire import (
     TruncatedPayload,
     WireMembers,
     bare_method,
-    drop_empty,
     network_method,
     read_integer,
     read_text,
@@ -32,7 +31,7 @@ DATA_CEILING = 50_000
 def list_location_zone_element(world: World, caller: NetworkToken, number: int) -> object:
     """The networks of a zone; for some zones the JSON ends too early."""
     zone = _find_zone(world, caller, number)
-    answer = drop_empty({"operator": _zone_operators(world, zone)})
+    answer = {"operator": _zone_operators(world, zone)}
     return TruncatedPayload(answer) if zone.malformed else answer
 
 
@@ -50,7 +49,7 @@ def list_detailed_location_zone(world: World, caller: NetworkToken, number: int)
 @bare_method("listDestinationListPrefix")
 def list_destination_list_prefix(world: World, caller: NetworkToken, number: int) -> object:
     row = find_visible(world, caller, world.destinations, number, "destination list")
-    return drop_empty({"prefixes": list(row.prefixes), "resellerId": row.reseller_id, "listId": row.id, "listName": row.name})
+    return {"prefixes": list(row.prefixes), "resellerId": row.reseller_id, "listId": row.id, "listName": row.name}
 
 
 @bare_method("listDetailedDestinationList")
@@ -182,15 +181,13 @@ def destination_list_reference(world: World, list_id: int | None) -> WireMembers
 def zone_view(world: World, zone: Zone) -> WireMembers:
     """A row of listDetailedLocationZone."""
     owner = world.resellers[zone.reseller_id]
-    return drop_empty(
-        {"zoneId": zone.id, "zoneName": zone.name, "reseller": _reseller_reference(owner), "operators": _zone_operators(world, zone)}
-    )
+    return {"zoneId": zone.id, "zoneName": zone.name, "reseller": _reseller_reference(owner), "operators": _zone_operators(world, zone)}
 
 
 def destination_list_view(world: World, row: DestinationList) -> WireMembers:
     """A row of listDetailedDestinationList."""
     owner = world.resellers[row.reseller_id]
-    return drop_empty({"listId": row.id, "listName": row.name, "reseller": _reseller_reference(owner), "prefixes": list(row.prefixes)})
+    return {"listId": row.id, "listName": row.name, "reseller": _reseller_reference(owner), "prefixes": list(row.prefixes)}
 
 
 def _reseller_reference(reseller: Reseller) -> WireMembers:
@@ -201,29 +198,27 @@ def template_zone_view(world: World, zone: Zone) -> WireMembers:
     """The zone inside a template's answer, with countries and operators apart and names of its own."""
     networks = [world.networks[number] for number in zone.network_ids]
     countries = {network.iso2: world.countries[network.iso2] for network in networks}
-    return drop_empty(
-        {
-            "locationZoneId": zone.id,
-            "locationZoneName": zone.name,
-            "countryList": [
-                {
-                    "continent": country.continent,
-                    "countryId": country.country_id,
-                    "countryName": country.name,
-                    "countryIso2": country.iso2.lower(),
-                    "countryCode": country.dial_code,
-                }
-                for country in countries.values()
-            ],
-            "operatorList": [
-                {
-                    "operId": network.network_id,
-                    "operatorName": network.name,
-                    "tadigList": list(network.tadigs),
-                    "mccMncList": [f"{mcc}-{mnc}" for mcc, mnc in network.codes],
-                    "countryId": world.countries[network.iso2].country_id,
-                }
-                for network in networks
-            ],
-        }
-    )
+    return {
+        "locationZoneId": zone.id,
+        "locationZoneName": zone.name,
+        "countryList": [
+            {
+                "continent": country.continent,
+                "countryId": country.country_id,
+                "countryName": country.name,
+                "countryIso2": country.iso2.lower(),
+                "countryCode": country.dial_code,
+            }
+            for country in countries.values()
+        ],
+        "operatorList": [
+            {
+                "operId": network.network_id,
+                "operatorName": network.name,
+                "tadigList": list(network.tadigs),
+                "mccMncList": [f"{mcc}-{mnc}" for mcc, mnc in network.codes],
+                "countryId": world.countries[network.iso2].country_id,
+            }
+            for network in networks
+        ],
+    }

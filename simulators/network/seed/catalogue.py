@@ -72,7 +72,7 @@ def make_zones(networks: Mapping[int, Network], profiles: Mapping[int, NetworkPr
 
 
 def make_zone(number: int, name: str, profile: NetworkProfile, wanted: frozenset[int]) -> Zone:
-    """What the profile allows of the wanted networks."""
+    """A zone of the `wanted` networks that the profile allows."""
     allowed = tuple(sorted(wanted & profile.network_ids))
     return Zone(number, name, profile.reseller_id, profile.id, allowed, malformed=name == MALFORMED_ZONE)
 

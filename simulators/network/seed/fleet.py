@@ -257,7 +257,7 @@ def age_line(world: World, chance: Random, line: Line, first: int) -> None:
 
 
 def replace_sim(world: World, line: Line, at: int) -> None:
-    """The first SIM was lost: its IMSI and ICCID stay in the history."""
+    """Adds a former SIM, which was lost: its IMSI and ICCID stay in the history."""
     current, serial = line.imsis[0], line.id - LINE_ID_BASE + OLD_SERIALS
     prefix = world.sponsors[line.sim.sponsor_id].prefix
     line.imsis.insert(0, ImsiRow(world.next_id("row"), make_imsi(prefix, serial), make_iccid(prefix, serial), current.start, at))
@@ -265,7 +265,7 @@ def replace_sim(world: World, line: Line, at: int) -> None:
 
 
 def add_multi_imsi(world: World, line: Line, at: int) -> None:
-    """The SIM roams with another sponsor's IMSI too."""
+    """Adds an IMSI of another sponsor, with which the SIM roams too."""
     other = next(sponsor_id for sponsor_id in RESELLER_SPONSORS[line.reseller_id] if sponsor_id != line.sim.sponsor_id)
     prefix = world.sponsors[other].prefix
     serial = line.id - LINE_ID_BASE + OLD_SERIALS

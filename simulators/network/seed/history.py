@@ -195,7 +195,7 @@ def has_supply(line: Line, now: int) -> bool:
 
 
 def buy_again(history: History, line: Line) -> None:
-    """Mostly the same package once more, else another."""
+    """Buys the same package once more, or now and then another one."""
     world, chance = history.world, seeded_random(history.world.seed, "again", line.id, len(line.packages))
     former = world.templates[line.packages[-1].template_id]
     template = former if chance.random() < 0.6 and not former.recurring else history.shop.pick(chance, line)

@@ -94,7 +94,7 @@ def build_scenario(seed: int, start: int, *, history_days: int = 90, lines: int 
 
 
 def stage_scenario(seed: int, start: int, first: int, lines: int) -> ScenarioStage:
-    """The world on its first evening."""
+    """The world on its first evening, with all actors chosen."""
     world = world_without_lines(seed, start)
     plans = add_fleet(world, lines, first, start)
     world.now = first
@@ -252,5 +252,5 @@ class WorldObserver:
         return bool(stocked) and self.seen_in(line, actor.place) and not any(self.works_in(package, actor.place) for package in stocked)
 
     def works_in(self, package: Package, iso2: str) -> bool:
-        """Whether its zone has a network there."""
+        """Whether the package's zone has a network in a country."""
         return any(self.world.networks[one].iso2 == iso2 for one in self.world.zones[package.zone_id].network_ids)

@@ -219,7 +219,7 @@ def lively_persona(line: Line, least: float = 0.0) -> Persona:
 
 
 def persona_of_kind(persona: Persona, kind: PersonaKind) -> Persona:
-    """Another kind of life in the same places."""
+    """The same places with another kind of use."""
     return Persona(kind, persona.home_iso2, persona.travel_iso2, *USAGE_PROFILES[kind])
 
 
@@ -300,7 +300,7 @@ def mis_steered_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 
 def partner_actor(given: ActorCandidate) -> ScenarioActor | None:
-    """The same package where it works."""
+    """The same package in a country where it works."""
     found = partner_persona(given)
     return None if found is None else make_actor(given, found[0]._replace(home_iso2=found[1]), given.partner, 0, 0)
 
@@ -364,7 +364,7 @@ def stopped_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 
 def no_coverage_actor(given: ActorCandidate) -> ScenarioActor | None:
-    """Where its package does not work."""
+    """For some days in a country where its package does not work."""
     base = light_persona(given)
     template = affordable_template(given.offers, given.chance, {base.home_iso2}, GIB)
     works = next((offer.countries for offer in given.offers if offer.template is template), frozenset[str]())

@@ -102,7 +102,7 @@ def actor_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
 
 
 def fading_persona(actor: ScenarioActor, day: int) -> Persona:
-    """Less often and less each week, then nothing."""
+    """Use that gets rarer and smaller each week, and then ends."""
     if day < actor.begin:
         return actor.base
     if day >= actor.end:
@@ -124,7 +124,7 @@ def _greedy_persona(persona: Persona, size: int) -> Persona:
 
 
 def prepare_actor_day(world: World, actor: ScenarioActor, line: Line, day: int) -> None:
-    """What is due before the day begins: the life of the day, a package, and what is done to the line by hand."""
+    """Prepares a line before a day begins: its persona, its packages, and the change that starts its special time."""
     line.persona = actor_persona(actor, line, day)
     if line.status == "ACTIVE":
         supply_actor(world, actor, line, day)

@@ -1,4 +1,4 @@
-"""The table of all methods: the 58 documented ones and the one that is configured."""
+"""The documented methods and the one that is configured. A read that is added later may be proved by its operation alone."""
 
 from clients.ocs.client import Ocs
 from tests.clients.ocs import examples as x
