@@ -62,7 +62,7 @@ def without_request_id(answer: httpx.Response | Mapping[str, Any]) -> dict[str, 
     return {name: value for name, value in body.items() if name != "request_id"}
 
 
-def client_of(tier: Tier = Tier.PRO, **organisation: Any) -> Any:
+def caller_client(tier: Tier = Tier.PRO, **organisation: Any) -> Any:
     """A fixture: an HTTP client of `world` whose organisation is a new one, of this tier and connected as `organisation` says."""
 
     @pytest.fixture
@@ -73,7 +73,7 @@ def client_of(tier: Tier = Tier.PRO, **organisation: Any) -> Any:
     return made
 
 
-def client_with(secret: str | None) -> Any:
+def credential_client(secret: str | None) -> Any:
     """A fixture: an HTTP client of `world` with this credential, or with none."""
 
     @pytest.fixture

@@ -97,7 +97,7 @@ class ClockedProcessor:
         return [str(event["type"]) for event in self.state.events.values() if account in (None, event.get("account"))]
 
 
-def with_account(**more: Any) -> tuple[ClockedProcessor, str, Any]:
+def processor_with_account(**more: Any) -> tuple[ClockedProcessor, str, Any]:
     """A processor, an account that takes payments there, and what names the account in a call of the library."""
     p = ClockedProcessor()
     account = p.account(**more)
