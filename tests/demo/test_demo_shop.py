@@ -33,8 +33,6 @@ REAL = {"SERVICE_PAYMENTS_KEY": "sk_test_12345678", "SERVICE_PAYMENTS_WEBHOOK_SE
 
 
 class Served:
-    """A service in demo mode, asked over HTTP by its owner, or by anybody."""
-
     def __init__(self, service: Service, http: httpx.AsyncClient, key: str | None, said: list[str]) -> None:
         self.service, self.http, self.key, self.said = service, http, key, said
 

@@ -136,8 +136,6 @@ async def test_a_token_signed_by_somebody_else_is_refused(world: World) -> None:
 
 
 class KeySet(BaseHTTPRequestHandler):
-    """Publishes one key."""
-
     def do_GET(self) -> None:
         body = json.dumps({"keys": [rsa_jwk("rsa-1")]}).encode()
         self.send_response(200)
