@@ -164,12 +164,12 @@ def database_url(request: pytest.FixtureRequest) -> str | None:
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def whole_database_url(request: pytest.FixtureRequest) -> Generator[str | None]:
     """Either database, of one's own, whose history has no partitions: only such a schema can be taken back."""
-    from tests.databases import migrated_postgres, required
+    from tests.databases import migrated_postgres, required_database
 
     if request.param == "sqlite":
         yield None
         return
-    with required(migrated_postgres(divided=False)) as url:
+    with required_database(migrated_postgres(divided=False)) as url:
         yield url
 
 

@@ -171,7 +171,7 @@ def empty(url: str) -> None:
 
 
 @contextmanager
-def required(database: AbstractContextManager[Given | None]) -> Generator[Given]:
+def required_database(database: AbstractContextManager[Given | None]) -> Generator[Given]:
     """The database, or what stands on it; where there is no server the test is skipped."""
     with database as given:
         if given is None:

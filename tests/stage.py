@@ -6,7 +6,7 @@
 A folder's own stage is a subclass of `OperatorStage` that says what else there is and what its tests ask for.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,12 +56,13 @@ def opened_on_both(opener: Opener[Made], *given: object, faultless: bool = False
     return made
 
 
-def without_request_id(answer: httpx.Response) -> dict[str, Any]:
-    """The body of an answer but for the number of its request, which is another each time."""
-    return {name: value for name, value in answer.json().items() if name != "request_id"}
+def without_request_id(answer: httpx.Response | Mapping[str, Any]) -> dict[str, Any]:
+    """An answer, or its body, but for the number of its request, which is another each time."""
+    body: Mapping[str, Any] = answer.json() if isinstance(answer, httpx.Response) else answer
+    return {name: value for name, value in body.items() if name != "request_id"}
 
 
-def client_of(tier: Tier = Tier.PRO, **organisation: Any) -> Any:
+def caller_client(tier: Tier = Tier.PRO, **organisation: Any) -> Any:
     """A fixture: an HTTP client of `world` whose organisation is a new one, of this tier and connected as `organisation` says."""
 
     @pytest.fixture
@@ -72,7 +73,7 @@ def client_of(tier: Tier = Tier.PRO, **organisation: Any) -> Any:
     return made
 
 
-def client_with(secret: str | None) -> Any:
+def credential_client(secret: str | None) -> Any:
     """A fixture: an HTTP client of `world` with this credential, or with none."""
 
     @pytest.fixture

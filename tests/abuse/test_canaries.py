@@ -24,6 +24,7 @@ from tests.abuse.canaries import (
 )
 from tests.cli.reseller import printed
 from tests.harness.processes import Running, start, stop
+from tests.harness.thread_servers import serving_in_thread
 
 INTENTS = "/v1/connectivity/intents"
 ENDPOINTS = "/v1/connectivity/webhook_endpoints"
@@ -56,15 +57,8 @@ class Listening(ThreadingHTTPServer):
 
 @contextmanager
 def receiver() -> Generator[Listening]:
-    server = Listening()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with serving_in_thread(Listening()) as server:
         yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def plant(http: httpx.Client, server: Running, hook: str) -> dict[str, str]:

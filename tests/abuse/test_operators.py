@@ -15,7 +15,7 @@ from tests.contract.stage import request_of
 from tests.faults.inputs import Inputs
 from tests.faults.rows import ROWS, CallRow
 from tests.network_facts import INTERNAL
-from tests.stage import client_of, opened
+from tests.stage import caller_client, opened
 from tests.world import World, open_world
 
 SECRETS = SharedSecrets(internal=INTERNAL, bridge=PUSH_SECRET)
@@ -23,7 +23,7 @@ LINES = [row for row in ROWS if "{iccid}" in CATALOGUE.operations[row.operation]
 
 
 world = opened(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False), secrets=SECRETS)
-http = client_of(Tier.ENTERPRISE, mode="managed", account=8101)
+http = caller_client(Tier.ENTERPRISE, mode="managed", account=8101)
 
 
 async def fitted(world: World, row: CallRow) -> tuple[dict[str, Any], Line]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -16,6 +15,7 @@ from simulators.network.entities import NetworkToken
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World
+from tests.harness.thread_servers import serving_in_thread
 
 START = 1_800_014_400
 PIN = "pin-canary-0417"
@@ -143,12 +143,5 @@ class TokenEchoServer(HTTPServer):
 
 @contextmanager
 def token_echo_server(*tokens: str) -> Generator[TokenEchoServer]:
-    server = TokenEchoServer(*tokens)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with serving_in_thread(TokenEchoServer(*tokens)) as server:
         yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

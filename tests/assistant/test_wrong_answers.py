@@ -27,7 +27,6 @@ def twist(stage: AssistantStage, change: Callable[[Any], bytes]) -> None:
 
 
 def looking(heard: ModelRequest) -> ModelTurn:
-    """One look, and what came of it."""
     return ModelTurn(str(heard.results[0]["status"])) if heard.results else ModelTurn(uses=(ToolUse("list_reseller_accounts"),))
 
 

@@ -19,7 +19,7 @@ from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.cdr_events import CdrEvent, ingest_cdr
 from storage.engine.store import open_store
-from tests.databases import migrated_postgres, migrated_sqlite, required
+from tests.databases import migrated_postgres, migrated_sqlite, required_database
 
 ORGANISATION = "org_01k0a8w7zv6q4k3m2n1p0r9s8t"
 SUMS = "select * from cdr_sum order by iccid"
@@ -62,7 +62,7 @@ def test_a_filled_table_is_what_the_service_would_have_stored(tmp_path: Path) ->
 
 @pytest.mark.postgres
 def test_both_databases_fill_the_same_rows(tmp_path: Path) -> None:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         lite = migrated_sqlite(tmp_path)
         for one in (lite, url):
             fill(one, ORGANISATION, 500)

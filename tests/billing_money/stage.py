@@ -81,7 +81,6 @@ def event_json(type: str, about: Object, *, id: str = "", account: str | None = 
 
 
 def sign(body: bytes, secret: str, at: float) -> str:
-    """The header that the processor would send."""
     digest = hmac.new(secret.encode(), b"%d.%b" % (int(at), body), hashlib.sha256).hexdigest()
     return f"t={int(at)},v1={digest}"
 

@@ -129,7 +129,7 @@ async def test_anothers_dispute_is_not_found(shop: MoneyStage) -> None:
     async with shop.http(rival) as http:
         foreign = await http.post(f"/v1/operator-billing/disputes/{opened}/evidence", json={"uncategorized_text": "mine"})
         unknown = await http.post("/v1/operator-billing/disputes/du_nobody/evidence", json={"uncategorized_text": "mine"})
-    bodies = [{k: v for k, v in said.json().items() if k != "request_id"} for said in (foreign, unknown)]
+    bodies = [without_request_id(said) for said in (foreign, unknown)]
     assert (foreign.status_code, bodies[0]) == (404, bodies[1])
 
 

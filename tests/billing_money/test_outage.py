@@ -11,6 +11,7 @@ from registry.limits import Tier
 from registry.policy import quota_period
 from storage.quota import read_quota_used
 from tests.billing_money.stage import MoneyStage
+from tests.stage import without_request_id
 from transports.payments import simulated_processor
 
 
@@ -56,7 +57,7 @@ async def test_an_open_breaker_refuses_a_refund_before_it_is_sent_and_leaves_key
     calls, before = await sent(shop), await used(shop)
     said = await shop.refund("free", charge=made, amount=1000)
     assert said.status_code == 503
-    assert {name: value for name, value in said.json().items() if name != "request_id"} == snapshot(
+    assert without_request_id(said) == snapshot(
         {
             "error": "The payment processor does not answer at present, so this one was not sent. Try again later.",
             "code": "upstream_unavailable",

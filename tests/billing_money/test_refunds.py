@@ -8,11 +8,7 @@ from inline_snapshot import snapshot
 
 from registry.limits import Tier
 from tests.billing_money.stage import OTHER_PAYEE, START, MoneyStage, charge_json, event_json, refund_json, with_account
-
-
-def without_id(body: dict[str, Any]) -> dict[str, Any]:
-    """A refusal without what differs from call to call."""
-    return {name: value for name, value in body.items() if name != "request_id"}
+from tests.stage import without_request_id
 
 
 async def paid(shop: MoneyStage, amount: int = 10_000, **said: Any) -> str:
@@ -102,8 +98,8 @@ async def test_a_foreign_charge_is_not_found_just_as_an_unknown_one(shop: MoneyS
     theirs = await shop.world.charge(account, 5000, "EUR")
     await shop.world.settle_payments()
     foreign, unknown = await shop.refund(charge=theirs, amount=1), await shop.refund(charge="ch_nobody", amount=1)
-    assert (foreign.status_code, without_id(foreign.json())) == (404, without_id(unknown.json()))
-    assert without_id(unknown.json()) == snapshot(
+    assert (foreign.status_code, without_request_id(foreign.json())) == (404, without_request_id(unknown.json()))
+    assert without_request_id(unknown.json()) == snapshot(
         {
             "error": "Your account has no charge with this id",
             "code": "not_found",

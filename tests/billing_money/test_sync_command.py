@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -15,6 +14,7 @@ from storage.payment_records import list_payment_records
 from tests.billing_money.stage import OTHER_PAYEE, PAYEE, charge_json
 from tests.cli.reseller import printed, refused, run_reseller
 from tests.databases import sqlite_url
+from tests.harness.thread_servers import serving_in_thread
 
 BROKEN = OTHER_PAYEE
 
@@ -34,17 +34,13 @@ class Answering(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def processor() -> Iterator[dict[str, str]]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with serving_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), Answering)) as server:
         url = f"http://127.0.0.1:{server.server_port}"
         yield {
             "SERVICE_PAYMENTS_URL": url,
             "SERVICE_PAYMENTS_KEY": "sk_test_a1b2c3d4e5",
             "SERVICE_PAYMENTS_WEBHOOK_SECRET": "whsec_a1b2c3d4e5",
         }
-        server.shutdown()
-        thread.join()
 
 
 def founded(folder: Path, name: str, account: str) -> str:

@@ -11,6 +11,7 @@ from operations.ledger.payment_dispatch import record_payment_refused, record_pa
 from storage.claims import CLAIM, claim_is
 from storage.engine.connection import Command
 from tests.billing_money.stage import MoneyStage, Object
+from tests.stage import without_request_id
 
 # What the processor does, whether it has its effect all the same, and how many attempts of one call meet it.
 TROUBLES = [
@@ -113,7 +114,7 @@ async def test_an_unknown_refund_keeps_what_it_took_until_it_is_known(shop: Mone
     await shop.trouble("timeout", "/v1/refunds", after=True)
     answer = await shop.refund("key", charge=made, amount=9000)
     await shop.calm()
-    said = {name: value for name, value in answer.json().items() if name != "request_id"}
+    said = without_request_id(answer)
     assert answer.status_code == 502
     assert said == snapshot(
         {
@@ -143,7 +144,7 @@ async def test_a_refund_that_the_processor_never_made_is_given_up_after_a_quarte
     await shop.sync()
     assert await shop.reserved(made) == 0
     final = await shop.refund("key", charge=made, amount=9000)
-    said = {name: value for name, value in final.json().items() if name != "request_id"}
+    said = without_request_id(final)
     assert final.status_code == 400
     assert said == snapshot(
         {

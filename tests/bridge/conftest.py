@@ -6,7 +6,7 @@ from registry.catalogue import Catalogue, Toolset
 from registry.ports import SharedSecrets
 from tests.bridge.pushing import PUSH_SECRET
 from tests.network_facts import INTERNAL
-from tests.stage import client_of, client_with, opened
+from tests.stage import caller_client, credential_client, opened
 from tests.world import open_world
 
 BRIDGE = Catalogue(
@@ -15,6 +15,6 @@ BRIDGE = Catalogue(
 
 
 world = opened(open_world, BRIDGE, faultless=True, secrets=SharedSecrets(internal=INTERNAL, bridge=PUSH_SECRET))
-http = client_of()
-bridge = client_with(INTERNAL)
-upstream = client_with(None)
+http = caller_client()
+bridge = credential_client(INTERNAL)
+upstream = credential_client(None)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from tests.browser.chromium import CHROMIUM, NEEDS_CHROMIUM, QUIET
 from tests.browser.test_people import BrowserPerson
 from tests.conformance.test_conformance import MODULES, NODE
 from tests.harness.processes import Running, running
+from tests.harness.thread_servers import serving_in_thread
 
 pytestmark = [
     *NEEDS_CHROMIUM,
@@ -41,12 +41,8 @@ class Quiet(SimpleHTTPRequestHandler):
 @contextmanager
 def serving(folder: Path) -> Generator[str]:
     """A web site of somebody else on a free port; its origin."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as site:
-        thread = Thread(target=site.serve_forever, args=(0.05,))
-        thread.start()
+    with serving_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))) as site:
         yield f"http://localhost:{site.server_port}"
-        site.shutdown()
-        thread.join()
 
 
 @dataclass

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import cast
 from urllib.parse import urlencode
 
@@ -15,6 +14,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS, SIZES
 from tests.harness.processes import Running
+from tests.harness.thread_servers import serving_in_thread
 
 pytestmark = NEEDS_CHROMIUM
 
@@ -140,12 +140,8 @@ class CameBack(HTTPServer):
 
 @pytest.fixture
 def program() -> Iterator[CameBack]:
-    with CameBack() as server:
-        thread = Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
+    with serving_in_thread(CameBack()) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def test_a_program_asks_and_gets_its_code_through_the_policy(server: Running, browser: Browser, data: Path, program: CameBack) -> None:

@@ -26,8 +26,6 @@ pytestmark = NEEDS_CHROMIUM
 
 
 class Device(TypedDict):
-    """What a browser says and shows."""
-
     viewport: ViewportSize
     user_agent: NotRequired[str]
     color_scheme: str

@@ -3,10 +3,12 @@
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event
 from typing import cast
 
 import httpx
+
+from tests.harness.thread_servers import serving_in_thread
 
 PASS, LOSE, HAND_ON_SILENTLY = "hand on", "hand on, and lose the answer", "hand on, and never answer"
 WAIT = (429, {"Retry-After": "1"}, b'{"error": "slowly", "code": "rate_limited", "request_id": "req_1"}')
@@ -67,12 +69,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def between(target: str, *acts: Act) -> Generator[Between]:
-    with Between(target, iter(acts)) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving_in_thread(Between(target, iter(acts))) as server:
         try:
             yield server
         finally:
             server.over.set()
-            server.shutdown()
-            thread.join()

@@ -7,7 +7,7 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from tests.stage import client_of, opened_on_both
+from tests.stage import caller_client, opened_on_both
 from tests.world import Credentials, World, open_world
 
 world = opened_on_both(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False))
@@ -24,4 +24,4 @@ async def http(world: World, caller: Credentials) -> AsyncGenerator[httpx.AsyncC
         yield client
 
 
-other = client_of(Tier.PRO)
+other = caller_client(Tier.PRO)

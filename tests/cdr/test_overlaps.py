@@ -14,7 +14,7 @@ from registry.limits import Tier
 from storage.cdr_events import CdrEvent, ingest_cdr
 from storage.engine.store import Store, open_store
 from tests.cdr.records import assert_exact, everything, iccid, send
-from tests.databases import migrated_postgres, migrated_sqlite, required
+from tests.databases import migrated_postgres, migrated_sqlite, required_database
 from tests.world import CountingIds, SettableClock, World
 
 NOW = 1_800_014_400.0
@@ -56,7 +56,7 @@ async def test_parallel_writers_lose_and_double_nothing(tmp_path_factory: pytest
 
 @pytest.mark.postgres
 async def test_parallel_writers_never_wait_for_each_other_in_a_circle() -> None:
-    with required(migrated_postgres()) as url:  # of its own: nobody else's deadlocks are counted there
+    with required_database(migrated_postgres()) as url:  # of its own: nobody else's deadlocks are counted there
         await twenty_runs(url)
         with psycopg.connect(url) as connection:  # the writers' sessions have ended, so what they counted is there
             row = connection.execute("select deadlocks from pg_stat_database where datname = current_database()").fetchone()

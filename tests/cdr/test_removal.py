@@ -38,7 +38,7 @@ from storage.engine.store import Store, open_store
 from storage.engine.table import table_of
 from storage.replicas import ReplicaTable, end_replica
 from tests.cdr.records import PERIODS, Json, event, everything, iccid, month, send
-from tests.databases import migrated_postgres, required, sqlite_url
+from tests.databases import migrated_postgres, required_database, sqlite_url
 from tests.invoices.billing import GB, INVOICES, Billing, invoice_of, sim
 from tests.invoices.test_sending import TO
 from tests.world import CountingIds, Credentials, SettableClock, World
@@ -222,7 +222,7 @@ async def test_a_pass_goes_on_where_the_run_before_ended_and_each_run_does_so_ma
 
 @pytest.fixture
 async def postgres_store() -> AsyncGenerator[tuple[str, Store]]:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         store = open_store(url)
         yield url, store
         await store.aclose()
@@ -256,7 +256,7 @@ async def test_a_record_that_comes_again_while_it_is_being_removed_counts_as_a_r
 
 @pytest.mark.postgres
 def test_postgresql_reads_the_blocks_of_a_step_and_finds_ids_and_records_by_their_keys() -> None:
-    with required(migrated_postgres()) as url, closing(psycopg.connect(url)) as raw:
+    with required_database(migrated_postgres()) as url, closing(psycopg.connect(url)) as raw:
         raw.execute("set enable_seqscan = off")  # the tables are empty
         texts = {query: query.text(postgresql_dialect()) for query in (OLD_CDRS, FIND_FOLLOWING_PLACE, REMOVE_CDRS, FIND_CDR_DIGESTS)}
         given = {"block": 3, "blocks": 128, "before": 1, "records": "[]", "digests": b"", "offsets": "[]"}

@@ -11,7 +11,6 @@ from tests.harness.processes import Running, running
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory the commands run in; the data lies in `data`, as it does for a user."""
     return tmp_path_factory.mktemp("place")
 
 

@@ -4,10 +4,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from queue import Queue
-from threading import Event, Thread
+from threading import Event
 from typing import cast
 
 from standardwebhooks import Webhook
+
+from tests.harness.thread_servers import serving_in_thread
 
 
 class Hook(ThreadingHTTPServer):
@@ -51,12 +53,8 @@ class Answer(BaseHTTPRequestHandler):
 @contextmanager
 def listening() -> Generator[Hook]:
     """A receiver for the length of a block."""
-    with Hook() as hook:
-        thread = Thread(target=hook.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
+    with serving_in_thread(Hook()) as hook:
         try:
             yield hook
         finally:
             hook.ended.set()
-            hook.shutdown()
-            thread.join()

@@ -13,8 +13,6 @@ from tests.clients.webhooks.authority import self_signed
 
 
 class Models(BaseHTTPRequestHandler):
-    """A list of models, for whoever asks."""
-
     def do_GET(self) -> None:
         body = b'{"data": [{"id": "small"}]}'
         self.send_response(200)

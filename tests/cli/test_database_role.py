@@ -12,7 +12,7 @@ import pytest
 
 from storage.engine.migrate import downgrade_database, upgrade_database
 from storage.engine.revision import REVISIONS
-from tests.databases import postgres_url, required
+from tests.databases import postgres_url, required_database
 from tests.harness.cluster import KEYS
 from tests.harness.processes import environment, running
 
@@ -58,7 +58,7 @@ def owned_database() -> Generator[tuple[str, str] | None]:
 
 
 def test_the_owner_migrates_and_a_server_works_as_the_role_of_the_guide_which_changes_no_schema(tmp_path: Path) -> None:
-    with required(owned_database()) as made:
+    with required_database(owned_database()) as made:
         url, name = made
         owner, role = as_user(url, OWNER), as_user(url, ROLE)
         upgrade_database(owner)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -18,6 +17,7 @@ from registry.clock import SystemClock
 from storage.engine.revision import HEAD
 from tests.cli.reseller import printed, refused, run_reseller
 from tests.harness.processes import running
+from tests.harness.thread_servers import serving_in_thread
 from transports.metric_families import outside_system_metrics, prometheus_text
 from transports.settings import SETTING_PREFIX, Settings
 
@@ -129,12 +129,8 @@ TOKEN = "s3cret-reseller-token"
 
 @pytest.fixture
 def charging() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with serving_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), Answering)) as server:
         yield f"http://127.0.0.1:{server.server_port}/v1"
-        server.shutdown()
-        thread.join()
 
 
 class Metrics(BaseHTTPRequestHandler):
@@ -152,16 +148,10 @@ class Metrics(BaseHTTPRequestHandler):
 
 
 def test_an_outside_system_that_the_running_server_does_not_ask_is_named(tmp_path: Path) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Metrics) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            port = str(server.server_port)
-            found = findings(tmp_path, SERVICE_METRICS_PORT=port)
-            shown = run_reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_METRICS_PORT=port).stdout
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), Metrics)) as server:
+        port = str(server.server_port)
+        found = findings(tmp_path, SERVICE_METRICS_PORT=port)
+        shown = run_reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_METRICS_PORT=port).stdout
     assert found["outages"][0] == "the charging system does not answer: the running server refuses calls to it; 0 requests wait for it"
     assert "note outages    the payment processor does not answer the calls of 1 organisations, which are refused; others go on" in shown
     assert "note outages    nothing serves metrics at 127" in printed("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_METRICS_PORT=port)

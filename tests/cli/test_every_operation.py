@@ -1,7 +1,6 @@
 """`reseller call` of every operation: its options become the very request that the example stands for, and what comes back is printed."""
 
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +18,7 @@ from registry.model import shown_field_name
 from registry.operation import Example
 from tests.cli.reseller import run_reseller
 from tests.contract.stage import is_document
+from tests.harness.thread_servers import serving_in_thread
 from transports.cli.call import TAKEN_OPTIONS, is_secret_field, option_flag
 
 ALL = [pytest.param(o, id=o.id) for o in CATALOGUE.operations.values()]
@@ -65,13 +65,9 @@ def listener() -> Iterator[Listener]:
         def log_message(self, format: str, *args: object) -> None:
             """Nobody reads it."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with serving_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         heard.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
         yield heard
-        server.shutdown()
-        thread.join()
 
 
 def options(operation: AnyOperation, example: Example) -> list[str]:

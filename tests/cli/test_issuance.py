@@ -27,8 +27,6 @@ TOKEN = "sandbox-7001-token"
 
 
 class Decision(NamedTuple):
-    """An audit row of the command line."""
-
     operation: str
     principal: str
     outcome: str

@@ -10,7 +10,7 @@ import pytest
 
 from storage.database_state import sealed_key_ids
 from tests.cli.reseller import printed, refused, run_reseller
-from tests.databases import postgres_url, required
+from tests.databases import postgres_url, required_database
 from tests.harness.processes import running
 
 OLD = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -84,7 +84,7 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dic
     if request.param == "sqlite":
         yield {}, f"sqlite:///{tmp_path / 'data' / 'service.db'}"
         return
-    with required(postgres_url()) as url:
+    with required_database(postgres_url()) as url:
         yield {"SERVICE_DATABASE_URL": url}, url
 
 

@@ -9,7 +9,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,6 +19,7 @@ from tests.cli.follower import Follower, following
 from tests.cli.reseller import printed, refused
 from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, Running, environment, running
+from tests.harness.thread_servers import serving_in_thread
 from tests.people import Person, code_in, console_of
 
 ADA = "ada@fjord.example"
@@ -324,11 +324,5 @@ def listening(seen: list[str | None]) -> Generator[str]:
         def log_message(self, format: str, *args: object) -> None:
             """Not in the output of the tests."""
 
-    with HTTPServer(("127.0.0.1", 0), Nothing) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving_in_thread(HTTPServer(("127.0.0.1", 0), Nothing)) as server:
+        yield f"http://127.0.0.1:{server.server_port}"

@@ -16,7 +16,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.cli.reseller import refused, run_reseller
-from tests.databases import migrated_postgres, postgres_url, required
+from tests.databases import migrated_postgres, postgres_url, required_database
 from tests.harness.postgres_processes import stoppable
 from tests.harness.processes import Running, start, stop
 
@@ -32,7 +32,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def database() -> Iterator[str]:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         yield url
 
 
@@ -189,7 +189,7 @@ def test_doctor_says_how_many_processes_have_room_and_what_to_do_when_not_even_o
 
 @pytest.mark.postgres
 def test_a_database_of_another_encoding_stops_every_command_with_the_fix(tmp_path: Path) -> None:
-    with required(postgres_url()) as url, psycopg.connect(url, autocommit=True) as admin:
+    with required_database(postgres_url()) as url, psycopg.connect(url, autocommit=True) as admin:
         admin.execute("create database latin encoding 'LATIN1' locale 'C' template template0")
         try:
             given = {"SERVICE_DATABASE_URL": url.replace(admin.info.dbname, "latin"), "SERVICE_SECRET_KEYS": KEYS}

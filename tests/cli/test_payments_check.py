@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from tests.cli.reseller import printed
 from tests.cli.test_doctor import findings
+from tests.harness.thread_servers import serving_in_thread
 
 TEST_KEY, LIVE_KEY, SECRET = "sk_test_a1b2c3d4e5", "sk_live_a1b2c3d4e5", "whsec_a1b2c3d4e5"
 
@@ -30,12 +30,8 @@ class Answering(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def processor() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with serving_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), Answering)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 def settings(url: str, key: str = TEST_KEY, **more: str) -> dict[str, str]:

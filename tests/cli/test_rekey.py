@@ -18,7 +18,7 @@ from storage.sealing import OWN_TOKEN_FIELD, Keyring, claim_field
 from storage.upstream_connections import find_upstream
 from tests.cli.hook import listening
 from tests.cli.reseller import printed, run_reseller
-from tests.databases import postgres_url, required
+from tests.databases import postgres_url, required_database
 from tests.harness.processes import COMMAND, Child, environment, running
 
 OLD = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -49,7 +49,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[st
         printed("db", "upgrade", cwd=tmp_path)
         yield COMMON
         return
-    with required(postgres_url()) as url:
+    with required_database(postgres_url()) as url:
         given = {**COMMON, "SERVICE_DATABASE_URL": url}
         printed("db", "upgrade", cwd=tmp_path, **given, SERVICE_SECRET_KEYS=OLD)
         yield given

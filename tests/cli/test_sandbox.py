@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Queue
-from threading import Thread
 from time import time
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ import pytest
 
 from tests.cli.network import network
 from tests.cli.reseller import refused
+from tests.harness.thread_servers import serving_in_thread
 from transports.cli.sandbox import start_moment
 
 TOKEN = {"token": "sandbox-7001-token"}
@@ -35,10 +35,8 @@ class Receiver(BaseHTTPRequestHandler):
 
 @contextmanager
 def receiving() -> Generator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+    with serving_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), Receiver)) as server:
         yield f"http://127.0.0.1:{server.server_port}/hook"
-        server.shutdown()
 
 
 def test_the_network_runs_by_itself_says_where_and_tells_what_happens(tmp_path: Path) -> None:

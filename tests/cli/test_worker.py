@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.hook import listening
 from tests.cli.reseller import printed, refused
-from tests.databases import postgres_url, required
+from tests.databases import postgres_url, required_database
 from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, Child, Running, environment, running, start, stop
 
@@ -61,7 +61,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[st
     if request.param == "sqlite":
         yield common
         return
-    with required(postgres_url()) as url:
+    with required_database(postgres_url()) as url:
         given = {**common, "SERVICE_DATABASE_URL": url, "SERVICE_SECRET_KEYS": KEYS}
         code, message = refused("serve", "--port", "0", cwd=tmp_path, **given)
         assert code == 3 and message.endswith("run `reseller db upgrade`\n")

@@ -9,7 +9,7 @@ from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from tests.network_facts import INTERNAL
-from tests.stage import client_of, client_with, opened
+from tests.stage import caller_client, credential_client, opened
 from tests.world import Credentials, World, open_world
 
 world = opened(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False), secrets=SharedSecrets(internal=INTERNAL))
@@ -26,5 +26,5 @@ async def http(world: World, caller: Credentials) -> AsyncGenerator[httpx.AsyncC
         yield client
 
 
-pro = client_of(Tier.PRO)
-bridge = client_with(INTERNAL)
+pro = caller_client(Tier.PRO)
+bridge = credential_client(INTERNAL)

@@ -5,6 +5,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.storefronts.asking import PRODUCT
+from tests.tables import tabled
 
 PLANS = "/v1/connectivity/plans"
 
@@ -17,31 +18,16 @@ async def test_the_test_plans_come_first(http: httpx.AsyncClient) -> None:
         "AE AU BR CA CH CN DE ES FR GB IN IT JP KR MX SG TH TR US ZA",
         "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK",
     ]
-    assert listed == snapshot(
+    assert tabled(listed) == snapshot(
         {
             "object": "list",
-            "data": [
-                {
-                    "id": "test_global_1gb",
-                    "object": "connectivity.plan",
-                    "name": "Test Global 1 GB",
-                    "data_mb": 1000,
-                    "unlimited": False,
-                    "validity_days": 30,
-                    "livemode": False,
-                    "price": None,
-                },
-                {
-                    "id": "test_eu_1gb",
-                    "object": "connectivity.plan",
-                    "name": "Test Europe 1 GB",
-                    "data_mb": 1000,
-                    "unlimited": False,
-                    "validity_days": 30,
-                    "livemode": False,
-                    "price": None,
-                },
-            ],
+            "data": {
+                "columns": ["id", "object", "name", "data_mb", "unlimited", "validity_days", "livemode", "price"],
+                "rows": [
+                    ["test_global_1gb", "connectivity.plan", "Test Global 1 GB", 1000, False, 30, False, None],
+                    ["test_eu_1gb", "connectivity.plan", "Test Europe 1 GB", 1000, False, 30, False, None],
+                ],
+            },
             "has_more": False,
         }
     )

@@ -12,7 +12,7 @@ from inline_snapshot import Is, snapshot
 from registry.limits import Tier
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from tests.clients.webhooks.receiver import receiver, status_answer
-from tests.databases import migrated_postgres, required
+from tests.databases import migrated_postgres, required_database
 from tests.deliveries.post_office import PostOffice, open_post_office, read
 from tests.stage import opened
 
@@ -105,7 +105,7 @@ async def test_sixteen_of_32_concurrent_creations_succeed(office: PostOffice) ->
 
 @pytest.mark.postgres
 async def test_sixteen_of_32_concurrent_creations_succeed_on_postgresql(tmp_path: Path) -> None:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         async with open_post_office(tmp_path, url) as office:
             await create_32(office)
 
@@ -234,7 +234,7 @@ async def test_a_delivery_that_arrived_is_sent_again_when_it_is_named(office: Po
 
 @pytest.mark.postgres
 async def test_a_delivery_that_arrived_is_sent_again_when_it_is_named_on_postgresql(tmp_path: Path) -> None:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         async with open_post_office(tmp_path, url) as office:
             await only_one_is_sent_again(office)
 

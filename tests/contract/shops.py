@@ -13,7 +13,6 @@ Input = dict[str, Any]
 
 
 async def free_slug(world: World, who: Credentials) -> Input:
-    """A slug that no shop has."""
     del who
     return {"slug": world.ids.new("shop-")}
 

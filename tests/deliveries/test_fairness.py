@@ -206,7 +206,6 @@ def hanging(connection: Connection, rows: int, organisations: int = 25) -> None:
 
 
 def owners(connection: Connection) -> Counter[str]:
-    """How many places each organisation has."""
     return Counter(organisation for (organisation,) in fetched(connection, "select organisation from delivery where lease is not null"))
 
 

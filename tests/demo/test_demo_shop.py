@@ -20,6 +20,7 @@ from simulators.network.seed.catalogue import zone_countries
 from storage.storefronts import find_published
 from tests.databases import migrated_sqlite
 from tests.pages.site import HTTP
+from tests.tables import tabled
 from tests.world import CountingIds, SettableClock
 from transports.app import Application
 from transports.logs import Logs
@@ -32,8 +33,6 @@ REAL = {"SERVICE_PAYMENTS_KEY": "sk_test_12345678", "SERVICE_PAYMENTS_WEBHOOK_SE
 
 
 class Served:
-    """A service in demo mode, asked over HTTP by its owner, or by anybody."""
-
     def __init__(self, service: Service, http: httpx.AsyncClient, key: str | None, said: list[str]) -> None:
         self.service, self.http, self.key, self.said = service, http, key, said
 
@@ -106,7 +105,7 @@ async def test_an_empty_database_gets_a_shop_that_can_sell_at_once(tmp_path: Pat
     async with served(tmp_path) as demo:
         shop = await demo.ask("GET", "/api/hosted/demo")
         shown = {**shop, "logo": shop["logo"][:22], "plans": [{**plan, "countries": len(plan["countries"])} for plan in shop["plans"]]}
-        assert shown == snapshot(
+        assert tabled(shown) == snapshot(
             {
                 "object": "storefront",
                 "slug": "demo",
@@ -116,63 +115,16 @@ async def test_an_empty_database_gets_a_shop_that_can_sell_at_once(tmp_path: Pat
                 "accent": "#0f5f8c",
                 "support_email": "support@demo.invalid",
                 "currency": "EUR",
-                "plans": [
-                    {
-                        "id": "sfp_01mcckg2g0000000000000000b",
-                        "slug": "europe-3gb",
-                        "name": "Europe 3 GB",
-                        "data_mb": 3000,
-                        "validity_days": 30,
-                        "countries": 33,
-                        "price_cents": 1490,
-                        "currency": "EUR",
-                        "position": 0,
-                    },
-                    {
-                        "id": "sfp_01mcckg2g0000000000000000c",
-                        "slug": "nordics-1gb",
-                        "name": "Nordics 1 GB",
-                        "data_mb": 1000,
-                        "validity_days": 30,
-                        "countries": 5,
-                        "price_cents": 790,
-                        "currency": "EUR",
-                        "position": 1,
-                    },
-                    {
-                        "id": "sfp_01mcckg2g0000000000000000d",
-                        "slug": "usa-3gb",
-                        "name": "USA 3 GB",
-                        "data_mb": 3000,
-                        "validity_days": 30,
-                        "countries": 1,
-                        "price_cents": 1990,
-                        "currency": "EUR",
-                        "position": 2,
-                    },
-                    {
-                        "id": "sfp_01mcckg2g0000000000000000e",
-                        "slug": "japan-3gb",
-                        "name": "Japan 3 GB",
-                        "data_mb": 3000,
-                        "validity_days": 15,
-                        "countries": 1,
-                        "price_cents": 1790,
-                        "currency": "EUR",
-                        "position": 3,
-                    },
-                    {
-                        "id": "sfp_01mcckg2g0000000000000000f",
-                        "slug": "world-1gb",
-                        "name": "World 1 GB",
-                        "data_mb": 1000,
-                        "validity_days": 30,
-                        "countries": 68,
-                        "price_cents": 2290,
-                        "currency": "EUR",
-                        "position": 4,
-                    },
-                ],
+                "plans": {
+                    "columns": ["id", "slug", "name", "data_mb", "validity_days", "countries", "price_cents", "currency", "position"],
+                    "rows": [
+                        ["sfp_01mcckg2g0000000000000000b", "europe-3gb", "Europe 3 GB", 3000, 30, 33, 1490, "EUR", 0],
+                        ["sfp_01mcckg2g0000000000000000c", "nordics-1gb", "Nordics 1 GB", 1000, 30, 5, 790, "EUR", 1],
+                        ["sfp_01mcckg2g0000000000000000d", "usa-3gb", "USA 3 GB", 3000, 30, 1, 1990, "EUR", 2],
+                        ["sfp_01mcckg2g0000000000000000e", "japan-3gb", "Japan 3 GB", 3000, 15, 1, 1790, "EUR", 3],
+                        ["sfp_01mcckg2g0000000000000000f", "world-1gb", "World 1 GB", 1000, 30, 68, 2290, "EUR", 4],
+                    ],
+                },
             }
         )
         assert await demo.reasons() == [[], [], [], [], []]

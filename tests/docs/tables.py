@@ -163,7 +163,6 @@ TABLES = {
 
 
 def renewed(document: str) -> str:
-    """The document with its tables as they should be."""
     text = (ROOT / document).read_text()
     for name, table in TABLES[document]:
         head, tail, rows = f"<!-- {name}: python -m tests.docs.tables -->", f"<!-- /{name} -->", table()

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 import typer
 
-from tests.databases import migrated_postgres, postgres_url, required
+from tests.databases import migrated_postgres, postgres_url, required_database
 from tests.docs.blocks import blocks
 from tests.docs.reader import done, find, shell
 from tests.fuzz.main import COMMANDS
@@ -45,7 +45,7 @@ TEXT = (ROOT / "docs" / PAGE).read_text()
 
 @pytest.fixture
 def database() -> Iterator[str]:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         yield url
 
 
@@ -89,7 +89,7 @@ def test_a_backup_of_sqlite_is_made_beside_the_server_and_put_back_without_it(pl
 
 @pytest.mark.postgres
 def test_the_postgresql_block_makes_the_tables(place: Path) -> None:
-    with required(postgres_url()) as url:
+    with required_database(postgres_url()) as url:
         assert done(place, find(UPGRADE, PAGE).replace(POSTGRES, f"'{url}'")).startswith("upgraded to ")
 
 

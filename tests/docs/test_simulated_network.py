@@ -26,8 +26,6 @@ STARTS = ("reseller sandbox ocs", "export SERVICE_OCS_URL", "reseller org list",
 
 
 class Pair(NamedTuple):
-    """A network and a service that are connected."""
-
     service: Running
     network: str
 

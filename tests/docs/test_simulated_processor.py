@@ -26,8 +26,6 @@ STARTS = ("reseller sandbox payments", "export SERVICE_PAYMENTS_URL", "account="
 
 
 class Pair(NamedTuple):
-    """A processor and a service that is started against it."""
-
     service: Running
     processor: str
 

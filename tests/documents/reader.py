@@ -7,8 +7,6 @@ import pypdfium2
 
 
 class Page(HTMLParser):
-    """The texts, elements and attributes of a page."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.elements: list[str] = []

@@ -9,6 +9,7 @@ import pytest
 
 from tests.documents.reader import Page, ink, pages_of
 from tests.documents.stage import ask_document, invoiced
+from tests.stage import without_request_id
 from tests.world import HOST
 
 HOSTILE = '<img src=x onerror=alert(1)> #strong[x] $x^2$ "@import" & Söhne'
@@ -152,5 +153,5 @@ async def test_an_unknown_invoice_and_another_organisations_have_the_same_404(tm
             foreign = await http.get(f"/v1/invoices/{desk.invoice}/pdf")
             unknown = await http.get("/v1/invoices/inv_01k0a8w7zv6q4k3m2n1p0r9s8t/pdf")
     assert (foreign.status_code, foreign.headers["content-type"]) == (404, "application/json")
-    without_id = {name: value for name, value in foreign.json().items() if name != "request_id"}
-    assert without_id == {name: value for name, value in unknown.json().items() if name != "request_id"}
+    without_id = without_request_id(foreign)
+    assert without_id == without_request_id(unknown)

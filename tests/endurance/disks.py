@@ -20,8 +20,6 @@ PIECE = b"\0" * 65_536
 
 
 class Disk(Protocol):
-    """Where a database is, and how it is filled and freed."""
-
     folder: Path
 
     async def fill(self, store: Store) -> None: ...
@@ -89,7 +87,6 @@ def mounting(folder: Path) -> list[str]:
 
 @cache
 def can_mount() -> bool:
-    """Whether whoever runs the tests may."""
     if shutil.which("mount") is None:
         return False
     with tempfile.TemporaryDirectory(prefix="mount-") as folder:

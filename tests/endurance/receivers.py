@@ -91,7 +91,6 @@ class CountingReceivers:
 
 @asynccontextmanager
 async def counting_receivers() -> AsyncGenerator[CountingReceivers]:
-    """Receivers for the length of a block."""
     made = CountingReceivers()
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
     made.port = int(server.sockets[0].getsockname()[1])

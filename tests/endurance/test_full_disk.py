@@ -49,7 +49,6 @@ class Shop:
             return {name: raw.execute(f"select count(*) from {name}").fetchone()[0] for name in COUNTED}
 
     def verdict(self) -> str:
-        """What SQLite says of its file."""
         with closing(sqlite3.connect(self.disk.folder / "service.db")) as raw:
             return str(raw.execute("pragma integrity_check").fetchone()[0])
 

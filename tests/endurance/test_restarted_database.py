@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.databases import required
+from tests.databases import required_database
 from tests.harness.killable_servers import server_forks
 from tests.harness.network_process import network_process
 from tests.harness.postgres_processes import OwnPostgres, own_postgres
@@ -56,7 +56,7 @@ class Load:
 @asynccontextmanager
 async def loaded(tmp_path: Path) -> AsyncGenerator[tuple[OwnPostgres, Load, httpx.AsyncClient]]:
     """A server under load on a database of its own; afterwards the ledgers are held against each other."""
-    with required(own_postgres()) as postgres:
+    with required_database(own_postgres()) as postgres:
         async with (
             network_process(tmp_path) as upstream,
             server_forks(tmp_path) as born_by,

@@ -27,8 +27,6 @@ OTHER_TEMPLATE = 55011
 
 @dataclass(slots=True)
 class Issuing:
-    """One operator, and what befalls their calls."""
-
     world: World
     operator: Credentials
     network: Network
@@ -87,7 +85,6 @@ class Issuing:
 
     @property
     def began(self) -> int:
-        """When the test began, by the network's clock."""
         return int(self.world.clock.wall - (self.world.clock.steady - 1000.0))
 
     def affects(self) -> int:
@@ -105,7 +102,6 @@ class Issuing:
 
 @asynccontextmanager
 async def open_issuing(folder: Path, url: str | None = None) -> AsyncGenerator[Issuing]:
-    """An operator of account 8101."""
     limits = Limits(burst_enabled=False)
     async with open_world(folder, CATALOGUE, url=url, limits=limits) as world:
         operator = await world.caller(Tier.PRO, mode="managed", account=ACCOUNT)

@@ -60,7 +60,6 @@ def known_from(row: IssuanceRow) -> LedgerEntry:
 
 
 def package(kind: str, id: int) -> Package:
-    """A package as the charging system lists it."""
     found: Package = {"subscriberprepaidpackageid": id, "templateId": TEMPLATE, "tsassigned": wire(SENT + 2)}
     dated: Package = {**found, "tsactivationutc": wire(SENT + 2), "tsexpirationutc": wire(SENT + 2 + 30 * DAY)}
     kinds: dict[str, Package] = {

@@ -45,7 +45,6 @@ def expected(fault: dict[str, Any]) -> tuple[int, str, int | None]:
 
 
 def shown(answer: httpx.Response) -> tuple[int, str, int | None]:
-    """Status, code and the network's own code."""
     body = answer.json()
     return answer.status_code, body.get("code"), body.get("ocs_code")
 

@@ -121,7 +121,6 @@ class Floor:
         await self.shop.world.ask_payments("DELETE", "faults")
 
     async def asked_processor(self) -> int:
-        """How many calls the processor got."""
         calls = (await self.shop.world.ask_payments("GET", "calls"))["calls"]
         return len(calls) if isinstance(calls, list) else 0
 

@@ -24,8 +24,6 @@ TOKEN = re.compile(r"ord_[0-9a-z]{26}")
 
 @dataclass
 class House:
-    """A floor, and the address of its database."""
-
     floor: Floor
     url: str
 

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Condition, Event, Thread
+from threading import Condition, Event
 from typing import cast
 
 from standardwebhooks import Webhook
+
+from tests.harness.thread_servers import serving_in_thread
 
 
 class Receiver(ThreadingHTTPServer):
@@ -64,14 +66,10 @@ class Answer(BaseHTTPRequestHandler):
 
 @contextmanager
 def receiving(*, held: bool = False) -> Generator[Receiver]:
-    with Receiver() as receiver:
+    with serving_in_thread(Receiver()) as receiver:
         if not held:
             receiver.gate.set()
-        thread = Thread(target=receiver.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
         try:
             yield receiver
         finally:
             receiver.gate.set()
-            receiver.shutdown()
-            thread.join()

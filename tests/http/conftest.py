@@ -4,7 +4,7 @@ from operations import system
 from registry.catalogue import Catalogue, Toolset
 from tests.http import notes
 from tests.pages.site import open_site
-from tests.stage import client_of, client_with, opened
+from tests.stage import caller_client, credential_client, opened
 from tests.world import open_world
 
 HTTP_OPERATIONS = Catalogue([Toolset("system", "Health.", (system,)), Toolset("notes", "Notes.", (notes,))])
@@ -13,6 +13,6 @@ HTTP_OPERATIONS = Catalogue([Toolset("system", "Health.", (system,)), Toolset("n
 world = opened(open_world, HTTP_OPERATIONS)
 site = opened(open_site)
 """The whole service with its pages."""
-anonymous = client_with(None)
-http = client_of()
+anonymous = credential_client(None)
+http = caller_client()
 """A client with a key of the pro tier."""

@@ -11,7 +11,7 @@ from operations.people.session_tokens import new_console_token
 from registry.limits import Role
 from storage.access_grants import grants_of
 from storage.members import end_membership
-from tests.databases import NO_POSTGRES, migrated_postgres, required
+from tests.databases import NO_POSTGRES, migrated_postgres, required_database
 from tests.identity.house import IdentityHouse, open_identity_house
 from tests.identity.test_client_documents import programs_page
 
@@ -21,7 +21,7 @@ PEOPLE = 24
 @pytest.mark.postgres
 @pytest.mark.parametrize("name", [b"\0:secret", b"%00:secret", b"a%0Ab:secret", b"\xc3\xa9:secret"])
 async def test_a_program_whose_name_no_database_can_hold_is_unknown(tmp_path: Path, name: bytes) -> None:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         async with open_identity_house(tmp_path, url=url) as house:
             form = {"grant_type": "refresh_token", "refresh_token": "rt_x"}
             answer = await house.post("/auth/token", form, Authorization=f"Basic {base64.b64encode(name).decode()}")

@@ -1,7 +1,6 @@
 """Session tokens at the HTTP and MCP doors: believed when every rule holds, and never for more than our own store says."""
 
 import json
-import threading
 from collections.abc import AsyncGenerator, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -16,6 +15,7 @@ from registry.limits import Role, Tier
 from storage.people import create_person
 from tests.clients.identity.provider import ISSUER, OTHER_RSA_KEY, KeysProvider, claims, rsa_jwk, signed_token
 from tests.harness.processes import running
+from tests.harness.thread_servers import serving_in_thread
 from tests.identity import session_only
 from tests.world import NOON, SITE, World, open_world
 from transports.sessions import ProviderSessions
@@ -136,8 +136,6 @@ async def test_a_token_signed_by_somebody_else_is_refused(world: World) -> None:
 
 
 class KeySet(BaseHTTPRequestHandler):
-    """Publishes one key."""
-
     def do_GET(self) -> None:
         body = json.dumps({"keys": [rsa_jwk("rsa-1")]}).encode()
         self.send_response(200)
@@ -151,12 +149,8 @@ class KeySet(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def key_set() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), KeySet)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/jwks"
-    server.shutdown()
-    server.server_close()
+    with serving_in_thread(HTTPServer(("127.0.0.1", 0), KeySet)) as server:
+        yield f"http://127.0.0.1:{server.server_port}/jwks"
 
 
 def test_a_configured_provider_is_asked_for_its_keys_and_mcp_wants_its_own_audience(tmp_path: Path, key_set: str) -> None:

@@ -34,7 +34,6 @@ class Strange(SimulatedNetwork):
 
 
 def estrange(stage: CostsStage, method: str, change: Change) -> None:
-    """From now on answers to a method are changed."""
     sandbox = stage.world.sandbox
     assert isinstance(sandbox, Strange)
     sandbox.method, sandbox.change = method, change

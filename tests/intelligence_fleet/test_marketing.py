@@ -11,6 +11,7 @@ from operations.intelligence.offers.market_figures import SMALLEST_GROUP
 from simulators.network.methods.statistics import network_country
 from tests.intelligence_fleet.stage import FOREIGN, MARKET, FleetStage, fleet_answer, total_of
 from tests.network_facts import ACCOUNT, SIBLING
+from tests.tables import tabled
 
 USE, PACKAGES = "subscriberUsageOverPeriod", "listSubscriberPrepaidPackages"
 
@@ -19,7 +20,7 @@ USE, PACKAGES = "subscriberUsageOverPeriod", "listSubscriberPrepaidPackages"
 async def test_an_operator_sees_the_whole_market(stage: FleetStage) -> None:
     said = await fleet_answer(stage.http, MARKET)
     assert said.pop("method") == MARKET_METHOD
-    assert said == snapshot(
+    assert tabled(said) == snapshot(
         {
             "generated_at": "2027-01-15T12:00:00Z",
             "sampled": 126,
@@ -29,121 +30,52 @@ async def test_an_operator_sees_the_whole_market(stage: FleetStage) -> None:
                 "first_day": "2026-12-18",
                 "last_day": "2027-01-14",
                 "in_stock": 14,
-                "countries": [
-                    {"country": "NO", "lines": 38, "home_lines": 38, "line_days": 61, "data_bytes": 5413101157},
-                    {"country": "DK", "lines": 15, "home_lines": None, "line_days": 25, "data_bytes": 2464403783},
-                    {"country": "SE", "lines": 11, "home_lines": 11, "line_days": 18, "data_bytes": 831150630},
-                    {"country": "DE", "lines": 8, "home_lines": 8, "line_days": 12, "data_bytes": 804028587},
-                    {"country": "FI", "lines": 7, "home_lines": None, "line_days": 15, "data_bytes": 1367901034},
-                    {"country": "other", "lines": 14, "home_lines": None, "line_days": 19, "data_bytes": 943316777},
-                ],
+                "countries": {
+                    "columns": ["country", "lines", "home_lines", "line_days", "data_bytes"],
+                    "rows": [
+                        ["NO", 38, 38, 61, 5413101157],
+                        ["DK", 15, None, 25, 2464403783],
+                        ["SE", 11, 11, 18, 831150630],
+                        ["DE", 8, 8, 12, 804028587],
+                        ["FI", 7, None, 15, 1367901034],
+                        ["other", 14, None, 19, 943316777],
+                    ],
+                },
                 "more_countries": 0,
-                "segments": [
-                    {"segment": "at_home", "lines": 84, "data_bytes": 9887355033, "rule": "of the others: in one country"},
-                    {"segment": "dormant", "lines": 33, "data_bytes": 0, "rule": "ACTIVE, and no use"},
-                    {"segment": "other", "lines": 9, "data_bytes": 1936546935, "rule": ""},
-                ],
+                "segments": {
+                    "columns": ["segment", "lines", "data_bytes", "rule"],
+                    "rows": [
+                        ["at_home", 84, 9887355033, "of the others: in one country"],
+                        ["dormant", 33, 0, "ACTIVE, and no use"],
+                        ["other", 9, 1936546935, ""],
+                    ],
+                },
                 "package_lines": 126,
-                "packages": [
-                    {
-                        "template_id": 55028,
-                        "name": "World 1GB 30d",
-                        "price": 14.9,
-                        "lines": 26,
-                        "sold": 26,
-                        "sold_before": 0,
-                        "revenue": 387.4,
-                        "used_percent": 4.2,
-                    },
-                    {
-                        "template_id": 55027,
-                        "name": "World 500MB 15d",
-                        "price": 8.9,
-                        "lines": 22,
-                        "sold": 22,
-                        "sold_before": 0,
-                        "revenue": 195.8,
-                        "used_percent": 8.9,
-                    },
-                    {
-                        "template_id": 55013,
-                        "name": "Europe 500MB 7d",
-                        "price": 3.5,
-                        "lines": 17,
-                        "sold": 17,
-                        "sold_before": 0,
-                        "revenue": 59.5,
-                        "used_percent": 9.7,
-                    },
-                    {
-                        "template_id": 55014,
-                        "name": "Europe 1GB 30d",
-                        "price": 4.9,
-                        "lines": 14,
-                        "sold": 14,
-                        "sold_before": 0,
-                        "revenue": 68.6,
-                        "used_percent": 4.7,
-                    },
-                    {
-                        "template_id": 55029,
-                        "name": "World 5GB 30d",
-                        "price": 49.9,
-                        "lines": 11,
-                        "sold": 11,
-                        "sold_before": 0,
-                        "revenue": 548.9,
-                        "used_percent": 4.6,
-                    },
-                    {
-                        "template_id": 55015,
-                        "name": "Europe 3GB 30d",
-                        "price": 9.9,
-                        "lines": 9,
-                        "sold": 9,
-                        "sold_before": 0,
-                        "revenue": 89.1,
-                        "used_percent": 2.3,
-                    },
-                    {
-                        "template_id": 55031,
-                        "name": "Europe Business 5GB 30d",
-                        "price": 29.9,
-                        "lines": 6,
-                        "sold": 6,
-                        "sold_before": 0,
-                        "revenue": 179.4,
-                        "used_percent": 3.5,
-                    },
-                    {
-                        "template_id": 55034,
-                        "name": "Europe weekly 1GB",
-                        "price": 3.9,
-                        "lines": 6,
-                        "sold": 6,
-                        "sold_before": 0,
-                        "revenue": 23.4,
-                        "used_percent": 9.0,
-                    },
-                    {
-                        "template_id": None,
-                        "name": "",
-                        "price": None,
-                        "lines": 15,
-                        "sold": 18,
-                        "sold_before": 0,
-                        "revenue": 189.4,
-                        "used_percent": 5.8,
-                    },
-                ],
+                "packages": {
+                    "columns": ["template_id", "name", "price", "lines", "sold", "sold_before", "revenue", "used_percent"],
+                    "rows": [
+                        [55028, "World 1GB 30d", 14.9, 26, 26, 0, 387.4, 4.2],
+                        [55027, "World 500MB 15d", 8.9, 22, 22, 0, 195.8, 8.9],
+                        [55013, "Europe 500MB 7d", 3.5, 17, 17, 0, 59.5, 9.7],
+                        [55014, "Europe 1GB 30d", 4.9, 14, 14, 0, 68.6, 4.7],
+                        [55029, "World 5GB 30d", 49.9, 11, 11, 0, 548.9, 4.6],
+                        [55015, "Europe 3GB 30d", 9.9, 9, 9, 0, 89.1, 2.3],
+                        [55031, "Europe Business 5GB 30d", 29.9, 6, 6, 0, 179.4, 3.5],
+                        [55034, "Europe weekly 1GB", 3.9, 6, 6, 0, 23.4, 9.0],
+                        [None, "", None, 15, 18, 0, 189.4, 5.8],
+                    ],
+                },
                 "more_packages": 0,
                 "upsell": [],
-                "trends": [
-                    {"figure": "data_bytes", "days": 14, "now": 11823901968, "before": 0, "change_percent": None},
-                    {"figure": "lines_in_use", "days": 14, "now": 89, "before": 0, "change_percent": None},
-                    {"figure": "lines_issued", "days": 28, "now": 32, "before": 0, "change_percent": None},
-                    {"figure": "packages_sold", "days": 28, "now": 129, "before": 0, "change_percent": None},
-                ],
+                "trends": {
+                    "columns": ["figure", "days", "now", "before", "change_percent"],
+                    "rows": [
+                        ["data_bytes", 14, 11823901968, 0, None],
+                        ["lines_in_use", 14, 89, 0, None],
+                        ["lines_issued", 28, 32, 0, None],
+                        ["packages_sold", 28, 129, 0, None],
+                    ],
+                },
             },
         }
     )

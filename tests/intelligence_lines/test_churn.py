@@ -9,12 +9,13 @@ from registry.caller import Restrictions
 from registry.limits import Tier
 from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, FleetAnswers, UsageStage, lines_answer
 from tests.sandbox.planted import planted
+from tests.tables import tabled
 
 
 async def test_a_small_fleet_is_ranked_worst_first(stage: UsageStage) -> None:
     said = await stage.churn()
     assert said.pop("method") == CHURN_METHOD
-    assert said == snapshot(
+    assert tabled(said) == snapshot(
         {
             "generated_at": "2027-01-15T12:00:00Z",
             "sampled": 9,
@@ -23,35 +24,32 @@ async def test_a_small_fleet_is_ranked_worst_first(stage: UsageStage) -> None:
             "data": {
                 "bands": {"high": {"at_least": 50, "lines": 0}, "medium": {"at_least": 30, "lines": 0}, "low": {"at_least": 0, "lines": 9}},
                 "not_scored": {"stock": 1, "never_used": 0, "ended": 0, "lapsed": 0},
-                "lines": [
-                    {
-                        "iccid": "8988303700000100070",
-                        "score": 15.0,
-                        "band": "low",
-                        "last_use": "2027-01-15",
-                        "factors": [{"name": "trend_percent_per_week", "value": -37.5, "weight": 15.0}],
-                    },
-                    {
-                        "iccid": "8988303700000100062",
-                        "score": 7.0,
-                        "band": "low",
-                        "last_use": "2027-01-15",
-                        "factors": [{"name": "trend_percent_per_week", "value": -16.667, "weight": 7.0}],
-                    },
-                    {
-                        "iccid": "8988303700000100013",
-                        "score": 0.8,
-                        "band": "low",
-                        "last_use": "2027-01-12",
-                        "factors": [{"name": "silent_days", "value": 2, "weight": 0.8}],
-                    },
-                    {"iccid": "8988303700000100021", "score": 0, "band": "low", "last_use": "2027-01-15", "factors": []},
-                    {"iccid": "8988303700000100039", "score": 0, "band": "low", "last_use": "2027-01-13", "factors": []},
-                    {"iccid": "8988303700000100047", "score": 0, "band": "low", "last_use": "2027-01-14", "factors": []},
-                    {"iccid": "8988303700000100054", "score": 0, "band": "low", "last_use": "2027-01-15", "factors": []},
-                    {"iccid": "8988303700000100088", "score": 0, "band": "low", "last_use": "2027-01-15", "factors": []},
-                    {"iccid": "8988303700000100096", "score": 0, "band": "low", "last_use": "2027-01-13", "factors": []},
-                ],
+                "lines": {
+                    "columns": ["iccid", "score", "band", "last_use", "factors"],
+                    "rows": [
+                        [
+                            "8988303700000100070",
+                            15.0,
+                            "low",
+                            "2027-01-15",
+                            [{"name": "trend_percent_per_week", "value": -37.5, "weight": 15.0}],
+                        ],
+                        [
+                            "8988303700000100062",
+                            7.0,
+                            "low",
+                            "2027-01-15",
+                            [{"name": "trend_percent_per_week", "value": -16.667, "weight": 7.0}],
+                        ],
+                        ["8988303700000100013", 0.8, "low", "2027-01-12", [{"name": "silent_days", "value": 2, "weight": 0.8}]],
+                        ["8988303700000100021", 0, "low", "2027-01-15", []],
+                        ["8988303700000100039", 0, "low", "2027-01-13", []],
+                        ["8988303700000100047", 0, "low", "2027-01-14", []],
+                        ["8988303700000100054", 0, "low", "2027-01-15", []],
+                        ["8988303700000100088", 0, "low", "2027-01-15", []],
+                        ["8988303700000100096", 0, "low", "2027-01-13", []],
+                    ],
+                },
             },
         }
     )

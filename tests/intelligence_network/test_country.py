@@ -12,11 +12,11 @@ from tests.bridge.pushing import PUSHES as WEBHOOK
 from tests.bridge.pushing import place
 from tests.intelligence_network.stage import BRIDGE_SECRETS, COUNTRY, QUESTIONS
 from tests.network_facts import INTERNAL
-from tests.stage import client_of, opened
+from tests.stage import caller_client, opened
 from tests.world import World, open_world
 
 world = opened(open_world, QUESTIONS, faultless=True, limits=Limits(burst_enabled=False), secrets=BRIDGE_SECRETS)
-http = client_of(Tier.FREE, mode="managed", account=8101)
+http = caller_client(Tier.FREE, mode="managed", account=8101)
 
 
 async def line_in(world: World, mcc: str, mnc: str) -> Line:

@@ -36,7 +36,6 @@ async def missteer(stage: DiagnosisStage, lines: Sequence[Line] | None = None) -
 
 
 async def row_of(stage: DiagnosisStage, line: Line | None = None) -> dict[str, Any] | None:
-    """What the audit says of a line."""
     rows = (await stage.answer(COVERAGE_AUDIT, limit=200))["data"]["lines"]
     return next((row for row in rows if row["iccid"] == (line or stage.line).iccid), None)
 

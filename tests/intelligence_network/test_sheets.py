@@ -17,7 +17,6 @@ PUBLIC = frozenset(get_args(PublicKind))
 
 
 def public(sheet: Sheet) -> str:
-    """All of a sheet that is not of a private kind."""
     shown: list[Any] = [sheet["title"], sheet["headline"], sheet["charts"]]
     shown += [figure for figure in sheet["figures"] if figure["kind"] in PUBLIC]
     for table in sheet["tables"]:

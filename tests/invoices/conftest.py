@@ -7,7 +7,7 @@ import pytest
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from tests.invoices.billing import Billing
-from tests.stage import client_of, opened
+from tests.stage import caller_client, opened
 from tests.world import World, open_world
 
 world = opened(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False))
@@ -21,4 +21,4 @@ async def bill(world: World) -> AsyncGenerator[Billing]:
         yield Billing(world, caller, http)
 
 
-stranger = client_of(Tier.ENTERPRISE)
+stranger = caller_client(Tier.ENTERPRISE)

@@ -79,7 +79,6 @@ class IssuanceStage:
         return await (http or self.http).post(INVENTORY_PATH, json=given, headers={**named, **(headers or {})})
 
     async def intend(self, key: str = "k", *, http: httpx.AsyncClient | None = None, plan: str = PLAN_SLUG, **body: Any) -> httpx.Response:
-        """One intent with a live plan."""
         return await (http or self.http).post(INTENTS, json={"plan": plan, **body}, headers={"Idempotency-Key": key})
 
     async def ask_to_return(self, key: str = "k", *, token: str | None = None, http: httpx.AsyncClient | None = None) -> httpx.Response:
@@ -97,7 +96,6 @@ class IssuanceStage:
         return await self.ask_to_return(key, token=await self.token(key, http=http), http=http)
 
     def sent(self, method: str = DRAW, since: int = 0) -> list[NetworkCall]:
-        """The calls of a method that reached the network."""
         return [call for call in self.world.sandbox.calls[since:] if call.method == method]
 
     def dispatches(self) -> int:

@@ -147,7 +147,6 @@ async def taken_over(stage: IssuanceStage) -> None:
 
 
 async def only(stage: IssuanceStage) -> IssuanceRow:
-    """The one row of the ledger."""
     (held,) = await stage.ledger()
     row = await stage.world.store.read(find_issuance, organisation=held.organisation, key=held.key)
     assert row is not None

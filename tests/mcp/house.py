@@ -36,8 +36,6 @@ URL = f"http://{HOST}/mcp"
 
 @dataclass
 class House:
-    """The world and its MCP door."""
-
     world: World
     door: McpDoor
 

@@ -36,7 +36,6 @@ def every_tool() -> list[AnyOperation]:
 
 
 def shown(operation: AnyOperation) -> dict[str, Any]:
-    """A definition as a model is shown it."""
     definition = tool_definition(operation).model_dump(by_alias=True, mode="json", exclude_none=True)
     del definition["outputSchema"]
     return definition

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import migrated_postgres, required
+from tests.databases import migrated_postgres, required_database
 from tests.orders.stage import ADA_MAIL, SLUG, OrdersShop, open_orders_shop
 from tests.orders.test_cancel import cancel
 from tests.orders.test_erase import erase
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.postgres
 
 @pytest.fixture
 async def shop(tmp_path: Path) -> AsyncGenerator[OrdersShop]:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         async with open_orders_shop(tmp_path, url) as shop:
             yield shop
 

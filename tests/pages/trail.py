@@ -8,8 +8,6 @@ from tests.registry.ledgers import audited
 
 
 class TrailRow(NamedTuple):
-    """What a row says of who did what."""
-
     operation: str
     organisation: str
     principal: str

@@ -32,7 +32,6 @@ def opened(path: Path, said: list[str] | None = None) -> SimulatedProcessor:
 
 @asynccontextmanager
 async def asked(sandbox: SimulatedProcessor) -> AsyncGenerator[str]:
-    """A charge into an account of its own."""
     processor = simulated_processor(sandbox)
     account = (await processor.create_account(key="one", email=None, country="US", metadata={"org": "1"})).id
     await sandbox.control("POST", f"accounts/{account}", {"do": "enable"})

@@ -6,6 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.harness.thread_servers import serving_in_thread
+
 FIRST, SECOND = "first ", "second"
 
 
@@ -34,12 +36,8 @@ def slow_model() -> Generator[tuple[str, threading.Event]]:
         def log_message(self, format: str, *args: object) -> None:
             del format, args
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    with serving_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}/v1", go_on
         finally:
             go_on.set()
-            server.shutdown()
-            thread.join()

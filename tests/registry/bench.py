@@ -71,8 +71,6 @@ class BenchReplica:
 
 @dataclass(slots=True)
 class Bench:
-    """The machine, and how tests ask it."""
-
     world: World
 
     @property

@@ -15,8 +15,6 @@ AUDIT, CLAIM, TOKEN, QUOTA = table_of(AuditTable), table_of(ClaimTable), table_o
 
 
 class AuditRow(NamedTuple):
-    """A row of the audit log."""
-
     at: float
     organisation: str
     surface: str

@@ -87,7 +87,6 @@ class LimitProcess:
         return self.lease.buckets.wait("org:one", RATE, SIZE, self.clock.monotonic())
 
     def begin(self, calls: int) -> None:
-        """So many calls begin; those without a place wait."""
         for _ in range(calls):
             if not self.places.take():
                 self.waiting += 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import required
+from tests.databases import required_database
 from tests.harness.cluster import Cluster, cluster, shown_metrics
 from tests.harness.held_receiver import receiving
 
@@ -19,7 +19,7 @@ LISTENERS = "select count(*) from pg_stat_activity where application_name = 'res
 
 @pytest.fixture
 def replicas(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    with required(cluster(tmp_path, lease_seconds=request.param)) as made:
+    with required_database(cluster(tmp_path, lease_seconds=request.param)) as made:
         yield made
 
 

@@ -8,7 +8,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.databases import required
+from tests.databases import required_database
 from tests.harness.cluster import Cluster, cluster
 from tests.harness.processes import Running, environment, running, stop
 from tests.replicas.next_release import NEXT, next_release
@@ -20,7 +20,7 @@ REPLICAS = "select id from replica order by expires_at"
 
 @pytest.fixture
 def replicas(tmp_path: Path) -> Iterator[Cluster]:
-    with required(cluster(tmp_path, lease_seconds=60)) as made:
+    with required_database(cluster(tmp_path, lease_seconds=60)) as made:
         yield made
 
 

@@ -97,6 +97,13 @@ class ClockedProcessor:
         return [str(event["type"]) for event in self.state.events.values() if account in (None, event.get("account"))]
 
 
+def processor_with_account(**more: Any) -> tuple[ClockedProcessor, str, Any]:
+    """A processor, an account that takes payments there, and what names the account in a call of the library."""
+    p = ClockedProcessor()
+    account = p.account(**more)
+    return p, account, {"stripe_account": account}
+
+
 def words(metadata: Any) -> dict[str, str]:
     """An object's metadata, as plain as it was sent."""
     return metadata.to_dict()

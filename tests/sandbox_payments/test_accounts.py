@@ -15,7 +15,7 @@ from simulators.processor.onboarding import (
     open_standard_account,
     restrict_account,
 )
-from tests.sandbox_payments.processor import PAGES_ADDRESS, ClockedProcessor
+from tests.sandbox_payments.processor import PAGES_ADDRESS, ClockedProcessor, processor_with_account
 
 RETURN: Any = {"return_url": "https://us.example/back", "refresh_url": "https://us.example/again"}
 
@@ -41,8 +41,7 @@ def test_an_express_account_takes_payments_once_its_owner_has_told_all() -> None
 
 
 def test_a_link_works_for_five_minutes() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     token = p.v1.account_links.create({"account": account, "type": "account_onboarding", **RETURN}).url.rsplit("/", 1)[1]
     p.advance(300)
     assert follow_account_link(p.state, token) is None
@@ -91,8 +90,7 @@ def test_a_way_in_of_another_kind_is_refused_in_the_words_of_oauth() -> None:
 
 
 def test_an_account_that_lets_go_is_out_of_reach() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     p.stripe.oauth.deauthorize({"client_id": p.state.client_id, "stripe_user_id": account})
     with pytest.raises(stripe.PermissionError):
         p.v1.charges.list(None, {"stripe_account": account})
@@ -104,8 +102,7 @@ def test_an_account_that_lets_go_is_out_of_reach() -> None:
 
 
 def test_a_restricted_account_says_what_is_asked_for_and_mends_it_by_onboarding_again() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     restrict_account(p.state, account)
     found = p.v1.accounts.retrieve(account)
     assert found.charges_enabled is False
@@ -115,9 +112,7 @@ def test_a_restricted_account_says_what_is_asked_for_and_mends_it_by_onboarding_
 
 
 def test_a_schedule_set_in_one_place_is_seen_in_the_other() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     weekly: Any = {"payments": {"payouts": {"schedule": {"interval": "weekly", "weekly_payout_days": ["friday"]}}}}
     p.v1.balance_settings.update(weekly, at)
     settings = p.v1.accounts.retrieve(account).settings

@@ -8,7 +8,7 @@ import stripe
 from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.checkout import complete_checkout, enter_promotion
-from tests.sandbox_payments.processor import DAY, GOOD, PAGES_ADDRESS, ClockedProcessor, words
+from tests.sandbox_payments.processor import DAY, GOOD, PAGES_ADDRESS, processor_with_account, words
 
 PLAN: Any = {
     "mode": "payment",
@@ -21,9 +21,7 @@ PLAN: Any = {
 
 
 def test_a_session_is_paid_once_and_its_payment_carries_our_words() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     session = p.v1.checkout.sessions.create(PLAN, at)
     assert (session.status, session.payment_status, session.payment_intent) == ("open", "unpaid", None)
     assert session.url == f"{PAGES_ADDRESS}/checkout/{session.id}" and session.id.startswith("cs_test_")
@@ -45,9 +43,7 @@ def test_a_session_is_paid_once_and_its_payment_carries_our_words() -> None:
 
 
 def test_a_session_ends_by_itself_or_by_hand() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     for wrong in (int(p.now) + 1_799, int(p.now) + DAY + 1):
         with pytest.raises(stripe.InvalidRequestError) as refused:
             p.v1.checkout.sessions.create({**PLAN, "expires_at": wrong}, at)
@@ -63,8 +59,7 @@ def test_a_session_ends_by_itself_or_by_hand() -> None:
 
 
 def test_a_session_asks_for_what_the_processor_can_collect() -> None:
-    p = ClockedProcessor()
-    at: Any = {"stripe_account": p.account()}
+    p, _, at = processor_with_account()
     cheap = [{"price_data": {"currency": "usd", "unit_amount": 49, "product_data": {"name": "x"}}, "quantity": 1}]
     for wrong, param in (
         ({"line_items": cheap}, None),
@@ -87,9 +82,7 @@ def test_a_session_asks_for_what_the_processor_can_collect() -> None:
 
 
 def test_a_code_takes_its_part_off_as_often_as_it_may() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     half = p.v1.coupons.create({"percent_off": 33.33, "duration": "once"}, at).id
     code = p.v1.promotion_codes.create({"code": "SPRING", "promotion": {"type": "coupon", "coupon": half}, "max_redemptions": 1}, at)
     with pytest.raises(stripe.InvalidRequestError, match="already exists"):
@@ -109,9 +102,7 @@ def test_a_code_takes_its_part_off_as_often_as_it_may() -> None:
 
 
 def test_a_coupon_over_all_makes_a_purchase_free() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     gift = p.v1.coupons.create({"amount_off": 5_000, "currency": "usd", "duration": "once"}, at).id
     session = p.v1.checkout.sessions.create({**PLAN, "discounts": [{"coupon": gift}]}, at)
     assert session.amount_total == 0
@@ -121,9 +112,7 @@ def test_a_coupon_over_all_makes_a_purchase_free() -> None:
 
 
 def test_a_code_ends_with_its_time() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, _, at = processor_with_account()
     coupon = p.v1.coupons.create({"amount_off": 100, "currency": "usd"}, at).id
     asked: Any = {"code": "TODAY", "promotion": {"type": "coupon", "coupon": coupon}, "expires_at": int(p.now) + DAY}
     p.v1.promotion_codes.create(asked, at)

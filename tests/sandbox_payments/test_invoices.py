@@ -8,13 +8,11 @@ import stripe
 from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.invoices import find_invoice_by_slug, pay_invoice_by_card
-from tests.sandbox_payments.processor import DAY, GOOD, PAGES_ADDRESS, ClockedProcessor, words
+from tests.sandbox_payments.processor import DAY, GOOD, PAGES_ADDRESS, ClockedProcessor, processor_with_account, words
 
 
 def test_an_invoice_is_drafted_sent_and_paid_on_its_page() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     draft = p.invoice(account, 1_000, 250, number="INV-2026-000001", fee=12)
     assert (draft.status, draft.total, draft.hosted_invoice_url, draft.number) == ("draft", 1_250, None, "INV-2026-000001")
     sent = p.v1.invoices.send_invoice(draft.id, None, at)
@@ -42,8 +40,7 @@ def test_an_invoice_is_drafted_sent_and_paid_on_its_page() -> None:
 
 
 def test_a_declined_card_leaves_the_invoice_open_for_another() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     invoice = p.v1.invoices.send_invoice(p.invoice(account, 900).id, None, {"stripe_account": account})
     with pytest.raises(ProcessorRefusal, match="insufficient funds"):
         pay_invoice_by_card(p.state, account, invoice.id, PaymentCard("4000000000009995"))
@@ -55,9 +52,7 @@ def test_a_declined_card_leaves_the_invoice_open_for_another() -> None:
 
 
 def test_an_invoice_over_nothing_is_paid_as_soon_as_it_is_final() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     done = p.v1.invoices.send_invoice(p.invoice(account, 500, -500).id, None, at)
     assert (done.status, done.amount_paid, done.total) == ("paid", 0, 0)
     assert p.v1.charges.list(None, at).data == []
@@ -65,9 +60,7 @@ def test_an_invoice_over_nothing_is_paid_as_soon_as_it_is_final() -> None:
 
 
 def test_what_an_invoice_cannot_do_in_its_state_is_refused() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     draft = p.invoice(account, 900).id
     with pytest.raises(stripe.InvalidRequestError, match="cannot be voided"):
         p.v1.invoices.void_invoice(draft, None, at)
@@ -101,15 +94,13 @@ def test_a_number_is_used_once_in_an_account() -> None:
 
 
 def test_an_invoice_without_a_number_of_ours_gets_one_of_the_customers() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     final = p.v1.invoices.finalize_invoice(p.invoice(account, 1).id, None, {"stripe_account": account})
     assert final.number is not None and final.number.endswith("-0001")
 
 
 def test_a_fee_is_for_connected_accounts_and_not_above_the_total() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     with pytest.raises(stripe.InvalidRequestError, match="on behalf of another account"):
         p.v1.invoices.create({"customer": p.v1.customers.create({"email": "a@b.example"}).id, "application_fee_amount": 1})
     with pytest.raises(stripe.InvalidRequestError, match="larger than the invoice's total"):
@@ -117,9 +108,7 @@ def test_a_fee_is_for_connected_accounts_and_not_above_the_total() -> None:
 
 
 def test_an_invoice_holds_250_lines_of_its_own_currency() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     invoice = p.invoice(account, *range(1, 251))
     assert (invoice.total, len(invoice.lines.data), invoice.lines.has_more) == (31_375, 10, True)
     assert [line.amount for line in p.v1.invoices.line_items.list(invoice.id, {"limit": 3}, at).data] == [1, 2, 3]
@@ -136,8 +125,7 @@ def newest(p: ClockedProcessor, account: str) -> str:
 
 
 def test_an_invoice_that_is_mailed_says_when_it_is_due_and_has_an_address() -> None:
-    p = ClockedProcessor()
-    at: Any = {"stripe_account": p.account()}
+    p, _, at = processor_with_account()
     nameless = p.v1.customers.create({"name": "N"}, at).id
     for asked, param in (
         ({"collection_method": "send_invoice"}, "days_until_due"),
@@ -152,8 +140,7 @@ def test_an_invoice_that_is_mailed_says_when_it_is_due_and_has_an_address() -> N
 
 
 def test_a_change_that_is_refused_changes_nothing_of_a_draft() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     draft = p.invoice(account, 100, fee=1)
     wrong: Any = {"application_fee_amount": 2, "description": "other", "metadata": {"k" * 41: "v"}}
     with pytest.raises(stripe.InvalidRequestError):

@@ -13,7 +13,7 @@ from simulators.processor.demo_account import make_demo_account
 from simulators.processor.invoices import pay_invoice_by_card
 from simulators.processor.onboarding import release_account
 from tests.sandbox_payments.models import complaints
-from tests.sandbox_payments.processor import AT_ONCE, DAY, GOOD, SIMULATED_KEY, ClockedProcessor
+from tests.sandbox_payments.processor import AT_ONCE, DAY, GOOD, SIMULATED_KEY, ClockedProcessor, processor_with_account
 
 
 def last(p: ClockedProcessor) -> dict[str, Any]:
@@ -30,8 +30,7 @@ def check(p: ClockedProcessor, answer: stripe.StripeObject) -> None:
 
 
 def test_the_checker_finds_what_misses_what_is_too_much_and_what_has_another_type() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     body = json.loads(p.call("GET", f"/v1/charges/{p.charge(account)}", headers=head(account)).body)
     assert complaints(body) == []
     for name, value in (("amount", "5"), ("paid", None), ("status", "settled"), ("invented", 1), ("metadata", {"a": 1}), ("refunded", 1)):
@@ -76,9 +75,7 @@ def express() -> Any:
 
 
 def test_money_that_comes_in_and_goes_out_is_the_librarys() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     charge = p.charge(account, fee=50)
     with pytest.raises(ProcessorRefusal):
         p.charge(account, card=PaymentCard("4000000000000002"))
@@ -104,9 +101,7 @@ def test_money_that_comes_in_and_goes_out_is_the_librarys() -> None:
 
 
 def test_disputes_reviews_and_value_lists_are_the_librarys() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     for number in ("4000000000000259", "4000000000001976", "4000000000009235"):
         p.charge(account, card=PaymentCard(number))
     disputes = p.v1.disputes.list(None, at)
@@ -129,9 +124,7 @@ def test_disputes_reviews_and_value_lists_are_the_librarys() -> None:
 
 
 def test_invoices_are_the_librarys_in_each_of_their_states() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     draft = p.invoice(account, 1_200, number="INV-1", fee=12)
     check(p, draft)
     check(p, p.v1.customers.retrieve(draft.customer, None, at))
@@ -150,9 +143,7 @@ def test_invoices_are_the_librarys_in_each_of_their_states() -> None:
 
 
 def test_checkouts_coupons_and_promotion_codes_are_the_librarys() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     coupon = p.v1.coupons.create({"percent_off": 12.5, "duration": "once"}, at)
     check(p, coupon)
     check(p, p.v1.promotion_codes.create({"code": "SPRING", "promotion": {"type": "coupon", "coupon": coupon.id}}, at))

@@ -1,7 +1,5 @@
 """Charges, what comes back of them, and what goes to the bank."""
 
-from typing import Any
-
 import pytest
 import stripe
 
@@ -9,7 +7,7 @@ from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.disputes import close_dispute, open_dispute
 from simulators.processor.payouts import fail_payout
-from tests.sandbox_payments.processor import DAY, GOOD, ClockedProcessor, words
+from tests.sandbox_payments.processor import DAY, GOOD, ClockedProcessor, processor_with_account, words
 
 
 def sums(p: ClockedProcessor, account: str | None) -> tuple[int, int]:
@@ -20,8 +18,7 @@ def sums(p: ClockedProcessor, account: str | None) -> tuple[int, int]:
 
 
 def test_a_charge_rests_for_two_days_and_the_platform_keeps_its_fee() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     charge = p.charge(account, amount=10_000, card=GOOD, fee=100)
     assert sums(p, account) == (0, 10_000 - 320 - 100)
     assert sums(p, None) == (0, 100)
@@ -45,8 +42,7 @@ def test_a_charge_rests_for_two_days_and_the_platform_keeps_its_fee() -> None:
     ],
 )
 def test_a_declined_card_leaves_a_failed_charge_and_no_money(number: str, code: str, decline: str) -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     with pytest.raises(ProcessorRefusal) as refused:
         p.charge(account, card=PaymentCard(number))
     assert (refused.value.status, refused.value.type, refused.value.code) == (402, "card_error", code)
@@ -58,8 +54,7 @@ def test_a_declined_card_leaves_a_failed_charge_and_no_money(number: str, code: 
 
 
 def test_a_number_that_is_no_card_reaches_no_bank() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     for number in ("4242424242424241", "", "abc", "42"):
         with pytest.raises(ProcessorRefusal, match="card number is incorrect"):
             p.charge(account, card=PaymentCard(number))
@@ -67,9 +62,7 @@ def test_a_number_that_is_no_card_reaches_no_bank() -> None:
 
 
 def test_refunds_take_what_is_left_and_give_the_fee_back_in_proportion() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     charge = p.charge(account, amount=1_000, fee=33)
     begin = sums(p, account)[0]
     first = p.v1.refunds.create({"charge": charge, "amount": 333, "refund_application_fee": True, "metadata": {"key": "k"}}, at)
@@ -95,9 +88,7 @@ def test_refunds_take_what_is_left_and_give_the_fee_back_in_proportion() -> None
 
 
 def test_a_refund_of_what_is_not_there_or_is_disputed_is_refused() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     with pytest.raises(stripe.InvalidRequestError) as unknown:
         p.v1.refunds.create({"charge": "ch_x"}, at)
     assert (unknown.value.http_status, unknown.value.code, unknown.value.param) == (404, "resource_missing", "charge")
@@ -115,9 +106,7 @@ def test_a_refund_of_what_is_not_there_or_is_disputed_is_refused() -> None:
 
 
 def test_a_refund_that_the_payers_bank_returns_is_a_failed_one() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     charge = p.charge(account, card=PaymentCard("4000000000005126"))
     refund = p.v1.refunds.create({"charge": charge, "amount": 100}, at)
     assert (refund.status, refund.failure_reason) == ("failed", "lost_or_stolen_card")
@@ -126,9 +115,7 @@ def test_a_refund_that_the_payers_bank_returns_is_a_failed_one() -> None:
 
 
 def test_a_payout_needs_the_money_and_arrives_two_days_later() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     p.charge(account, amount=10_000)
     with pytest.raises(stripe.InvalidRequestError) as short:
         p.v1.payouts.create({"amount": 9_681, "currency": "usd"}, at)
@@ -146,9 +133,7 @@ def test_a_payout_needs_the_money_and_arrives_two_days_later() -> None:
 
 
 def test_a_payout_taken_back_or_returned_is_in_the_balance_again() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     p.charge(account, amount=10_000)
     first = p.v1.payouts.create({"amount": 500, "currency": "usd"}, at)
     assert p.v1.payouts.cancel(first.id, None, at).status == "canceled"
@@ -160,9 +145,7 @@ def test_a_payout_taken_back_or_returned_is_in_the_balance_again() -> None:
 
 
 def test_a_schedule_pays_out_by_itself() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     p.v1.accounts.update(account, {"settings": {"payouts": {"schedule": {"interval": "weekly", "weekly_anchor": "monday"}}}})
     p.charge(account, amount=10_000)
     p.advance(DAY)
@@ -174,9 +157,7 @@ def test_a_schedule_pays_out_by_itself() -> None:
 
 
 def test_a_dispute_takes_the_money_and_evidence_goes_to_the_bank_once() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     charge = p.charge(account, amount=10_000)
     dispute = open_dispute(p.state, account, charge, "product_not_received").id
     assert sums(p, account)[0] == 9_680 - 10_000 - 1_500
@@ -201,9 +182,7 @@ def test_a_dispute_takes_the_money_and_evidence_goes_to_the_bank_once() -> None:
 
 
 def test_a_review_is_approved_once_and_a_refund_closes_it_too() -> None:
-    p = ClockedProcessor()
-    account = p.account()
-    at: Any = {"stripe_account": account}
+    p, account, at = processor_with_account()
     charges = [p.charge(account, card=PaymentCard("4000000000009235")) for _ in range(2)]
     reviews = p.v1.reviews.list(None, at).data
     assert {str(review.charge) for review in reviews} == set(charges)
@@ -217,8 +196,7 @@ def test_a_review_is_approved_once_and_a_refund_closes_it_too() -> None:
 
 
 def test_a_value_is_on_a_list_once_and_fits_its_kind() -> None:
-    p = ClockedProcessor()
-    at: Any = {"stripe_account": p.account()}
+    p, _, at = processor_with_account()
     made = p.v1.radar.value_lists.create({"alias": "lands", "name": "Lands", "item_type": "country"}, at)
     item = p.v1.radar.value_list_items.create({"value_list": made.id, "value": "CH"}, at)
     for value, code in (("CH", "resource_already_exists"), ("Switzerland", None)):

@@ -10,7 +10,7 @@ import pytest
 import stripe
 
 from simulators.processor import api
-from tests.sandbox_payments.processor import DAY, SIMULATED_KEY, ClockedProcessor
+from tests.sandbox_payments.processor import DAY, SIMULATED_KEY, ClockedProcessor, processor_with_account
 
 
 def error(answer: Any) -> dict[str, Any]:
@@ -88,8 +88,7 @@ def test_a_wrong_parameter_is_named(path: str, body: str, param: str, code: str 
 
 
 def test_an_unknown_parameter_inside_a_group_is_named_with_its_whole_path() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     body = "settings[payouts][schedule][interval]=daily&settings[payouts][schedule][colour]=red"
     answer = p.post(f"/v1/accounts/{account}", body)
     assert error(answer)["param"] == "settings[payouts][schedule][colour]"
@@ -115,8 +114,7 @@ def test_a_key_used_with_other_parameters_or_for_another_call_is_refused() -> No
 
 
 def test_a_key_means_nothing_in_another_account_and_is_forgotten_after_a_day() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     first = p.post("/v1/customers", "name=A", idempotency_key="k1")
     other = p.post("/v1/customers", "name=A", idempotency_key="k1", stripe_account=account)
     p.advance(DAY - 1)
@@ -126,8 +124,7 @@ def test_a_key_means_nothing_in_another_account_and_is_forgotten_after_a_day() -
 
 
 def test_a_refusal_that_was_begun_is_kept_and_one_of_the_parameters_is_not() -> None:
-    p = ClockedProcessor()
-    account = p.account()
+    p, account, _ = processor_with_account()
     charge = p.charge(account)
     body = f"charge={charge}&amount=5001"
     first = p.post("/v1/refunds", body, idempotency_key="k1", stripe_account=account)
@@ -138,8 +135,7 @@ def test_a_refusal_that_was_begun_is_kept_and_one_of_the_parameters_is_not() -> 
 
 
 def test_lists_go_from_new_to_old_and_are_walked_by_cursors() -> None:
-    p = ClockedProcessor()
-    at: Any = {"stripe_account": p.account()}
+    p, _, at = processor_with_account()
     made: list[str] = []
     for number in range(7):
         p.advance(number % 2)  # some in one second

@@ -48,7 +48,6 @@ async def made_by(bureau: Bureau, *, expires_at: int | None = None, wanted: Body
 
 
 async def runs(bureau: Bureau, hours: int) -> list[str]:
-    """How the reports of so many hours ended."""
     replica, before = bureau.replica(), len(await bureau.kept())
     for _ in range(hours):
         bureau.clock.advance(3600)

@@ -20,7 +20,7 @@ from storage.engine.connection import Command, Connection, Query, postgresql_dia
 from storage.engine.database_signals import PoolLoad
 from storage.engine.store import Store, open_store
 from storage.engine.table import table_of
-from tests.databases import migrated_postgres, migrated_sqlite, required
+from tests.databases import migrated_postgres, migrated_sqlite, required_database
 from tests.evidence.issuing import open_issuing
 from tests.harness.cluster import free_port
 from tests.harness.processes import Running, running
@@ -154,7 +154,7 @@ def test_what_waits_and_what_has_failed_is_counted_up_to_a_limit(tmp_path: Path)
 
 @pytest.mark.postgres
 def test_what_waits_and_what_has_failed_is_counted_up_to_a_limit_on_postgresql() -> None:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         check(asyncio.run(deep(open_store(url))))
         with psycopg.connect(url, autocommit=True) as raw:
             raw.execute(DELIVERED)
@@ -191,7 +191,7 @@ async def seen_waiting(url: str) -> tuple[Backlog, PoolLoad, PoolLoad, int]:
 
 @pytest.mark.postgres
 def test_who_waits_for_a_lock_or_a_connection_of_postgresql_is_seen() -> None:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         found, load, after, delayed = asyncio.run(seen_waiting(url))
     assert found.lock_waits is not None and found.lock_waits.transactions == 2 and 0 <= found.lock_waits.seconds < 60
     assert (load, after) == (PoolLoad(2, 2, 1), PoolLoad(2, 0, 0))

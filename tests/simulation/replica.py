@@ -92,8 +92,6 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class ClientAnswer:
-    """An answer as a client sees it."""
-
     status: int
     body: dict[str, Any]
     raw: bytes

@@ -98,7 +98,6 @@ class StoreFaults:
         self.counts: dict[str, int] = {}
 
     def draw(self) -> StoreFault | None:
-        """The fault of the next transaction."""
         if self._rng.random() >= self.rate or not self._kinds:
             return None
         fault = self._kinds[int(self._rng.random() * len(self._kinds))]

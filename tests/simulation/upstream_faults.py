@@ -101,7 +101,6 @@ class UpstreamFaults:
         self._kinds[:] = [fault]
 
     def draw(self, write: bool, now: float = 0.0) -> UpstreamFault | None:
-        """The fault of the next call."""
         for outage in self.outages:
             if outage.begins <= now < outage.ends:
                 self.counts["outage"] = self.counts.get("outage", 0) + 1

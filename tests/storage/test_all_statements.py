@@ -12,7 +12,7 @@ import pytest
 
 import storage
 from storage.engine.connection import Statement, postgresql_dialect, runs_in_thread, sqlite_dialect
-from tests.databases import migrated_postgres, required
+from tests.databases import migrated_postgres, required_database
 
 DIALECTS = [sqlite_dialect(), postgresql_dialect()]
 STORAGE_MODULES = sorted(found.name for found in walk_packages(storage.__path__, "storage.") if ".migrations" not in found.name)
@@ -51,7 +51,7 @@ def test_each_statement_can_be_said_in_both_dialects(module: str) -> None:
 @pytest.fixture(scope="module", params=["whole", "divided"])
 def connection(request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """A PostgreSQL database whose history is in whole tables, or in partitions."""
-    with required(migrated_postgres(divided=request.param == "divided")) as url, psycopg.connect(url, autocommit=True) as opened:
+    with required_database(migrated_postgres(divided=request.param == "divided")) as url, psycopg.connect(url, autocommit=True) as opened:
         yield opened
 
 

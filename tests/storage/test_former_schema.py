@@ -19,7 +19,7 @@ from storage.engine.migration_lock import migration_lock
 from storage.engine.revision import HEAD, REVISIONS, Schema
 from storage.metadata import SQLModel
 from tests.cli.reseller import run_reseller
-from tests.databases import postgres_url, required, sqlite_url
+from tests.databases import postgres_url, required_database, sqlite_url
 from tests.issuance.stage import open_issuance_stage
 from transports.readiness import Readiness
 
@@ -42,7 +42,7 @@ def former(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         downgrade_database(url, FORMER)
         yield url
         return
-    with required(postgres_url()) as url:
+    with required_database(postgres_url()) as url:
         upgrade_database(url)
         downgrade_database(url, FORMER)
         yield url
@@ -115,7 +115,7 @@ def test_commands_and_doctor_work_beside_a_newer_program(tmp_path: Path) -> None
 
 @pytest.mark.postgres
 def test_a_migration_waits_for_a_transaction_that_reads_without_keeping_the_others_waiting() -> None:
-    with required(postgres_url()) as url:
+    with required_database(postgres_url()) as url:
         upgrade_database(url)
         with psycopg.connect(url) as reader, psycopg.connect(url, autocommit=True) as other, ThreadPoolExecutor() as threads:
             reader.execute("select count(*) from intent")

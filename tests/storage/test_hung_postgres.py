@@ -14,7 +14,7 @@ from storage.engine.conninfo import APPLICATION_NAME
 from storage.engine.migrate import current_revision, upgrade_database
 from storage.engine.postgres_errors import NotUtf8
 from storage.engine.store import Store, open_store
-from tests.databases import postgres_url, required
+from tests.databases import postgres_url, required_database
 from tests.harness.postgres_processes import PostgresProcesses, stoppable
 from tests.storage.counters import insert, names, value_of
 
@@ -154,7 +154,7 @@ async def test_a_server_without_any_connection_left_is_named(few: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
 def test_a_database_that_is_not_utf8_is_refused_with_the_way_to_make_one_that_is(encoding: str) -> None:
-    with required(postgres_url()) as url:
+    with required_database(postgres_url()) as url:
         name = f"latin_{encoding.lower()}"
         with psycopg.connect(url, autocommit=True) as admin:
             admin.execute(f"create database {name} encoding '{encoding}' locale 'C' template template0".encode())

@@ -16,8 +16,6 @@ SESSIONS = "select pid from pg_stat_activity where application_name = %s and dat
 
 
 class Ear:
-    """Listens, and counts what it hears."""
-
     def __init__(self, url: str) -> None:
         self.url, self.heard, self.reports = url, 0, list[str]()
         self.task = asyncio.ensure_future(Listener(url, self.reports.append)(self.hear))

@@ -10,7 +10,7 @@ import pytest
 from storage.engine.connection import Statement, postgresql_dialect
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
-from tests.databases import migrated_postgres, required
+from tests.databases import migrated_postgres, required_database
 from tests.storage.test_all_statements import statement_of
 
 pytestmark = pytest.mark.postgres
@@ -38,7 +38,7 @@ from generate_series(1, {MANY}) n
 @pytest.fixture(scope="module")
 def filled() -> Iterator[psycopg.Connection]:
     """A database in which a lot waits and more has ended."""
-    with required(migrated_postgres()) as url, psycopg.connect(url, autocommit=True) as connection:
+    with required_database(migrated_postgres()) as url, psycopg.connect(url, autocommit=True) as connection:
         connection.execute(ORDERS.encode())
         connection.execute(ISSUANCES.encode())
         connection.execute("vacuum analyze")

@@ -28,7 +28,7 @@ from storage.engine.migration_lock import migration_lock
 from storage.engine.revision import HEAD, REVISIONS
 from storage.engine.store import open_store
 from storage.metadata import SQLModel
-from tests.databases import migrated_sqlite, postgres_url, required, sqlite_url
+from tests.databases import migrated_sqlite, postgres_url, required_database, sqlite_url
 from tests.storage.counters import insert, value_of
 
 RACE = """
@@ -52,7 +52,7 @@ def new_database(request: pytest.FixtureRequest, tmp_path: Path):
     if request.param == "sqlite":
         yield sqlite_url(tmp_path)
         return
-    with required(postgres_url()) as url:
+    with required_database(postgres_url()) as url:
         yield url
 
 
@@ -176,7 +176,7 @@ def test_a_database_of_a_newer_program_is_refused(new_database: str) -> None:
 
 @pytest.mark.postgres
 def test_a_server_on_postgresql_does_not_migrate_by_itself() -> None:
-    with required(postgres_url()) as url:
+    with required_database(postgres_url()) as url:
         with pytest.raises(SchemaMismatch, match="reseller db upgrade"):
             ensure_current(url)
         assert current_revision(url) is None

@@ -15,7 +15,7 @@ from storage.events import EVENT_HISTORY, count_event_retry, read_event
 from storage.histories import HISTORIES
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from tests.cli.test_database_role import as_user
-from tests.databases import migrated_postgres, required
+from tests.databases import migrated_postgres, required_database
 from tests.storage.test_partitions import DIALECT, MONTH, PartitionedDatabase, house_over
 from transports.settings import HistoryDays
 from transports.worker.retention import retention_chore
@@ -29,7 +29,7 @@ READ_COLUMNS = "id, organisation, operation, principal, key, outcome, surface, m
 
 @pytest.fixture
 async def divided() -> AsyncGenerator[PartitionedDatabase]:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         house = house_over(url)
         yield house
         await house.store.aclose()
@@ -154,7 +154,7 @@ from pg_attribute, aclexplode(attacl) where attrelid::regclass::text in ('{"', '
 @contextmanager
 def owned() -> Generator[str]:
     """A database whose tables are whole and of an owner, with the rights that the guide gives a server, and some of a reporting tool."""
-    with required(migrated_postgres(divided=False)) as url:
+    with required_database(migrated_postgres(divided=False)) as url:
         roles = (MEMBER, SERVER, REPORTING, OWNER)
         with psycopg.connect(url, autocommit=True) as admin:
 

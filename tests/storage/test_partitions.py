@@ -35,7 +35,7 @@ from storage.events import EVENT_HISTORY, LIST_EVENTS, LIST_EVENTS_OF_INTENT, Ne
 from storage.histories import HISTORIES
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from storage.webhook_endpoints import enqueue_event
-from tests.databases import migrated_postgres, migrated_sqlite, required
+from tests.databases import migrated_postgres, migrated_sqlite, required_database
 from tests.storage.test_all_statements import statement_of
 from tests.world import NOON, CountingIds, SettableClock
 from transports.cli import doctor
@@ -108,7 +108,7 @@ def house_over(url: str) -> PartitionedDatabase:
 @pytest.fixture
 async def whole() -> AsyncGenerator[PartitionedDatabase]:
     """A database at HEAD whose history has no partitions."""
-    with required(migrated_postgres(divided=False)) as url:
+    with required_database(migrated_postgres(divided=False)) as url:
         house = house_over(url)
         yield house
         await house.store.aclose()
@@ -116,7 +116,7 @@ async def whole() -> AsyncGenerator[PartitionedDatabase]:
 
 @pytest.fixture
 async def divided() -> AsyncGenerator[PartitionedDatabase]:
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         house = house_over(url)
         yield house
         await house.store.aclose()
@@ -438,7 +438,7 @@ PLANS: dict[str, tuple[Statement, dict[str, object], set[str]]] = {
 @pytest.fixture(scope="module")
 def filled() -> Iterator[psycopg.Connection]:
     """A database with rows of four months."""
-    with required(migrated_postgres()) as url:
+    with required_database(migrated_postgres()) as url:
         house = house_over(url)
 
         async def fill() -> None:

@@ -26,8 +26,6 @@ PRODUCT = {name: value for name, value in PLAN_BODY.items() if name != "slug"} |
 
 
 class StoreAnswer(NamedTuple):
-    """Status and body of an answer."""
-
     status: int
     body: Any
 

@@ -12,7 +12,7 @@ from registry.ports import SharedSecrets
 from tests.bridge.pushing import PUSHES as WEBHOOK
 from tests.bridge.pushing import place
 from tests.network_facts import INTERNAL
-from tests.stage import client_of, opened
+from tests.stage import caller_client, opened
 from tests.world import World, open_world
 
 COUNTRY_OPERATIONS = Catalogue([Toolset("subscribers", "Lines.", (locations,)), Toolset("bridge", "Pushes.", (notifications,))])
@@ -21,7 +21,7 @@ TRAVELS = [("208", "01"), ("208", "10"), ("262", "01"), ("228", "01"), ("208", "
 
 
 world = opened(open_world, COUNTRY_OPERATIONS, faultless=True, limits=Limits(burst_enabled=False), secrets=SharedSecrets(internal=INTERNAL))
-http = client_of(Tier.FREE, mode="managed", account=ACCOUNT)
+http = caller_client(Tier.FREE, mode="managed", account=ACCOUNT)
 """An organisation in managed mode; reading is on every tier."""
 
 

@@ -16,7 +16,7 @@ from simulators.network.simulated_network import SimulatedNetwork
 from tests.bridge.pushing import OK, place
 from tests.bridge.pushing import PUSHES as WEBHOOK
 from tests.network_facts import INTERNAL
-from tests.stage import client_of, opened
+from tests.stage import caller_client, opened
 from tests.subscribers.test_country_history import COUNTRY_OPERATIONS
 from tests.world import NOON, World, open_world, pristine
 from transports.upstream import SIMULATED_OCS_TOKEN
@@ -34,9 +34,9 @@ async def line(world: World) -> Line:
     return next(line for line in (await world.network()).lines.values() if line.account_id == OURS)
 
 
-ours = client_of(mode="managed", account=OURS)
-theirs = client_of(mode="managed", account=THEIRS)
-own = client_of(Tier.ENTERPRISE, token=SIMULATED_OCS_TOKEN)
+ours = caller_client(mode="managed", account=OURS)
+theirs = caller_client(mode="managed", account=THEIRS)
+own = caller_client(Tier.ENTERPRISE, token=SIMULATED_OCS_TOKEN)
 """An organisation with a reseller"s token, which sees both accounts."""
 
 

@@ -10,7 +10,7 @@ from inline_snapshot import Is, snapshot
 from operations.subscribers import notes
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Role, Tier
-from tests.stage import client_of, opened
+from tests.stage import caller_client, opened
 from tests.world import World, open_world
 
 CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (notes,))])
@@ -19,7 +19,7 @@ PATH = f"/v1/subscribers/{ICCID}/notes"
 
 
 world = opened(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False))
-http = client_of(Tier.PRO)
+http = caller_client(Tier.PRO)
 """An organisation that is not connected."""
 
 

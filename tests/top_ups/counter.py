@@ -132,6 +132,11 @@ class TopUpShop:
         await self.told()
         return begun.order
 
+    async def buy_both(self) -> tuple[str, str]:
+        """An order whose eSIM the buyer has, and a top-up of it that is paid and not delivered yet."""
+        order = await self.buy()
+        return order, await self.top_up(order)
+
     async def cancel(self, order: str) -> None:
         answer = await self.http.post(f"/api/orders/{order}/cancel")
         assert answer.status_code == 200, answer.text

@@ -82,8 +82,7 @@ async def test_a_top_up_that_is_paid_after_a_cancel_is_refunded(counter: TopUpSh
 
 
 async def test_a_top_up_that_was_paid_before_the_cancel_is_delivered(counter: TopUpShop) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     counter.world.clock.advance(1)
     await counter.cancel(order)
     await counter.work()
@@ -91,8 +90,7 @@ async def test_a_top_up_that_was_paid_before_the_cancel_is_delivered(counter: To
 
 
 async def test_a_top_up_of_an_esim_that_was_given_back_meanwhile_is_refunded(counter: TopUpShop) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     assert (await counter.roll_back(order)).json()["status"] == "rolled_back"
     await counter.work()
     assert await counter.end(top_up) == ("failed", "order_closed", "done")
@@ -122,8 +120,7 @@ async def untold(counter: TopUpShop, order: str) -> None:
     ids=["moved", "freed", "no template"],
 )
 async def test_what_surely_cannot_be_added_is_refunded_unsent(counter: TopUpShop, happens: Happening, code: str) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     await happens(counter, order)
     await counter.work()
     assert await counter.end(top_up) == ("failed", code, "done")
@@ -133,8 +130,7 @@ async def test_what_surely_cannot_be_added_is_refunded_unsent(counter: TopUpShop
 
 @pytest.mark.parametrize("code", [2, 14, 17])
 async def test_what_the_charging_system_surely_refuses_is_refunded(counter: TopUpShop, code: int) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     counter.trouble(NetworkFault(ADD, code=code))
     await counter.work()
     assert await counter.end(top_up) == ("failed", "package_refused", "done")
@@ -143,8 +139,7 @@ async def test_what_the_charging_system_surely_refuses_is_refunded(counter: TopU
 
 @pytest.mark.parametrize("how", UNSENT)
 async def test_what_surely_never_left_is_tried_again(counter: TopUpShop, how: str) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     stop(counter, how)
     await counter.work()
     row = await counter.row(top_up)
@@ -157,8 +152,7 @@ async def test_what_surely_never_left_is_tried_again(counter: TopUpShop, how: st
 
 @pytest.mark.parametrize("how", [*UNSENT, "the line cannot be read"])
 async def test_after_an_hour_of_that_the_money_goes_back(counter: TopUpShop, how: str) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     stop(counter, how)
     for seconds in [5, 10, 20, 40, 80, 160] + [300] * 12:
         await counter.live_on(seconds)

@@ -190,8 +190,7 @@ async def why_not(counter: TopUpShop, order: str, plan: str = "nordic") -> str:
 async def test_a_top_up_is_for_an_order_that_is_ready_and_not_cancelled(counter: TopUpShop) -> None:
     begun = await counter.begin()
     assert await why_not(counter, begun.order) == "order_not_ready"
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     with pytest.raises(NotFound):
         await counter.begin_top_up(top_up)
     await counter.work()

@@ -31,8 +31,7 @@ async def test_the_workers_of_two_processes_add_each_top_up_once(counter: TopUpS
 @pytest.mark.parametrize("attempt", range(3))
 async def test_an_esim_goes_back_or_takes_the_top_up_and_never_both(counter: TopUpShop, attempt: int) -> None:
     del attempt
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     answers: list[httpx.Response] = []
 
     async def returns() -> None:
@@ -50,8 +49,7 @@ async def test_an_esim_goes_back_or_takes_the_top_up_and_never_both(counter: Top
 
 
 async def test_a_roll_back_that_has_looked_at_the_line_before_a_top_up_went_is_refused(counter: TopUpShop) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     look = counter.road.gates["listSubscriberPrepaidPackages"] = RoadGate(back=True)
     answers: list[httpx.Response] = []
 
@@ -74,8 +72,7 @@ async def test_a_roll_back_that_has_looked_at_the_line_before_a_top_up_went_is_r
 
 
 async def test_what_was_lost_is_found_on_either_database(counter: TopUpShop) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    _, top_up = await counter.buy_both()
     counter.trouble(NetworkFault(ADD, drop_after=True))
     await counter.worker.step()
     for _ in range(3):

@@ -16,8 +16,7 @@ LIST = "listSubscriberPrepaidPackages"
 
 
 async def test_a_sim_that_was_freed_past_us_and_sold_again_gets_nothing(counter: TopUpShop) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     line = await counter.line(order)
     line.packages[0].id += 500_000  # a stranger's, of the very same template
     await counter.work()
@@ -36,8 +35,7 @@ async def test_a_line_that_has_only_what_top_ups_added_is_the_buyers_still(count
 
 
 async def test_a_list_that_trouble_has_emptied_sends_nothing_and_fails_nothing(counter: TopUpShop) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    _, top_up = await counter.buy_both()
     counter.trouble(NetworkFault(LIST, null_lists=True))
     await counter.work(1)
     assert (await counter.end(top_up), counter.added()) == (("paid", None, None), 0)
@@ -80,8 +78,7 @@ async def test_an_answer_that_comes_after_the_end_is_told_to_the_operator(counte
 
 
 async def test_a_roll_back_that_looked_before_a_top_up_came_is_refused_after_it_came(counter: TopUpShop) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     look = counter.road.gates[LIST] = RoadGate(back=True)
     async with held(look, lambda: counter.roll_back(order)) as answers:
         del counter.road.gates[LIST]

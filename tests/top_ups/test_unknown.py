@@ -181,8 +181,7 @@ async def taken(counter: TopUpShop, top_up: str, worker: str) -> OrderRow:
 
 
 async def test_a_worker_that_dies_with_the_row_leaves_it_paid_and_another_delivers(counter: TopUpShop) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    _, top_up = await counter.buy_both()
     await taken(counter, top_up, "lse_dead")
     await counter.work()
     assert (await counter.end(top_up))[0] == "paid"
@@ -193,8 +192,7 @@ async def test_a_worker_that_dies_with_the_row_leaves_it_paid_and_another_delive
 
 @pytest.mark.parametrize("sent", [False, True])
 async def test_a_process_that_dies_after_the_commit_leaves_it_unknown(counter: TopUpShop, *, sent: bool) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     row = await taken(counter, top_up, "lse_dead")
     dead = replace(counter.deps, replica="rpl_dead")
     target = await prepare_top_up(dead, row)
@@ -213,8 +211,7 @@ async def test_a_process_that_dies_after_the_commit_leaves_it_unknown(counter: T
 
 
 async def test_a_living_process_that_takes_long_keeps_its_row(counter: TopUpShop) -> None:
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    _, top_up = await counter.buy_both()
     gate = counter.road.gates[ADD] = RoadGate()
     async with anyio.create_task_group() as group:
         group.start_soon(counter.worker.step)
@@ -240,8 +237,7 @@ async def given_up(counter: TopUpShop, top_up: str) -> None:
 @pytest.mark.parametrize("refunded", [False, True])
 async def test_an_answer_that_comes_after_all_stands_while_no_refund_was_begun(counter: TopUpShop, *, refunded: bool) -> None:
     """Its process stood still and was taken for dead, and the top-up for not added; then the call went through."""
-    order = await counter.buy()
-    top_up = await counter.top_up(order)
+    order, top_up = await counter.buy_both()
     gate = counter.road.gates[ADD] = RoadGate()
     async with anyio.create_task_group() as group:
         group.start_soon(counter.worker.step)

@@ -11,8 +11,6 @@ HookAnswer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[No
 
 
 class HookReceiver:
-    """What came in, and how it is answered."""
-
     def __init__(self, answer: HookAnswer) -> None:
         self.answer = answer
         self.connections = 0
