@@ -17,7 +17,7 @@ BREAKER_OWNERS_LIMIT = 4096
 
 
 class BreakerVerdict(Enum):
-    """What is to be done with a call."""
+    """What to do with a call."""
 
     SEND = "send"
     PROBE = "probe"
@@ -79,7 +79,7 @@ class OwnerState:
 
 
 class CircuitBreaker:
-    """All organisations' states, and the one for all. Times are monotonic seconds; `least` failures are what opens anything.
+    """The states of all organisations, and one for them together. Times are monotonic seconds; fewer than `least` failures open nothing.
 
     An organisation that was refused goes on as soon as one probe of it was answered; so does everybody when it was open for all.
     """

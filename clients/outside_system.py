@@ -32,7 +32,7 @@ def ignore_report(text: str) -> None:
 
 
 class OutsideSystem:
-    """Lets requests wait for a system, at most so many at once and of one organisation half of them; and its calls through, or not.
+    """Limits the requests that wait for a system, half of them for one organisation, and holds back calls while it does not answer.
 
     An empty `owner` is the service itself, which calls for everybody.
 

@@ -92,7 +92,7 @@ async def gather_reply(reply: Reply, request_id: str) -> Reply:
 
 
 class ModelTool(NamedTuple):
-    """An operation as a model is told of it."""
+    """An operation as a tool of a language model."""
 
     name: str
     description: str
@@ -107,7 +107,7 @@ class InternalCalls:
         self._report: FaultReport = raise_unreported
 
     def open(self, pipeline: Pipeline[Any], report: FaultReport) -> None:
-        """From now on calls go through this pipeline; `report` is told of faults of ours."""
+        """Sets the pipeline that calls go through from now on. `report` is called with faults of ours."""
         self._pipeline, self._report = pipeline, report
 
     @property
@@ -126,7 +126,7 @@ class InternalCalls:
         progress: Progress = no_progress,
         prepaid_by_parent: bool = False,
     ) -> Reply:
-        """One call of an operation that only reads; what it refuses is in the reply, as at any door.
+        """Calls an operation that only reads. A refusal is in the reply and is not raised. Waits as the operation does.
 
         `prepaid_by_parent`: another call, which was charged, makes this one.
         """
@@ -140,7 +140,7 @@ class InternalCalls:
         return await gather_reply(await answer_call(self.pipeline, call, self._report), request)
 
     def tell(self, call: Call, error: BaseException) -> None:
-        """A fault of ours that this call survived is told to the operator as any other."""
+        """Reports a fault of ours that `call` survived to the operator."""
         self._report(call, error)
 
     def deny(self, operation: str, *, caller: Caller, surface: Surface) -> Reply:
@@ -153,7 +153,7 @@ class InternalCalls:
         return reply
 
     def tools(self, caller: Caller) -> list[ModelTool]:
-        """What this caller may read and a model can: the same tools that the MCP door lists for them, without those that write."""
+        """The tools that the MCP door lists for `caller`, without those that write."""
         catalogue = self.pipeline.catalogue
         inside = catalogue.operations_in(caller.restrictions.toolsets or ())
         found = [

@@ -120,7 +120,7 @@ SCANNED_NAME_CHARACTERS = 3 * 12
 
 
 def find_misplaced_credential(headers: Iterable[tuple[bytes, bytes]], query: bytes) -> str:
-    """Where a credential was sent that is not read there; empty when none was. Only names are told that are written here."""
+    """Says where a credential was sent that is not read there; empty when none was. Names only headers and schemes of this file."""
     given = {name.lower(): value.strip() for name, value in headers}
     if given.get(b"authorization"):
         return describe_auth_scheme(given[b"authorization"].decode("latin-1"))
@@ -131,7 +131,7 @@ def find_misplaced_credential(headers: Iterable[tuple[bytes, bytes]], query: byt
 
 
 def describe_auth_scheme(value: str) -> str:
-    """What came in place of the word Bearer. Without a space after it, a word is the credential itself."""
+    """Says which scheme `value` has in place of Bearer. A value without a space is the credential itself and is not repeated."""
     word, space, _ = value.partition(" ")
     if not space or word.startswith("ak_"):
         return "Authorization was sent without the word Bearer"

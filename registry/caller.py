@@ -44,7 +44,7 @@ EVERY_TOOL = "all"
 
 
 def toolsets_in_both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """What stands in both lists of toolsets; the preset for all of them holds every name. Names are compared, not what they hold."""
+    """The names in both lists of toolsets; the preset of all tools contains every name. Names are compared, not the operations in them."""
     if one is not None and other is not None and (EVERY_TOOL in one or EVERY_TOOL in other):
         return one if EVERY_TOOL in other else other
     return in_both(one, other)

@@ -100,7 +100,7 @@ class Context(Generic[DepsT]):
         require_admin(self.caller, what)
 
     def confirm_replacement(self, replacement: Replacement) -> None:
-        """Say that this call would replace something live: it takes an admin, who has confirmed just that. Said by access.
+        """Notes that this call would replace something live: it needs an admin and a confirm token for just that. Called by access.
 
         The handler must replace only what `replacement.state` was made of, by a condition in its transaction.
         """
@@ -111,7 +111,7 @@ class Context(Generic[DepsT]):
         self.replacement = replacement
 
     def record_change(self, change: str) -> None:
-        """Say in the audit row what this call changed of who gets money and SIMs; never a secret. Said by the handler or its write."""
+        """Writes into the audit row what this call changed about who gets money and SIMs, without secrets."""
         if self.entry is None:
             raise RuntimeError(f"{self.call.operation.id}: a call that reads changes nothing")
         self.entry.change = change
@@ -235,7 +235,7 @@ class Context(Generic[DepsT]):
         self.undoing.append((write, kwargs))
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell whoever asked how far a long call has come."""
+        """Tells the client how far a long call has come: `done` of `total` steps."""
         await self.call.progress(done, total, message)
 
     def _begin_settle(self) -> CallRecord:

@@ -116,7 +116,7 @@ ORDER_TOKEN = re.compile(r"ord_[0-9a-z]{26}", re.ASCII)
 
 
 def former_order_number(token: str) -> str:
-    """The number of an order whose id of before was `token`: 130 bits of a hash, from which nobody gets back to the token."""
+    """The number of an order whose former id was `token`: 130 bits of a hash, from which the token cannot be computed."""
     return ORDER_NUMBER_PREFIX + base32(int.from_bytes(hashlib.sha256(f"order number|{token}".encode()).digest()[:17]) >> 6)
 
 

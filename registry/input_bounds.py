@@ -135,7 +135,7 @@ def bound_value(value: Any, bounds: InputBounds, *, shorten: bool) -> Any:
 
 
 def emptied_value(value: Any) -> Any:
-    """An array or object where none belongs: nothing of it is looked at but what it is. A small one stays, for its depth to be seen."""
+    """An array or object where none belongs, emptied, since only its type is refused. A small one stays, so that its depth is checked."""
     seen, containers = 0, [value]
     while containers:
         each = containers.pop()

@@ -75,7 +75,7 @@ class LimitLease:
         self._hurried: asyncio.Event | None = None
 
     def places(self, name: str, limit: int) -> SharedPlaces:
-        """This process's part of a limit of calls under way at once. The name is the same in all processes, and no secret."""
+        """This process's part of a limit of concurrent calls. `name` is the same in all processes, and no secret."""
         found = self._places.get(name)
         if found is None:
             found = self._places[name] = SharedPlaces(name, limit, self, self._clock.monotonic)

@@ -171,7 +171,7 @@ class Pipeline(Generic[PipelineDeps]):
 
     @contextmanager
     def _charging(self, call: Call) -> Generator[None]:
-        """Whoever sends a body that is refused has it charged, since such a call costs no quota."""
+        """Charges the sender of a body that is refused in this block, since such a call costs no quota."""
         try:
             yield
         except Refusal:

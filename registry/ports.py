@@ -24,7 +24,7 @@ class StoredAnswer(NamedTuple):
 
 
 class Conclusion(NamedTuple):
-    """What came of a dispatch: the answer of the key, whether it is final, and the word for the audit log."""
+    """The end of a dispatched call: the answer of the key, whether its outcome is unknown, and the word for the audit log."""
 
     status: int
     body: Any

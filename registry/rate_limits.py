@@ -166,7 +166,7 @@ class RateLimiter:
         await self._per_minute(f"ip:{address_network(client)}", self.limits.public_per_minute)
 
     async def order(self, client: str) -> None:
-        """Let somebody begin to buy: each beginning is a row of ours and a page at the payment processor."""
+        """Counts the beginning of a purchase, which makes a row of ours and a page at the payment processor. Raises QuotaExceeded."""
         await self._per_minute(f"order:{address_network(client)}", self.limits.orders_per_minute)
 
     async def message(self, caller: Caller) -> None:

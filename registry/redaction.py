@@ -60,7 +60,7 @@ def clean_texts(value: object) -> object:
 
 
 def readable_text(text: str) -> str:
-    """What a person would see of it. A text that is cut says so, so that nobody writes back half of it."""
+    """`text` without invisible characters, cut at 2000 characters. A cut text says so, so that half of it is never written back."""
     text = HIDDEN_CHARACTER.sub("", text)
     return (
         text

@@ -39,7 +39,7 @@ def is_shown_to(operation: Operation[Any, Any], caller: Caller, inside: frozense
 
 
 def names_one_line(operation: Operation[Any, Any]) -> bool:
-    """Whether the operation's input names the one line it is about; a filter of a list that may be left out is no such name."""
+    """Whether the operation's input must name one line; an optional filter of a list does not count."""
     field = operation.params.model_fields.get(LINE_FIELD)
     return field is not None and field.is_required()
 

@@ -78,7 +78,7 @@ class PlaceUse(NamedTuple):
 
 
 class PlaceGrant(NamedTuple):
-    """How many places a process has now. `most`: what it has beyond this it gives back as its calls end: another one has too few."""
+    """How many places a process has now. It gives back what it has beyond `most` as its calls end, since another process has too few."""
 
     held: int
     most: int
@@ -233,7 +233,7 @@ class SharedPlaces(PlaceCount):
                 self._lease.hurry()
 
     def use(self, wall: float, *, fresh: bool) -> PlaceUse | None:
-        """What is told about these places, and from now on kept at most; `fresh`: no place is leased yet, those in use are kept."""
+        """The report about these places; no more are kept then. `fresh`: no place is leased yet, so only those in use are kept."""
         need = self.in_use + self._wanted
         self._held = max(self.in_use, 0 if fresh else min(self._held, self._most, max(self._peak, need)))
         self._peak = self.in_use
@@ -350,7 +350,7 @@ class SharedBuckets:
         return {key: BucketUse(bucket_name(key), spent.rate, spent.size, spent.tokens) for key, spent in due}
 
     def count(self, key: str, count: BucketCount, now: float) -> None:
-        """Part of what was spent of a bucket has been counted; the database said how much is left of it."""
+        """Takes over the database's count of the bucket `key`: how much of the spent tokens is counted, and how many are left."""
         spent = self._spent.get(key)
         if spent is None:
             return

@@ -49,7 +49,7 @@ def refuse_input(model: type[BaseModel], error: ValidationError, headers: Mappin
 def refuse_first_problem(
     model: type[BaseModel], details: Sequence[ErrorDetails], headers: Mapping[str, str] = NO_INPUT_HEADERS
 ) -> BadRequest:
-    """The first failure, told so that the caller can mend it; unknown fields go first, since they hide typing errors."""
+    """The refusal of the first problem, with the fix. Unknown fields come first, since they are often misspelt names."""
     first = next((d for d in details if d["type"] == "extra_forbidden"), details[0])
     param = input_path_text(first["loc"]) or None
     if first["type"] == "extra_forbidden":
@@ -85,7 +85,7 @@ def input_path_text(loc: InputPath) -> str:
 
 
 def refuse_unknown_field(model: type[BaseModel], loc: InputPath, param: str, headers: Mapping[str, str]) -> BadRequest:
-    """A field that nothing is called, told with those of the object it stands in."""
+    """The refusal of an unknown field; it lists the fields of the object around it."""
     shown, fields = printable_text(redact(param[:80])), known_fields_at(model, loc[:-1])
     inside = next((m for m in models_at(model, loc[:-1]) if str(loc[-1]) in field_spellings(m)), None)
     if inside is not None:

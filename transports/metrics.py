@@ -48,7 +48,7 @@ class Metrics:
         self._process = process
 
     async def text(self) -> bytes:
-        """All of them, in Prometheus' words. Without the database, those of this process."""
+        """All metrics in Prometheus' text format; those of this process alone where the database does not answer in 2 seconds."""
         from transports import metric_families as families  # it imports the library
 
         now = self._clock.now()
@@ -161,7 +161,7 @@ def path_and_status(head: bytes, paths: MetricsPaths) -> tuple[bytes, int]:
 
 
 def metrics_refusal(status: int, paths: MetricsPaths) -> MetricsAnswer:
-    """What is here, for whoever asked for something else."""
+    """The refusal of another path: it lists the paths that there are."""
     known = b", ".join(paths).decode()
     return MetricsAnswer(status, REFUSAL_MEDIA_TYPE, f"{STATUS_REASONS[status]}: this address has GET {known}\n".encode())
 

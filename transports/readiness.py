@@ -56,17 +56,17 @@ class Readiness:
         return ((DATABASE_UNREACHABLE,) if stale else self._found) + ((PROCESS_DRAINING,) if self._draining else ())
 
     def drain(self) -> None:
-        """Say that this process is about to end: it finishes what it has, and should get nothing new."""
+        """Marks this process as about to end: it finishes its requests and should get no new ones."""
         self._draining = True
 
     def answer(self) -> tuple[int, bytes]:
-        """Status and body for whoever asks whether it is ready."""
+        """Status and JSON body of the answer to a readiness probe."""
         reasons = self.reasons
         body: ReadinessBody = {"ready": not reasons, "reasons": list(reasons)}
         return (503 if reasons else 200), orjson.dumps(body)
 
     def health(self) -> tuple[int, bytes]:
-        """Status and body for whoever asks only whether the process answers."""
+        """Status and JSON body of the answer to a liveness probe."""
         return 200, orjson.dumps({"ok": True, "version": self._build.version, "build_sha": self._build.sha})
 
     async def watch(self) -> None:

@@ -161,7 +161,7 @@ class Service:
             await self.flush()
 
     async def renew_lease(self) -> None:
-        """Say that this process lives, and which encryption keys it knows: also those that the keyring's file has gained."""
+        """Stores that this process lives, and which encryption keys it knows now. Raises StoreUnavailable."""
         keyring = self.pipeline.deps.keyring
         if gained := keyring.learn():
             self.report(f"the keyring's file has gained key {', '.join(gained)}, which opens from now on")
@@ -393,7 +393,7 @@ def make_worker(settings: Settings, deps: Deps, sender: WebhookSender, report: C
 
 
 def mcp_settings(service: Service, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> McpSettings:
-    """What the MCP door is told; replicas with one keyring seal with the same keys."""
+    """The settings of the MCP door. Replicas with one keyring seal with the same keys."""
     given = service.settings.mcp_state_keys.get_secret_value() or service.keyring_text
     keys = tuple(hashlib.sha256(b"mcp-state|" + key.strip().encode()).digest() for key in given.split(",") if key.strip())
     return McpSettings(

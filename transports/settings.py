@@ -504,7 +504,7 @@ def is_private_address(address: str) -> bool:
 
 
 def check_history(days: HistoryDays) -> None:
-    """What is removed sooner could still be under way, or be asked for by whoever repeats a call."""
+    """Refuses shorter periods: what is removed sooner may be in use, or be asked for by a repeated call."""
     for kind, value in asdict(days).items():
         shortest: int = getattr(SHORTEST_HISTORY, kind)
         if 0 < value < shortest:
@@ -516,7 +516,7 @@ def check_history(days: HistoryDays) -> None:
 
 
 def check_shared_secrets(settings: Settings) -> None:
-    """Whoever guesses one is the bridge or the storefront."""
+    """Refuses short secrets: who guesses one acts as the bridge or the storefront."""
     for name in SHARED_SECRET_SETTINGS:
         secret: SecretStr = getattr(settings, name)
         length = len(secret.get_secret_value())

@@ -66,7 +66,7 @@ def file_of_setting(name: str, env_file: Path | None, directory: str | None) -> 
 
 
 def refuse_open_files(files: Sequence[Path], directory: str | None) -> None:
-    """Whoever may write where production's settings are read from sets its keys."""
+    """Refuses settings files that others may write, in production: they could set its keys."""
     secrets = [] if not directory else [Path(directory), *(path for path in Path(directory).iterdir() if path.is_file())]
     found = [writable_by_others(path, whoever_owns=True) for path in (*files, *secrets) if path.exists()]
     wrong = [each for each in found if each is not None]

@@ -32,7 +32,7 @@ class HttpSignals:
 
 
 class LoopDelay:
-    """By how much the event loop is late for what is due: whatever holds it, everybody waits so long."""
+    """By how many seconds the event loop runs late callbacks: all requests wait that long."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self.seconds = clock, Histogram(DELAY_BOUNDS)

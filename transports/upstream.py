@@ -94,7 +94,7 @@ def ocs_settings(settings: Settings) -> OcsSettings:
 
 
 def simulated_network(settings: Settings, clock: Clock, push_url: str, issued: Sequence[IssuanceRow]) -> LateSimulation:
-    """A network whose history ends today, and whose clock follows ours, some seconds behind: each step of it costs time."""
+    """A simulated network whose history ends today. Its clock follows `clock` in steps of 5 seconds, since each step costs time."""
     start = int(clock.now()) // NETWORK_DAY * NETWORK_DAY
 
     def network() -> SimulatedNetwork:

@@ -29,7 +29,7 @@ def message_json(message: ChatMessage) -> ModelJson:
 
 
 def chat_request(messages: Sequence[ChatMessage], tools: Sequence[ToolSpec], model: str) -> ModelJson:
-    """What is asked for. Nothing that only some endpoints know: no limit of tokens, no usage."""
+    """The JSON of a chat request. It has no members that only some endpoints know, such as a limit of tokens."""
     query: ModelJson = {"model": model, "messages": [message_json(message) for message in messages], "stream": True}
     if tools:
         query["tools"] = [
@@ -110,7 +110,7 @@ class ModelTurn:
 
 
 def printable_word(value: object) -> str:
-    """A short word of the endpoint's, which goes back to it."""
+    """A name or id from the endpoint: printable ASCII, at most 64 characters; empty where `value` is no text."""
     return "".join(c for c in value if c.isascii() and c.isprintable())[:TOOL_NAME_LIMIT] if isinstance(value, str) else ""
 
 

@@ -57,7 +57,7 @@ def read_text(found: object) -> str | None:
 
 
 def is_storable_text(found: str) -> bool:
-    """Whether everybody can keep it: no NUL, no half of a character, and no more than the wire has anywhere."""
+    """Whether databases and JSON can hold the text: no NUL, no surrogates, at most 5000 characters."""
     return len(found) <= FIELD_TEXT_LIMIT and UNSTORABLE_CHARACTER.search(found) is None
 
 
@@ -68,7 +68,7 @@ def read_whole(found: object) -> int | None:
 
 
 def read_count(found: object) -> int | None:
-    """A moment, or an amount that only goes one way."""
+    """A whole number that is not below zero: Unix seconds, or an amount."""
     whole = read_whole(found)
     if whole is not None and whole < 0:
         refuse_member("is below zero")
@@ -76,12 +76,12 @@ def read_count(found: object) -> int | None:
 
 
 def read_count_or_zero(found: object) -> int:
-    """An amount; what is missing is nothing."""
+    """A whole number that is not below zero; a missing one is 0."""
     return read_count(found) or 0
 
 
 def read_flag(found: object) -> bool:
-    """Whether it says yes; what is missing says no."""
+    """A boolean; a missing one is False."""
     if found is not None and not isinstance(found, bool):
         refuse_member("is neither true nor false")
     return found or False
@@ -110,7 +110,7 @@ def require_list(found: object) -> list[object]:
 
 
 def read_metadata(found: object) -> Mapping[str, str]:
-    """What the service wrote on it; what it cannot have written is left out."""
+    """The metadata that the service wrote; members that it cannot have written are left out."""
     if found is not None and not isinstance(found, dict):
         refuse_member("is no object")
     members = cast("dict[str, object]", found or {}).items()

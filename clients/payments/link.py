@@ -105,7 +105,7 @@ PROCESSOR_LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProcessorRequest(ProcessorCall, Generic[ProcessorT]):
-    """A call with what makes it and what reads its answer. `account`: whose share of the calls under way it is of."""
+    """A call: `call` makes it, `parse` reads its answer. It counts against the calls under way of `account`."""
 
     account: str
     call: LibraryCall

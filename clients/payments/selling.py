@@ -37,7 +37,7 @@ class SellingCalls(ProcessorCalls):
         )
 
     async def create_checkout(self, account: str, checkout: NewCheckout) -> CheckoutSession:
-        """One thing, once; what is written on the page is written on the payment as well."""
+        """A checkout page for one thing, once. Its metadata is on the payment as well."""
         params = checkout_params(checkout)
         return await self._link.write(
             account,

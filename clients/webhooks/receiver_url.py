@@ -183,7 +183,7 @@ def _check_url_port(port: str | None, *, local: bool) -> None:
 
 @lru_cache(maxsize=BOUNDED_HOSTS_LIMIT)
 def rate_limited_host(url: str) -> str | None:
-    """The host whose rate a delivery counts against, spelled in one way; nothing for this machine, which only an operator can open."""
+    """The host that a delivery is counted against, in canonical form; None for this machine, which only an operator can open."""
     shape = _URL_SHAPE.fullmatch(url)
     authority = None if shape is None else _URL_AUTHORITY.fullmatch(shape["authority"])
     if authority is None or not authority["host"]:

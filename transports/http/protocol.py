@@ -40,9 +40,6 @@ class HeadJoiningTransport(asyncio.Transport):
         super().__init__()
         self._inner, self._loop = inner, loop
         self._head = b""
-        # All else that uvicorn and the protocol ask of a transport; what they did not ask so far fails loudly in asyncio.Transport.
-        self.can_write_eof, self.is_closing, self.get_extra_info = inner.can_write_eof, inner.is_closing, inner.get_extra_info
-        self.pause_reading, self.resume_reading = inner.pause_reading, inner.resume_reading
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Hold a head; anything else goes at once, behind the head that waits."""
@@ -85,6 +82,23 @@ class HeadJoiningTransport(asyncio.Transport):
     def get_write_buffer_size(self) -> int:
         """What is not yet sent, the head that waits included."""
         return self._inner.get_write_buffer_size() + len(self._head)
+
+    # All else that uvicorn and the protocol ask of a transport; what they did not ask so far fails loudly in asyncio.Transport.
+
+    def can_write_eof(self) -> bool:
+        return self._inner.can_write_eof()
+
+    def is_closing(self) -> bool:
+        return self._inner.is_closing()
+
+    def pause_reading(self) -> None:
+        self._inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._inner.resume_reading()
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return self._inner.get_extra_info(name, default)
 
 
 STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}".encode() for status in http.HTTPStatus}

@@ -32,7 +32,7 @@ OperationsById = Mapping[str, AnyOperation]
 
 
 class MessageBody:
-    """The body of one request. `is_shortened`: what it calls will refuse it."""
+    """The body of one request. `is_shortened`: its arguments were cut, and the tool will refuse them."""
 
     def __init__(self, scope: HttpScope, receive: Receive) -> None:
         self._scope, self._receive, self._reader = scope, receive, BodyReader(MCP_BODY, scope, receive)
@@ -48,7 +48,7 @@ class MessageBody:
         self.raw = await self._reader.read(MCP_BODY_BYTES)
 
     def message(self, operations: OperationsById) -> object:
-        """What it says, once nothing in it can be read in two ways and nothing is more than it has a reason to be."""
+        """The decoded message, after duplicate names and excessive sizes were refused with BadRequest."""
         said = read_message(self.raw)
         short = shorten_message(said, self.size, operations)
         self.is_shortened = short is not said
@@ -57,7 +57,7 @@ class MessageBody:
         return short
 
     async def again(self) -> Message:
-        """The same as `receive`, from the beginning of the body on."""
+        """Replaces `receive`: gives the body from its beginning."""
         return self._waiting.pop() if self._waiting else await self._receive()
 
 

@@ -179,6 +179,6 @@ def text_resource(uri: str, mime_type: str, text: str) -> ReadResourceResult:
 
 
 def resource_not_found(ctx: McpContext, uri: str) -> MCPError:
-    """The one answer for what is not there and what is another organisation's. Its code is that of the protocol version (SEP-2164)."""
+    """The error for resources that do not exist or are another organisation's. Its code depends on the protocol version (SEP-2164)."""
     code = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else NOT_FOUND_BEFORE_2026
     return MCPError(code, "Resource not found", {"uri": uri})

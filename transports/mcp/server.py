@@ -89,7 +89,7 @@ def server_of_calls(catalogue: Catalogue, calls: ToolCalls, settings: McpSetting
 
 
 def seal_request_state(server: Server, settings: McpSettings) -> None:
-    """The server's middleware: no spans unless tracing is on, and request state that nobody can read, change or borrow."""
+    """Sets the server's middleware: no spans unless tracing is on, and request state that is sealed for its caller."""
     if not settings.tracing:
         server.middleware.clear()
     security = RequestStateSecurity(keys=settings.state_keys, ttl=settings.state_seconds)

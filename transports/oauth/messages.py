@@ -12,7 +12,7 @@ from transports.http.response import send_reply
 
 
 class OauthError(Exception):
-    """What a program is told. The description is ours and never repeats what was sent."""
+    """An OAuth error response. The description is our own text and never repeats what was sent."""
 
     def __init__(self, error: str, description: str, status: int = 400) -> None:
         super().__init__(error)

@@ -25,7 +25,7 @@ def protocol_paths(base_url: str) -> frozenset[str]:
 
 
 def server_metadata(site: Site) -> bytes:
-    """The document. It is ours and not the SDK's, whose model has no `jwks_uri` and rewrites addresses that programs compare whole."""
+    """The metadata document (RFC 8414). The SDK's model has no `jwks_uri` and rewrites addresses that programs compare whole."""
     base = site.base_url
     return orjson.dumps(
         {

@@ -41,7 +41,7 @@ MOST_LIST_ENTRIES = 20
 
 
 def address_digest(address: str) -> str:
-    """What is kept of an address: enough to tell two apart."""
+    """The digest that is stored in place of a client's address."""
     return hashlib.sha256(f"register|{address}".encode()).hexdigest()
 
 

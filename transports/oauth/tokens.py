@@ -102,7 +102,7 @@ async def new_tokens(deps: Deps, grant: AccessGrant, refresh: str | None, now: f
 
 
 class AnyAudience:
-    """Whoever holds a token may end it, whatever it was made for."""
+    """Accepts tokens for every audience: the holder of a token may end it."""
 
     def accepts(self, claims: object) -> bool:
         return True

@@ -1,7 +1,7 @@
 """Types as JSON schemas with clean names, and the components of the document: each is written once, whatever points to it."""
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, cast
 
 import orjson
@@ -49,17 +49,13 @@ def build_schemas(wanted: Sequence[SchemaRequest]) -> tuple[dict[str, OpenapiJso
     for schema in components.values():
         if isinstance(schema.get("title"), str):
             del schema["title"]
-    names = {name: _name_in_document(name, components) for name in components}
+    # `NewIntent` is IntentRequest in the document: generators (Go) call what makes an Intent NewIntent, and one name is not both.
+    bare = {name: name.removeprefix("New") for name in components}
+    names = {name: f"{made}Request" if made != name and made in components else name for name, made in bare.items()}
     if len(set(names.values())) < len(names):
         raise TypeError("what one schema is called in the document is another one's name: rename it")
     renamed = {names[name]: _with_names(_with_widths(schema), names) for name, schema in components.items()}
     return {key: _with_names(_with_widths(schema), names) for (key, _), schema in keyed.items()}, renamed
-
-
-def _name_in_document(name: str, names: Container[str]) -> str:
-    """`NewIntent` is IntentRequest in the document: generators (Go) call what makes an Intent NewIntent, and one name is not both."""
-    made = name.removeprefix("New")
-    return f"{made}Request" if made != name and made in names else name
 
 
 def _with_names(schema: OpenapiJson, names: Mapping[str, str]) -> OpenapiJson:

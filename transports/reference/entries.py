@@ -110,17 +110,12 @@ def field_rows(model: OpenapiJson, schemas: dict[str, OpenapiJson], place: str, 
 
 def _field_text(field: OpenapiJson, schemas: dict[str, OpenapiJson]) -> str:
     sources = (field, resolve_schema(field, schemas), *_field_choices(field, schemas))
-    meaning = next((meant for one in sources if (meant := _first_line_of(one))), "")
+    meaning = next((meant for one in sources if (meant := str(one.get("description", "")).partition("\n")[0])), "")
     default: object = field.get("default")
     if default is None or default in ({}, []):
         return meaning
     shown = str(default).lower() if isinstance(default, bool) else str(default)
     return f"{meaning} Default: {shown}.".strip()
-
-
-def _first_line_of(schema: OpenapiJson) -> str:
-    described: str = schema.get("description", "")
-    return described.partition("\n")[0]
 
 
 def _field_choices(field: OpenapiJson, schemas: dict[str, OpenapiJson]) -> list[OpenapiJson]:

@@ -12,11 +12,6 @@ _REFERENCE_INDEX = "README.md"
 _REFERENCE_NOTICE = "<!-- Written by `reseller reference`; a test fails when it differs from the catalogue. -->"
 
 
-def _markdown_pages(reference: Reference) -> dict[str, str]:
-    made = {f"{chapter.toolset.name}.md": _chapter_page(chapter) for chapter in reference.chapters}
-    return {_REFERENCE_INDEX: _index_page(reference), **made}
-
-
 def _index_page(reference: Reference) -> str:
     lines = [_REFERENCE_NOTICE, "# API reference", ""]
     lines += [f"Base address: `{reference.site.base_url}`. MCP: `{reference.site.mcp_url}`.", ""]
@@ -97,7 +92,9 @@ COMMITTED_SITE = Site(
 
 
 def markdown_reference(catalogue: Catalogue, site: Site = COMMITTED_SITE) -> dict[str, str]:
-    return _markdown_pages(build_reference(catalogue, site))
+    reference = build_reference(catalogue, site)
+    made = {f"{chapter.toolset.name}.md": _chapter_page(chapter) for chapter in reference.chapters}
+    return {_REFERENCE_INDEX: _index_page(reference), **made}
 
 
 def write_reference(catalogue: Catalogue, directory: Path, site: Site = COMMITTED_SITE) -> list[Path]:

@@ -31,7 +31,7 @@ class FormSeals:
         return make_seal(self._keys[0], purpose, text)
 
     def good(self, given: str, purpose: str, text: str) -> bool:
-        """Whether it is one of ours, told in the same time whatever is wrong with it."""
+        """Whether `given` is the seal of `text` for `purpose`, checked in constant time."""
         presented = hashlib.sha256(given.encode()).digest()
         checks = [hmac.compare_digest(presented, hashlib.sha256(make_seal(key, purpose, text).encode()).digest()) for key in self._keys]
         return any(checks)
@@ -53,7 +53,7 @@ def check_sender(headers: Headers, origin: str) -> None:
 
 
 def refuse_form() -> NoReturn:
-    """The same words whatever was wrong: whoever forges a form learns nothing."""
+    """Raises NotOurForm with the same text whatever was wrong, so that a forger learns nothing."""
     raise NotOurForm(
         "This form was not sent from a page that we showed to this browser, or that page is too old; nothing was changed",
         hint="Go back, load the page again and send it once more; cookies of this site must be allowed",

@@ -37,7 +37,7 @@ class Chore:
 
 
 def longest_delay(chore: Chore) -> float:
-    """Seconds that a chore is put off at most: by its holder's lease, or until it is due again. What is later is of a wrong clock."""
+    """The longest time in seconds until a chore is due again or its lease ends. A later time was written by a wrong clock."""
     return max(chore.every_seconds, chore.limit_seconds + LEASE_MARGIN_SECONDS) + CLOCK_DIFFERENCE_SECONDS
 
 

@@ -16,7 +16,7 @@ RECONCILIATION_SECONDS = 5.0
 
 
 def recovery_chore(store: Store, clock: Clock) -> Chore:
-    """What a process that is gone had not sent is free again; what it may have sent is unknown from now on."""
+    """Frees the calls that a dead process had not sent, and marks those that it may have sent as unknown."""
 
     async def run() -> None:
         if await store.read(any_orphans, now=clock.now()):

@@ -144,7 +144,7 @@ async def forget_events(store: Store, now: float, before: float, report: Callabl
 
 
 async def forget_older(store: Store, sweep: Sweep, now: float, days: int) -> None:
-    """What is older than so many days; nothing where it is kept for ever."""
+    """Removes by `sweep` what is older than `days`; 0: nothing is removed. `now`: Unix seconds."""
     if days:
         await sweep_in_steps(store, sweep, before=now - days * DAY_SECONDS)
 

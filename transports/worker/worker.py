@@ -85,7 +85,7 @@ class Worker:
                 await self._leave()
 
     async def step(self) -> int:
-        """One round that waits for nothing but the receivers: what is due is sent and acknowledged. How many attempts counted."""
+        """Runs due chores, sends and records all due deliveries, and returns how many attempts were recorded. Waits for the receivers."""
         await self._chores.step()
         counted = 0
         while claimed := await self._deliveries.claim(DELIVERY_BATCH):

@@ -78,7 +78,7 @@ class PagesApp(PageSite[PageRequest]):
         return visit.to_sign_in() if route.private and visit.session is None else await handler(visit)
 
     async def act(self, visit: PageRequest, route: PageRoute[PageRequest], handler: PageHandler[PageRequest]) -> Response:
-        """What a form asks for. One that somebody sends who is not signed in any more does nothing, so it needs no token either."""
+        """Does what a form asks for. A form of a reader who is no longer signed in leads to sign-in, and its token is not checked."""
         if route.private and visit.session is None:
             return visit.to_sign_in()
         if visit.session is not None and visit.path.startswith("/sign-in"):

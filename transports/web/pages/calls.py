@@ -31,7 +31,7 @@ class CallOutcome(NamedTuple):
 async def call_operation(
     visit: PageRequest, operation: str, arguments: CallArguments, *, caller: Caller | None = None, confirm_token: str | None = None
 ) -> CallOutcome:
-    """Call an operation for whoever sits before the browser; nobody for public ones."""
+    """Calls an operation as the signed-in person, or as an anonymous caller. A refusal is in the outcome and is not raised."""
     call = Call(
         operation=CATALOGUE.operations[operation],
         surface="web",

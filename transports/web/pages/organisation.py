@@ -107,5 +107,5 @@ async def show_audit(visit: PageRequest) -> Response:
 
 
 def is_page_read(entry: Mapping[str, object]) -> bool:
-    """Whether it is a page's own read, which somebody who looks for what was done does not look for."""
+    """Whether an audit entry is a page's own read, which the audit page hides unless asked."""
     return entry["surface"] == "web" and entry["outcome"] == "ok" and entry["operation"] in PAGE_READS

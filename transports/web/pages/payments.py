@@ -69,7 +69,7 @@ def replace_account_question(visit: PageRequest, outcome: CallOutcome, fields: M
 
 
 def payments_problem(problem: PageProblem) -> PageProblem:
-    """What the operations say for programs, said for people."""
+    """`problem` in words for people, where the operation's words are for programs."""
     if problem.code == "not_implemented":
         text = "This deployment has no client id at the payment processor, so an account that you have there cannot be attached"
         return replace(problem, text=text, hint="Begin onboarding, or ask whoever runs the service")

@@ -238,7 +238,7 @@ class PageRequest(Visit):
         return see_other(f"{self.context.root}/auth{target}")
 
     def to_sign_in(self) -> Response:
-        """Whoever is not signed in signs in first, and comes back to this page."""
+        """A redirect to sign-in, which leads back to this page afterwards."""
         given = {**self.form, **self.query}
         kept = next((names for names in CARRIED_FIELDS if all(given.get(name) for name in names)), ())
         back = next_page(f"/auth{self.path}" + ("?" if kept else "") + "&".join(f"{name}={given[name]}" for name in kept))

@@ -38,7 +38,7 @@ def sign_in_page(visit: PageRequest, wanted: str, address: str, problem: PagePro
 
 
 async def start_sign_in(visit: PageRequest) -> Response:
-    """Mail a code, or a word that nobody is known by this address: only who reads that mail learns which."""
+    """Mails a code, or that the address is unknown: only its reader learns which."""
     address, then = visit.form.get("email", ""), visit.form.get("next", "")
     try:
         token = await begin_sign_in(

@@ -24,7 +24,7 @@ class AvailabilityCache:
         self._known: dict[str, tuple[float, dict[str, str]]] = {}
 
     async def reasons(self, slug: str) -> Mapping[str, str]:
-        """What speaks against which plan. While somebody asks, everybody else gets what is known by then."""
+        """The reasons against selling, by plan slug. While one request asks, others get what is known so far. Waits 3 seconds at most."""
         now = self._deps.clock.monotonic()
         until, found = self._known.get(slug, (0.0, {}))
         if until > now:
@@ -41,7 +41,7 @@ class AvailabilityCache:
         return found
 
     def forget(self, slug: str) -> None:
-        """Somebody could not buy what was offered: look again."""
+        """Drops what is known of the shop `slug`, because a plan that was offered could not be bought."""
         self._known.pop(slug, None)
 
     async def _ask(self, shop: Storefront, plans: Sequence[StorefrontPlan], found: dict[str, str]) -> None:

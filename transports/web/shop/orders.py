@@ -143,7 +143,7 @@ def usage_view(told: OperationBody, texts: LanguageTexts, now: float) -> UsageVi
 
 
 def left_text(used: int, total: int, left: int, texts: LanguageTexts, *, over: bool) -> str:
-    """The one line that a buyer came for. Packages that count no data are not said to be empty."""
+    """How much data is left, in one line. Packages that count no data are not called empty."""
     if over and not left:
         return texts.say("usage.over")
     if not total:
@@ -248,7 +248,7 @@ async def page_of_order(visit: ShopRequest, order: OrderView, *, problem: tuple[
 
 
 def install_facts(esim: OperationBody) -> dict[str, object]:
-    """How it is installed. Where nothing says so, nobody is told to do it."""
+    """How the eSIM is installed, or that this is not known."""
     install = install_ways(esim)
     return {"install": install} if install is not None else {"install": None, "lead": "install.missing"}
 

@@ -85,7 +85,7 @@ OfferedPlans = Sequence[Mapping[str, object]]
 
 
 async def show_shop(visit: ShopRequest) -> Response:
-    """All plans, or those for the country that was chosen. Who comes to an address that the shop had is led to the one that it has."""
+    """All plans of the shop, or those for the chosen country. A former address of the shop redirects to the present one."""
     shop = await visit.deps.store.read(find_published_at, slug=visit.slug)
     if shop is not None and shop.slug != visit.slug:
         return visit.redirect(f"{shop.slug}")
