@@ -15,8 +15,7 @@ import sqlalchemy as sa
 from registry.errors import StoreUnavailable
 from storage.claims import ClaimTable
 from storage.engine.connection import Connection, Query, T, postgresql_dialect, sqlite_dialect, text_query
-from storage.engine.conninfo import START_SECONDS, load_psycopg
-from storage.engine.database_url import is_sqlite_url, sqlite_path
+from storage.engine.database_url import START_SECONDS, is_sqlite_url, load_psycopg, sqlite_path
 from storage.engine.postgres_errors import unreachable
 from storage.engine.revision import Schema, schema_in
 from storage.engine.sqlite_file import open_sqlite_file, outage_of

@@ -22,8 +22,7 @@ from storage.engine.connection import (
     pack_rows,
     writes,
 )
-from storage.engine.conninfo import conninfo, load_psycopg
-from storage.engine.database_url import is_sqlite_url
+from storage.engine.database_url import conninfo, is_sqlite_url, load_psycopg
 from storage.engine.partitions import history_by_ids
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 

@@ -24,7 +24,7 @@ from storage.engine.connection import (
     value_or,
     writes,
 )
-from storage.engine.conninfo import brief_connection
+from storage.engine.database_url import brief_connection
 from storage.engine.partitions import (
     CatalogueEntry,
     History,
