@@ -175,7 +175,7 @@ def returning(write: sa.Update | sa.Delete, columns: Iterable[sa.ColumnElement[o
 
 
 def insert_once(
-    table: sa.Table, names: Iterable[str] = (), *, key: Sequence[str] = (), **values: object
+    table: sa.Table, names: Iterable[str] = (), /, *, key: Sequence[str] = (), **values: object
 ) -> Callable[[Dialect], sqlite.Insert]:
     """The statement that inserts a row of what is bound as `names`, and of `values`, unless a row has these values of the columns `key`.
 
@@ -186,7 +186,7 @@ def insert_once(
 
 
 def upsert(
-    table: sa.Table, names: Iterable[str] = (), *, key: Sequence[str], where: sa.ColumnElement[bool] | None = None, **values: object
+    table: sa.Table, names: Iterable[str] = (), /, *, key: Sequence[str], where: sa.ColumnElement[bool] | None = None, **values: object
 ) -> Callable[[Dialect], sqlite.Insert]:
     """As `insert_once`; where a row has the values of `key`, the other ones are set in it, if `where` holds for it."""
     given = {name: sa.bindparam(name) for name in names} | values
