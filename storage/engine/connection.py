@@ -181,7 +181,7 @@ def insert_once(
 
     Without a `key` it inserts nothing where any unique rule of the table forbids the row.
     """
-    given = {name: sa.bindparam(name) for name in names} | values
+    given: dict[str, object] = {**{name: sa.bindparam(name) for name in names}, **values}
     return lambda dialect: dialect.insert(table).values(given).on_conflict_do_nothing(index_elements=key or None)
 
 
@@ -189,7 +189,7 @@ def upsert(
     table: sa.Table, names: Iterable[str] = (), /, *, key: Sequence[str], where: sa.ColumnElement[bool] | None = None, **values: object
 ) -> Callable[[Dialect], sqlite.Insert]:
     """As `insert_once`; where a row has the values of `key`, the other ones are set in it, if `where` holds for it."""
-    given = {name: sa.bindparam(name) for name in names} | values
+    given: dict[str, object] = {**{name: sa.bindparam(name) for name in names}, **values}
     changed = {name: value for name, value in given.items() if name not in key}
     return lambda dialect: dialect.insert(table).values(given).on_conflict_do_update(index_elements=key, set_=changed, where=where)
 
