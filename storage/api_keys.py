@@ -151,8 +151,8 @@ def read_restrictions(text: str | None) -> Restrictions:
     """The restrictions whose text `write_restrictions` made; the shared object for none, which the pipeline knows by identity."""
     if text is None:
         return UNRESTRICTED
-    members = cast("dict[str, list[object] | object]", json.loads(text))
-    values = {name: tuple(cast("list[object]", value)) if isinstance(value, list) else value for name, value in members.items()}
+    members = cast("dict[str, list[object] | str | int | None]", json.loads(text))
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in members.items()}
     return cast("Callable[..., Restrictions]", Restrictions)(**values)
 
 

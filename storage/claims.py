@@ -106,16 +106,7 @@ INSERT_CLAIM = Query(
 READ_CLAIM = Query(
     Claim,
     sa.union_all(
-        sa.select(
-            CLAIM.c.fingerprint,
-            CLAIM.c.state,
-            CLAIM.c.owner,
-            CLAIM.c.claimed,
-            CLAIM.c.expires_at,
-            CLAIM.c.status,
-            CLAIM.c.body,
-            REPLICA.c.expires_at.label("lease"),
-        )
+        sa.select(*(CLAIM.c[name] for name in Claim._fields[:-1]), REPLICA.c.expires_at.label("lease"))
         .join_from(CLAIM, REPLICA, CLAIM.c.owner == REPLICA.c.id, isouter=True)
         .where(claim_is("organisation", "operation", "key")),
         sa.select(

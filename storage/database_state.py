@@ -14,9 +14,8 @@ import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
 from storage.claims import ClaimTable
-from storage.engine.connection import Connection, Query, T, postgresql_dialect, sqlite_dialect
-from storage.engine.conninfo import START_SECONDS, load_psycopg
-from storage.engine.database_url import is_sqlite_url, sqlite_path
+from storage.engine.connection import Connection, Query, T, postgresql_dialect, sqlite_dialect, text_query
+from storage.engine.database_url import START_SECONDS, is_sqlite_url, load_psycopg, sqlite_path
 from storage.engine.postgres_errors import unreachable
 from storage.engine.revision import Schema, schema_in
 from storage.engine.sqlite_file import open_sqlite_file, outage_of
@@ -49,10 +48,7 @@ VERSION_SCHEMA = Query(str, sa.select(sa.table(VERSION_TABLE, sa.column("version
 
 FIND_SCHEMA_STEP = Query(str, sa.select(SCHEMA_STEP.c.works_from).where(SCHEMA_STEP.c.revision == sa.bindparam("revision")))
 
-MODE_SCHEMA = Query(
-    int,
-    sa.text("select pg_is_in_recovery()::int as is_read_only").columns(sa.column("is_read_only", sa.Integer)),
-)
+MODE_SCHEMA = text_query(int, "select pg_is_in_recovery()::int as is_read_only", "is_read_only")
 
 
 def is_standby(connection: Connection) -> bool:

@@ -22,8 +22,7 @@ from storage.engine.connection import (
     pack_rows,
     writes,
 )
-from storage.engine.conninfo import conninfo, load_psycopg
-from storage.engine.database_url import is_sqlite_url
+from storage.engine.database_url import conninfo, is_sqlite_url, load_psycopg
 from storage.engine.partitions import history_by_ids
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
@@ -131,9 +130,16 @@ def since_event(dialect: Dialect) -> list[sa.ColumnElement[bool]]:
 
 
 # An event has one delivery for an endpoint: where the table is whole a rule of it says so, else the same rule of the event's partition.
-NEW_DELIVERY: dict[str, object] = {"state": PENDING_STATE, "attempt": 0, "attempts": 0, "created_ms": sa.bindparam("due_ms")}
-
-QUEUE_DELIVERY = Command(insert_once(DELIVERY, ("id", "event_id", "endpoint_id", "organisation", "due_ms"), **NEW_DELIVERY))
+QUEUE_DELIVERY = Command(
+    insert_once(
+        DELIVERY,
+        ("id", "event_id", "endpoint_id", "organisation", "due_ms"),
+        state=PENDING_STATE,
+        attempt=0,
+        attempts=0,
+        created_ms=sa.bindparam("due_ms"),
+    )
+)
 
 # What is under way stays as it is: it is the very delivery that is asked for.
 QUEUE_DELIVERY_AGAIN = Command(

@@ -36,18 +36,14 @@ class PresentedKey(NamedTuple):
     restrictions: str | None
 
 
-KEY_BY_DIGEST = Query(
-    PresentedKey,
-    sa.select(*(API_KEY.c[name] for name in PresentedKey._fields)).where(
-        API_KEY.c.digest == sa.bindparam("digest"), API_KEY.c.revoked_at.is_(None)
-    ),
-)
+PRESENTED_KEYS = sa.select(*(API_KEY.c[name] for name in PresentedKey._fields))
+KEY_BY_DIGEST = Query(PresentedKey, PRESENTED_KEYS.where(API_KEY.c.digest == sa.bindparam("digest"), API_KEY.c.revoked_at.is_(None)))
 KEY_IS_LIVE = (
     API_KEY.c.id == sa.bindparam("key_id"),
     API_KEY.c.revoked_at.is_(None),
     API_KEY.c.expires_at.is_(None) | (API_KEY.c.expires_at > sa.bindparam("now")),
 )
-KEY_BY_ID = Query(PresentedKey, sa.select(*(API_KEY.c[name] for name in PresentedKey._fields)).where(*KEY_IS_LIVE))
+KEY_BY_ID = Query(PresentedKey, PRESENTED_KEYS.where(*KEY_IS_LIVE))
 PERSON_BY_SUBJECT = Query(str, sa.select(PERSON.c.id).where(PERSON.c.subject == sa.bindparam("subject")))
 PERSON_IS_UNLINKED = (PERSON.c.address == sa.bindparam("address"), PERSON.c.subject.is_(None))
 # Two tokens of one subject may name two addresses: the subject stays whose it became first.

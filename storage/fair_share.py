@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from registry.ids import first_id
 from storage.deliveries import DELIVERY
 from storage.deliveries import DELIVERY_HISTORY as DELIVERIES
-from storage.engine.connection import Command, Connection, Dialect, Query
+from storage.engine.connection import Command, Connection, Dialect, Query, text_query
 from storage.engine.partitions import Partition, default_partition_name, partitions_of
 
 IN_FLIGHT = 2
@@ -227,7 +227,7 @@ def busy_partitions(partitions: tuple[Partition, ...]) -> Query[PartitionBounds]
         f"select '{lower}' as lower, '{upper}' as upper where exists (select 1 from {name} where state = 0 order by due_ms limit 1)"
         for name, lower, upper in (*named, (default_partition_name(DELIVERIES), "", ""))
     ]
-    return Query(PartitionBounds, sa.text(" union all ".join(looks)).columns(sa.column("lower", sa.Text), sa.column("upper", sa.Text)))
+    return text_query(PartitionBounds, " union all ".join(looks))
 
 
 class DeliveryPlace(NamedTuple):

@@ -13,8 +13,18 @@ from sqlmodel import Field
 
 from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY
 from storage.deliveries import ATTEMPT_HISTORY, DELIVERY_HISTORY
-from storage.engine.connection import Connection, DriverConnection, Query, StatementBuild, postgresql_dialect, upsert, value_or, writes
-from storage.engine.conninfo import brief_connection
+from storage.engine.connection import (
+    Connection,
+    DriverConnection,
+    Query,
+    StatementBuild,
+    postgresql_dialect,
+    text_query,
+    upsert,
+    value_or,
+    writes,
+)
+from storage.engine.database_url import brief_connection
 from storage.engine.partitions import (
     CatalogueEntry,
     History,
@@ -92,42 +102,35 @@ class CopiedEvents(NamedTuple):
 
 FIND_MADE_REVISION = Query(str, sa.select(SCHEMA_STEP.c.revision).where(SCHEMA_STEP.c.revision >= PARTITION_REVISION).limit(1))
 
-COPY_EVENT_DIGESTS = Query(
+COPY_EVENT_DIGESTS = text_query(
     CopiedEvents,
-    sa.text(
-        "with oldest as materialized (select id, dedup from event where id > :last order by id limit :most), copied as"
-        " (insert into event_digest (digest) select distinct sha256(convert_to(dedup, 'UTF8')) from oldest on conflict do nothing)"
-        " select max(id) as last, count(*) as rows from oldest"
-    ).columns(sa.column("last", sa.Text), sa.column("rows", sa.Integer)),
+    "with oldest as materialized (select id, dedup from event where id > :last order by id limit :most), copied as"
+    " (insert into event_digest (digest) select distinct sha256(convert_to(dedup, 'UTF8')) from oldest on conflict do nothing)"
+    " select max(id) as last, count(*) as rows from oldest",
 )
 
-LIST_INDEXES = Query(
+LIST_INDEXES = text_query(
     CatalogueEntry,
-    sa.text(
-        "select c.relname::text as name, case when i.indisprimary then 'primary' when i.indisunique then 'unique'"
-        " else pg_get_indexdef(c.oid) end as text from pg_index i join pg_class c on c.oid = i.indexrelid"
-        " where i.indrelid = to_regclass(:name) order by 1"
-    ).columns(sa.column("name", sa.Text), sa.column("text", sa.Text)),
+    "select c.relname::text as name, case when i.indisprimary then 'primary' when i.indisunique then 'unique'"
+    " else pg_get_indexdef(c.oid) end as text from pg_index i join pg_class c on c.oid = i.indexrelid"
+    " where i.indrelid = to_regclass(:name) order by 1",
 )
 
-FIND_FIRST_CHECK = Query(
+FIND_FIRST_CHECK = text_query(
     CatalogueEntry,
-    sa.text(
-        "select conname::text as name, pg_get_constraintdef(oid) as text from pg_constraint"
-        " where conrelid = to_regclass(:table) and conname = :name"
-    ).columns(sa.column("name", sa.Text), sa.column("text", sa.Text)),
+    "select conname::text as name, pg_get_constraintdef(oid) as text from pg_constraint"
+    " where conrelid = to_regclass(:table) and conname = :name",
 )
 
-FIND_SEQUENCE = Query(str, sa.text("select pg_get_serial_sequence(:table, :column) as sequence").columns(sa.column("sequence", sa.Text)))
+FIND_SEQUENCE = text_query(str, "select pg_get_serial_sequence(:table, :column) as sequence", "sequence")
 
 # A member that may use the owner's rights, and act as it. Servers before 16 know no members that may not.
-IS_OWNED = Query(
+IS_OWNED = text_query(
     int,
-    sa.text(
-        "select count(*) as yes from pg_class where oid = to_regclass(:name) and pg_has_role(current_user, relowner, 'USAGE')"
-        " and pg_has_role(current_user, relowner,"
-        " case when current_setting('server_version_num')::int < 160000 then 'MEMBER' else 'SET' end)"
-    ).columns(sa.column("yes", sa.Integer)),
+    "select count(*) as yes from pg_class where oid = to_regclass(:name) and pg_has_role(current_user, relowner, 'USAGE')"
+    " and pg_has_role(current_user, relowner,"
+    " case when current_setting('server_version_num')::int < 160000 then 'MEMBER' else 'SET' end)",
+    "yes",
 )
 
 FIRST_CHECK_LIMIT = re.compile(r"< \(?'?([0-9a-z_.]+)")

@@ -335,13 +335,16 @@ class StoreJournal:
     ) -> T:
         """The same for an answer that only the write can tell."""
 
+        def finish(result: T) -> SealedAnswer:
+            return self._seal(entry, encode(result))
+
         return await self._opened(
             entry,
             lambda opening: self._store.write(
                 runs_in_thread_like(write, settle_call_result),
                 entry=entry,
                 opening=opening,
-                finish=lambda result: self._seal(entry, encode(result)),
+                finish=finish,
                 write=write,
                 arguments=arguments,
             ),

@@ -82,8 +82,7 @@ LOCK_PROCESS = Command(
 )
 
 LIST_PROCESSES = Query(
-    CountingProcess,
-    sa.select(LIMIT_PROCESS.c.id, LIMIT_PROCESS.c.lease_end, LIMIT_PROCESS.c.alone).where(LIMIT_PROCESS.c.id != LIMIT_LOCK_ROW),
+    CountingProcess, sa.select(*(LIMIT_PROCESS.c[name] for name in CountingProcess._fields)).where(LIMIT_PROCESS.c.id != LIMIT_LOCK_ROW)
 )
 
 RENEW_PROCESS = Command(upsert(LIMIT_PROCESS, CountingProcess._fields, key=["id"]))
@@ -93,27 +92,17 @@ END_ALONE = Command(sa.update(LIMIT_PROCESS).where(LIMIT_PROCESS.c.id == sa.bind
 
 LEAVE_PROCESS = Command(sa.delete(LIMIT_PROCESS).where(LIMIT_PROCESS.c.id == sa.bindparam("process")))
 
-LIST_PLACES = Query(
-    ProcessPlaces, sa.select(LIMIT_PLACE.c.name, LIMIT_PLACE.c.process, LIMIT_PLACE.c.held, LIMIT_PLACE.c.wanted, LIMIT_PLACE.c.since)
-)
+LIST_PLACES = Query(ProcessPlaces, sa.select(*(LIMIT_PLACE.c[name] for name in ProcessPlaces._fields)))
 
 EMPTY_PLACES = Command(sa.delete(LIMIT_PLACE).where(LIMIT_PLACE.c.process == sa.bindparam("whose")))
 
 INSERT_PLACE = Command(sa.insert(LIMIT_PLACE).values({name: sa.bindparam(name) for name in ProcessPlaces._fields}))
 
-FIND_LEVEL = Query(
-    BucketLevel,
-    sa.select(LIMIT_BUCKET.c.name, LIMIT_BUCKET.c.tokens, LIMIT_BUCKET.c.at, LIMIT_BUCKET.c.full_at).where(
-        LIMIT_BUCKET.c.name == sa.bindparam("bucket")
-    ),
-)
+LEVELS = sa.select(*(LIMIT_BUCKET.c[name] for name in BucketLevel._fields))
 
-LIST_LEVELS = Query(
-    BucketLevel,
-    sa.select(LIMIT_BUCKET.c.name, LIMIT_BUCKET.c.tokens, LIMIT_BUCKET.c.at, LIMIT_BUCKET.c.full_at).where(
-        LIMIT_BUCKET.c.full_at > sa.bindparam("now")
-    ),
-)
+FIND_LEVEL = Query(BucketLevel, LEVELS.where(LIMIT_BUCKET.c.name == sa.bindparam("bucket")))
+
+LIST_LEVELS = Query(BucketLevel, LEVELS.where(LIMIT_BUCKET.c.full_at > sa.bindparam("now")))
 
 UPSERT_LEVEL = Command(upsert(LIMIT_BUCKET, BucketLevel._fields, key=["name"]))
 

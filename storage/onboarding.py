@@ -62,22 +62,22 @@ RENAME_ORGANISATION = Command(
 )
 
 
-def upsert_onboarding(*columns: str, without: tuple[str, ...] = ()) -> Command:
+def set_steps(*columns: str, without: tuple[str, ...] = ()) -> Command:
     """Set these columns of an organisation's row, whether it is there or not; `without` are emptied."""
     return Command(upsert(ONBOARDING, ("organisation", *columns), key=["organisation"], **dict.fromkeys(without)))
 
 
-SAVE_DETAILS = upsert_onboarding("website", "country", "operator_type", "org_saved_at")
+SAVE_DETAILS = set_steps("website", "country", "operator_type", "org_saved_at")
 
-CHOOSE_MANAGED = upsert_onboarding("managed_chosen_at", "pending_reason")
+CHOOSE_MANAGED = set_steps("managed_chosen_at", "pending_reason")
 
-CHOOSE_OWN = upsert_onboarding(without=("managed_chosen_at", "pending_reason"))
+CHOOSE_OWN = set_steps(without=("managed_chosen_at", "pending_reason"))
 
-SAVE_PLAN = upsert_onboarding("template_id", "plan_name", "plan_saved_at", without=("plan_skipped_at",))
+SAVE_PLAN = set_steps("template_id", "plan_name", "plan_saved_at", without=("plan_skipped_at",))
 
-SKIP_PLAN = upsert_onboarding("plan_skipped_at", without=("template_id", "plan_name", "plan_saved_at"))
+SKIP_PLAN = set_steps("plan_skipped_at", without=("template_id", "plan_name", "plan_saved_at"))
 
-SAVE_TEST_ESIM = upsert_onboarding("test_esim", "test_esim_at")
+SAVE_TEST_ESIM = set_steps("test_esim", "test_esim_at")
 
 
 def find_onboarding(connection: Connection, *, organisation: str) -> OnboardingRow:

@@ -19,7 +19,7 @@ from storage.engine.connection import (
     returning,
     unindexed,
 )
-from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, THIS_ISSUANCE, IssuanceRow
+from storage.issuance import ISSUANCE, ISSUANCE_COLUMNS, OPEN_ISSUANCE_STATES, THIS_ISSUANCE, IssuanceRow
 
 RECONCILE_LEASE_MS = 120_000
 
@@ -50,7 +50,6 @@ class LedgerEntry(NamedTuple):
     package_id: int | None
 
 
-RECONCILE_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
 UNKNOWN_STATE: sa.ColumnElement[str] = sa.literal_column("'outcome_unknown'", sa.Text)
 
 
@@ -73,7 +72,7 @@ CLAIM_UNKNOWN = Query(
     sa.update(ISSUANCE)
     .where(sa.tuple_(ISSUANCE.c.organisation, ISSUANCE.c.key).in_(PICK_UNKNOWN))
     .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
-    .returning(*RECONCILE_COLUMNS),
+    .returning(*ISSUANCE_COLUMNS),
 )
 
 
@@ -93,7 +92,7 @@ def next_due_query() -> sa.Select[str, int]:
 
 RIVAL_ISSUANCES = Query(
     IssuanceRow,
-    sa.select(*RECONCILE_COLUMNS).where(
+    sa.select(*ISSUANCE_COLUMNS).where(
         ISSUANCE.c.account_id == sa.bindparam("account_id"),
         ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES),
         ISSUANCE.c.template_id == sa.bindparam("template_id"),
@@ -169,7 +168,7 @@ def require_manual(*, organisation: str, key: str, obstacle: str, now: float) ->
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN)
         .values(state="manual_reconciliation_required", lease=None, updated=now, obstacle=obstacle),
-        RECONCILE_COLUMNS,
+        ISSUANCE_COLUMNS,
     )
 
 
@@ -190,7 +189,7 @@ def ledger_entries_of(connection: Connection, *, account_id: int, iccids: Collec
 def unresolved_issuances(*, most: int, organisation: str | None = None) -> sa.Executable:
     """What nobody knows the outcome of, of one organisation or of all, oldest first."""
     return (
-        sa.select(*RECONCILE_COLUMNS)
+        sa.select(*ISSUANCE_COLUMNS)
         .where(ISSUANCE_OF_ORGANISATION, ISSUANCE.c.state.in_(["outcome_unknown", "manual_reconciliation_required", "rollback_unknown"]))
         .order_by(ISSUANCE.c.dispatched)
         .limit(most)
@@ -200,10 +199,10 @@ def unresolved_issuances(*, most: int, organisation: str | None = None) -> sa.Ex
 @all_rows(IssuanceRow)
 def newest_issuances(*, most: int, organisation: str | None = None) -> sa.Executable:
     """The newest rows, of one organisation or of all."""
-    return sa.select(*RECONCILE_COLUMNS).where(ISSUANCE_OF_ORGANISATION).order_by(ISSUANCE.c.dispatched.desc()).limit(most)
+    return sa.select(*ISSUANCE_COLUMNS).where(ISSUANCE_OF_ORGANISATION).order_by(ISSUANCE.c.dispatched.desc()).limit(most)
 
 
 @all_rows(IssuanceRow)
 def held_issuances() -> sa.Executable:
     """Every row that has its eSIM, in the order in which they were drawn."""
-    return sa.select(*RECONCILE_COLUMNS).where(ISSUANCE.c.held.is_not(None)).order_by(ISSUANCE.c.dispatched, ISSUANCE.c.key)
+    return sa.select(*ISSUANCE_COLUMNS).where(ISSUANCE.c.held.is_not(None)).order_by(ISSUANCE.c.dispatched, ISSUANCE.c.key)

@@ -1,15 +1,12 @@
 """Giving an issued eSIM back: a conditional claim of the ledger's row before the provider is asked."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 
 from registry.errors import Conflict
 from storage.engine.connection import ARGUMENT, Connection, Query, changes_one, first_row, returning
-from storage.issuance import ISSUANCE, THIS_ISSUANCE, IssuanceRow
+from storage.issuance import ISSUANCE, ISSUANCE_COLUMNS, THIS_ISSUANCE, IssuanceRow
 from storage.top_ups import has_top_up_under_way, packages_added_to
 
-ROLLBACK_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
 ROLLBACK_IS_MINE: sa.ColumnElement[bool] = (ISSUANCE.c.state == "rollback_pending") & (ISSUANCE.c.lease == sa.bindparam("lease" + ARGUMENT))
 ROLLBACK_STEPS: sa.ColumnElement[str] = sa.func.coalesce(sa.bindparam("steps", type_=sa.Text), ISSUANCE.c.steps)
 BEGIN_ROLLBACK = Query(
@@ -23,7 +20,7 @@ BEGIN_ROLLBACK = Query(
         steps=sa.bindparam("steps"),
         updated=sa.bindparam("now"),
     )
-    .returning(*ROLLBACK_COLUMNS),
+    .returning(*ISSUANCE_COLUMNS),
 )
 
 
@@ -59,7 +56,7 @@ def keep_issued(*, organisation: str, key: str, lease: str, now: float, steps: s
     """The row, issued as before, because nothing was given back; None where it is not this call's. `now`: Unix seconds."""
     return returning(
         sa.update(ISSUANCE).where(THIS_ISSUANCE, ROLLBACK_IS_MINE).values(state="issued", lease=None, steps=ROLLBACK_STEPS, updated=now),
-        ROLLBACK_COLUMNS,
+        ISSUANCE_COLUMNS,
     )
 
 
@@ -83,7 +80,7 @@ def finish_rollback(*, organisation: str, key: str, steps: str | None, note: str
             note=note,
             updated=now,
         ),
-        ROLLBACK_COLUMNS,
+        ISSUANCE_COLUMNS,
     )
 
 
@@ -94,7 +91,7 @@ def mark_rollback_unknown(*, organisation: str, key: str, lease: str, now: float
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ROLLBACK_IS_MINE)
         .values(state="rollback_unknown", lease=None, steps=ROLLBACK_STEPS, updated=now),
-        ROLLBACK_COLUMNS,
+        ISSUANCE_COLUMNS,
     )
 
 

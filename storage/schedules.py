@@ -224,42 +224,32 @@ LAST_ENDED_REPORT = (
 
 LAST_REPORT = INTELLIGENCE_REPORT.alias("last")
 
+
+def schedule_has(*conditions: sa.ColumnElement[bool]) -> sa.Exists:
+    """That a row of another table meets these conditions beside the schedule's."""
+    return sa.exists().where(*conditions).correlate(INTELLIGENCE_SCHEDULE)
+
+
 WRITING_TIERS = [tier.value for tier in Tier if Scope.WRITE in scopes_of(tier, Role.MEMBER)]
 
 # Choice: without the scope that schedules are made with nobody in the organisation could delete one, so none runs and no link leads
 # anywhere, until the tier carries it again.
-TIER_CARRIES = (
-    sa.exists()
-    .where(ORGANISATION.c.id == INTELLIGENCE_SCHEDULE.c.organisation, ORGANISATION.c.tier.in_(WRITING_TIERS))
-    .correlate(INTELLIGENCE_SCHEDULE)
-)
+TIER_CARRIES = schedule_has(ORGANISATION.c.id == INTELLIGENCE_SCHEDULE.c.organisation, ORGANISATION.c.tier.in_(WRITING_TIERS))
 
-MAKER_IS_MEMBER = (
-    sa.exists()
-    .where(
-        MEMBERSHIP.c.person_id == INTELLIGENCE_SCHEDULE.c.created_by, MEMBERSHIP.c.organisation_id == INTELLIGENCE_SCHEDULE.c.organisation
-    )
-    .correlate(INTELLIGENCE_SCHEDULE)
+MAKER_IS_MEMBER = schedule_has(
+    MEMBERSHIP.c.person_id == INTELLIGENCE_SCHEDULE.c.created_by, MEMBERSHIP.c.organisation_id == INTELLIGENCE_SCHEDULE.c.organisation
 )
 
 WORKS_AT = sa.bindparam("now", type_=sa.Double)
 
-KEY_LIVES = (
-    sa.exists()
-    .where(
-        API_KEY.c.id == INTELLIGENCE_SCHEDULE.c.made_with,
-        API_KEY.c.revoked_at.is_(None),
-        API_KEY.c.expires_at.is_(None) | (API_KEY.c.expires_at > WORKS_AT),
-    )
-    .correlate(INTELLIGENCE_SCHEDULE)
+KEY_LIVES = schedule_has(
+    API_KEY.c.id == INTELLIGENCE_SCHEDULE.c.made_with,
+    API_KEY.c.revoked_at.is_(None),
+    API_KEY.c.expires_at.is_(None) | (API_KEY.c.expires_at > WORKS_AT),
 )
 
-GRANT_LIVES = (
-    sa.exists()
-    .where(
-        ACCESS_GRANT.c.id == INTELLIGENCE_SCHEDULE.c.made_with, ACCESS_GRANT.c.revoked_at.is_(None), ACCESS_GRANT.c.expires_at > WORKS_AT
-    )
-    .correlate(INTELLIGENCE_SCHEDULE)
+GRANT_LIVES = schedule_has(
+    ACCESS_GRANT.c.id == INTELLIGENCE_SCHEDULE.c.made_with, ACCESS_GRANT.c.revoked_at.is_(None), ACCESS_GRANT.c.expires_at > WORKS_AT
 )
 
 # Choice: what a schedule was made with ends it in any way that it ends itself, as it ends the keys that were made with it: a program that

@@ -101,6 +101,12 @@ class Query(Statement, Generic[R]):
         check_columns(statement, self._row)
 
 
+def text_query(row: type[R], text: str, *columns: str) -> Query[R]:
+    """A query that is written as SQL in `text`; its columns are the fields of the named tuple `row`, or the one of `columns`."""
+    names = cast("tuple[str, ...]", getattr(row, "_fields", columns))
+    return Query(row, sa.text(text).columns(*(sa.column(name) for name in names)))
+
+
 class Command(Statement):
     """A write without rows."""
 
@@ -169,21 +175,21 @@ def returning(write: sa.Update | sa.Delete, columns: Iterable[sa.ColumnElement[o
 
 
 def insert_once(
-    table: sa.Table, names: Iterable[str] = (), *, key: Sequence[str] = (), **values: object
+    table: sa.Table, names: Iterable[str] = (), /, *, key: Sequence[str] = (), **values: object
 ) -> Callable[[Dialect], sqlite.Insert]:
     """The statement that inserts a row of what is bound as `names`, and of `values`, unless a row has these values of the columns `key`.
 
     Without a `key` it inserts nothing where any unique rule of the table forbids the row.
     """
-    given = {name: sa.bindparam(name) for name in names} | values
+    given: dict[str, object] = {**{name: sa.bindparam(name) for name in names}, **values}
     return lambda dialect: dialect.insert(table).values(given).on_conflict_do_nothing(index_elements=key or None)
 
 
 def upsert(
-    table: sa.Table, names: Iterable[str] = (), *, key: Sequence[str], where: sa.ColumnElement[bool] | None = None, **values: object
+    table: sa.Table, names: Iterable[str] = (), /, *, key: Sequence[str], where: sa.ColumnElement[bool] | None = None, **values: object
 ) -> Callable[[Dialect], sqlite.Insert]:
     """As `insert_once`; where a row has the values of `key`, the other ones are set in it, if `where` holds for it."""
-    given = {name: sa.bindparam(name) for name in names} | values
+    given: dict[str, object] = {**{name: sa.bindparam(name) for name in names}, **values}
     changed = {name: value for name, value in given.items() if name not in key}
     return lambda dialect: dialect.insert(table).values(given).on_conflict_do_update(index_elements=key, set_=changed, where=where)
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
 from registry.ids import first_id, id_created_at
-from storage.engine.connection import Command, Connection, Query
+from storage.engine.connection import Command, Connection, Query, text_query
 
 PartitionBound: TypeAlias = str | int | float
 
@@ -95,25 +95,18 @@ def bound_literal(value: PartitionBound) -> str:
     return f"'{value}'" if isinstance(value, str) else repr(value)
 
 
-IS_PARTITIONED = Query(
-    int,
-    sa.text("select count(*) as yes from pg_class where oid = to_regclass(:name) and relkind = 'p'").columns(sa.column("yes", sa.Integer)),
-)
+IS_PARTITIONED = text_query(int, "select count(*) as yes from pg_class where oid = to_regclass(:name) and relkind = 'p'", "yes")
 
-LIST_PARTITIONS = Query(
+LIST_PARTITIONS = text_query(
     CatalogueEntry,
-    sa.text(
-        "select c.relname::text as name, pg_get_expr(c.relpartbound, c.oid) as text from pg_inherits i"
-        " join pg_class c on c.oid = i.inhrelid where i.inhparent = to_regclass(:name)"
-    ).columns(sa.column("name", sa.Text), sa.column("text", sa.Text)),
+    "select c.relname::text as name, pg_get_expr(c.relpartbound, c.oid) as text from pg_inherits i"
+    " join pg_class c on c.oid = i.inhrelid where i.inhparent = to_regclass(:name)",
 )
 
-TABLE_OWNER = Query(
+TABLE_OWNER = text_query(
     TableOwner,
-    sa.text(
-        "select quote_ident(rolname) as role, (rolname = current_user)::int as is_self from pg_roles"
-        " where oid = (select relowner from pg_class where oid = to_regclass(:name))"
-    ).columns(sa.column("role", sa.Text), sa.column("is_self", sa.Integer)),
+    "select quote_ident(rolname) as role, (rolname = current_user)::int as is_self from pg_roles"
+    " where oid = (select relowner from pg_class where oid = to_regclass(:name))",
 )
 
 PARTITION_RANGE = re.compile(r"FROM \('?([^')]+)'?\) TO \('?([^')]+)'?\)")

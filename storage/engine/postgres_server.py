@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
-from storage.engine.conninfo import START_OPTIONS, brief_connection, conninfo, load_psycopg
-from storage.engine.database_url import is_sqlite_url
+from storage.engine.database_url import START_OPTIONS, brief_connection, conninfo, is_sqlite_url, load_psycopg
 from storage.engine.postgres_errors import SERVER_STARTING, UNKNOWN_CAUSE, failure_cause
 
 START_WAIT_SECONDS = 60.0

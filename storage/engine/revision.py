@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
-from storage.engine.conninfo import brief_connection
+from storage.engine.database_url import brief_connection
 from storage.engine.sqlite_file import outage_of
 
 REVISIONS = tuple(f"{number:04}" for number in range(1, 24))

@@ -15,7 +15,7 @@ from psycopg.pq import TransactionStatus
 
 from registry.errors import CommitUnknown, StoreUnavailable
 from storage.engine.connection import Connection, Dialect, DriverConnection, T
-from storage.engine.conninfo import conninfo, cut_socket, require_utf8
+from storage.engine.database_url import conninfo, cut_socket, require_utf8
 from storage.engine.postgres_errors import has_no_connection_left
 
 RawConnection = psycopg.Connection[tuple[object, ...]]

@@ -23,7 +23,7 @@ Key: TypeAlias = Annotated[str, Field(primary_key=True)]
 BigInt: TypeAlias = Annotated[int, Field(sa_type=sa.BigInteger)]
 """An integer of 64 bits, in a row type or a table."""
 
-COLUMN_TYPES: Mapping[object, type[sa.types.TypeEngine[object]]] = {str: sa.Text, float: sa.Double, bytes: sa.LargeBinary, int: sa.Integer}
+COLUMN_TYPES: Mapping[object, object] = {str: sa.Text, float: sa.Double, bytes: sa.LargeBinary, int: sa.Integer}
 
 
 class TableDescription:
@@ -42,7 +42,8 @@ class TableDescription:
     def __init_subclass__(cls, *, table: bool, row: type[tuple[object, ...]] | None = None, without: Sequence[str] = ()) -> None:
         assert table, "every class is a table"
         cls.__tablename__ = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Table")).lower()
-        shared = {} if row is None else {name: kind for name, kind in row.__annotations__.items() if name not in without}
+        described = cast("dict[str, object]", {} if row is None else row.__annotations__)
+        shared = {name: kind for name, kind in described.items() if name not in without}
         columns = [described_column(name, kind, vars(cls).get(name, ...)) for name, kind in (cls.__annotations__ | shared).items()]
         given = cls.__table_args__ if isinstance(cls.__table_args__, tuple) else (cls.__table_args__,)
         items = [each for each in given if not isinstance(each, Mapping)]

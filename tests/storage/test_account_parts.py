@@ -23,7 +23,7 @@ def part(prefix: str, lowest: int, *, changed: float = 100.0) -> PartMembers:
 
 
 async def test_parts_are_kept_for_one_reader_in_the_order_of_their_ids(store: Store) -> None:
-    assert await store.read(find_parts, place=PLACE) == (True, None, ())
+    assert await store.read(find_parts, place=PLACE) == (None, ())
     await store.write(store_all_parts, place=PLACE, listing=ListingRow(20, 1, 100.0, 100.0), parts=[part("89b", 30), part("89a", 50)])
     await store.write(store_all_parts, place=OTHER, listing=ListingRow(10, 1, 100.0, 100.0), parts=[part("89c", 1)])
     found = await store.read(find_parts, place=PLACE)
@@ -41,7 +41,7 @@ async def test_a_part_that_was_split_is_replaced_and_one_of_a_forgotten_account_
     assert (await store.read(find_parts, place=PLACE)).listing == ListingRow(30, 1, 100.0, 300.0)
     await store.write(drop_parts, place=PLACE)
     await store.write(store_parts, place=PLACE, lines=10, gone=[], parts=[part("89a", 1)])
-    assert await store.read(find_parts, place=PLACE) == (True, None, ())
+    assert await store.read(find_parts, place=PLACE) == (None, ())
     assert await store.read(members_of_parts, place=PLACE, prefixes=["89a", "89b"]) == []
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from registry.errors import CommitUnknown, StoreUnavailable
 from storage.engine.connection import Connection
-from storage.engine.conninfo import APPLICATION_NAME
+from storage.engine.database_url import APPLICATION_NAME
 from storage.engine.migrate import current_revision, upgrade_database
 from storage.engine.postgres_errors import NotUtf8
 from storage.engine.store import Store, open_store

@@ -1,14 +1,17 @@
 """Statements: what is rendered, and what is refused when it is first used."""
 
 from textwrap import wrap
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from storage.engine.connection import Command, Query, postgresql_dialect, sqlite_dialect
+from storage.change_counters import count_change
+from storage.engine.connection import Command, Query, changes_one, postgresql_dialect, sqlite_dialect, value_or
+from storage.engine.store import Store
 from tests.storage.counters import CHANGE_TABLE, ChangeCount
+from tests.storage.test_all_statements import statement_of
 
 DIALECTS = [sqlite_dialect(), postgresql_dialect()]
 
@@ -89,3 +92,40 @@ def test_a_python_default_is_refused_rather_than_skipped() -> None:
     thing = sa.Table("thing", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("at", sa.Integer, default=3))
     with pytest.raises(TypeError, match="defaults"):
         Command(sa.insert(thing).values(id=1)).text(DIALECTS[0])
+
+
+@changes_one
+def reset_count(*, row: ChangeCount) -> sa.Executable:
+    return sa.update(CHANGE_TABLE).where(CHANGE_TABLE.c.name == row.name).values(value=0)
+
+
+@changes_one
+def set_count(*, name: str, value: Annotated[float, "value_ms"]) -> sa.Executable:
+    changed = sa.bindparam("value_ms", type_=sa.BigInteger) + sa.cast(value, sa.Integer)
+    return sa.update(CHANGE_TABLE).where(CHANGE_TABLE.c.name == name).values(value=changed)
+
+
+@value_or(-1)
+def count_named(*, name: str) -> sa.Executable:
+    return sa.select(CHANGE_TABLE.c.value).where(CHANGE_TABLE.c.name == name)
+
+
+async def test_of_a_row_only_what_its_statement_uses_is_bound(store: Store) -> None:
+    await store.write(count_change, name="mine")
+    assert await store.write(reset_count, row=ChangeCount("mine", 7))
+    assert await store.read(count_named, name="mine") == 0
+
+
+async def test_seconds_are_bound_as_milliseconds_too(store: Store) -> None:
+    await store.write(count_change, name="mine")
+    assert await store.write(set_count, name="mine", value=2.5)
+    assert await store.read(count_named, name="mine") == 2502
+
+
+def test_a_bind_in_milliseconds_that_no_statement_uses_is_refused() -> None:
+    @changes_one
+    def forget(*, name: Annotated[float, "name_ms"]) -> sa.Executable:
+        return sa.delete(CHANGE_TABLE).where(CHANGE_TABLE.c.value == name)
+
+    with pytest.raises(TypeError, match="name_ms"):
+        statement_of(forget).text(DIALECTS[0])
