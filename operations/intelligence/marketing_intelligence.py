@@ -1,24 +1,23 @@
 """Where a fleet travels, who it is made of, what sells, and what could be sold; and the sheet of it."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.lines.usage import euros
 from operations.intelligence.offers.market_figures import (
-    CountryFigures,
+    CountryUse,
+    FigureTrend,
     FleetMarket,
-    SalesFigures,
-    SegmentFigures,
-    TrendValues,
-    UpsellFigures,
+    PackageSales,
+    SegmentSize,
+    UpsellChance,
     country_figures,
     fleet_market,
     sales_figures,
     segment_figures,
-    trend_values,
+    trend_figures,
     upsell_figures,
 )
 from operations.intelligence.offers.upsell import SEGMENT_RULES, UPSELL_RULES, LineSegment, UpsellKind
@@ -53,57 +52,6 @@ class MarketQuery(CamelInput):
 
     account_id: Annotated[UpstreamId | None, Field(description="Only this account.")] = None
     limit: Annotated[int, Field(ge=1, le=500, description="Countries and packages shown.")] = 100
-
-
-class CountryUse(TypedDict):
-    """A country. Lines that were in several countries count in each."""
-
-    country: Annotated[str, Field(description="ISO 3166-1 alpha-2, or other")]
-    lines: int
-    home_lines: Annotated[int | None, Field(description="Lines used there on more days than elsewhere; null: fewer than 5 are, or are not")]
-    line_days: Annotated[int, Field(description="Days with use, of all its lines")]
-    data_bytes: int
-
-
-class SegmentSize(TypedDict):
-    """A segment; every line is in one."""
-
-    segment: LineSegment | Literal["other"]
-    lines: int
-    data_bytes: int
-    rule: str
-
-
-class PackageSales(TypedDict):
-    """A package template, of the lines whose packages were read."""
-
-    template_id: Annotated[int | None, Field(description="Null: other")]
-    name: str
-    price: Annotated[float | None, Field(description="EUR in the catalogue; null: none there")]
-    lines: Annotated[int, Field(description="Lines that got one in 56 days")]
-    sold: Annotated[int, Field(description="In the 28 days")]
-    sold_before: Annotated[int, Field(description="In the 28 before")]
-    revenue: Annotated[float, Field(description="EUR, `sold` at today's price")]
-    used_percent: Annotated[float, Field(description="Of the data of all of these packages")]
-
-
-class UpsellChance(TypedDict):
-    """Lines that something could be sold to, of those whose packages were read. A line is in one row."""
-
-    kind: UpsellKind | Literal["other"]
-    lines: int
-    potential: Annotated[float, Field(description="EUR, were all to buy")]
-    rule: str
-
-
-class FigureTrend(TypedDict):
-    """A figure of some days, and of as many before."""
-
-    figure: Literal["data_bytes", "lines_in_use", "lines_issued", "packages_sold"]
-    days: int
-    now: int
-    before: int
-    change_percent: Annotated[float | None, Field(description="Null: there was none before")]
 
 
 class MarketingIntelligence(TypedDict):
@@ -178,68 +126,15 @@ def market_answer(market: FleetMarket, limit: int) -> MarketingIntelligence:
         "first_day": market.window.first.isoformat(),
         "last_day": market.window.last.isoformat(),
         "in_stock": market.stock,
-        "countries": [country_use(row) for row in countries[:limit]],
+        "countries": countries[:limit],
         "more_countries": max(0, len(countries) - limit),
-        "segments": [segment_size(row) for row in segment_figures(market)],
+        "segments": segment_figures(market),
         "package_lines": len(market.packages),
-        "packages": [package_sales(row) for row in packages[:limit]],
+        "packages": packages[:limit],
         "more_packages": max(0, len(packages) - limit),
-        "upsell": [upsell_chance(row) for row in upsell_figures(market)],
-        "trends": [figure_trend(row) for row in trend_values(market)],
+        "upsell": upsell_figures(market),
+        "trends": trend_figures(market),
     }
-
-
-def country_use(row: CountryFigures) -> CountryUse:
-    return {
-        "country": row.country,
-        "lines": row.lines,
-        "home_lines": row.home_lines,
-        "line_days": row.days,
-        "data_bytes": row.data_bytes,
-    }
-
-
-def segment_size(row: SegmentFigures) -> SegmentSize:
-    return {
-        "segment": row.segment,
-        "lines": row.lines,
-        "data_bytes": row.data_bytes,
-        "rule": "" if row.segment == "other" else SEGMENT_RULES[row.segment],
-    }
-
-
-def package_sales(row: SalesFigures) -> PackageSales:
-    sales, template = row.sales, row.template
-    return {
-        "template_id": row.template_id,
-        "name": "" if template is None else template.name,
-        "price": None if template is None else euros(template.price),
-        "lines": len(sales.lines),
-        "sold": sales.sold,
-        "sold_before": sales.sold_before,
-        "revenue": euros(row.revenue),
-        "used_percent": market_percent(sales.data_used, sales.data_sold) or 0.0,
-    }
-
-
-def upsell_chance(row: UpsellFigures) -> UpsellChance:
-    rule = "" if row.kind == "other" else UPSELL_RULES[row.kind]
-    return {"kind": row.kind, "lines": row.lines, "potential": euros(row.potential), "rule": rule}
-
-
-def figure_trend(row: TrendValues) -> FigureTrend:
-    return {
-        "figure": row.figure,
-        "days": row.days,
-        "now": row.now,
-        "before": row.before,
-        "change_percent": market_percent(row.now - row.before, row.before),
-    }
-
-
-def market_percent(part: int, whole: int) -> float | None:
-    """`part` of `whole` in percent, with one decimal; None where `whole` is 0."""
-    return round(100 * part / whole, 1) if whole else None
 
 
 SEGMENT_LABELS: dict[LineSegment, str] = {

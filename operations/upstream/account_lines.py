@@ -217,7 +217,7 @@ async def search_iccid_prefixes(upstream: Upstream, batch: Sequence[str]) -> lis
 
 
 async def lines_by_prefix(upstream: Upstream, account: int, roots: Sequence[str]) -> dict[str, dict[str, list[Subscriber]]]:
-    """The account's lines under each of `roots`: by root, then by the prefix that listed them: the root, or longer ones. Raises OcsError."""
+    """The account's lines under each of `roots`: by root, then by the prefix that listed them: the root or longer ones. Raises OcsError."""
     waiting, asked = [(root, root) for root in roots], 0
     found = {root: dict[str, list[Subscriber]]() for root in roots}
     while waiting:

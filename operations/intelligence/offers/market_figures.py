@@ -4,13 +4,18 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from statistics import median
-from typing import Literal, NamedTuple, TypeVar
+from typing import Annotated, Literal, NamedTuple, TypeVar
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet, sample_evenly
 from operations.intelligence.lines.line_state import is_in_stock, issue_day
-from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
+from operations.intelligence.lines.usage import CALENDAR_DAYS, euros, last_whole_days, read_line_use
 from operations.intelligence.offers.upsell import (
+    SEGMENT_RULES,
+    UPSELL_RULES,
     LineSegment,
     SoldPackage,
     TemplateForSale,
@@ -125,54 +130,58 @@ TrendFigure = Literal["data_bytes", "lines_in_use", "lines_issued", "packages_so
 OTHER_GROUP: OtherGroup = "other"
 
 
-class CountryFigures(NamedTuple):
-    """A country, or the small ones together: lines with use, those that were there on most of their days, days and data.
+class CountryUse(TypedDict):
+    """A country. Lines that were in several countries count in each."""
 
-    None where those at home, or those that are not, are too few to be told.
-    """
-
-    country: str
+    country: Annotated[str, Field(description="ISO 3166-1 alpha-2, or other")]
     lines: int
-    home_lines: int | None
-    days: int
+    home_lines: Annotated[int | None, Field(description="Lines used there on more days than elsewhere; null: fewer than 5 are, or are not")]
+    line_days: Annotated[int, Field(description="Days with use, of all its lines")]
     data_bytes: int
 
 
-class SegmentFigures(NamedTuple):
-    """A segment, or the small ones together."""
+class SegmentSize(TypedDict):
+    """A segment; every line is in one."""
 
     segment: LineSegment | OtherGroup
     lines: int
     data_bytes: int
+    rule: str
 
 
-class SalesFigures(NamedTuple):
-    """A template, or the small ones together."""
+class PackageSales(TypedDict):
+    """A package template, of the lines whose packages were read."""
 
-    template: TemplateForSale | None
-    template_id: int | None
-    sales: TemplateSales
-    revenue: int
+    template_id: Annotated[int | None, Field(description="Null: other")]
+    name: str
+    price: Annotated[float | None, Field(description="EUR in the catalogue; null: none there")]
+    lines: Annotated[int, Field(description="Lines that got one in 56 days")]
+    sold: Annotated[int, Field(description="In the 28 days")]
+    sold_before: Annotated[int, Field(description="In the 28 before")]
+    revenue: Annotated[float, Field(description="EUR, `sold` at today's price")]
+    used_percent: Annotated[float, Field(description="Of the data of all of these packages")]
 
 
-class UpsellFigures(NamedTuple):
-    """Lines that something could be sold to, and for how much in all, in micro-euros."""
+class UpsellChance(TypedDict):
+    """Lines that something could be sold to, of those whose packages were read. A line is in one row."""
 
     kind: UpsellKind | OtherGroup
     lines: int
-    potential: int
+    potential: Annotated[float, Field(description="EUR, were all to buy")]
+    rule: str
 
 
-class TrendValues(NamedTuple):
-    """A figure, and what it was before."""
+class FigureTrend(TypedDict):
+    """A figure of some days, and of as many before."""
 
     figure: TrendFigure
     days: int
     now: int
     before: int
+    change_percent: Annotated[float | None, Field(description="Null: there was none before")]
 
 
-def country_figures(market: FleetMarket) -> list[CountryFigures]:
+def country_figures(market: FleetMarket) -> list[CountryUse]:
     """Figures by country, most lines first."""
     groups, rows = defaultdict[str, set[int]](set), defaultdict[str, Counter[str]](Counter)
     for line, seen in market.seen.items():
@@ -185,15 +194,15 @@ def country_figures(market: FleetMarket) -> list[CountryFigures]:
     return [*found, country_row(OTHER_GROUP, rest, [rows[country] for country in other])] if other else found
 
 
-def country_row(country: str, lines: set[int], rows: Iterable[Counter[str]]) -> CountryFigures:
+def country_row(country: str, lines: set[int], rows: Iterable[Counter[str]]) -> CountryUse:
     total = Counter[str]()
     for row in rows:
         total.update(row)
     home = total["home"] if is_showable(total["home"]) and is_showable(len(lines) - total["home"]) else None
-    return CountryFigures(country, len(lines), home, total["days"], total["data"])
+    return {"country": country, "lines": len(lines), "home_lines": home, "line_days": total["days"], "data_bytes": total["data"]}
 
 
-def segment_figures(market: FleetMarket) -> list[SegmentFigures]:
+def segment_figures(market: FleetMarket) -> list[SegmentSize]:
     """Figures by segment; every line that was read is in exactly one."""
     used = [seen.profile.data_bytes for seen in market.seen.values() if seen.profile.data_bytes]
     half = median(used) if used else 0.0
@@ -202,33 +211,47 @@ def segment_figures(market: FleetMarket) -> list[SegmentFigures]:
     for line, seen in market.seen.items():
         groups[line_segment(seen.profile, status[line], half)].add(line)
     shown, other = merge_small_groups(groups)
-    found = [SegmentFigures(key, len(groups[key]), data_of_lines(market, groups[key])) for key in shown]
+    found = [segment_size(market, key, groups[key]) for key in shown]
     rest = {line for key in other for line in groups[key]}
-    return [*found, SegmentFigures(OTHER_GROUP, len(rest), data_of_lines(market, rest))] if other else found
+    return [*found, segment_size(market, OTHER_GROUP, rest)] if other else found
 
 
-def data_of_lines(market: FleetMarket, lines: Iterable[int]) -> int:
-    return sum(market.seen[line].profile.data_bytes for line in lines)
+def segment_size(market: FleetMarket, segment: LineSegment | OtherGroup, lines: set[int]) -> SegmentSize:
+    data = sum(market.seen[line].profile.data_bytes for line in lines)
+    return {"segment": segment, "lines": len(lines), "data_bytes": data, "rule": "" if segment == "other" else SEGMENT_RULES[segment]}
 
 
-def sales_figures(market: FleetMarket) -> list[SalesFigures]:
-    """Figures by template, the one that most lines have first."""
+def sales_figures(market: FleetMarket) -> list[PackageSales]:
+    """Figures by template, the one that most lines have first. A deleted template has no name and no price."""
     found = template_sales(market.packages, market.window.first, CALENDAR_DAYS)
     shown, other = merge_small_groups({number: row.lines for number, row in found.items()})
-    rows = [sales_row(market.templates, number, found[number]) for number in shown]
+    prices = {number: 0 if (template := market.templates.get(number)) is None else template.price for number in found}
+    rows = [sales_row(number, market.templates.get(number), found[number], found[number].sold * prices[number]) for number in shown]
     if not other:
         return rows
-    revenue = sum(sales_row(market.templates, number, found[number]).revenue for number in other)
-    return [*rows, SalesFigures(None, None, merge_template_sales(found[number] for number in other), revenue)]
+    revenue = sum(found[number].sold * prices[number] for number in other)
+    return [*rows, sales_row(None, None, merge_template_sales(found[number] for number in other), revenue)]
 
 
-def sales_row(templates: Mapping[int, TemplateForSale], number: int, row: TemplateSales) -> SalesFigures:
-    """A template with its price in the catalogue; a deleted template has none."""
-    template = templates.get(number)
-    return SalesFigures(template, number, row, 0 if template is None else row.sold * template.price)
+def sales_row(number: int | None, template: TemplateForSale | None, sales: TemplateSales, revenue: int) -> PackageSales:
+    return {
+        "template_id": number,
+        "name": "" if template is None else template.name,
+        "price": None if template is None else euros(template.price),
+        "lines": len(sales.lines),
+        "sold": sales.sold,
+        "sold_before": sales.sold_before,
+        "revenue": euros(revenue),
+        "used_percent": market_percent(sales.data_used, sales.data_sold) or 0.0,
+    }
 
 
-def upsell_figures(market: FleetMarket) -> list[UpsellFigures]:
+def market_percent(part: int, whole: int) -> float | None:
+    """`part` of `whole` in percent, with one decimal; None where `whole` is 0."""
+    return round(100 * part / whole, 1) if whole else None
+
+
+def upsell_figures(market: FleetMarket) -> list[UpsellChance]:
     """What could be sold, most valuable first."""
     groups, prices = defaultdict[UpsellKind, set[int]](set), Counter[UpsellKind]()
     for line, packages in market.packages.items():
@@ -237,23 +260,32 @@ def upsell_figures(market: FleetMarket) -> list[UpsellFigures]:
             groups[found.kind].add(line)
             prices[found.kind] += found.price
     shown, other = merge_small_groups(groups)
-    rows = sorted((UpsellFigures(kind, len(groups[kind]), prices[kind]) for kind in shown), key=lambda row: -row.potential)
+    dearest = sorted(shown, key=lambda kind: -prices[kind])
+    rows = [upsell_chance(kind, len(groups[kind]), prices[kind]) for kind in dearest]
     rest = {line for kind in other for line in groups[kind]}
-    return [*rows, UpsellFigures(OTHER_GROUP, len(rest), sum(prices[kind] for kind in other))] if other else rows
+    return [*rows, upsell_chance(OTHER_GROUP, len(rest), sum(prices[kind] for kind in other))] if other else rows
 
 
-def trend_values(market: FleetMarket) -> list[TrendValues]:
+def upsell_chance(kind: UpsellKind | OtherGroup, lines: int, potential: int) -> UpsellChance:
+    return {"kind": kind, "lines": lines, "potential": euros(potential), "rule": "" if kind == "other" else UPSELL_RULES[kind]}
+
+
+def trend_figures(market: FleetMarket) -> list[FigureTrend]:
     """The second half of the days compared with the first; and these 28 days with the 28 before, where that needs no more calls."""
     profiles: list[UsageProfile] = [seen.profile for seen in market.seen.values()]
     half, first = CALENDAR_DAYS // 2, market.window.first
     sums = template_sales(market.packages, first, CALENDAR_DAYS).values()
     issued = Counter(period_of_day(issue_day(line), market) for line in market.lines)
     return [
-        TrendValues("data_bytes", half, sum(row.late_bytes for row in profiles), sum(row.early_bytes for row in profiles)),
-        TrendValues("lines_in_use", half, sum(row.late_used for row in profiles), sum(row.early_used for row in profiles)),
-        TrendValues("lines_issued", CALENDAR_DAYS, issued["now"], issued["before"]),
-        TrendValues("packages_sold", CALENDAR_DAYS, sum(row.sold for row in sums), sum(row.sold_before for row in sums)),
+        figure_trend("data_bytes", half, sum(row.late_bytes for row in profiles), sum(row.early_bytes for row in profiles)),
+        figure_trend("lines_in_use", half, sum(row.late_used for row in profiles), sum(row.early_used for row in profiles)),
+        figure_trend("lines_issued", CALENDAR_DAYS, issued["now"], issued["before"]),
+        figure_trend("packages_sold", CALENDAR_DAYS, sum(row.sold for row in sums), sum(row.sold_before for row in sums)),
     ]
+
+
+def figure_trend(figure: TrendFigure, days: int, now: int, before: int) -> FigureTrend:
+    return {"figure": figure, "days": days, "now": now, "before": before, "change_percent": market_percent(now - before, before)}
 
 
 def period_of_day(day: date | None, market: FleetMarket) -> str:
