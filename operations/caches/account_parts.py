@@ -211,7 +211,7 @@ class AccountParts:
     """The parts of all large accounts that this process reads. An account that one answer lists is not here."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+        self._store, self.clock = store, clock
         self._accounts: OrderedDict[AccountPlace, AccountMemory] = OrderedDict()
 
     def is_large(self, place: AccountPlace) -> bool:
@@ -292,10 +292,6 @@ class AccountParts:
         """One answer lists the whole account now."""
         self._accounts.pop(place, None)
         await self._store.write(drop_parts, place=place)
-
-    @property
-    def clock(self) -> Clock:
-        return self._clock
 
 
 def sort_parts(rows: Iterable[PartRow]) -> list[PartRow]:

@@ -105,11 +105,7 @@ def score_churn(signs: ChurnSigns) -> ChurnScore:
             "no_balance": (1, NO_BALANCE_POINTS if signs.no_balance and signs.unsupplied is not None else 0.0),
         }
     )
-    return ChurnScore(points, churn_band(points), factors)
-
-
-def churn_band(points: float) -> ChurnBand:
-    return next(band for band, least in CHURN_BANDS.items() if points >= least)
+    return ChurnScore(points, next(band for band, least in CHURN_BANDS.items() if points >= least), factors)
 
 
 def silence_points(silent: int, inter_use: InterUseModel) -> float:
@@ -405,7 +401,15 @@ def churn_sheet(found: Finding[ChurnRisk]) -> Sheet:
         "title": "Churn risk",
         "headline": churn_headline(found),
         "figures": churn_figures(found),
-        "charts": [churn_band_chart(data), churn_factor_chart(data)],
+        "charts": [
+            bar_chart_of(
+                "Lines by band",
+                "Lines",
+                [CHURN_BAND_LABELS[band] for band in CHURN_BANDS],
+                [data["bands"][band]["lines"] for band in CHURN_BANDS],
+            ),
+            churn_factor_chart(data),
+        ],
         "tables": [churn_lines_table(data)],
     }
 
@@ -427,12 +431,6 @@ def churn_figures(found: Finding[ChurnRisk]) -> list[Figure]:
         {"label": "In stock", "kind": "number", "value": others["stock"]},
         {"label": "Ended", "kind": "number", "value": others["ended"]},
     ]  # fmt: skip
-
-
-def churn_band_chart(data: ChurnRisk) -> Chart:
-    return bar_chart_of(
-        "Lines by band", "Lines", [CHURN_BAND_LABELS[band] for band in CHURN_BANDS], [data["bands"][band]["lines"] for band in CHURN_BANDS]
-    )
 
 
 def churn_factor_chart(data: ChurnRisk) -> Chart:

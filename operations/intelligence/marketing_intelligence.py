@@ -171,7 +171,11 @@ def market_sheet(found: Finding[MarketingIntelligence]) -> Sheet:
             {"label": "Lines looked into", "kind": "number", "value": found["sampled"]},
             {"label": "Countries with 5 lines or more", "kind": "number", "value": len(named) + data["more_countries"]},
             {"label": "Could be sold", "kind": "money", "value": round(sum(row["potential"] for row in data["upsell"]), 6)},
-            {"label": "Packages sold in 28 days", "kind": "number", "value": figure_now(data["trends"], "packages_sold")},
+            {
+                "label": "Packages sold in 28 days",
+                "kind": "number",
+                "value": next((row["now"] for row in data["trends"] if row["figure"] == "packages_sold"), None),
+            },
         ],
         "charts": [market_country_chart(named), market_segment_chart(data)],
         "tables": [
@@ -187,10 +191,6 @@ def market_headline(data: MarketingIntelligence, named: list[CountryUse]) -> str
     lines = sum(row["lines"] for row in data["upsell"])
     where = f"Lines were used in {len(named) + data['more_countries']} countries with five lines or more"
     return f"{where}; {lines} lines could be sold something."
-
-
-def figure_now(rows: list[FigureTrend], figure: str) -> int | None:
-    return next((row["now"] for row in rows if row["figure"] == figure), None)
 
 
 def market_country_chart(named: list[CountryUse]) -> Chart:

@@ -115,7 +115,7 @@ SCHEDULE_RESTS = "The schedule rests: the key or login that it was made with has
 SheetMakers = Mapping[str, Callable[..., Sheet]]
 
 
-class ReportFailure(TypedDict):
+class ReportError(TypedDict):
     """Why a report was not made."""
 
     error: str
@@ -127,7 +127,7 @@ class ReportOutcome(NamedTuple):
 
     body: str | None = None
     sheet: Sheet | None = None
-    failure: ReportFailure | None = None
+    failure: ReportError | None = None
     passing: bool = False
 
 
@@ -247,13 +247,6 @@ class ReportRef(ScheduleRef):
 
     report: Annotated[str | None, Field(max_length=64, description="This one, rep_...; absent: the newest that has ended.")] = None
     sheet: Annotated[bool, Field(description="With the sheet: headline, figures, charts, tables.")] = True
-
-
-class ReportError(TypedDict):
-    """Why a report was not made."""
-
-    error: str
-    code: str
 
 
 class ScheduleReport(TypedDict):

@@ -95,7 +95,7 @@ class TemplateCoreChange(TemplateLimits, TemplateRef):
     @model_validator(mode="after")
     def check(self) -> "TemplateCoreChange":
         """Raises ValueError when no field would change. Null leaves name, zone and days as they are, since a template needs them."""
-        if len(given_fields(self)) == 1:
+        if not given_fields(self, "template_id"):
             raise ValueError("give at least one field besides templateId: name, locationZoneId, validityDays, dataLimit, cost, ...")
         return self
 
@@ -120,8 +120,7 @@ async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedCore:
     if params.esim_sponsor is not None:
         await require_listed(upstream, SPONSOR_LIST, params.esim_sponsor, "esimSponsor")
     core = present_fields(row, tuple(CORE_FIELDS.values()))
-    changes = given_fields(params)
-    changes.pop("templateId")
+    changes = given_fields(params, "template_id")
     fields = merge_template_fields(core, changes, {"prepaidpackagetemplateid": id, "resellerid": reseller})
     missing = [name for name in CORE_MANDATORY if fields.get(CORE_FIELDS[name]) is None]
     if missing:
@@ -184,8 +183,7 @@ class TemplateThrottlingChange(TemplateThrottling, TemplateRef):
 async def merge_throttling(ctx: Ctx, params: TemplateThrottlingChange) -> MergedGroup:
     """The whole group, which the upstream replaces: what is not given is read from the template, if lists show it."""
     upstream, id, row = await own_template(ctx, params.template_id)
-    changes = given_fields(params)
-    changes.pop("templateId")
+    changes = given_fields(params, "template_id")
     group = present_fields(row, THROTTLING_FIELDS) | changes
     refuse_template_fault(throttling_fault(group), merged="throttlingActive" in row)
     return MergedGroup(upstream, merge_template_fields(group, {"prepaidpackagetemplateid": id}))
@@ -255,8 +253,7 @@ async def merge_recurrence(ctx: Ctx, params: TemplateRecurrenceChange) -> Merged
     upstream, id, row = await own_template(ctx, params.template_id)
     if params.recurring is False:
         return MergedGroup(upstream, merge_template_fields({"prepaidpackagetemplateid": id, "recurring": False}))
-    changes = given_fields(params)
-    changes.pop("templateId")
+    changes = given_fields(params, "template_id")
     group: dict[str, object] = present_fields(row, RECURRENCE_FIELDS) | changes
     if group.get("recurring") is None:
         group["recurring"] = True

@@ -117,23 +117,22 @@ def line_packages(found: PackageList, now: float) -> list[HeldPackage]:
     packages, series = found.get("packages", []), found.get("recurring", [])
     single = found.get("callUseSingleCounter", False)
     by_id = {row.get("id"): row for row in series}
-    rows = [render_package(package, by_id.get(package.get("recurringPackage", 0)), single, now) for package in packages]
+    rows = [
+        {
+            **package,
+            "packageId": package.get("subscriberprepaidpackageid"),
+            "state": package_state(package, now, single_counter=single),
+            "recurring": by_id.get(package.get("recurringPackage", 0)),
+            "callUseSingleCounter": single,
+        }
+        for package in packages
+    ]
     made = {package.get("recurringPackage") for package in packages}
-    return rows + [render_upcoming_series(row, single) for row in series if row.get("id") not in made and not is_series_finished(row)]
-
-
-def render_package(package: Package, series: RecurringSeries | None, single: bool, now: float) -> HeldPackage:
-    return {
-        **package,
-        "packageId": package.get("subscriberprepaidpackageid"),
-        "state": package_state(package, now, single_counter=single),
-        "recurring": series,
-        "callUseSingleCounter": single,
-    }
-
-
-def render_upcoming_series(series: RecurringSeries, single: bool) -> HeldPackage:
-    return {"packageId": None, "state": "upcoming", "recurring": series, "callUseSingleCounter": single}
+    return rows + [
+        {"packageId": None, "state": "upcoming", "recurring": row, "callUseSingleCounter": single}
+        for row in series
+        if row.get("id") not in made and not is_series_finished(row)
+    ]
 
 
 def is_series_finished(series: RecurringSeries) -> bool:

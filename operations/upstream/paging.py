@@ -87,11 +87,6 @@ def cursor_value(cursor: str) -> int:
     return int(cursor)
 
 
-def pick_fields(row: PageRow, wanted: Sequence[str]) -> PageRow:
-    """The members that were asked for, in that order; what a row does not have is left out."""
-    return cast(PageRow, {name: row[name] for name in wanted if name in row})
-
-
 def select_fields(ctx: Ctx, rows: list[PageRow], wanted: Sequence[str] | None) -> list[PageRow]:
     """The rows with the members that were asked for, or with all.
 
@@ -99,7 +94,7 @@ def select_fields(ctx: Ctx, rows: list[PageRow], wanted: Sequence[str] | None) -
     """
     if wanted is None or "*" in wanted:
         return rows
-    parts = [pick_fields(row, wanted) for row in rows]
+    parts = [cast(PageRow, {name: row[name] for name in wanted if name in row}) for row in rows]
     if parts and not any(parts) and list_row_members(ctx.call.operation).isdisjoint(wanted):
         raise BadRequest(
             f"fields: got {describe_value(', '.join(wanted))}; no row has such members",

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from clients.ocs.client import Ocs
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.network import DetailedLocationZone
 from clients.ocs.wire.template import Template
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream
@@ -163,11 +162,9 @@ TEMPLATE_CACHE_KEY = "templates"
 
 async def find_template(upstream: Upstream, template_id: int, param: str) -> Template:
     """The template, a minute old at most; unknown, deleted and foreign ones are not found alike."""
-
-    async def read() -> Template:  # a refusal is not kept, so that a new template is found at once
-        return await read_template(upstream, template_id, param)
-
-    return await upstream.reads.get((upstream.identity, TEMPLATE_CACHE_KEY, "one", template_id), read)
+    # A refusal is not kept, so that a new template is found at once.
+    key = (upstream.identity, TEMPLATE_CACHE_KEY, "one", template_id)
+    return await upstream.reads.get(key, lambda: read_template(upstream, template_id, param))
 
 
 async def read_template(upstream: Upstream, template_id: int, param: str) -> Template:
@@ -195,11 +192,8 @@ async def _is_own_template(upstream: Upstream, template: Template) -> bool:
 async def own_templates(upstream: Upstream) -> list[Template]:
     """Every template the caller can use, a minute old at most."""
     reseller = await upstream.reseller_id()
-
-    async def read() -> list[Template]:
-        return await upstream.ocs.templates.list(reseller_id=reseller)
-
-    rows = await upstream.reads.get((upstream.identity, TEMPLATE_CACHE_KEY, "all"), read)
+    key = (upstream.identity, TEMPLATE_CACHE_KEY, "all")
+    rows = await upstream.reads.get(key, lambda: upstream.ocs.templates.list(reseller_id=reseller))
     return [row for row in rows if not row.get("deleted")]
 
 
@@ -210,11 +204,9 @@ async def zone_countries(upstream: Upstream) -> dict[int | None, list[str]]:
 
     async def read() -> dict[int | None, list[str]]:
         zones = await upstream.reads.get(key, lambda: upstream.ocs.templates.detailed_location_zones(reseller))
-        return {zone.get("zoneId"): zone_country_codes(zone) for zone in zones}
+        return {
+            zone.get("zoneId"): sorted({code.upper() for operator in zone.get("operators", []) if (code := operator.get("countryIso2"))})
+            for zone in zones
+        }
 
     return await upstream.reads.get((*key, "countries"), read)
-
-
-def zone_country_codes(zone: DetailedLocationZone) -> list[str]:
-    """Where a zone has a network, as the upstream says it."""
-    return sorted({code.upper() for operator in zone.get("operators", []) if (code := operator.get("countryIso2"))})

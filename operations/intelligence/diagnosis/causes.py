@@ -311,12 +311,7 @@ def find_causes(facts: LineFacts) -> list[CauseMatch]:
         rules = judge(facts)
         if rules[0].holds:
             found.append(CauseMatch(cause, [rule for rule in rules if rule.holds is not None]))
-    return found or [CauseMatch("undetermined" if is_undecided(facts) else "healthy", [])]
-
-
-def is_undecided(facts: LineFacts) -> bool:
-    """Whether a part that could have shown a cause could not be read."""
-    return any(judge(facts)[0].holds is None for judge in CAUSE_RULES.values())
+    return found or [CauseMatch("undetermined" if any(judge(facts)[0].holds is None for judge in CAUSE_RULES.values()) else "healthy", [])]
 
 
 CauseEffect = Literal["no_data", "slow", "charged", "none", "unknown"]

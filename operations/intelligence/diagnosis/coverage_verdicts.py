@@ -5,6 +5,7 @@ A search makes as few calls of the charging system as the question takes.
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Literal, NamedTuple
 
 import anyio.to_thread
@@ -363,11 +364,8 @@ class CoverageAudit(NamedTuple):
 
 async def coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> CoverageAudit:
     """The audit of a fleet, at most a minute old, so that all pages show the same state. Waits for the network."""
-
-    async def load() -> CoverageAudit:
-        return await make_coverage_audit(ctx, upstream, account_id)
-
-    return await cached_result(upstream, ("coverage_audit", ctx.organisation, account_id), load, further=further)
+    key, load = ("coverage_audit", ctx.organisation, account_id), partial(make_coverage_audit, ctx, upstream, account_id)
+    return await cached_result(upstream, key, load, further=further)
 
 
 async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None) -> CoverageAudit:
@@ -375,12 +373,10 @@ async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | No
     began, seconds = ctx.deps.clock.monotonic(), begin_fleet_reading()
     coverage, fleet = await read_coverage_map(upstream), await read_fleet(upstream, account_id)
     active = await anyio.to_thread.run_sync(lines_to_audit, fleet.lines, coverage)
-
-    async def look(line: FleetLine) -> LineSighting:
-        return await read_line_sighting(upstream, line, ctx.now)
-
     left = seconds * SIGHTING_TIME_SHARE - (ctx.deps.clock.monotonic() - began)
-    looks = await read_each_line(active, look, clock=ctx.deps.clock, tell=ctx.progress, seconds=left)
+    looks = await read_each_line(
+        active, partial(read_line_sighting, upstream, now=ctx.now), clock=ctx.deps.clock, tell=ctx.progress, seconds=left
+    )
     found = await anyio.to_thread.run_sync(line_verdicts, active, looks, coverage)
     doubted = await anyio.to_thread.run_sync(covered_lines_to_check, found, ctx.now)
     check = await check_by_use(ctx, upstream, found, doubted, coverage, seconds - (ctx.deps.clock.monotonic() - began))
@@ -413,7 +409,7 @@ def lines_to_audit(lines: Sequence[FleetLine], coverage: CoverageMap) -> list[Fl
     return sorted(active, key=lambda line: (coverage.outside_rank(network_code(line.row.get("lastMcc"), line.row.get("lastMnc"))), line[0]))
 
 
-async def read_line_sighting(upstream: Upstream, line: FleetLine, now: float) -> LineSighting:
+async def read_line_sighting(upstream: Upstream, line: FleetLine, *, now: float) -> LineSighting:
     """The network of `line`, when it was seen there, and its packages: no call if the list shows no use, else one for most."""
     row = line.row
     code, seen = network_code(row.get("lastMcc"), row.get("lastMnc")), wire_seconds(row.get("lastUsageDate"))

@@ -6,6 +6,7 @@ Choice: the charging system tells no account's spending, so it is estimated from
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
 import anyio
@@ -298,11 +299,8 @@ class HealthSnapshot(NamedTuple):
 
 async def health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> HealthSnapshot:
     """The state of the fleet, less than a minute old. Waits for the network."""
-
-    async def load() -> HealthSnapshot:
-        return await read_health_snapshot(ctx, upstream, account_id)
-
-    return await cached_result(upstream, ("fleet_health", ctx.organisation, account_id), load, further=further)
+    key, load = ("fleet_health", ctx.organisation, account_id), partial(read_health_snapshot, ctx, upstream, account_id)
+    return await cached_result(upstream, key, load, further=further)
 
 
 async def read_health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None) -> HealthSnapshot:

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from statistics import median
 from typing import Annotated, Literal, NamedTuple, TypeVar
 
@@ -66,11 +67,8 @@ class FleetMarket(NamedTuple):
 
 async def fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetMarket:
     """The market figures, less than a minute old. Waits for the network."""
-
-    async def load() -> FleetMarket:
-        return await read_fleet_market(ctx, upstream, account_id)
-
-    return await cached_result(upstream, ("marketing_intelligence", ctx.organisation, account_id), load, further=False)
+    key, load = ("marketing_intelligence", ctx.organisation, account_id), partial(read_fleet_market, ctx, upstream, account_id)
+    return await cached_result(upstream, key, load, further=False)
 
 
 async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetMarket:

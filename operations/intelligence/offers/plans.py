@@ -476,18 +476,18 @@ def named_templates(plans: Iterable[LinePackagePlan], offers: Sequence[MonthlyOf
     for plan in plans:
         sets = [plan.spend.counts, *(chosen.counts for chosen in (plan.found.best, plan.found.next) if chosen is not None)]
         named |= {template for counts in sets for template, _ in counts}
-    return [template_figures(offer) for offer in offers if offer.template_id in named]
-
-
-def template_figures(offer: MonthlyOffer) -> TemplateFigures:
-    return {
-        "template_id": offer.template_id,
-        "name": offer.name,
-        "days": offer.days,
-        "data_mb": megabytes(offer.volumes[0]),
-        "cost": euros(offer.cost),
-        "price": euros(offer.price),
-    }
+    return [
+        {
+            "template_id": offer.template_id,
+            "name": offer.name,
+            "days": offer.days,
+            "data_mb": megabytes(offer.volumes[0]),
+            "cost": euros(offer.cost),
+            "price": euros(offer.price),
+        }
+        for offer in offers
+        if offer.template_id in named
+    ]
 
 
 def megabytes(count: int) -> float:
@@ -505,8 +505,8 @@ def package_spend(found: PackageList, window: DayWindow, costs: Mapping[int, int
     for package in found.get("packages", []):
         share = package_share_in(package, first, first + window.days * PACKAGE_DAY_SECONDS)
         if share:
-            template = package_template(package)
-            price += share * package_cost(package, costs.get(template, 0))
+            template = package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0)
+            price += share * (micro_euros(package.get("cost")) or costs.get(template, 0))
             counts[template] = counts.get(template, 0) + 1
             destinations |= set(package_destinations(package))
     return PackageSpend(round(price * MONTH_DAYS / CALENDAR_DAYS), tuple(sorted(counts.items())), frozenset(destinations))
@@ -519,15 +519,6 @@ def package_share_in(package: Package, first: int, end: int) -> Fraction:
         return Fraction(0)
     begin, over = int(starts.timestamp()), int(ends.timestamp())
     return Fraction(max(0, min(over, end) - max(begin, first)), over - begin)
-
-
-def package_cost(package: Package, otherwise: int) -> int:
-    """The package's own cost, else that of its template."""
-    return micro_euros(package.get("cost")) or otherwise
-
-
-def package_template(package: Package) -> int:
-    return package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0)
 
 
 def package_destinations(package: Package) -> Iterable[int]:
