@@ -46,7 +46,7 @@ class LineRange(NamedTuple):
         return self.first <= number and number[: len(self.last)] <= self.last
 
     def member(self, row: Subscriber) -> bool:
-        """Whether the line has, or had, a number in the range: former ones count too, since nobody documents that they do not."""
+        """Whether the line has, or had, a number in the range: former ones count too, since the charging system may move their lines."""
         histories = row.get("imsiList", [])
         numbers = [past.get("imsi", "") if self.kind == "IMSI" else past.get("iccid", "") for past in histories]
         return any(self.holds(number) for number in numbers if number)

@@ -1,4 +1,4 @@
-"""A conversation with a language model that can look things up for whoever asks."""
+"""A conversation with a language model that can look things up with the caller's rights."""
 
 from asyncio import Queue, create_task, gather, timeout
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -50,8 +50,8 @@ async def keep_chat_alive(
 ) -> AsyncGenerator[bytes]:
     """The pieces, with a comment wherever none comes for a while, and `late` in place of those that come after too long a time.
 
-    They are made in a task of their own, which is over when this is: closing it, or cancelling whoever reads it, ends what they wait for.
-    A slow reader makes nobody wait; what waits is no more than a chat may say.
+    The pieces are made in a task of their own. It ends with this generator, also where that is closed or its reader is cancelled.
+    A slow reader does not stop the task: what is queued is at most one chat's answer.
     """
     ready: Queue[bytes | None] = Queue()
     making = create_task(_queue_pieces(pieces, ready, late, most))
@@ -85,10 +85,10 @@ LONGEST_TOOL_ANSWER = 20_000
 """Characters of one answer: some 5,000 tokens."""
 _LARGEST_TOOL_ANSWER = 256 * 1024
 """Bytes of an answer that is looked at at all."""
-# Bearer goods and codes of SIMs. Choice: the model is somebody else's computer, so they and e-mail addresses stay here, whoever asks.
+# Bearer goods and codes of SIMs. Choice: the model may run elsewhere, so they and e-mail addresses stay here, whatever the caller may read.
 _SECRET_MEMBERS = frozenset(
     {"activationcode", "confirmationcode", "matchingid", "qrcode", "pin1", "pin2", "puk1", "puk2", "secret", "token"}
-    | {"shareurl", "paymenturl", "pdfurl"}  # addresses that let in whoever has them
+    | {"shareurl", "paymenturl", "pdfurl"}  # addresses that let in anybody who has them
 )
 _HIDDEN_TEXT = "***"
 _AnswerJson = dict[str, object]
@@ -189,7 +189,7 @@ class Toolbox:
         return self._calls <= 0 or self._characters <= 0
 
     async def use(self, call: ToolCall) -> str:
-        """Call it and say what came of it; everything that is wrong with the call is taught back."""
+        """Makes the call and returns its answer as text; a wrong call is answered with what is wrong."""
         if self.empty:
             return _tool_mistake(call.name, "No more tools can be used in this chat; answer now")
         self._calls -= 1

@@ -194,7 +194,7 @@ class AccountMemory:
     sweep: object = None
     """A sweep that was begun and goes on when the account is read next."""
     in_order: bool = True
-    """Whether the account's own list seems to be sorted by subscriber id, as far as anybody has seen."""
+    """Whether the account's own list has been sorted by subscriber id in every answer so far."""
     horizon: int | None = None
     """The last line that the account's own list shows, where that is in order."""
     surplus: int = 0

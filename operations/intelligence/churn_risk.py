@@ -225,7 +225,7 @@ def newest_use_day(line: FleetLine, calendar: LineCalendar) -> date:
 
 
 def has_no_balance(line: FleetLine) -> bool:
-    """Whether nobody pays for use outside packages. Choice: the account's balance is not counted, since the caller owns it."""
+    """Whether no balance pays for use outside packages. Choice: the account's balance is not counted, since the caller owns it."""
     return not line.row.get("useAccountForCharging", False) and line.row.get("balance", 0.0) <= 0
 
 
@@ -357,7 +357,7 @@ async def rank_lines_churn(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLi
         score = score_churn(signs)
         return ScoredLine(-score.points, line.subscriber_id, line.iccid, used, signs, score)
 
-    reading = await read_each_line(sorted_.in_use, read, clock=ctx.deps.clock, tell=ctx.progress)
+    reading = await read_each_line(ctx, sorted_.in_use, read)
     incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=unlisted)
     return ChurnRanking(ctx.now, sorted(reading.found.values()), sorted_.others, len(lines), incomplete)
 

@@ -40,7 +40,7 @@ from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, operation
 
-# Choice: five lines are the fewest of which an aggregate is shown, so that it shows nobody.
+# Choice: five lines are the fewest of which an aggregate is shown, so that no person can be recognised.
 MARKET_METHOD = (
     "Use of every issued line over the last 28 whole UTC days, packages of at most 2,000 lines evenly chosen; groups of fewer than 5 "
     "lines are merged into `other`, and left out where that has fewer, too."

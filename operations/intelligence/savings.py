@@ -184,7 +184,7 @@ async def plan_line_packages(ctx: Ctx, upstream: Upstream, lines: Sequence[Fleet
         packages = await upstream.ocs.packages.list_packages(line.subscriber_id, version="v2")
         return draft_plan(line, use, packages, offers, window)
 
-    reading = await read_each_line(lines, read, clock=ctx.deps.clock, tell=ctx.progress)
+    reading = await read_each_line(ctx, lines, read)
     drafts, plans = list(reading.found.values()), list[LinePackagePlan]()
     for start in range(0, len(drafts), PLANS_PER_THREAD):
         plans += await anyio.to_thread.run_sync(finish_plans, drafts[start : start + PLANS_PER_THREAD], offers)

@@ -235,5 +235,5 @@ async def has_steering_list(line: Line) -> bool:
     try:
         accounts = await line.upstream.accounts()
     except Refusal:
-        return True  # nobody can say: the refusal stands as it came
+        return True  # unknown: the refusal stands as it came
     return any(row.get("id") == line.row.get("accountId") and row.get("steeringListId") is not None for row in accounts)

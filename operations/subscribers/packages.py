@@ -1,7 +1,7 @@
 """The packages of a line: what it has, and changing limits, status and dates of one."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, NamedTuple, NotRequired, Protocol, Self, TypeAlias, cast
+from typing import Annotated, Literal, NamedTuple, NotRequired, Self, TypeAlias, cast
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 from typing_extensions import TypedDict
@@ -11,7 +11,6 @@ from clients.ocs.wire.values import keeps_unknown
 from operations.deps import Ctx
 from operations.times import EndTime, StartTime, utc_text
 from operations.upstream.lines import (
-    HasIccid,
     Line,
     LineRef,
     PackageState,
@@ -37,13 +36,6 @@ class PackageRef(LineRef):
     package_id: Annotated[int, Field(ge=1, le=LARGEST_ID, description="See list_subscriber_packages.")]
 
 
-class HasPackageId(HasIccid, Protocol):
-    """An input with a line and a package."""
-
-    @property
-    def package_id(self) -> int: ...
-
-
 class OwnPackage(NamedTuple):
     """A package of a line of the caller's."""
 
@@ -64,7 +56,7 @@ def package_done(own: OwnPackage) -> PackageDone:
     return {"ok": True, "iccid": own.line.iccid, "packageId": own.id}
 
 
-async def own_package(ctx: Ctx, params: HasPackageId) -> OwnPackage:
+async def own_package(ctx: Ctx, params: PackageRef) -> OwnPackage:
     """The access rule of operations on one package. Raises NotFound unless the line has it."""
     line = await own_line(ctx, params)
     found = find_package(await read_packages(line), params.package_id)
@@ -88,7 +80,7 @@ def package_not_found() -> NotFound:
     return NotFound("This line has no package with this id", param="packageId", hint="list_subscriber_packages names its packages")
 
 
-PACKAGE_DAYS_LIMIT = 3650  # Choice: ten years; whoever means more has miscounted
+PACKAGE_DAYS_LIMIT = 3650  # Choice: ten years; more is a mistake
 
 
 # Choice: series without a package come last; no package id is as large.

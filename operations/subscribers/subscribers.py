@@ -37,7 +37,7 @@ INSTALL_CODES = ("activationCode", "confirmationCode")
 def select_line_fields(ctx: Ctx, rows: list[SubscriberRow], fields: Sequence[str] | None) -> list[SubscriberRow]:
     """The rows with the members that `fields` names. Codes are shown where it names each; without `fields` a row is whole.
 
-    Choice: neither `*` nor `sim` names the codes, so that nobody is shown them who asked for something else.
+    Choice: neither `*` nor `sim` names the codes, so that they are shown only where they were asked for.
     """
     if fields is None:
         return rows

@@ -39,7 +39,7 @@ DATA_QUANTITY_KEY = "33"
 class UsageQuery(DayRange, LineRef):
     """Which line, which days, and how closely."""
 
-    # Choice: single records are most of the answer's bytes, so whoever needs the sums only can leave them out.
+    # Choice: single records are most of the answer's bytes, so a caller that needs the sums only can leave them out.
     records: Annotated[bool, Field(description="With every single record of each day.")] = True
 
 

@@ -1,6 +1,6 @@
 """Reading all lines of accounts: the charging system lists some lines of one, and the rest is read by parts of the ICCID range.
 
-The parts are learned a few calls at a time, so that nobody who asks for a page or an eSIM waits for all of them.
+The parts are learned a few calls at a time, so that no request for a page or an eSIM waits for all of them.
 """
 
 import logging
@@ -75,7 +75,7 @@ async def fetch_first_lines(upstream: Upstream, account: int) -> FirstLines:
         row.setdefault("accountId", account)  # what an account's list shows is the account's, unless it says otherwise
     own = [row for row in listed if row.get("accountId") == account]
     told = first.get("nbFound")
-    # A list is cut off where it says so, and where it says that more was found than it shows or shows what nobody asked for.
+    # A list is cut off where it says so, and where it counts more lines than it shows.
     cut_off = bool(first.get("hasMore")) or (told is not None and told > len(listed))
     # Choice: a total that is no more than what was listed is the list's length and tells nothing.
     return FirstLines(own, cut_off, told if told is not None and told > len(listed) else None, len(own) < len(listed))
@@ -143,7 +143,7 @@ class AccountSweep:
             batch = self._next()
             try:
                 answers = await search_iccid_prefixes(self._upstream, batch)
-            except BaseException:  # whoever goes on asks for them again
+            except BaseException:  # the next call asks for them again
                 self._asked.difference_update(batch)
                 self._waiting = [*batch, *self._waiting]
                 raise
@@ -278,9 +278,9 @@ async def search_iccid_prefix(upstream: Upstream, prefix: str) -> SubscriberList
 
 
 PAGE_LEARNING_CALLS = 10
-"""Calls that a page makes for it: with the account's own list and one more, 12 in all."""
+"""Calls that a page makes to learn the parts: with the account's own list and one more, 12 in all."""
 STOCK_LEARNING_CALLS = 5
-"""Calls that a look at the stock makes for it, since somebody waits for an eSIM."""
+"""Calls that a look at the stock makes to learn the parts; few, since a buyer waits for an eSIM."""
 _ACCOUNT_LINES_LOG = logging.getLogger(__name__)
 
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import Annotated, Literal, NamedTuple, TypeVar, cast
 
 from pydantic import Field
 
@@ -73,7 +73,7 @@ class Upstream:
         return sorted(own, key=lambda account: account.get("id", 0))
 
     def account_gone(self) -> AccountGone:
-        """Only whoever connected the organisation can mend this."""
+        """The refusal when the connected account is not there; only the operator of the service can change that."""
         return AccountGone(
             f"Your organisation is connected to account {self.account_id}, which the charging system does not have for this service",
             hint="Whoever runs the service connects it to an account that exists: reseller org connect",
@@ -144,13 +144,6 @@ class AccountRef(CamelInput):
     account_id: Annotated[UpstreamId, Field(description="Account id.")]
 
 
-class HasAccountId(Protocol):
-    """An input with an account."""
-
-    @property
-    def account_id(self) -> int: ...
-
-
 class OwnAccount(NamedTuple):
     """An account of the caller's, and the way to it."""
 
@@ -158,7 +151,7 @@ class OwnAccount(NamedTuple):
     id: int
 
 
-async def own_account(ctx: Ctx, params: HasAccountId) -> OwnAccount:
+async def own_account(ctx: Ctx, params: AccountRef) -> OwnAccount:
     """The access rule of every operation on one account."""
     upstream = await connect_upstream(ctx)
     await require_own_account(upstream, params.account_id)

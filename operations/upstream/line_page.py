@@ -45,7 +45,7 @@ class LinePage(NamedTuple):
     total: int | None
     """How many lines there are in all pages, where that is known."""
     incomplete: bool
-    """Whether the charging system has lines of the account that it does not let anybody read."""
+    """Whether the charging system has lines of the account that it does not show."""
 
 
 class PartMember(NamedTuple):

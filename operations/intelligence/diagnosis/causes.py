@@ -71,7 +71,7 @@ DiagnosisCause = Literal[
 ]
 RuleValue = str | int | float | bool | None
 SLOW_LIMIT_KBPS = 10_240
-"""Choice: nobody complains of 10 Mbit/s, so limits from there on are the reseller's product and no cause."""
+"""Choice: 10 Mbit/s feels fast enough, so limits from there on are the reseller's product and no cause."""
 
 
 class DiagnosisRule(NamedTuple):
@@ -100,7 +100,7 @@ def data_allowed_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def sim_stock_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """Whether the SIM is in stock at platform level, so that it belongs to nobody."""
+    """Whether the SIM is in stock at platform level, so that no customer has it."""
     status = facts.row.get("sim", {}).get("status", "").upper()
     return [DiagnosisRule("sim_status", status == "FREE", status)]
 
@@ -184,7 +184,7 @@ def unusable_packages(facts: LineFacts, state: str) -> list[DataPackage] | None:
 
 
 def refused_session_rule(facts: LineFacts) -> DiagnosisRule:
-    """Whether the charging system refused the newest data session, because nobody paid for it."""
+    """Whether the charging system refused the newest data session, which it does where nothing pays for the use."""
     if facts.signalling is None:
         return DiagnosisRule("session_refused", None, None)
     last = facts.signalling.last_refused_session

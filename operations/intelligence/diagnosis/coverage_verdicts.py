@@ -309,7 +309,7 @@ async def check_by_use(
         return verdict_by_use(of[line.subscriber_id], use, coverage)
 
     try:
-        reading = await read_each_line([one.line for one in doubted], check, clock=ctx.deps.clock, tell=ctx.progress, seconds=seconds)
+        reading = await read_each_line(ctx, [one.line for one in doubted], check, seconds=seconds)
     except OcsError:
         reading = FleetReading[LineVerdict]({}, len(doubted), 0)
     return UsageCheck([reading.found.get(one.line.subscriber_id, one) for one in found], reading.missing)
@@ -374,9 +374,7 @@ async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | No
     coverage, fleet = await read_coverage_map(upstream), await read_fleet(upstream, account_id)
     active = await anyio.to_thread.run_sync(lines_to_audit, fleet.lines, coverage)
     left = seconds * SIGHTING_TIME_SHARE - (ctx.deps.clock.monotonic() - began)
-    looks = await read_each_line(
-        active, partial(read_line_sighting, upstream, now=ctx.now), clock=ctx.deps.clock, tell=ctx.progress, seconds=left
-    )
+    looks = await read_each_line(ctx, active, partial(read_line_sighting, upstream, now=ctx.now), seconds=left)
     found = await anyio.to_thread.run_sync(line_verdicts, active, looks, coverage)
     doubted = await anyio.to_thread.run_sync(covered_lines_to_check, found, ctx.now)
     check = await check_by_use(ctx, upstream, found, doubted, coverage, seconds - (ctx.deps.clock.monotonic() - began))
@@ -463,6 +461,6 @@ async def read_uncovered_use(
 
     ordered = [one.line for one in sorted(lines, key=lambda one: (COVERAGE_PROBLEMS.index(one.verdict), one.line.subscriber_id))]
     try:
-        return await read_each_line(ordered, cost, clock=ctx.deps.clock, tell=ctx.progress, seconds=seconds)
+        return await read_each_line(ctx, ordered, cost, seconds=seconds)
     except OcsError:
         return FleetReading({}, len(ordered), 0)

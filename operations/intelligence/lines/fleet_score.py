@@ -92,7 +92,7 @@ async def read_fleet_spending(ctx: Ctx, upstream: Upstream, lines: Sequence[Flee
         return await read_line_use(upstream, line, week, ctx.deps.weeks, ctx.now)
 
     try:
-        reading = await read_each_line(sample, read, clock=ctx.deps.clock, tell=ctx.progress)
+        reading = await read_each_line(ctx, sample, read)
     except OcsError:
         return FleetSpending({account: AccountSpending(None, 0, len(own)) for account, own in paying.items()}, len(sample))
     found = {account: account_spending(own, reading.found, len(paying[account])) for account, own in chosen.items()}

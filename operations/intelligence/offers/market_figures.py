@@ -84,7 +84,7 @@ async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None
             held = sold_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now)
         return MarketLine(usage_profile(use, window.first + timedelta(days=CALENDAR_DAYS // 2)), held)
 
-    reading = await read_each_line(lines, read, clock=ctx.deps.clock, tell=ctx.progress)
+    reading = await read_each_line(ctx, lines, read)
     incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete, others=gaps)
     return FleetMarket(ctx.now, window, lines, len(fleet.lines) - len(lines), reading.found, templates, incomplete)
 

@@ -145,7 +145,7 @@ class OfferCatalogue(NamedTuple):
 
     offers: Sequence[MonthlyOffer]
     unpriced: int
-    """Templates whose price nobody wrote down."""
+    """How many templates have no price or no days."""
     coverage: CoverageMap
     sponsors: Sequence[tuple[str, int]]
     """IMSI prefixes with their sponsors, longest first."""

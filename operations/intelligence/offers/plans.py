@@ -42,7 +42,7 @@ COVER_PLACE_LIMIT = 10
 """A row for each choice of places: 1,023 of ten."""
 
 COVER_PACKAGE_LIMIT = 60
-"""Choice: in a set; nobody puts more on a line in a month."""
+"""Choice: packages in a set; more are not put on a line in a month."""
 
 COVER_STEP_LIMIT = 20_000
 """Choice: a second or so. A search that was ended says that it proves nothing."""
