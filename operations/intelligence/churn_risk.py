@@ -487,7 +487,7 @@ class PackageSupply(NamedTuple):
 
 
 def package_supply(found: PackageList, now: float, used: date) -> PackageSupply:
-    """The supply of packages. A package without anything left ended with the line's last use, `used`."""
+    """Whether `found` supplies the line at `now`, Unix seconds. A package with nothing left ended on the day of the last use, `used`."""
     packages, series = found.get("packages", []), found.get("recurring", [])
     single = found.get("callUseSingleCounter", False)
     stopped = any(not series_continues(row) for row in series)
@@ -503,7 +503,7 @@ def is_package_supplying(package: Package, now: float, single: bool) -> bool:
 
 
 def package_end_day(package: Package, now: float, single: bool, used: date) -> date:
-    """The day from which the package was of no use."""
+    """The day on which the package expired, or `used`, the last use, where it was used up before."""
     end = package_end(package)
     expired = end is not None and package_state(package, now, single_counter=single) == "expired"
     return end.date() if end is not None and expired else used

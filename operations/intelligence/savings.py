@@ -194,7 +194,7 @@ async def plan_line_packages(ctx: Ctx, upstream: Upstream, lines: Sequence[Fleet
 
 
 def rank_plans(plans: Sequence[LinePackagePlan]) -> PlanRanking:
-    """Largest saving first; then highest cost."""
+    """The plans, largest saving first, then highest cost; and the sums over all of them."""
     telling = [plan for plan in plans if plan.now or plan.need.parts or len(plans) == 1]
     return PlanRanking(
         sorted(telling, key=lambda plan: (-plan.saving, -plan.now, plan.iccid)),

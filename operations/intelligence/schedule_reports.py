@@ -91,7 +91,6 @@ def report_notice(taken: LeasedReport, base_url: str, state: str, sheet: Sheet |
 
 
 def report_event(id: str, taken: LeasedReport, told: ReportNotice, now: float) -> NewEvent:
-    """The event of a report; there is one for each report."""
     return NewEvent(
         id=id,
         organisation=taken.organisation,

@@ -120,7 +120,6 @@ async def effective_network_choice(ctx: Ctx, mode: NetworkMode, list_id: int | N
 
 
 async def steering_list_name(upstream: Upstream, list_id: int) -> str | None:
-    """The name of the list; None when the caller's reseller has no such list. Waits for the network."""
     rows = await read_reseller_list(upstream, STEERING_LISTS)
     return next((row.get("name", "") for row in rows if row.get("id") == list_id), None)
 

@@ -131,7 +131,6 @@ def usage_data_bytes(usage: PeriodUsage) -> int:
 
 
 def without_usage_records(usage: SubscriberUsage) -> SubscriberUsage:
-    """The days with their totals only."""
     days = usage.get("subsPeriodUsages", [])
     return {**usage, "subsPeriodUsages": [{**day, "subsDailyUsages": []} for day in days]}
 

@@ -63,7 +63,10 @@ async def read_first_lines(upstream: Upstream, account: int) -> FirstLines:
 
 
 async def fetch_first_lines(upstream: Upstream, account: int) -> FirstLines:
-    """The account's own list. Choice: in managed mode an unknown one is the connection's fault, not the caller's."""
+    """The account's own list. Raises AccountGone where it is not there. Waits for the network.
+
+    Choice: in managed mode an unknown account is the connection's fault, not the caller's.
+    """
     try:
         first = await upstream.ocs.subscriber.list_subscriber(account)
     except OcsNotFound:
@@ -126,12 +129,12 @@ class AccountSweep:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to be asked."""
+        """Whether there is nothing left to ask for."""
         return self.complete or not (self._waiting or self._neighbours)
 
     @property
     def complete(self) -> bool:
-        """Whether as many lines were found as there are."""
+        """Whether as many lines were found as the charging system counts; never where it does not count."""
         return self._total is not None and len(self.found) >= self._total
 
     async def go_on(self, calls: int) -> None:
@@ -155,7 +158,7 @@ class AccountSweep:
                     self._neighbours += [str(int(prefix) - 1), str(int(prefix) + 1)]
 
     def _next(self) -> list[str]:
-        """The parts to ask for now, none twice."""
+        """The next parts to ask for, at most PARALLEL_PREFIXES; none is asked for twice."""
         fresh = [prefix for prefix in dict.fromkeys(self._waiting) if prefix not in self._asked]
         count = min(PARALLEL_PREFIXES, self.calls)
         batch, self._waiting = fresh[:count], fresh[count:]
@@ -260,7 +263,7 @@ async def read_account_parts(
 
 
 def iccid_prefixes(row: Subscriber) -> set[str]:
-    """The shortest searchable beginnings of a line's ICCIDs."""
+    """The shortest beginnings of the line's ICCIDs, former ones too, that the charging system searches for."""
     found = (history.get("iccid", "")[:ICCID_SEARCH_DIGITS] for history in row.get("imsiList", []))
     return {prefix for prefix in found if len(prefix) == ICCID_SEARCH_DIGITS and prefix.isdigit()}
 

@@ -148,8 +148,7 @@ class SteeringAdvice:
         return own if own is not None else self._of_accounts.get(one.line.account_id)
 
     def action(self, one: LineVerdict) -> CoverageAction:
-        """Push the list again; but change it where there is none, it was deleted, or it leads most lines in the country outside their
-        zones."""
+        """What to do for a mis-steered line: push its list again, or change the list where it is missing, deleted or to blame."""
         list_id = self.list_of(one)
         gone = list_id is None or (self._known is not None and list_id not in self._known)
         return "change_steering_list" if gone or (list_id, one.country or "") in self._blamed else "push_steering"

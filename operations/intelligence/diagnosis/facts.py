@@ -247,7 +247,7 @@ USABLE_STATES = frozenset({"running", "assigned"})
 
 
 def data_packages(found: PackageList, now: float) -> list[DataPackage]:
-    """The packages that hold data, by id; others cannot explain why there is data or none."""
+    """The packages that hold data, by id. `now`: Unix seconds. Others cannot explain why there is data or none."""
     single = found.get("callUseSingleCounter", False)
     held = [data_package(row, now, single) for row in found.get("packages", []) if row.get("pckdatabyte", 0) > 0]
     return sorted(held)

@@ -132,7 +132,7 @@ def slim_line_row(row: Subscriber) -> Subscriber:
 
 
 def fleet_line_iccid(row: Subscriber) -> str | None:
-    """The ICCID in use now."""
+    """The ICCID in use; of several, or of none without an end, the newest."""
     history = current_entry(row.get("imsiList", ()))
     return None if history is None else history.get("iccid")
 

@@ -124,7 +124,6 @@ def cover_rows(options: Sequence[PackageOption], needs: Sequence[Sequence[int]])
 
 
 def place_subsets(places: Sequence[int]) -> Iterable[list[int]]:
-    """Every non-empty choice of places."""
     for bits in range(1, 1 << len(places)):
         yield list(compress(places, (bits >> index & 1 for index in range(len(places)))))
 
@@ -146,7 +145,7 @@ class CoverSearch:
         self._chosen: list[int] = []
 
     def run(self) -> CoverResult:
-        """Searches until every set was looked at or ruled out."""
+        """Searches until every set was looked at or ruled out, or after so many steps that nothing is proven."""
         self._go(list(range(len(self._options))), [row.need for row in self._rows], 0)
         best, second = [*self._best, None, None][:2]
         return CoverResult(best, second, self._nodes <= self._most)
@@ -258,7 +257,7 @@ COVER_NOT_SEARCHED = CoverResult(None, None, True)
 
 
 def draft_plan(line: FleetLine, use: LineUse, packages: PackageList, offers: OfferCatalogue, window: DayWindow) -> LinePackagePlan:
-    """The plan of a line before the search."""
+    """The plan of a line before the search: its need in `window`, and what its packages and use outside them cost."""
     single = packages.get("callUseSingleCounter", offers.single_counter)
     need = package_need(use, window, single_counter=single)
     spend = package_spend(packages, window, offers.costs)
@@ -471,7 +470,6 @@ def uncovered_figures(part: NeedPart) -> Uncovered:
 
 
 def named_templates(plans: Iterable[LinePackagePlan], offers: Sequence[MonthlyOffer]) -> list[TemplateFigures]:
-    """The templates whose numbers `plans` name."""
     named: set[int] = set()
     for plan in plans:
         sets = [plan.spend.counts, *(chosen.counts for chosen in (plan.found.best, plan.found.next) if chosen is not None)]
