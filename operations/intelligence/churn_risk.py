@@ -279,7 +279,7 @@ class ScoredLine(NamedTuple):
 
 
 class ChurnRanking(NamedTuple):
-    """All of a fleet, kept while it is paged through."""
+    """The scores of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
 
     now: float
     lines: list[ScoredLine]

@@ -111,7 +111,7 @@ class FleetCosts(CostFigures):
 
 
 class CostSearch(NamedTuple):
-    """What was found of the fleet, kept while it is paged through."""
+    """The costs of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
 
     now: float
     bill: FleetBill

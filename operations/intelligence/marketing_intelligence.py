@@ -60,14 +60,14 @@ PACKAGE_SAMPLE_LINES = 2_000
 
 
 class MarketLine(NamedTuple):
-    """What was read of a line; no packages where it was not in the sample."""
+    """What was read of a line. `packages` is None where the line was not in the sample."""
 
     profile: UsageProfile
     packages: tuple[SoldPackage, ...] | None
 
 
 class FleetMarket(NamedTuple):
-    """All that was read. `at`: when."""
+    """What was read of a fleet. `at`: Unix seconds; `stock`: how many lines are in stock; `seen`: by subscriber id."""
 
     at: float
     window: DayWindow

@@ -88,7 +88,7 @@ class PlanRanking(NamedTuple):
 
 
 class PlanSearch(NamedTuple):
-    """What was found, kept while it is paged through."""
+    """The plans of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
 
     now: float
     ranked: PlanRanking

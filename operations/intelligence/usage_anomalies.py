@@ -133,7 +133,7 @@ class FoundAnomaly(NamedTuple):
 
 
 class AnomalySearch(NamedTuple):
-    """All of a fleet, kept while it is paged through."""
+    """The anomalies of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
 
     now: float
     found: list[FoundAnomaly]

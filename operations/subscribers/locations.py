@@ -80,7 +80,7 @@ class CellLocation(TypedDict):
 
 
 class CellSighting(NamedTuple):
-    """A cell and the time the line was in it."""
+    """A cell, and when the line was in it: RFC 3339, or None."""
 
     cell: Cell
     at: str | None

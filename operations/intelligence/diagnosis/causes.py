@@ -22,7 +22,7 @@ PROFILE_STAGES: Mapping[str, ProfileStage] = {
 
 
 class ProfileProblem(NamedTuple):
-    """What stands in the way. `status` is the provider's word."""
+    """How far an eSIM profile has come. `status` is the provider's word, `since` Unix seconds."""
 
     stage: ProfileStage
     status: str

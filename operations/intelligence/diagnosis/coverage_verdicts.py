@@ -54,7 +54,7 @@ class UncoveredUse(NamedTuple):
 
 
 class LineVerdict(NamedTuple):
-    """A line and what is to be said of it."""
+    """A line, its network and the verdict. `options`: other networks of the country that its zones hold."""
 
     line: FleetLine
     sighting: LineSighting
@@ -358,7 +358,7 @@ class CoverageAudit(NamedTuple):
     incomplete: Incomplete | None
     window: DayWindow
     at: float
-    """When it was made."""
+    """When it was made, Unix seconds."""
 
 
 async def coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> CoverageAudit:

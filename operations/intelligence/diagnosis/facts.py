@@ -36,7 +36,7 @@ UNKNOWN_COMMAND = "N/A"
 
 
 class NetworkAttempt(NamedTuple):
-    """A registration or a session. `result` is as the network wrote it."""
+    """A registration or a session. `at`: Unix seconds; `result` is as the network wrote it."""
 
     at: float
     refused: bool
@@ -45,7 +45,7 @@ class NetworkAttempt(NamedTuple):
 
 
 class LineSignalling(NamedTuple):
-    """Of some days, oldest first."""
+    """The registrations and data sessions of some days, oldest first."""
 
     registrations: list[NetworkAttempt]
     sessions: list[NetworkAttempt]
@@ -124,7 +124,7 @@ class DataPackage(NamedTuple):
 
 @dataclass(slots=True)
 class LineFacts:
-    """What is known of a line. None: it could not be read; `unread` says of what."""
+    """What is known of a line at `now`, Unix seconds. A part that could not be read is None, and is named in `unread`."""
 
     now: float
     row: Subscriber

@@ -44,7 +44,7 @@ class AccountSpending(NamedTuple):
 
 
 class FleetSpending(NamedTuple):
-    """By account; `failed`: lines of the sample that could not be read."""
+    """What accounts pay, `of` each by its id; `failed`: lines of the sample that could not be read."""
 
     of: Mapping[int, AccountSpending]
     failed: int
@@ -190,7 +190,7 @@ class ToDo(TypedDict):
 
 
 class AccountSupply(NamedTuple):
-    """How long eSIMs and balance of an account last; None: they do, or nobody knows."""
+    """How many days eSIMs and balance of an account last; None where they do not end, or it is not known."""
 
     account_id: int
     stock_days: float | None
@@ -198,7 +198,7 @@ class AccountSupply(NamedTuple):
 
 
 class HealthScore(NamedTuple):
-    """The number, what it is made of, and what follows."""
+    """The score, its factors, and what to do first."""
 
     score: float
     factors: list[Factor]
@@ -277,7 +277,7 @@ NO_SPENDING = AccountSpending(None, 0, 0)
 
 
 class AccountHealth(NamedTuple):
-    """One account."""
+    """An account with its counts; `free`: eSIMs that can be issued."""
 
     account: Account
     counts: FleetCounts
@@ -287,7 +287,7 @@ class AccountHealth(NamedTuple):
 
 
 class HealthSnapshot(NamedTuple):
-    """All of it. `at`: when it was made."""
+    """The health of a fleet. `at`: Unix seconds; `lines`: how many were counted."""
 
     at: float
     lines: int
