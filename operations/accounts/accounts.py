@@ -103,7 +103,7 @@ async def account_with_balance(ctx: Ctx, params: AccountBalanceChange) -> Accoun
 
 
 async def managed_balance(upstream: Upstream) -> float:
-    """What the managed account holds now; a balance that nobody tells counts as nothing."""
+    """What the managed account holds now; a balance that is not told counts as 0."""
     upstream.reads.forget(upstream.identity, "accounts")
     return next((account.get("balance", 0.0) for account in await upstream.accounts()), 0.0)
 

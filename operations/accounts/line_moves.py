@@ -46,14 +46,14 @@ class LineRange(NamedTuple):
         return self.first <= number and number[: len(self.last)] <= self.last
 
     def member(self, row: Subscriber) -> bool:
-        """Whether the line has, or had, a number in the range: former ones count too, since nobody documents that they do not."""
+        """Whether the line has, or had, a number in the range: former ones count too, since the charging system may move their lines."""
         histories = row.get("imsiList", [])
         numbers = [past.get("imsi", "") if self.kind == "IMSI" else past.get("iccid", "") for past in histories]
         return any(self.holds(number) for number in numbers if number)
 
 
 async def lines_in_range(upstream: Upstream, range_: LineRange) -> list[Subscriber]:
-    """Every line in the range, of whatever account; a range that cannot be read whole is refused."""
+    """Every line in the range, of any account. Raises BadRequest where the range cannot be read whole. Waits for the network."""
     waiting, found = [range_.common], dict[int, Subscriber]()
     asked = 0
     while waiting:
@@ -120,7 +120,10 @@ class LineMove(NamedTuple):
 
 
 async def own_line_move(ctx: Ctx, params: MoveRange) -> LineMove:
-    """Both accounts are the caller's, and so is every single line in the range; an admin confirms that lines leave their reseller."""
+    """The move, if both accounts and every line in the range are the caller's; raises NotFound or BadRequest. Waits for the network.
+
+    An admin confirms that lines leave their reseller.
+    """
     range_ = checked_range(params)
     if params.dest_account == params.account_id and params.dest_network_profile_id is None:
         raise BadRequest("destAccount: the lines are there already", param="destAccount", hint="Name another account, or a network profile")
@@ -178,7 +181,7 @@ def reseller_change(params: MoveRange, source: int | None, destination: int | No
 
 
 async def move_resellers(upstream: Upstream, params: MoveRange) -> tuple[int | None, int | None]:
-    """Whose the account is that the lines leave, and whose the one that they go to."""
+    """The resellers of the account that the lines leave, and of the account that they go to; None where that is not told."""
     if upstream.managed:
         own = await upstream.reseller_id()
         return own, own
@@ -186,7 +189,7 @@ async def move_resellers(upstream: Upstream, params: MoveRange) -> tuple[int | N
 
 
 async def check_move_profile(upstream: Upstream, params: MoveRange, source: int | None, destination: int | None) -> None:
-    """A named profile is one of the destination's reseller; another reseller's account cannot do without."""
+    """Raises NotFound for a profile that the destination's reseller lacks, BadRequest where another reseller needs one."""
     wanted = params.dest_network_profile_id
     if wanted is not None:
         profiles = NETWORK_PROFILE_LIST._replace(hint="list_network_profiles names them")

@@ -1,4 +1,4 @@
-"""A conversation with a language model that can look things up for whoever asks."""
+"""A conversation with a language model that can look things up with the caller's rights."""
 
 from asyncio import Queue, create_task, gather, timeout
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -12,7 +12,7 @@ from pydantic import FailFast, Field, model_validator
 from clients.model.port import ChatMessage, LanguageModel, ModelError, ModelFailure, TextDelta, ToolCall, ToolSpec
 from operations.assistant.quota import Allowance, ai_calls_used_up, read_ai_allowance, reserve_ai_call
 from operations.deps import Ctx
-from registry.answer import InternalCalls, ModelTool
+from registry.answer import InternalCalls
 from registry.call import Reply
 from registry.caller import Caller
 from registry.errors import BadRequest, QuotaExceeded, Refusal
@@ -35,10 +35,6 @@ Ask for few rows and fields. You have at most {rounds} rounds of tools and {call
 _NO_MORE_TOOLS_PROMPT = "No more tools can be used in this chat: answer now from what you have, and say what is missing."
 
 
-def _chat_prompt(now: float, *, rounds: int, calls: int) -> str:
-    return _CHAT_PROMPT.format(today=f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}", rounds=rounds, calls=calls)
-
-
 _KEEP_ALIVE_EVENT = b": still working\n\n"
 KEEP_ALIVE_SECONDS = 15.0
 """Choice: shorter than the 30 s after which common proxies give an idle connection up."""
@@ -54,8 +50,8 @@ async def keep_chat_alive(
 ) -> AsyncGenerator[bytes]:
     """The pieces, with a comment wherever none comes for a while, and `late` in place of those that come after too long a time.
 
-    They are made in a task of their own, which is over when this is: closing it, or cancelling whoever reads it, ends what they wait for.
-    A slow reader makes nobody wait; what waits is no more than a chat may say.
+    The pieces are made in a task of their own. It ends with this generator, also where that is closed or its reader is cancelled.
+    A slow reader does not stop the task: what is queued is at most one chat's answer.
     """
     ready: Queue[bytes | None] = Queue()
     making = create_task(_queue_pieces(pieces, ready, late, most))
@@ -89,10 +85,10 @@ LONGEST_TOOL_ANSWER = 20_000
 """Characters of one answer: some 5,000 tokens."""
 _LARGEST_TOOL_ANSWER = 256 * 1024
 """Bytes of an answer that is looked at at all."""
-# Bearer goods and codes of SIMs. Choice: the model is somebody else's computer, so they and e-mail addresses stay here, whoever asks.
+# Bearer goods and codes of SIMs. Choice: the model may run elsewhere, so they and e-mail addresses stay here, whatever the caller may read.
 _SECRET_MEMBERS = frozenset(
     {"activationcode", "confirmationcode", "matchingid", "qrcode", "pin1", "pin2", "puk1", "puk2", "secret", "token"}
-    | {"shareurl", "paymenturl", "pdfurl"}  # addresses that let in whoever has them
+    | {"shareurl", "paymenturl", "pdfurl"}  # addresses that let in anybody who has them
 )
 _HIDDEN_TEXT = "***"
 _AnswerJson = dict[str, object]
@@ -193,7 +189,7 @@ class Toolbox:
         return self._calls <= 0 or self._characters <= 0
 
     async def use(self, call: ToolCall) -> str:
-        """Call it and say what came of it; everything that is wrong with the call is taught back."""
+        """Makes the call and returns its answer as text; a wrong call is answered with what is wrong."""
         if self.empty:
             return _tool_mistake(call.name, "No more tools can be used in this chat; answer now")
         self._calls -= 1
@@ -230,14 +226,10 @@ def _offered_tools(inside: InternalCalls, caller: Caller) -> list[ToolSpec]:
     specs: list[ToolSpec] = []
     characters = 0
     for tool in found[:MOST_TOOLS]:
-        characters += _tool_characters(tool)
+        characters += len(tool.name) + len(tool.description) + len(orjson.dumps(dict(tool.schema)))
         if characters <= MOST_TOOL_CHARACTERS:
             specs.append(ToolSpec(tool.name, tool.description, tool.schema))
     return specs
-
-
-def _tool_characters(tool: ModelTool) -> int:
-    return len(tool.name) + len(tool.description) + len(orjson.dumps(dict(tool.schema)))
 
 
 def _parse_arguments(arguments: str) -> Mapping[str, object] | None:
@@ -259,7 +251,12 @@ class Conversation:
 
     def __init__(self, model: LanguageModel, toolbox: Toolbox, said: Sequence[ChatMessage], *, now: float, name: str | None) -> None:
         self._model, self._toolbox, self._name = model, toolbox, name
-        self._messages = [ChatMessage("system", _chat_prompt(now, rounds=CHAT_ROUNDS, calls=CHAT_CALLS)), *said]
+        self._messages = [
+            ChatMessage(
+                "system", _CHAT_PROMPT.format(today=f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}", rounds=CHAT_ROUNDS, calls=CHAT_CALLS)
+            ),
+            *said,
+        ]
 
     async def texts(self) -> AsyncGenerator[str]:
         """The answer's text as it is made. Raises ModelError."""

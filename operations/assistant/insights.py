@@ -51,7 +51,8 @@ class FigureSource(NamedTuple):
     kind: CardKind
     title: str
     arguments: Mapping[str, object]
-    read: Callable[[_FigureJson], list[MeasuredFigure]]
+    read: Callable[[_FigureJson], Sequence[MeasuredFigure | None]]
+    """The figures in an answer; None for one that is not told."""
 
 
 class GatheredFigures(NamedTuple):
@@ -61,7 +62,7 @@ class GatheredFigures(NamedTuple):
     refused: dict[str, str]
 
 
-def _health_figures(body: _FigureJson) -> list[MeasuredFigure]:
+def _health_figures(body: _FigureJson) -> list[MeasuredFigure | None]:
     figures = [_measured_figure("lines looked into", body.get("sampled")), _measured_figure("lines", body.get("of"))]
     data = _json_members(body.get("data"))
     figures.append(_measured_figure("score", data.get("score"), "of 100"))
@@ -74,10 +75,10 @@ def _health_figures(body: _FigureJson) -> list[MeasuredFigure]:
     if isinstance(accounts, list) and len(cast("list[object]", accounts)) == 1:
         account = _json_members(cast("list[object]", accounts)[0])
         figures += [_measured_figure(name.replace("_", " "), account.get(name), unit) for name, unit in _ACCOUNT_UNITS.items()]
-    return [figure for figure in figures if figure is not None]
+    return figures
 
 
-def _fleet_figures(body: _FigureJson) -> list[MeasuredFigure]:
+def _fleet_figures(body: _FigureJson) -> Sequence[MeasuredFigure]:
     statuses = Counter(_line_status_word(row) for row in _json_rows(body))
     total: list[MeasuredFigure] = [{"name": "lines", "value": statuses.total(), "unit": ""}]
     return total + [{"name": status, "value": count, "unit": "lines"} for status, count in statuses.most_common(6)]
@@ -88,17 +89,15 @@ def _line_status_word(row: _FigureJson) -> str:
     return word if word in {"active", "inactive", "suspended", "pending", "disconnected", "end of life"} else "other"
 
 
-def _balance_figures(body: _FigureJson) -> list[MeasuredFigure]:
+def _balance_figures(body: _FigureJson) -> list[MeasuredFigure | None]:
     found = _json_rows(body)
     money = [value for row in found if (value := row.get("balance")) is not None and isinstance(value, (int, float))]
-    figures = [_measured_figure("accounts", len(found)), _measured_figure("balance", round(sum(money), 2), "EUR")]
-    return [figure for figure in figures if figure is not None]
+    return [_measured_figure("accounts", len(found)), _measured_figure("balance", round(sum(money), 2), "EUR")]
 
 
-def _stock_figures(body: _FigureJson) -> list[MeasuredFigure]:
+def _stock_figures(body: _FigureJson) -> list[MeasuredFigure | None]:
     data = _json_members(body.get("data"))
-    found = [_measured_figure(shown, data.get(name)) for name, shown in _STOCK_NAMES.items()]
-    return [figure for figure in found if figure is not None]
+    return [_measured_figure(shown, data.get(name)) for name, shown in _STOCK_NAMES.items()]
 
 
 _STOCK_NAMES = {"free": "free eSIMs", "affected": "eSIMs in use", "total": "eSIMs"}
@@ -137,7 +136,8 @@ async def _ask_source(ctx: Ctx, source: FigureSource, arguments: Mapping[str, ob
         gathered.refused[source.operation] = str(body.get("code"))
         return None
     if reply.next_cursor is None:  # the first page of a list says nothing of the whole
-        gathered.measured.append(MeasuredSource(source.kind, source.title, source.read(body)[:_MOST_FIGURES_OF_SOURCE]))
+        figures = [figure for figure in source.read(body) if figure is not None]
+        gathered.measured.append(MeasuredSource(source.kind, source.title, figures[:_MOST_FIGURES_OF_SOURCE]))
     return body
 
 

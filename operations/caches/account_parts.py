@@ -38,7 +38,7 @@ SharedResult = TypeVar("SharedResult")
 
 @asynccontextmanager
 async def account_turn(lock: anyio.Lock) -> AsyncGenerator[None]:
-    """The lock, within the time of the request; OcsUnavailable where that is over."""
+    """Holds `lock`. Raises OcsUnavailable where the time of the request ends first."""
     try:
         with anyio.fail_after(seconds_left(REQUEST_SECONDS)):
             await lock.acquire()
@@ -64,7 +64,7 @@ class SharedRead(Generic[SharedResult]):
         self._last: tuple[int, SharedResult] | None = None
 
     async def get(self, load: Callable[[], Awaitable[SharedResult]]) -> SharedResult:
-        """What a read finds that begins from now on; a failure is only for the caller whose turn it was."""
+        """The result of a `load` that began after this call. Its failure goes only to the caller that ran it."""
         wanted = self._begun + 1
         self._waiting += 1
         try:
@@ -131,7 +131,6 @@ class AccountPart:
 
 
 def account_part_of_rows(prefix: str, rows: Iterable[Subscriber], now: float) -> AccountPart:
-    """The lines that were read under a prefix."""
     iccids, esims, cards, unclear = dict[int, str](), dict[int, str](), dict[int, str](), set[int]()
     for row in rows:
         id, current, sim = row.get("subscriberId", 0), iccid_in_use(row), row.get("sim", {})
@@ -194,7 +193,7 @@ class AccountMemory:
     sweep: object = None
     """A sweep that was begun and goes on when the account is read next."""
     in_order: bool = True
-    """Whether the account's own list seems to be sorted by subscriber id, as far as anybody has seen."""
+    """Whether the account's own list has been sorted by subscriber id in every answer so far."""
     horizon: int | None = None
     """The last line that the account's own list shows, where that is in order."""
     surplus: int = 0
@@ -211,7 +210,7 @@ class AccountParts:
     """The parts of all large accounts that this process reads. An account that one answer lists is not here."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+        self._store, self.clock = store, clock
         self._accounts: OrderedDict[AccountPlace, AccountMemory] = OrderedDict()
 
     def is_large(self, place: AccountPlace) -> bool:
@@ -248,7 +247,7 @@ class AccountParts:
         return [known[row.prefix] for row in rows]
 
     async def keep_all(self, place: AccountPlace, parts: Sequence[AccountPart], now: float) -> AccountListing:
-        """The account as it was just read, whole; `now` is Unix seconds."""
+        """Stores the parts of an account that was just read whole; `now` is Unix seconds. Waits for the database."""
         lines = len({id for part in parts for id in part.iccids})
         row = ListingRow(lines, 1, now, now)
         rows = [pack_account_part(part) for part in parts]
@@ -275,7 +274,7 @@ class AccountParts:
         await self._store.write(store_parts, place=listing.place, lines=lines, gone=sorted(gone), parts=rows)
 
     async def check(self, listing: AccountListing, now: float) -> None:
-        """The charging system counts as many lines as the parts hold, at this time (Unix seconds)."""
+        """Notes that at `now`, Unix seconds, the charging system counts as many lines as the parts hold. Waits for the database."""
         self.memory(listing.place).listing = listing._replace(checked=now)
         await self._store.write(check_parts, place=listing.place, checked=now)
 
@@ -287,13 +286,9 @@ class AccountParts:
         await self._store.write(check_parts, place=place, checked=0.0)
 
     async def drop(self, place: AccountPlace) -> None:
-        """One answer lists the whole account now."""
+        """Forgets the parts of an account that one answer lists now. Waits for the database."""
         self._accounts.pop(place, None)
         await self._store.write(drop_parts, place=place)
-
-    @property
-    def clock(self) -> Clock:
-        return self._clock
 
 
 def sort_parts(rows: Iterable[PartRow]) -> list[PartRow]:
@@ -331,7 +326,7 @@ HistoryEntry = TypeVar("HistoryEntry", bound=Mapping[str, object])
 
 
 def entry_in_use(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:
-    """The newest row without an end."""
+    """The newest row without an end; None where there is none."""
     return max(open_entries(rows), key=entry_start, default=None)
 
 
@@ -340,13 +335,13 @@ def open_entries(rows: Sequence[HistoryEntry]) -> list[HistoryEntry]:
 
 
 def entry_start(row: Mapping[str, object]) -> tuple[str, int]:
-    """When a row of a history began; ids settle what began at once."""
+    """The sort key of a history's rows: when a row began, then its id."""
     number = row.get("id")
     return str(row.get("startDate") or ""), number if isinstance(number, int) else 0
 
 
 def iccid_in_use(row: Subscriber) -> str | None:
-    """The ICCID in use: the one without an end."""
+    """The newest ICCID without an end; None where there is none."""
     history = entry_in_use(row.get("imsiList", ()))
     return None if history is None else history.get("iccid")
 

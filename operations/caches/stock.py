@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 import anyio
 
-from operations.caches.account_parts import (
-    AccountParts,
-)
+from operations.caches.account_parts import AccountParts
 from registry.clock import Clock
 from registry.errors import Refusal
 from registry.ids import Ids
@@ -60,14 +58,14 @@ class SnapshotReading:
 class StockSnapshots:
     """Looks at stocks. Choice: a look serves the draws of the next five seconds, since it reads the account's list.
 
-    What others of ours draw meanwhile is told by the ledger, so a shared look proves as much as one of one's own. For the same
-    reason those who ask while a look is being taken wait for that one: it only has to be taken before they draw.
+    What other calls draw meanwhile is in the ledger, so a shared look proves as much as a new one. For the same reason calls that ask
+    while a look is being taken wait for it: it only has to be taken before they draw.
     """
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._store, self._clock, self._ids = store, clock, ids
         self.parts = AccountParts(store, clock)
-        """Where the lines of large accounts are, for whoever reads accounts."""
+        """Where the lines of large accounts are, for all that read accounts."""
         self._kept: dict[int, FreshSnapshot] = {}
         self._named: dict[str, NamedIccid] = {}
         self._readings: dict[tuple[int, str, bool], SnapshotReading] = {}
@@ -93,7 +91,7 @@ class StockSnapshots:
         return fresh
 
     async def _take(self, place: tuple[int, str, bool], read: ReadStock) -> StockSnapshot:
-        """Take the snapshot that all wait for. However it ends, nobody waits any longer."""
+        """Takes the snapshot that other calls wait for; they go on however it ends."""
         reading = self._readings[place] = SnapshotReading()
         try:
             look = reading.said = await self._read(place[0], read)

@@ -97,14 +97,14 @@ class UsageCache:
         self._networks: dict[UsageNetwork, UsageNetwork] = {}
 
     def find(self, identity: str, subscriber_id: int, now: float) -> UsageSpan | None:
-        """What is known of a line now."""
+        """What is known of a line at `now`, Unix seconds; None where nothing is. Days that may have changed since are left out."""
         found = self._kept.get((identity, subscriber_id))
         if found is None or now < found.until:
             return found
         return None if found.settled < found.first else cut_span(found, found.first, found.settled)._replace(until=0.0)
 
     def keep(self, identity: str, subscriber_id: int, stretch: UsageSpan) -> None:
-        """Remember what is known of a line now, its newest days."""
+        """Remembers the newest days of `stretch`, at most USAGE_DAYS_LIMIT."""
         key = identity, subscriber_id
         self._kept.pop(key, None)  # so that the order is that of age
         if len(self._kept) >= USAGE_LINES_LIMIT:
@@ -128,26 +128,26 @@ class UsageCache:
 
 
 def clamp_figure(number: int) -> int:
-    """What a packed row can hold; no true figure is larger."""
+    """`number`, cut to what a packed row can hold; no true figure is larger."""
     return max(-PACKED_FIGURE_LIMIT, min(PACKED_FIGURE_LIMIT, number))
 
 
 def span_days(stretch: UsageSpan, first: int, last: int) -> Iterator[DayUse]:
-    """The days with use, in order."""
+    """The days with use from `first` to `last`, ordinals, in order."""
     for day, *figures in USAGE_DAY_ROW.iter_unpack(stretch.days):
         if first <= day <= last:
             yield DayUse(date.fromordinal(day), *figures)
 
 
 def span_places(stretch: UsageSpan, first: int, last: int) -> Iterator[DayPlace]:
-    """The use by day, network and kind, in the order of days."""
+    """The use from `first` to `last`, ordinals, by day, network and kind, in the order of days."""
     for day, number, *figures in USAGE_PLACE_ROW.iter_unpack(stretch.places):
         if first <= day <= last:
             yield DayPlace(day, PlaceUse(*stretch.networks[number], *figures))
 
 
 def cut_span(stretch: UsageSpan, first: int, last: int) -> UsageSpan:
-    """Some of the days, as they are kept."""
+    """The days of `stretch` from `first` to `last`, ordinals."""
     if first <= stretch.first and last >= stretch.last:
         return stretch
     days = [row for row in packed_rows(stretch.days, USAGE_DAY_ROW.size) if first <= row_ordinal(row) <= last]
@@ -160,5 +160,4 @@ def packed_rows(rows: bytes, size: int) -> Iterator[bytes]:
 
 
 def row_ordinal(row: bytes) -> int:
-    """The day of a row of either kind."""
     return int.from_bytes(row[:4], "little")

@@ -105,11 +105,7 @@ def score_churn(signs: ChurnSigns) -> ChurnScore:
             "no_balance": (1, NO_BALANCE_POINTS if signs.no_balance and signs.unsupplied is not None else 0.0),
         }
     )
-    return ChurnScore(points, churn_band(points), factors)
-
-
-def churn_band(points: float) -> ChurnBand:
-    return next(band for band, least in CHURN_BANDS.items() if points >= least)
+    return ChurnScore(points, next(band for band, least in CHURN_BANDS.items() if points >= least), factors)
 
 
 def silence_points(silent: int, inter_use: InterUseModel) -> float:
@@ -229,7 +225,7 @@ def newest_use_day(line: FleetLine, calendar: LineCalendar) -> date:
 
 
 def has_no_balance(line: FleetLine) -> bool:
-    """Whether nobody pays for use outside packages. Choice: the account's balance is not counted, since the caller owns it."""
+    """Whether no balance pays for use outside packages. Choice: the account's balance is not counted, since the caller owns it."""
     return not line.row.get("useAccountForCharging", False) and line.row.get("balance", 0.0) <= 0
 
 
@@ -283,7 +279,7 @@ class ScoredLine(NamedTuple):
 
 
 class ChurnRanking(NamedTuple):
-    """All of a fleet, kept while it is paged through."""
+    """The scores of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
 
     now: float
     lines: list[ScoredLine]
@@ -361,7 +357,7 @@ async def rank_lines_churn(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLi
         score = score_churn(signs)
         return ScoredLine(-score.points, line.subscriber_id, line.iccid, used, signs, score)
 
-    reading = await read_each_line(sorted_.in_use, read, clock=ctx.deps.clock, tell=ctx.progress)
+    reading = await read_each_line(ctx, sorted_.in_use, read)
     incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=unlisted)
     return ChurnRanking(ctx.now, sorted(reading.found.values()), sorted_.others, len(lines), incomplete)
 
@@ -405,7 +401,15 @@ def churn_sheet(found: Finding[ChurnRisk]) -> Sheet:
         "title": "Churn risk",
         "headline": churn_headline(found),
         "figures": churn_figures(found),
-        "charts": [churn_band_chart(data), churn_factor_chart(data)],
+        "charts": [
+            bar_chart_of(
+                "Lines by band",
+                "Lines",
+                [CHURN_BAND_LABELS[band] for band in CHURN_BANDS],
+                [data["bands"][band]["lines"] for band in CHURN_BANDS],
+            ),
+            churn_factor_chart(data),
+        ],
         "tables": [churn_lines_table(data)],
     }
 
@@ -427,12 +431,6 @@ def churn_figures(found: Finding[ChurnRisk]) -> list[Figure]:
         {"label": "In stock", "kind": "number", "value": others["stock"]},
         {"label": "Ended", "kind": "number", "value": others["ended"]},
     ]  # fmt: skip
-
-
-def churn_band_chart(data: ChurnRisk) -> Chart:
-    return bar_chart_of(
-        "Lines by band", "Lines", [CHURN_BAND_LABELS[band] for band in CHURN_BANDS], [data["bands"][band]["lines"] for band in CHURN_BANDS]
-    )
 
 
 def churn_factor_chart(data: ChurnRisk) -> Chart:
@@ -489,7 +487,7 @@ class PackageSupply(NamedTuple):
 
 
 def package_supply(found: PackageList, now: float, used: date) -> PackageSupply:
-    """The supply of packages. A package without anything left ended with the line's last use, `used`."""
+    """Whether `found` supplies the line at `now`, Unix seconds. A package with nothing left ended on the day of the last use, `used`."""
     packages, series = found.get("packages", []), found.get("recurring", [])
     single = found.get("callUseSingleCounter", False)
     stopped = any(not series_continues(row) for row in series)
@@ -505,7 +503,7 @@ def is_package_supplying(package: Package, now: float, single: bool) -> bool:
 
 
 def package_end_day(package: Package, now: float, single: bool, used: date) -> date:
-    """The day from which the package was of no use."""
+    """The day on which the package expired, or `used`, the last use, where it was used up before."""
     end = package_end(package)
     expired = end is not None and package_state(package, now, single_counter=single) == "expired"
     return end.date() if end is not None and expired else used

@@ -16,7 +16,7 @@ from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
-from storage.country_entries import CountryEntry, country_history
+from storage.country_entries import country_history
 
 PRESENCE_METHOD = (
     "The country of the mobile country code (ITU-T E.212) of the network that the line registered on last, with the network code where "
@@ -122,7 +122,7 @@ async def detect_country_entry(ctx: Ctx, params: CountryQuery, line: Line) -> Fi
         "expected": expected,
         "matches": None if expected is None or country is None else country == expected,
         "entered": None if entry is None else rfc3339_utc(entry.occurred_at),
-        "came_from": country_before(entries, entry),
+        "came_from": entries[1].country if entry is not None and len(entries) > 1 else None,
     }
     return make_finding(data, now=ctx.now, sampled=1, of=1, method=PRESENCE_METHOD)
 
@@ -144,7 +144,3 @@ def presence_state(code: NetworkCode | None, country: str | None, expected: str 
     if expected is None:
         return "seen"
     return "as_expected" if country == expected else "elsewhere"
-
-
-def country_before(entries: list[CountryEntry], entry: CountryEntry | None) -> str | None:
-    return entries[1].country if entry is not None and len(entries) > 1 else None

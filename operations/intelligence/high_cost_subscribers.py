@@ -111,7 +111,7 @@ class FleetCosts(CostFigures):
 
 
 class CostSearch(NamedTuple):
-    """What was found of the fleet, kept while it is paged through."""
+    """The costs of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
 
     now: float
     bill: FleetBill
@@ -206,7 +206,7 @@ async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> C
     async def read(line: FleetLine) -> LineBill:
         return line_bill(line, await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now))
 
-    reading = await read_each_line(fleet.lines, read, clock=ctx.deps.clock, tell=ctx.progress)
+    reading = await read_each_line(ctx, fleet.lines, read)
     bill = await anyio.to_thread.run_sync(fleet_bill, list(reading.found.values()))
     incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete)
     return CostSearch(ctx.now, bill, len(reading.found), len(fleet.lines), incomplete)
@@ -251,7 +251,7 @@ class AnyCostQuery(Input):
 
 
 async def refuse_cost_query_by_get(deps: Deps, call: Call, now: float) -> Caller:
-    """Refuse whoever has a credential.
+    """Raises MethodNotAllowed in place of a look at the caller.
 
     Choice: a query by GET is always 405, so this comes before everything that looks at tier, restrictions or query.
     """

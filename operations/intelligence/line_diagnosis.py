@@ -13,7 +13,6 @@ from operations.intelligence.diagnosis.causes import (
     CauseEffect,
     CauseMatch,
     DiagnosisCause,
-    DiagnosisRule,
     RuleValue,
     cause_effect,
     current_profile_row,
@@ -196,13 +195,11 @@ def cause_view(found: CauseMatch, facts: LineFacts) -> FoundCause:
         "cause": found.cause,
         "effect": cause_effect(found.cause, facts),
         "confidence": {"fired": len(found.fired), "of": len(found.rules)},
-        "evidence": [evidence_view(rule) for rule in found.fired],
+        "evidence": [
+            {"rule": rule.what, "value": rule.value, "at": None if rule.at is None else rfc3339_utc(rule.at)} for rule in found.fired
+        ],
         "next_steps": [{"operation": step.operation, "why": step.why} for step in steps_for_cause(found)],
     }
-
-
-def evidence_view(rule: DiagnosisRule) -> Evidence:
-    return {"rule": rule.what, "value": rule.value, "at": None if rule.at is None else rfc3339_utc(rule.at)}
 
 
 def line_now(facts: LineFacts) -> LineNow:

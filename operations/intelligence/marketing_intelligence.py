@@ -1,58 +1,143 @@
 """Where a fleet travels, who it is made of, what sells, and what could be sold; and the sheet of it."""
 
-from typing import Annotated, Literal
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from functools import partial
+from statistics import median
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.lines.usage import euros
-from operations.intelligence.offers.market_figures import (
-    CountryFigures,
-    FleetMarket,
-    SalesFigures,
-    SegmentFigures,
-    TrendValues,
-    UpsellFigures,
-    country_figures,
-    fleet_market,
-    sales_figures,
-    segment_figures,
-    trend_values,
-    upsell_figures,
+from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet, sample_evenly
+from operations.intelligence.lines.line_state import is_in_stock, issue_day
+from operations.intelligence.lines.usage import CALENDAR_DAYS, euros, last_whole_days, read_line_use
+from operations.intelligence.offers.upsell import (
+    SEGMENT_RULES,
+    UPSELL_RULES,
+    LineSegment,
+    SoldPackage,
+    TemplateForSale,
+    TemplateSales,
+    UpsellKind,
+    UsageProfile,
+    line_segment,
+    merge_template_sales,
+    read_templates_for_sale,
+    sold_packages,
+    template_sales,
+    upsell_offer,
+    usage_profile,
 )
-from operations.intelligence.offers.upsell import SEGMENT_RULES, UPSELL_RULES, LineSegment, UpsellKind
 from operations.intelligence.reports.sheet import (
     Chart,
-    Column,
     Finding,
+    Incomplete,
     Series,
     Sheet,
+    SheetValue,
     Table,
     bar_chart_of,
+    cached_result,
     make_finding,
+    missing_parts,
     sheet_table,
     stacked_chart,
 )
-from operations.upstream.connection import AccountGone, connect_upstream
+from operations.times import DayWindow
+from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, operation
 
-# Choice: five lines are the fewest of which an aggregate is shown, so that it shows nobody.
-MARKET_METHOD = (
-    "Use of every issued line over the last 28 whole UTC days, packages of at most 2,000 lines evenly chosen; groups of fewer than 5 "
-    "lines are merged into `other`, and left out where that has fewer, too."
-)
+NO_PRICES = "The catalogue could not be read: there are no prices, and nothing is said of what could be sold."
+PACKAGE_SAMPLE_LINES = 2_000
+"""Choice: lines whose packages are read; for a larger fleet they are a sample, since each takes a call that cannot be kept."""
 
 
-class MarketQuery(CamelInput):
-    """Whose lines."""
+class MarketLine(NamedTuple):
+    """What was read of a line. `packages` is None where the line was not in the sample."""
 
-    account_id: Annotated[UpstreamId | None, Field(description="Only this account.")] = None
-    limit: Annotated[int, Field(ge=1, le=500, description="Countries and packages shown.")] = 100
+    profile: UsageProfile
+    packages: tuple[SoldPackage, ...] | None
+
+
+class FleetMarket(NamedTuple):
+    """What was read of a fleet. `at`: Unix seconds; `stock`: how many lines are in stock; `seen`: by subscriber id."""
+
+    at: float
+    window: DayWindow
+    lines: list[FleetLine]
+    stock: int
+    seen: dict[int, MarketLine]
+    templates: Mapping[int, TemplateForSale]
+    incomplete: Incomplete | None
+
+    @property
+    def packages(self) -> dict[int, tuple[SoldPackage, ...]]:
+        """The packages of the lines that were in the sample."""
+        return {line: seen.packages for line, seen in self.seen.items() if seen.packages is not None}
+
+
+async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetMarket:
+    fleet, window = await read_fleet(upstream, account_id), last_whole_days(ctx.now)
+    templates, gaps = await read_prices(upstream)
+    lines = [line for line in fleet.lines if not is_in_stock(line)]
+    sample = {line.subscriber_id for line in sample_evenly(lines, PACKAGE_SAMPLE_LINES)}
+
+    async def read(line: FleetLine) -> MarketLine:
+        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
+        held = None
+        if line.subscriber_id in sample:
+            held = sold_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now)
+        return MarketLine(usage_profile(use, window.first + timedelta(days=CALENDAR_DAYS // 2)), held)
+
+    reading = await read_each_line(ctx, lines, read)
+    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete, others=gaps)
+    return FleetMarket(ctx.now, window, lines, len(fleet.lines) - len(lines), reading.found, templates, incomplete)
+
+
+async def read_prices(upstream: Upstream) -> tuple[Mapping[int, TemplateForSale], tuple[str, ...]]:
+    """The templates, or why they could not be read: usage is worth reporting without prices."""
+    try:
+        return await read_templates_for_sale(upstream), ()
+    except OcsError:
+        return {}, (NO_PRICES,)
+
+
+GroupKey = TypeVar("GroupKey", bound=Hashable)
+SMALLEST_GROUP = 5
+
+
+def merge_small_groups(groups: Mapping[GroupKey, set[int]]) -> tuple[list[GroupKey], list[GroupKey]]:
+    """Keys of groups of five lines or more, largest first; and the rest, which together has five lines, or is empty.
+
+    Choice: where the rest would have fewer, the smallest of the others joins it; a fleet of fewer than five lines shows no group.
+    """
+    ordered: Sequence[GroupKey] = sorted(groups, key=lambda key: (-len(groups[key]), str(key)))
+    shown = [key for key in ordered if len(groups[key]) >= SMALLEST_GROUP]
+    other = [key for key in ordered if len(groups[key]) < SMALLEST_GROUP]
+    while other and shown and len(lines_in_groups(groups, other)) < SMALLEST_GROUP:
+        other.insert(0, shown.pop())
+    return shown, other if len(lines_in_groups(groups, other)) >= SMALLEST_GROUP else []
+
+
+def is_showable(lines: int) -> bool:
+    """Whether a part of a group has no line, or enough lines that nobody can be recognised."""
+    return lines == 0 or lines >= SMALLEST_GROUP
+
+
+def lines_in_groups(groups: Mapping[GroupKey, set[int]], keys: Sequence[GroupKey]) -> set[int]:
+    return {line for key in keys for line in groups[key]}
+
+
+OtherGroup = Literal["other"]
+TrendFigure = Literal["data_bytes", "lines_in_use", "lines_issued", "packages_sold"]
+OTHER_GROUP: OtherGroup = "other"
 
 
 class CountryUse(TypedDict):
@@ -68,7 +153,7 @@ class CountryUse(TypedDict):
 class SegmentSize(TypedDict):
     """A segment; every line is in one."""
 
-    segment: LineSegment | Literal["other"]
+    segment: LineSegment | OtherGroup
     lines: int
     data_bytes: int
     rule: str
@@ -90,7 +175,7 @@ class PackageSales(TypedDict):
 class UpsellChance(TypedDict):
     """Lines that something could be sold to, of those whose packages were read. A line is in one row."""
 
-    kind: UpsellKind | Literal["other"]
+    kind: UpsellKind | OtherGroup
     lines: int
     potential: Annotated[float, Field(description="EUR, were all to buy")]
     rule: str
@@ -99,11 +184,140 @@ class UpsellChance(TypedDict):
 class FigureTrend(TypedDict):
     """A figure of some days, and of as many before."""
 
-    figure: Literal["data_bytes", "lines_in_use", "lines_issued", "packages_sold"]
+    figure: TrendFigure
     days: int
     now: int
     before: int
     change_percent: Annotated[float | None, Field(description="Null: there was none before")]
+
+
+def country_figures(market: FleetMarket) -> list[CountryUse]:
+    """Figures by country, most lines first."""
+    groups, rows = defaultdict[str, set[int]](set), defaultdict[str, Counter[str]](Counter)
+    for line, seen in market.seen.items():
+        for rank, stay in enumerate(seen.profile.stays):
+            groups[stay.iso2].add(line)
+            rows[stay.iso2].update(home=not rank, days=stay.days, data=stay.data_bytes)
+    shown, other = merge_small_groups(groups)
+    found = [country_row(country, groups[country], [rows[country]]) for country in shown]
+    rest = {line for country in other for line in groups[country]}
+    return [*found, country_row(OTHER_GROUP, rest, [rows[country] for country in other])] if other else found
+
+
+def country_row(country: str, lines: set[int], rows: Iterable[Counter[str]]) -> CountryUse:
+    total = Counter[str]()
+    for row in rows:
+        total.update(row)
+    home = total["home"] if is_showable(total["home"]) and is_showable(len(lines) - total["home"]) else None
+    return {"country": country, "lines": len(lines), "home_lines": home, "line_days": total["days"], "data_bytes": total["data"]}
+
+
+def segment_figures(market: FleetMarket) -> list[SegmentSize]:
+    """Figures by segment; every line that was read is in exactly one."""
+    used = [seen.profile.data_bytes for seen in market.seen.values() if seen.profile.data_bytes]
+    half = median(used) if used else 0.0
+    status = {line.subscriber_id: line.status for line in market.lines}
+    groups = defaultdict[LineSegment, set[int]](set)
+    for line, seen in market.seen.items():
+        groups[line_segment(seen.profile, status[line], half)].add(line)
+    shown, other = merge_small_groups(groups)
+    found = [segment_size(market, key, groups[key]) for key in shown]
+    rest = {line for key in other for line in groups[key]}
+    return [*found, segment_size(market, OTHER_GROUP, rest)] if other else found
+
+
+def segment_size(market: FleetMarket, segment: LineSegment | OtherGroup, lines: set[int]) -> SegmentSize:
+    data = sum(market.seen[line].profile.data_bytes for line in lines)
+    return {"segment": segment, "lines": len(lines), "data_bytes": data, "rule": "" if segment == "other" else SEGMENT_RULES[segment]}
+
+
+def sales_figures(market: FleetMarket) -> list[PackageSales]:
+    """Figures by template, the one that most lines have first. A deleted template has no name and no price."""
+    found = template_sales(market.packages, market.window.first, CALENDAR_DAYS)
+    shown, other = merge_small_groups({number: row.lines for number, row in found.items()})
+    prices = {number: 0 if (template := market.templates.get(number)) is None else template.price for number in found}
+    rows = [sales_row(number, market.templates.get(number), found[number], found[number].sold * prices[number]) for number in shown]
+    if not other:
+        return rows
+    revenue = sum(found[number].sold * prices[number] for number in other)
+    return [*rows, sales_row(None, None, merge_template_sales(found[number] for number in other), revenue)]
+
+
+def sales_row(number: int | None, template: TemplateForSale | None, sales: TemplateSales, revenue: int) -> PackageSales:
+    return {
+        "template_id": number,
+        "name": "" if template is None else template.name,
+        "price": None if template is None else euros(template.price),
+        "lines": len(sales.lines),
+        "sold": sales.sold,
+        "sold_before": sales.sold_before,
+        "revenue": euros(revenue),
+        "used_percent": market_percent(sales.data_used, sales.data_sold) or 0.0,
+    }
+
+
+def market_percent(part: int, whole: int) -> float | None:
+    """`part` of `whole` in percent, with one decimal; None where `whole` is 0."""
+    return round(100 * part / whole, 1) if whole else None
+
+
+def upsell_figures(market: FleetMarket) -> list[UpsellChance]:
+    """What could be sold, most valuable first."""
+    groups, prices = defaultdict[UpsellKind, set[int]](set), Counter[UpsellKind]()
+    for line, packages in market.packages.items():
+        found = upsell_offer(packages, market.seen[line].profile, market.templates, market.window.first)
+        if found is not None:
+            groups[found.kind].add(line)
+            prices[found.kind] += found.price
+    shown, other = merge_small_groups(groups)
+    dearest = sorted(shown, key=lambda kind: -prices[kind])
+    rows = [upsell_chance(kind, len(groups[kind]), prices[kind]) for kind in dearest]
+    rest = {line for kind in other for line in groups[kind]}
+    return [*rows, upsell_chance(OTHER_GROUP, len(rest), sum(prices[kind] for kind in other))] if other else rows
+
+
+def upsell_chance(kind: UpsellKind | OtherGroup, lines: int, potential: int) -> UpsellChance:
+    return {"kind": kind, "lines": lines, "potential": euros(potential), "rule": "" if kind == "other" else UPSELL_RULES[kind]}
+
+
+def trend_figures(market: FleetMarket) -> list[FigureTrend]:
+    """The second half of the days compared with the first; and these 28 days with the 28 before, where that needs no more calls."""
+    profiles: list[UsageProfile] = [seen.profile for seen in market.seen.values()]
+    half, first = CALENDAR_DAYS // 2, market.window.first
+    sums = template_sales(market.packages, first, CALENDAR_DAYS).values()
+    issued = Counter(period_of_day(issue_day(line), market) for line in market.lines)
+    return [
+        figure_trend("data_bytes", half, sum(row.late_bytes for row in profiles), sum(row.early_bytes for row in profiles)),
+        figure_trend("lines_in_use", half, sum(row.late_used for row in profiles), sum(row.early_used for row in profiles)),
+        figure_trend("lines_issued", CALENDAR_DAYS, issued["now"], issued["before"]),
+        figure_trend("packages_sold", CALENDAR_DAYS, sum(row.sold for row in sums), sum(row.sold_before for row in sums)),
+    ]
+
+
+def figure_trend(figure: TrendFigure, days: int, now: int, before: int) -> FigureTrend:
+    return {"figure": figure, "days": days, "now": now, "before": before, "change_percent": market_percent(now - before, before)}
+
+
+def period_of_day(day: date | None, market: FleetMarket) -> str:
+    """Whether `day` is in the 28 days, in the 28 before them, or in neither."""
+    first, last = market.window
+    if day is None or day > last or day < first - timedelta(days=CALENDAR_DAYS):
+        return ""
+    return "now" if day >= first else "before"
+
+
+# Choice: five lines are the fewest of which an aggregate is shown, so that no person can be recognised.
+MARKET_METHOD = (
+    "Use of every issued line over the last 28 whole UTC days, packages of at most 2,000 lines evenly chosen; groups of fewer than 5 "
+    "lines are merged into `other`, and left out where that has fewer, too."
+)
+
+
+class MarketQuery(CamelInput):
+    """Whose lines."""
+
+    account_id: Annotated[UpstreamId | None, Field(description="Only this account.")] = None
+    limit: Annotated[int, Field(ge=1, le=500, description="Countries and packages shown.")] = 100
 
 
 class MarketingIntelligence(TypedDict):
@@ -167,7 +381,9 @@ async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[Marke
     A line takes up to four calls, and one for its packages. Days that ended are kept, so that asking again takes fewer. The figures are
     kept for a minute.
     """
-    market = await fleet_market(ctx, await connect_upstream(ctx), params.account_id)
+    upstream, account = await connect_upstream(ctx), params.account_id
+    key, load = ("marketing_intelligence", ctx.organisation, account), partial(read_fleet_market, ctx, upstream, account)
+    market = await cached_result(upstream, key, load, further=False)
     data, of = market_answer(market, params.limit), len(market.lines)
     return make_finding(data, now=market.at, sampled=len(market.seen), of=of, method=MARKET_METHOD, incomplete=market.incomplete)
 
@@ -178,68 +394,15 @@ def market_answer(market: FleetMarket, limit: int) -> MarketingIntelligence:
         "first_day": market.window.first.isoformat(),
         "last_day": market.window.last.isoformat(),
         "in_stock": market.stock,
-        "countries": [country_use(row) for row in countries[:limit]],
+        "countries": countries[:limit],
         "more_countries": max(0, len(countries) - limit),
-        "segments": [segment_size(row) for row in segment_figures(market)],
+        "segments": segment_figures(market),
         "package_lines": len(market.packages),
-        "packages": [package_sales(row) for row in packages[:limit]],
+        "packages": packages[:limit],
         "more_packages": max(0, len(packages) - limit),
-        "upsell": [upsell_chance(row) for row in upsell_figures(market)],
-        "trends": [figure_trend(row) for row in trend_values(market)],
+        "upsell": upsell_figures(market),
+        "trends": trend_figures(market),
     }
-
-
-def country_use(row: CountryFigures) -> CountryUse:
-    return {
-        "country": row.country,
-        "lines": row.lines,
-        "home_lines": row.home_lines,
-        "line_days": row.days,
-        "data_bytes": row.data_bytes,
-    }
-
-
-def segment_size(row: SegmentFigures) -> SegmentSize:
-    return {
-        "segment": row.segment,
-        "lines": row.lines,
-        "data_bytes": row.data_bytes,
-        "rule": "" if row.segment == "other" else SEGMENT_RULES[row.segment],
-    }
-
-
-def package_sales(row: SalesFigures) -> PackageSales:
-    sales, template = row.sales, row.template
-    return {
-        "template_id": row.template_id,
-        "name": "" if template is None else template.name,
-        "price": None if template is None else euros(template.price),
-        "lines": len(sales.lines),
-        "sold": sales.sold,
-        "sold_before": sales.sold_before,
-        "revenue": euros(row.revenue),
-        "used_percent": market_percent(sales.data_used, sales.data_sold) or 0.0,
-    }
-
-
-def upsell_chance(row: UpsellFigures) -> UpsellChance:
-    rule = "" if row.kind == "other" else UPSELL_RULES[row.kind]
-    return {"kind": row.kind, "lines": row.lines, "potential": euros(row.potential), "rule": rule}
-
-
-def figure_trend(row: TrendValues) -> FigureTrend:
-    return {
-        "figure": row.figure,
-        "days": row.days,
-        "now": row.now,
-        "before": row.before,
-        "change_percent": market_percent(row.now - row.before, row.before),
-    }
-
-
-def market_percent(part: int, whole: int) -> float | None:
-    """`part` of `whole` in percent, with one decimal; None where `whole` is 0."""
-    return round(100 * part / whole, 1) if whole else None
 
 
 SEGMENT_LABELS: dict[LineSegment, str] = {
@@ -276,7 +439,11 @@ def market_sheet(found: Finding[MarketingIntelligence]) -> Sheet:
             {"label": "Lines looked into", "kind": "number", "value": found["sampled"]},
             {"label": "Countries with 5 lines or more", "kind": "number", "value": len(named) + data["more_countries"]},
             {"label": "Could be sold", "kind": "money", "value": round(sum(row["potential"] for row in data["upsell"]), 6)},
-            {"label": "Packages sold in 28 days", "kind": "number", "value": figure_now(data["trends"], "packages_sold")},
+            {
+                "label": "Packages sold in 28 days",
+                "kind": "number",
+                "value": next((row["now"] for row in data["trends"] if row["figure"] == "packages_sold"), None),
+            },
         ],
         "charts": [market_country_chart(named), market_segment_chart(data)],
         "tables": [
@@ -292,10 +459,6 @@ def market_headline(data: MarketingIntelligence, named: list[CountryUse]) -> str
     lines = sum(row["lines"] for row in data["upsell"])
     where = f"Lines were used in {len(named) + data['more_countries']} countries with five lines or more"
     return f"{where}; {lines} lines could be sold something."
-
-
-def figure_now(rows: list[FigureTrend], figure: str) -> int | None:
-    return next((row["now"] for row in rows if row["figure"] == figure), None)
 
 
 def market_country_chart(named: list[CountryUse]) -> Chart:
@@ -334,21 +497,24 @@ def market_countries_table(data: MarketingIntelligence, named: list[CountryUse])
 
 def market_packages_table(data: MarketingIntelligence) -> Table:
     """What sells. Template names are text from outside, so strangers see the figures only."""
-    columns: list[Column] = [
-        {"label": "Package", "kind": "text"},
-        {"label": "Price", "kind": "money"},
-        {"label": "Lines", "kind": "number"},
-        {"label": "Sold", "kind": "number"},
-        {"label": "Sold before", "kind": "number"},
-        {"label": "Revenue", "kind": "money"},
-        {"label": "Data used", "kind": "percent"},
-    ]
     rest = f" {data['more_packages']} rows are not shown." if data["more_packages"] else ""
-    note = f"Packages of {data['package_lines']} lines; sold in 28 days, and in the 28 before.{rest}"
-    return {"title": "Packages", "columns": columns, "rows": [market_package_row(row) for row in data["packages"]], "note": note}
+    return sheet_table(
+        "Packages",
+        {
+            "Package": "text",
+            "Price": "money",
+            "Lines": "number",
+            "Sold": "number",
+            "Sold before": "number",
+            "Revenue": "money",
+            "Data used": "percent",
+        },
+        [market_package_row(row) for row in data["packages"]],
+        f"Packages of {data['package_lines']} lines; sold in 28 days, and in the 28 before.{rest}",
+    )
 
 
-def market_package_row(row: PackageSales) -> list[str | int | float | None]:
+def market_package_row(row: PackageSales) -> list[SheetValue]:
     name = OTHER_GROUP_LABEL if row["template_id"] is None else row["name"]
     return [name, row["price"], row["lines"], row["sold"], row["sold_before"], row["revenue"], row["used_percent"]]
 

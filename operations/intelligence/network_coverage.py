@@ -357,7 +357,6 @@ def coverage_figures(found: Finding[Coverage]) -> list[Figure]:
 
 
 def coverage_country_chart(data: Coverage) -> Chart:
-    """Covered, mis-steered and other lines of each country."""
     sums: dict[str, list[int]] = {}
     for row in data["networks"]:
         if row["country"] is not None:

@@ -88,7 +88,7 @@ class PlanRanking(NamedTuple):
 
 
 class PlanSearch(NamedTuple):
-    """What was found, kept while it is paged through."""
+    """The plans of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
 
     now: float
     ranked: PlanRanking
@@ -184,7 +184,7 @@ async def plan_line_packages(ctx: Ctx, upstream: Upstream, lines: Sequence[Fleet
         packages = await upstream.ocs.packages.list_packages(line.subscriber_id, version="v2")
         return draft_plan(line, use, packages, offers, window)
 
-    reading = await read_each_line(lines, read, clock=ctx.deps.clock, tell=ctx.progress)
+    reading = await read_each_line(ctx, lines, read)
     drafts, plans = list(reading.found.values()), list[LinePackagePlan]()
     for start in range(0, len(drafts), PLANS_PER_THREAD):
         plans += await anyio.to_thread.run_sync(finish_plans, drafts[start : start + PLANS_PER_THREAD], offers)
@@ -194,7 +194,7 @@ async def plan_line_packages(ctx: Ctx, upstream: Upstream, lines: Sequence[Fleet
 
 
 def rank_plans(plans: Sequence[LinePackagePlan]) -> PlanRanking:
-    """Largest saving first; then highest cost."""
+    """The plans, largest saving first, then highest cost; and the sums over all of them."""
     telling = [plan for plan in plans if plan.now or plan.need.parts or len(plans) == 1]
     return PlanRanking(
         sorted(telling, key=lambda plan: (-plan.saving, -plan.now, plan.iccid)),

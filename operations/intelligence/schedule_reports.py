@@ -91,7 +91,6 @@ def report_notice(taken: LeasedReport, base_url: str, state: str, sheet: Sheet |
 
 
 def report_event(id: str, taken: LeasedReport, told: ReportNotice, now: float) -> NewEvent:
-    """The event of a report; there is one for each report."""
     return NewEvent(
         id=id,
         organisation=taken.organisation,
@@ -115,7 +114,7 @@ SCHEDULE_RESTS = "The schedule rests: the key or login that it was made with has
 SheetMakers = Mapping[str, Callable[..., Sheet]]
 
 
-class ReportFailure(TypedDict):
+class ReportError(TypedDict):
     """Why a report was not made."""
 
     error: str
@@ -127,7 +126,7 @@ class ReportOutcome(NamedTuple):
 
     body: str | None = None
     sheet: Sheet | None = None
-    failure: ReportFailure | None = None
+    failure: ReportError | None = None
     passing: bool = False
 
 
@@ -247,13 +246,6 @@ class ReportRef(ScheduleRef):
 
     report: Annotated[str | None, Field(max_length=64, description="This one, rep_...; absent: the newest that has ended.")] = None
     sheet: Annotated[bool, Field(description="With the sheet: headline, figures, charts, tables.")] = True
-
-
-class ReportError(TypedDict):
-    """Why a report was not made."""
-
-    error: str
-    code: str
 
 
 class ScheduleReport(TypedDict):

@@ -133,7 +133,7 @@ class FoundAnomaly(NamedTuple):
 
 
 class AnomalySearch(NamedTuple):
-    """All of a fleet, kept while it is paged through."""
+    """The anomalies of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
 
     now: float
     found: list[FoundAnomaly]
@@ -216,7 +216,7 @@ async def search_line_anomalies(ctx: Ctx, upstream: Upstream, lines: Sequence[Fl
         use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
         return find_anomalies(line_calendar(line, use, window), active=line.status == "ACTIVE")
 
-    reading = await read_each_line(sorted_.in_use, read, clock=ctx.deps.clock, tell=ctx.progress)
+    reading = await read_each_line(ctx, sorted_.in_use, read)
     names = {line.subscriber_id: line.iccid for line in sorted_.in_use}
     found = [
         FoundAnomaly(-anomaly.score, number, anomaly, names[number]) for number, line in reading.found.items() for anomaly in line.anomalies

@@ -10,7 +10,7 @@ from clients.ocs.outcome import OcsNotFound
 from clients.ocs.resellers import SteeringList
 from clients.ocs.zones import DetailedLocationZone
 from operations.deps import Ctx
-from operations.network.zones import operator_country, read_zones, render_zone_network
+from operations.network.zones import canonical_codes, operator_country, read_zones, render_zone_network
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import (
@@ -120,7 +120,6 @@ async def effective_network_choice(ctx: Ctx, mode: NetworkMode, list_id: int | N
 
 
 async def steering_list_name(upstream: Upstream, list_id: int) -> str | None:
-    """The name of the list; None when the caller's reseller has no such list. Waits for the network."""
     rows = await read_reseller_list(upstream, STEERING_LISTS)
     return next((row.get("name", "") for row in rows if row.get("id") == list_id), None)
 
@@ -161,18 +160,13 @@ NetworkDecider = Literal["sim", "package", "organisation"]
 PlanCountryCode = Annotated[str, Field(pattern=r"^[A-Za-z]{2}$")]
 
 
-def canonical_countries(countries: list[str]) -> list[str]:
-    """Upper case, each once, in the order given."""
-    return list(dict.fromkeys(country.upper() for country in countries))
-
-
 class PlanQuery(CamelInput):
     """Where, and what overrides the organisation's default."""
 
     countries: Annotated[
         list[PlanCountryCode],
         Field(min_length=1, max_length=60, description="1-60 ISO 3166-1 alpha-2 codes."),
-        AfterValidator(canonical_countries),
+        AfterValidator(canonical_codes),
     ]
     sim_mode: Annotated[NetworkMode | None, Field(description="Of the SIM; overrides all.")] = None
     sim_list_id: Annotated[UpstreamId | None, Field(description="With simMode custom only.")] = None

@@ -38,27 +38,21 @@ def present_fields(row: Template, names: tuple[str, ...]) -> dict[str, object]:
     return {name: row[name] for name in names if name in row}
 
 
-class OwnTemplate(NamedTuple):
-    """A template that the caller may change, as it is now."""
-
-    upstream: Upstream
-    id: int
-    row: Template
-
-
 class MergedGroup(NamedTuple):
     """The whole group of fields as it is to be."""
 
     upstream: Upstream
     fields: TemplateFields
+    moved: bool = False
+    """Whether the zone of the template changes."""
 
 
-async def own_template(ctx: Ctx, template_id: int) -> OwnTemplate:
-    """The template as it is now. Raises NotFound; in managed mode, unless the caller's organisation made it."""
+async def own_template(ctx: Ctx, template_id: int) -> tuple[Upstream, Template]:
+    """The connection, and the template as it is now. Raises NotFound; in managed mode also where another organisation made it."""
     upstream = await connect_upstream(ctx)
     row = await read_template(upstream, template_id, "templateId")
     await require_creator(ctx, upstream, "template", template_id, "templateId")
-    return OwnTemplate(upstream, template_id, row)
+    return upstream, row
 
 
 def refuse_template_fault(fault: tuple[str, str] | None, *, merged: bool) -> None:
@@ -95,23 +89,14 @@ class TemplateCoreChange(TemplateLimits, TemplateRef):
     @model_validator(mode="after")
     def check(self) -> "TemplateCoreChange":
         """Raises ValueError when no field would change. Null leaves name, zone and days as they are, since a template needs them."""
-        if len(given_fields(self)) == 1:
+        if not given_fields(self, "template_id"):
             raise ValueError("give at least one field besides templateId: name, locationZoneId, validityDays, dataLimit, cost, ...")
         return self
 
 
-class MergedCore(NamedTuple):
-    """The whole core as it is to be."""
-
-    upstream: Upstream
-    fields: TemplateFields
-    moved: bool
-    """Whether the zone changes."""
-
-
-async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedCore:
+async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedGroup:
     """The whole core, which the upstream replaces: what is not given is read from the template."""
-    upstream, id, row = await own_template(ctx, params.template_id)
+    upstream, row = await own_template(ctx, params.template_id)
     reseller = template_owner(row) or await upstream.reseller_id()
     if params.location_zone_id is not None:
         await require_listed(upstream, ZONE_LIST, params.location_zone_id, "locationZoneId", reseller)
@@ -120,9 +105,8 @@ async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedCore:
     if params.esim_sponsor is not None:
         await require_listed(upstream, SPONSOR_LIST, params.esim_sponsor, "esimSponsor")
     core = present_fields(row, tuple(CORE_FIELDS.values()))
-    changes = given_fields(params)
-    changes.pop("templateId")
-    fields = merge_template_fields(core, changes, {"prepaidpackagetemplateid": id, "resellerid": reseller})
+    changes = given_fields(params, "template_id")
+    fields = merge_template_fields(core, changes, {"prepaidpackagetemplateid": params.template_id, "resellerid": reseller})
     missing = [name for name in CORE_MANDATORY if fields.get(CORE_FIELDS[name]) is None]
     if missing:
         raise BadRequest(
@@ -130,7 +114,7 @@ async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedCore:
             param=CORE_MANDATORY[missing[0]],
             hint=f"Send {', '.join(CORE_MANDATORY[name] for name in missing)} too",
         )
-    return MergedCore(upstream, fields, params.location_zone_id not in (None, row.get("locationzoneid")))
+    return MergedGroup(upstream, fields, params.location_zone_id not in (None, row.get("locationzoneid")))
 
 
 @operation(
@@ -158,7 +142,7 @@ async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedCore:
         )
     ],
 )
-async def modify_template_core(ctx: Ctx, params: TemplateCoreChange, merged: MergedCore) -> Data[TemplateRow]:
+async def modify_template_core(ctx: Ctx, params: TemplateCoreChange, merged: MergedGroup) -> Data[TemplateRow]:
     """Change a template's name, zone, limits, days or cost.
 
     Absent stays, null removes a limit; assigned packages stay as they are. Only templates you made.
@@ -183,12 +167,11 @@ class TemplateThrottlingChange(TemplateThrottling, TemplateRef):
 
 async def merge_throttling(ctx: Ctx, params: TemplateThrottlingChange) -> MergedGroup:
     """The whole group, which the upstream replaces: what is not given is read from the template, if lists show it."""
-    upstream, id, row = await own_template(ctx, params.template_id)
-    changes = given_fields(params)
-    changes.pop("templateId")
+    upstream, row = await own_template(ctx, params.template_id)
+    changes = given_fields(params, "template_id")
     group = present_fields(row, THROTTLING_FIELDS) | changes
     refuse_template_fault(throttling_fault(group), merged="throttlingActive" in row)
-    return MergedGroup(upstream, merge_template_fields(group, {"prepaidpackagetemplateid": id}))
+    return MergedGroup(upstream, merge_template_fields(group, {"prepaidpackagetemplateid": params.template_id}))
 
 
 @operation(
@@ -252,11 +235,10 @@ class TemplateRecurrenceChange(TemplateRecurrence, TemplateRef):
 
 async def merge_recurrence(ctx: Ctx, params: TemplateRecurrenceChange) -> MergedGroup:
     """The whole group, which the upstream replaces: what is not given is read from the template, if lists show it."""
-    upstream, id, row = await own_template(ctx, params.template_id)
+    upstream, row = await own_template(ctx, params.template_id)
     if params.recurring is False:
-        return MergedGroup(upstream, merge_template_fields({"prepaidpackagetemplateid": id, "recurring": False}))
-    changes = given_fields(params)
-    changes.pop("templateId")
+        return MergedGroup(upstream, merge_template_fields({"prepaidpackagetemplateid": params.template_id, "recurring": False}))
+    changes = given_fields(params, "template_id")
     group: dict[str, object] = present_fields(row, RECURRENCE_FIELDS) | changes
     if group.get("recurring") is None:
         group["recurring"] = True
@@ -267,7 +249,7 @@ async def merge_recurrence(ctx: Ctx, params: TemplateRecurrenceChange) -> Merged
             hint="Send recurring: true with the whole group",
         )
     refuse_template_fault(recurrence_fault(group), merged="recurring" in row)
-    return MergedGroup(upstream, merge_template_fields(group, {"prepaidpackagetemplateid": id}))
+    return MergedGroup(upstream, merge_template_fields(group, {"prepaidpackagetemplateid": params.template_id}))
 
 
 @operation(

@@ -124,10 +124,10 @@ RECURRENCE_NEEDED = ("recurringPeriodicityType", "recurringPeriodicityFrequency"
 RECURRENCE_FIELDS = ("recurring", *RECURRENCE_NEEDED, "nbOccurrence")
 
 
-def given_fields(params: Input) -> dict[str, object]:
-    """The fields of `params` that the caller wrote, by the wire's names; null stands where it clears a limit, else it is absent."""
+def given_fields(params: Input, *without: str) -> dict[str, object]:
+    """The fields of `params` but `without` that the caller wrote, by the wire's names; null stands only where it clears a limit."""
     fields = type(params).model_fields
-    written = {name: cast(object, getattr(params, name)) for name in params.model_fields_set}
+    written = {name: cast(object, getattr(params, name)) for name in params.model_fields_set - {*without}}
     return {CORE_FIELDS.get(n, fields[n].alias or n): value for n, value in written.items() if value is not None or n in params.null_clears}
 
 
@@ -272,12 +272,10 @@ async def list_package_templates(ctx: Ctx, params: TemplateQuery) -> Data[list[T
     selected = [row for row in rows if params.include_deleted or not row.get("deleted")]
     if params.template_id is not None and not selected:
         raise template_selector_not_found("templateId")
-    found = [row for row in selected if params.q is None or template_name_contains(row, params.q)]
+    found = [
+        row for row in selected if params.q is None or params.q.strip().casefold() in row.get("prepaidpackagetemplatename", "").casefold()
+    ]
     return paged_data(ctx, [template_row(row) for row in found], params, template_number)
-
-
-def template_name_contains(row: Template, part: str) -> bool:
-    return part.strip().casefold() in row.get("prepaidpackagetemplatename", "").casefold()
 
 
 async def require_template_selector(upstream: Upstream, params: TemplateQuery) -> None:

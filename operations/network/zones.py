@@ -203,9 +203,9 @@ ZONE_REUSE_HINT = "Use the zone in details.existingLZ (its Id is the locationZon
 TadigCode = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{3,12}$")]
 
 
-def canonical_tadigs(tadigs: list[str]) -> list[str]:
+def canonical_codes(codes: list[str]) -> list[str]:
     """Upper case, each once, in the order given."""
-    return list(dict.fromkeys(tadig.upper() for tadig in tadigs))
+    return list(dict.fromkeys(code.upper() for code in codes))
 
 
 class NewZone(CamelInput):
@@ -218,7 +218,7 @@ class NewZone(CamelInput):
         list[TadigCode],
         FailFast(),
         Field(min_length=1, max_length=2000, description="Networks by TADIG code, such as NORAA."),
-        AfterValidator(canonical_tadigs),
+        AfterValidator(canonical_codes),
     ]
     network_profile_id: Annotated[UpstreamId, Field(description="Id of list_network_profiles.")]
 

@@ -19,7 +19,7 @@ from operations.upstream.paging import Data
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
-from storage.country_entries import CountryEntry, country_history
+from storage.country_entries import country_history
 
 LOCATION_UNKNOWN_CODE = 14
 
@@ -80,7 +80,7 @@ class CellLocation(TypedDict):
 
 
 class CellSighting(NamedTuple):
-    """A cell and the time the line was in it."""
+    """A cell, and when the line was in it: RFC 3339, or None."""
 
     cell: Cell
     at: str | None
@@ -265,15 +265,16 @@ async def subscriber_country_history(ctx: Ctx, params: CountryHistoryQuery, line
     """
     accounts = await visible_accounts(line.upstream)
     entries = await ctx.deps.store.read(country_history, iccid=line.iccid, limit=params.limit, accounts=accounts)
-    return {"data": [render_country_entry(line.iccid, entry) for entry in entries]}
-
-
-def render_country_entry(iccid: str, entry: CountryEntry) -> CountryEntered:
     return {
-        "type": "country.entered",
-        "iccid": iccid,
-        "country": entry.country,
-        "mcc": entry.mcc,
-        "mnc": entry.mnc,
-        "occurred_at": rfc3339_utc(entry.occurred_at),
+        "data": [
+            {
+                "type": "country.entered",
+                "iccid": line.iccid,
+                "country": entry.country,
+                "mcc": entry.mcc,
+                "mnc": entry.mnc,
+                "occurred_at": rfc3339_utc(entry.occurred_at),
+            }
+            for entry in entries
+        ]
     }

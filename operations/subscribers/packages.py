@@ -1,7 +1,7 @@
 """The packages of a line: what it has, and changing limits, status and dates of one."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, NamedTuple, NotRequired, Protocol, Self, TypeAlias, cast
+from typing import Annotated, Literal, NamedTuple, NotRequired, Self, TypeAlias, cast
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 from typing_extensions import TypedDict
@@ -11,7 +11,6 @@ from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
 from operations.times import EndTime, StartTime, utc_text
 from operations.upstream.lines import (
-    HasIccid,
     Line,
     LineRef,
     PackageState,
@@ -37,13 +36,6 @@ class PackageRef(LineRef):
     package_id: Annotated[int, Field(ge=1, le=LARGEST_ID, description="See list_subscriber_packages.")]
 
 
-class HasPackageId(HasIccid, Protocol):
-    """An input with a line and a package."""
-
-    @property
-    def package_id(self) -> int: ...
-
-
 class OwnPackage(NamedTuple):
     """A package of a line of the caller's."""
 
@@ -64,7 +56,7 @@ def package_done(own: OwnPackage) -> PackageDone:
     return {"ok": True, "iccid": own.line.iccid, "packageId": own.id}
 
 
-async def own_package(ctx: Ctx, params: HasPackageId) -> OwnPackage:
+async def own_package(ctx: Ctx, params: PackageRef) -> OwnPackage:
     """The access rule of operations on one package. Raises NotFound unless the line has it."""
     line = await own_line(ctx, params)
     found = find_package(await read_packages(line), params.package_id)
@@ -88,7 +80,7 @@ def package_not_found() -> NotFound:
     return NotFound("This line has no package with this id", param="packageId", hint="list_subscriber_packages names its packages")
 
 
-PACKAGE_DAYS_LIMIT = 3650  # Choice: ten years; whoever means more has miscounted
+PACKAGE_DAYS_LIMIT = 3650  # Choice: ten years; more is a mistake
 
 
 # Choice: series without a package come last; no package id is as large.
@@ -117,23 +109,22 @@ def line_packages(found: PackageList, now: float) -> list[HeldPackage]:
     packages, series = found.get("packages", []), found.get("recurring", [])
     single = found.get("callUseSingleCounter", False)
     by_id = {row.get("id"): row for row in series}
-    rows = [render_package(package, by_id.get(package.get("recurringPackage", 0)), single, now) for package in packages]
+    rows = [
+        {
+            **package,
+            "packageId": package.get("subscriberprepaidpackageid"),
+            "state": package_state(package, now, single_counter=single),
+            "recurring": by_id.get(package.get("recurringPackage", 0)),
+            "callUseSingleCounter": single,
+        }
+        for package in packages
+    ]
     made = {package.get("recurringPackage") for package in packages}
-    return rows + [render_upcoming_series(row, single) for row in series if row.get("id") not in made and not is_series_finished(row)]
-
-
-def render_package(package: Package, series: RecurringSeries | None, single: bool, now: float) -> HeldPackage:
-    return {
-        **package,
-        "packageId": package.get("subscriberprepaidpackageid"),
-        "state": package_state(package, now, single_counter=single),
-        "recurring": series,
-        "callUseSingleCounter": single,
-    }
-
-
-def render_upcoming_series(series: RecurringSeries, single: bool) -> HeldPackage:
-    return {"packageId": None, "state": "upcoming", "recurring": series, "callUseSingleCounter": single}
+    return rows + [
+        {"packageId": None, "state": "upcoming", "recurring": row, "callUseSingleCounter": single}
+        for row in series
+        if row.get("id") not in made and not is_series_finished(row)
+    ]
 
 
 def is_series_finished(series: RecurringSeries) -> bool:

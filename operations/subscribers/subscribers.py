@@ -37,7 +37,7 @@ INSTALL_CODES = ("activationCode", "confirmationCode")
 def select_line_fields(ctx: Ctx, rows: list[SubscriberRow], fields: Sequence[str] | None) -> list[SubscriberRow]:
     """The rows with the members that `fields` names. Codes are shown where it names each; without `fields` a row is whole.
 
-    Choice: neither `*` nor `sim` names the codes, so that nobody is shown them who asked for something else.
+    Choice: neither `*` nor `sim` names the codes, so that they are shown only where they were asked for.
     """
     if fields is None:
         return rows
@@ -114,8 +114,8 @@ async def search_lines(scope: SearchScope, term: SearchTerm | None) -> LineList:
 async def search_lines_by_number(scope: SearchScope, term: SearchTerm) -> LineList:
     """The upstream's own search. Where it refuses a short term or cuts its answer off, accounts are read and searched here."""
     found = await search_upstream(scope, term)
-    if found.whole or term.by == "activationCode":
-        return LineList(found.rows, not found.whole)
+    if not found.incomplete or term.by == "activationCode":
+        return found
     accounts = [scope.account] if scope.account is not None else [row.get("id", 0) for row in await scope.upstream.accounts()]
     fleet = await read_account_lines(scope.upstream, accounts)
     seen = {row.get("subscriberId"): row for row in found.rows}
@@ -123,25 +123,18 @@ async def search_lines_by_number(scope: SearchScope, term: SearchTerm) -> LineLi
     return LineList(list(seen.values()), fleet.incomplete)
 
 
-class UpstreamSearchResult(NamedTuple):
-    """What the network's own search finds, and whether that is all."""
-
-    rows: list[Subscriber]
-    whole: bool
-
-
-async def search_upstream(scope: SearchScope, term: SearchTerm) -> UpstreamSearchResult:
-    """Lines by a number, without foreign ones; none if the upstream finds the term too short. Waits for the network."""
+async def search_upstream(scope: SearchScope, term: SearchTerm) -> LineList:
+    """Lines by a number, without foreign ones; none, and incomplete, where the upstream finds the term too short. Waits for the network."""
     assert term.by != "text"
     try:
         answer = await scope.upstream.ocs.subscriber.list_subscriber(term.value, by=term.by)
     except OcsNotFound:
-        return UpstreamSearchResult([], True)
+        return LineList([], False)
     except OcsError as refusal:
         if refusal.ocs_code != OCS_INVALID_REQUEST or term.by == "activationCode":
             raise
-        return UpstreamSearchResult([], False)
-    return UpstreamSearchResult(drop_foreign_lines(scope, answer.get("subscriberList", [])), not answer.get("hasMore"))
+        return LineList([], True)
+    return LineList(drop_foreign_lines(scope, answer.get("subscriberList", [])), bool(answer.get("hasMore")))
 
 
 def has_number_prefix(row: Subscriber, term: SearchTerm) -> bool:
@@ -278,8 +271,8 @@ async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: SearchScop
     account = scope.default if term is None or term.by == "text" else scope.account
     if term is not None and term.by in SEARCH_VALUES and params.limit is not None and account is not None:
         search = await search_upstream(scope, term)
-        if search.whole:
-            return page_of_lines(ctx, params, LineList(search.rows, False))
+        if not search.incomplete:
+            return page_of_lines(ctx, params, search)
     if params.limit is not None and account is not None and (term is None or term.by != "activationCode"):
         return await first_matching_lines(ctx, params, scope, term, account)
     return page_of_lines(ctx, params, await search_lines(scope, term))

@@ -40,7 +40,7 @@ DATA_QUANTITY_KEY = "33"
 class UsageQuery(DayRange, LineRef):
     """Which line, which days, and how closely."""
 
-    # Choice: single records are most of the answer's bytes, so whoever needs the sums only can leave them out.
+    # Choice: single records are most of the answer's bytes, so a caller that needs the sums only can leave them out.
     records: Annotated[bool, Field(description="With every single record of each day.")] = True
 
 
@@ -132,7 +132,6 @@ def usage_data_bytes(usage: PeriodUsage) -> int:
 
 
 def without_usage_records(usage: SubscriberUsage) -> SubscriberUsage:
-    """The days with their totals only."""
     days = usage.get("subsPeriodUsages", [])
     return {**usage, "subsPeriodUsages": [{**day, "subsDailyUsages": []} for day in days]}
 

@@ -1,6 +1,6 @@
 """Reading all lines of accounts: the charging system lists some lines of one, and the rest is read by parts of the ICCID range.
 
-The parts are learned a few calls at a time, so that nobody who asks for a page or an eSIM waits for all of them.
+The parts are learned a few calls at a time, so that no request for a page or an eSIM waits for all of them.
 """
 
 import logging
@@ -63,7 +63,10 @@ async def read_first_lines(upstream: Upstream, account: int) -> FirstLines:
 
 
 async def fetch_first_lines(upstream: Upstream, account: int) -> FirstLines:
-    """The account's own list. Choice: in managed mode an unknown one is the connection's fault, not the caller's."""
+    """The account's own list. Raises AccountGone where it is not there. Waits for the network.
+
+    Choice: in managed mode an unknown account is the connection's fault, not the caller's.
+    """
     try:
         first = await upstream.ocs.subscriber.list_subscriber(account)
     except OcsNotFound:
@@ -75,7 +78,7 @@ async def fetch_first_lines(upstream: Upstream, account: int) -> FirstLines:
         row.setdefault("accountId", account)  # what an account's list shows is the account's, unless it says otherwise
     own = [row for row in listed if row.get("accountId") == account]
     told = first.get("nbFound")
-    # A list is cut off where it says so, and where it says that more was found than it shows or shows what nobody asked for.
+    # A list is cut off where it says so, and where it counts more lines than it shows.
     cut_off = bool(first.get("hasMore")) or (told is not None and told > len(listed))
     # Choice: a total that is no more than what was listed is the list's length and tells nothing.
     return FirstLines(own, cut_off, told if told is not None and told > len(listed) else None, len(own) < len(listed))
@@ -126,12 +129,12 @@ class AccountSweep:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to be asked."""
+        """Whether there is nothing left to ask for."""
         return self.complete or not (self._waiting or self._neighbours)
 
     @property
     def complete(self) -> bool:
-        """Whether as many lines were found as there are."""
+        """Whether as many lines were found as the charging system counts; never where it does not count."""
         return self._total is not None and len(self.found) >= self._total
 
     async def go_on(self, calls: int) -> None:
@@ -143,7 +146,7 @@ class AccountSweep:
             batch = self._next()
             try:
                 answers = await search_iccid_prefixes(self._upstream, batch)
-            except BaseException:  # whoever goes on asks for them again
+            except BaseException:  # the next call asks for them again
                 self._asked.difference_update(batch)
                 self._waiting = [*batch, *self._waiting]
                 raise
@@ -155,7 +158,7 @@ class AccountSweep:
                     self._neighbours += [str(int(prefix) - 1), str(int(prefix) + 1)]
 
     def _next(self) -> list[str]:
-        """The parts to ask for now, none twice."""
+        """The next parts to ask for, at most PARALLEL_PREFIXES; none is asked for twice."""
         fresh = [prefix for prefix in dict.fromkeys(self._waiting) if prefix not in self._asked]
         count = min(PARALLEL_PREFIXES, self.calls)
         batch, self._waiting = fresh[:count], fresh[count:]
@@ -217,7 +220,7 @@ async def search_iccid_prefixes(upstream: Upstream, batch: Sequence[str]) -> lis
 
 
 async def lines_by_prefix(upstream: Upstream, account: int, roots: Sequence[str]) -> dict[str, dict[str, list[Subscriber]]]:
-    """An account's lines under each of `roots`: by root, then by the prefix that listed them (the root, or longer ones). OcsError."""
+    """An account's lines under each of `roots`: by root, then by the prefix that listed them (the root or longer ones). OcsError."""
     waiting, asked = [(root, root) for root in roots], 0
     found = {root: dict[str, list[Subscriber]]() for root in roots}
     while waiting:
@@ -260,7 +263,7 @@ async def read_account_parts(
 
 
 def iccid_prefixes(row: Subscriber) -> set[str]:
-    """The shortest searchable beginnings of a line's ICCIDs."""
+    """The shortest beginnings of the line's ICCIDs, former ones too, that the charging system searches for."""
     found = (history.get("iccid", "")[:ICCID_SEARCH_DIGITS] for history in row.get("imsiList", []))
     return {prefix for prefix in found if len(prefix) == ICCID_SEARCH_DIGITS and prefix.isdigit()}
 
@@ -278,9 +281,9 @@ async def search_iccid_prefix(upstream: Upstream, prefix: str) -> SubscriberList
 
 
 PAGE_LEARNING_CALLS = 10
-"""Calls that a page makes for it: with the account's own list and one more, 12 in all."""
+"""Calls that a page makes to learn the parts: with the account's own list and one more, 12 in all."""
 STOCK_LEARNING_CALLS = 5
-"""Calls that a look at the stock makes for it, since somebody waits for an eSIM."""
+"""Calls that a look at the stock makes to learn the parts; few, since a buyer waits for an eSIM."""
 _ACCOUNT_LINES_LOG = logging.getLogger(__name__)
 
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import Annotated, Literal, NamedTuple, TypeVar, cast
 
 from pydantic import Field
 
@@ -44,7 +44,7 @@ class Upstream:
     """Where the lines of large accounts are."""
 
     def place(self, account: int) -> AccountPlace:
-        """What is remembered of an account's parts is remembered for this organisation and credential."""
+        """The key under which an account's parts are remembered: of this organisation and credential."""
         return AccountPlace(self.organisation, self.identity[:CREDENTIAL_DIGEST_DIGITS], account)
 
     @property
@@ -53,18 +53,18 @@ class Upstream:
         return self.mode == "managed"
 
     async def reseller(self) -> ResellerInfo:
-        """Whose token this is."""
+        """The reseller that the token belongs to, a minute old at most."""
         return await self.reads.get((self.identity, "reseller"), self.ocs.reseller.get_reseller_info)
 
     async def reseller_id(self) -> int:
-        """The number that several methods ask for."""
+        """The id of the reseller that the token belongs to. Raises OcsError where it is not told."""
         found = (await self.reseller()).get("id")
         if found is None:
             raise OcsError("The charging system did not say which reseller the credential belongs to")
         return found
 
     async def accounts(self) -> Sequence[Account]:
-        """The caller's accounts, lowest id first: in managed mode the one."""
+        """The caller's accounts, lowest id first, a minute old at most. Raises AccountGone where the managed one is not there."""
         resellers = await self.reads.get((self.identity, "accounts"), self.ocs.reseller.list_reseller_account)
         found = [account for reseller in resellers for account in reseller.get("account", [])]
         own = [account for account in found if not self.managed or account.get("id") == self.account_id]
@@ -73,21 +73,21 @@ class Upstream:
         return sorted(own, key=lambda account: account.get("id", 0))
 
     def account_gone(self) -> AccountGone:
-        """Only whoever connected the organisation can mend this."""
+        """The refusal when the connected account is not there; only the operator of the service can change that."""
         return AccountGone(
             f"Your organisation is connected to account {self.account_id}, which the charging system does not have for this service",
             hint="Whoever runs the service connects it to an account that exists: reseller org connect",
         )
 
     async def owns_account(self, account_id: int) -> bool:
-        """In managed mode it costs no call."""
+        """Whether the account is the caller's. In managed mode this costs no call."""
         if self.managed:
             return account_id == self.account_id
         return any(account.get("id") == account_id for account in await self.accounts())
 
 
 async def connect_upstream(ctx: Ctx) -> Upstream:
-    """The caller's upstream. From here on the call is charged."""
+    """The caller's connection to the charging system; from here on the call is charged. Raises OcsError. Waits for the database."""
     upstream = await upstream_of_organisation(ctx.deps, ctx.organisation)
     ctx.reached_upstream = True
     return upstream
@@ -120,12 +120,12 @@ async def upstream_of_organisation(deps: Deps, organisation: str) -> Upstream:
 
 
 def credential_digest(token: str) -> str:
-    """What cached answers to a credential are kept under."""
+    """The SHA-256 of `token` in hexadecimal digits, by which answers are cached."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def open_own_token(deps: Deps, organisation: str, sealed: str) -> str:
-    """The organisation's own token. One that was sealed for another row, or with a key that is gone, does not open."""
+    """The organisation's own token. Raises OcsError where it was sealed for another row, or with a key that is gone."""
     try:
         return deps.keyring.open(sealed, org_id=organisation, field=OWN_TOKEN_FIELD)
     except (ValueError, WrongSeal):
@@ -142,13 +142,6 @@ class AccountRef(CamelInput):
     account_id: Annotated[UpstreamId, Field(description="Account id.")]
 
 
-class HasAccountId(Protocol):
-    """An input with an account."""
-
-    @property
-    def account_id(self) -> int: ...
-
-
 class OwnAccount(NamedTuple):
     """An account of the caller's, and the way to it."""
 
@@ -156,15 +149,18 @@ class OwnAccount(NamedTuple):
     id: int
 
 
-async def own_account(ctx: Ctx, params: HasAccountId) -> OwnAccount:
-    """The access rule of every operation on one account."""
+async def own_account(ctx: Ctx, params: AccountRef) -> OwnAccount:
+    """The access rule of operations on one account; raises NotFound for an account that is not the caller's. Waits for the network."""
     upstream = await connect_upstream(ctx)
     await require_own_account(upstream, params.account_id)
     return OwnAccount(upstream, params.account_id)
 
 
 async def require_own_account(upstream: Upstream, account_id: int, param: str = "accountId") -> None:
-    """Refuse an account that is not the caller's. An own token may have got one in the last minute: the list is then read afresh."""
+    """Raises NotFound, which names `param`, for an account that is not the caller's. Waits for the network.
+
+    A token of the caller's own may have got an account in the last minute, so the list is then read again.
+    """
     if await upstream.owns_account(account_id):
         return
     if not upstream.managed:

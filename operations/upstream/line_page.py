@@ -45,7 +45,7 @@ class LinePage(NamedTuple):
     total: int | None
     """How many lines there are in all pages, where that is known."""
     incomplete: bool
-    """Whether the charging system has lines of the account that it does not let anybody read."""
+    """Whether the charging system has lines of the account that it does not show."""
 
 
 class PartMember(NamedTuple):
@@ -110,13 +110,12 @@ class LinePageReader:
         return self._parts.clock.now()
 
     async def _of_small(self, first: FirstLines, *, known: bool) -> LinePage:
-        """One answer lists the account."""
+        """The page of an account that one answer lists."""
         if known:
             await self._parts.drop(self._place)
         return self._of_rows(first.rows, first.strangers)
 
     def _of_rows(self, rows: Iterable[Subscriber], incomplete: bool) -> LinePage:
-        """The page of an account that was read whole."""
         fitting = sorted((row for row in rows if self._fits is None or self._fits(row)), key=subscriber_number)
         behind = [row for row in fitting if subscriber_number(row) > self._after]
         return LinePage(behind[: self._count], len(behind) > self._count, len(fitting), incomplete)
@@ -186,7 +185,6 @@ class LinePageReader:
         return await sweep.keep_parts()
 
     async def _of_parts(self, listing: AccountListing) -> LinePage:
-        """The page of an account whose parts are known."""
         page, last = list[Subscriber](), self._after
         while len(page) < self._count:
             wanted = await self._next(listing, last, self._size(listing, last, len(page)))
@@ -201,13 +199,13 @@ class LinePageReader:
         return LinePage(page[: self._count], more, listing.lines if self._fits is None else None, False)
 
     def _size(self, listing: AccountListing, last: int, found: int) -> int:
-        """How many lines to look at next: those that the page lacks, or some parts where many may not fit."""
+        """How many lines to look at next: as many as the page lacks, or those of some parts where many may not fit."""
         if self._fits is None:
             return self._count - found
         return max(1, sum(row.lines for row in [row for row in listing.parts if row.highest > last][:FILTERED_PARTS_AT_ONCE]))
 
     async def _next(self, listing: AccountListing, last: int, count: int) -> list[PartMember]:
-        """The next lines behind an id, as the parts know them."""
+        """The next `count` lines behind the number `last`, as the parts know them."""
         found, rest = dict[int, PartMember](), [row for row in listing.parts if row.highest > last]
         while rest:
             if len(found) >= count and sorted(found)[count - 1] < rest[0].lowest:

@@ -25,7 +25,7 @@ from registry.model import CamelInput
 
 
 def current_entry(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:
-    """The row without an end; where there are several, or none, the newest of them."""
+    """The newest row without an end; where none is without, the newest of all."""
     if len(rows) == 1:
         return rows[0]
     return max(open_entries(rows) or rows, key=entry_start, default=None)
@@ -109,7 +109,7 @@ class Line(NamedTuple):
 
     @property
     def imsi(self) -> str:
-        """The active IMSI."""
+        """The IMSI in use. Raises OcsConflict where there is none."""
         history = entry_in_use(self.row.get("imsiList", ()))
         found = None if history is None else history.get("imsi")
         if found is None:
@@ -118,7 +118,7 @@ class Line(NamedTuple):
 
     @property
     def sim_id(self) -> int:
-        """The number of the SIM or profile."""
+        """The id of the SIM or profile. Raises OcsConflict where there is none."""
         found = self.row.get("sim", {}).get("id")
         if found is None:
             raise OcsConflict("The charging system knows no SIM of this line, and this operation needs one", before_execution=True)
@@ -126,12 +126,12 @@ class Line(NamedTuple):
 
 
 async def own_line(ctx: Ctx, params: HasIccid) -> Line:
-    """The access rule of every operation on one line."""
+    """The access rule of operations on one line; raises NotFound for a line that is not the caller's. Waits for the network."""
     return await find_own_line(ctx, await connect_upstream(ctx), params.iccid)
 
 
 async def find_own_line(ctx: Ctx, upstream: Upstream, iccid: str, *, green_zone: bool = False) -> Line:
-    """The line, of an account that the caller's credential is for."""
+    """The caller's line. Raises NotFound, or the refusal of a credential that is restricted to other accounts. Waits for the network."""
     line = await find_line(upstream, iccid, green_zone=green_zone)
     ctx.of_account(line.row.get("accountId"))
     return line
@@ -173,7 +173,7 @@ PACKAGE_COUNTERS = (
 
 
 def package_state(package: Package, now: float, *, single_counter: bool = False) -> PackageState:
-    """The state now. With a single counter received calls count as calls made.
+    """The state at `now`, Unix seconds. With a single counter received calls count as calls made. Raises OcsError.
 
     Choice: blocked hides every other state, and expired hides exhausted.
     """
@@ -191,12 +191,12 @@ def package_state(package: Package, now: float, *, single_counter: bool = False)
 
 
 def package_start(package: Package) -> datetime | None:
-    """When it was activated, or will be; nothing while it waits for its first use."""
+    """When the package was activated, or will be; None while it waits for its first use. Raises OcsError."""
     return _package_time(package.get("tsactivationutc"))
 
 
 def package_end(package: Package) -> datetime | None:
-    """When it expires; nothing while it waits for its first use."""
+    """When the package expires; None while it waits for its first use. Raises OcsError."""
     return _package_time(package.get("tsexpirationutc"))
 
 
@@ -212,7 +212,7 @@ def is_package_exhausted(package: Package, *, single_counter: bool) -> bool:
 
 
 def package_days(package: Package) -> int | None:
-    """How many days it runs from its activation; nothing when the charging system does not say, or says more than a century."""
+    """How many days the package runs from its activation; None where that is not told, or is more than a century."""
     days = _counter_value(package.get("perioddays"))
     return days if 0 < days <= 36_525 else None
 

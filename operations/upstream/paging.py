@@ -39,7 +39,7 @@ class FieldsQuery(PageQuery):
 
     @property
     def is_unrestricted(self) -> bool:
-        """Neither a page nor a choice of members was asked for."""
+        """Whether neither a page nor a choice of members was asked for."""
         return self.limit is None and self.starting_after is None and self.fields is None
 
 
@@ -73,7 +73,7 @@ def member_number(name: str) -> Callable[[Mapping[str, object]], int]:
 
 
 def cursor_index(keys: Sequence[int], cursor: str | None) -> int:
-    """Where a page begins: behind the cursor's row, or where it stood."""
+    """The index at which a page begins: the first of `keys` behind the cursor's, 0 without a cursor. Raises BadRequest."""
     if cursor is None:
         return 0
     place = cursor_value(cursor)
@@ -87,11 +87,6 @@ def cursor_value(cursor: str) -> int:
     return int(cursor)
 
 
-def pick_fields(row: PageRow, wanted: Sequence[str]) -> PageRow:
-    """The members that were asked for, in that order; what a row does not have is left out."""
-    return cast(PageRow, {name: row[name] for name in wanted if name in row})
-
-
 def select_fields(ctx: Ctx, rows: list[PageRow], wanted: Sequence[str] | None) -> list[PageRow]:
     """The rows with the members that were asked for, or with all.
 
@@ -99,7 +94,7 @@ def select_fields(ctx: Ctx, rows: list[PageRow], wanted: Sequence[str] | None) -
     """
     if wanted is None or "*" in wanted:
         return rows
-    parts = [pick_fields(row, wanted) for row in rows]
+    parts = [cast(PageRow, {name: row[name] for name in wanted if name in row}) for row in rows]
     if parts and not any(parts) and list_row_members(ctx.call.operation).isdisjoint(wanted):
         raise BadRequest(
             f"fields: got {describe_value(', '.join(wanted))}; no row has such members",
@@ -110,5 +105,5 @@ def select_fields(ctx: Ctx, rows: list[PageRow], wanted: Sequence[str] | None) -
 
 
 def raw_data(inner: JsonArrayStream) -> StreamedAnswer:
-    """The upstream's array under `data`, handed on as it comes."""
+    """The charging system's array under `data`, passed on as it arrives."""
     return StreamedAnswer(inner.within(b'{"data":', b"}"))

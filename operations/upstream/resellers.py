@@ -12,7 +12,6 @@ from pydantic import Field
 from clients.ocs.client import Ocs
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.templates import Template
-from clients.ocs.zones import DetailedLocationZone
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream
 from operations.upstream.paging import PageQuery
@@ -55,7 +54,7 @@ def reseller_not_found() -> NotFound:
 
 
 async def resolve_reseller(upstream: Upstream, requested: int | None) -> int:
-    """The reseller a call names, or the caller's own. In managed mode there is no other."""
+    """The id of the reseller `requested`, or of the caller's own. Raises NotFound in managed mode, where there is no other."""
     own = await upstream.reseller_id()
     if requested is None or requested == own:
         return own
@@ -65,7 +64,7 @@ async def resolve_reseller(upstream: Upstream, requested: int | None) -> int:
 
 
 async def require_creator(ctx: Ctx, upstream: Upstream, kind: UpstreamObjectKind, id: int, param: str) -> None:
-    """On a shared reseller only the organisation that created an object may change it; everything else is not found."""
+    """Raises NotFound, which names `param`, where the reseller is shared and another organisation created the object `id`."""
     if upstream.managed and await ctx.deps.store.read(object_creator, kind=kind, id=id) != ctx.organisation:
         raise NotFound(
             f"Your organisation created no {kind} with this id", param=param, hint=f"A shared {kind} is read-only: create one of your own"
@@ -162,16 +161,14 @@ TEMPLATE_CACHE_KEY = "templates"
 
 
 async def find_template(upstream: Upstream, template_id: int, param: str) -> Template:
-    """The template, a minute old at most; unknown, deleted and foreign ones are not found alike."""
-
-    async def read() -> Template:  # a refusal is not kept, so that a new template is found at once
-        return await read_template(upstream, template_id, param)
-
-    return await upstream.reads.get((upstream.identity, TEMPLATE_CACHE_KEY, "one", template_id), read)
+    """The template, a minute old at most. Raises NotFound, which names `param`, for unknown, deleted and foreign ones."""
+    # A refusal is not kept, so that a new template is found at once.
+    key = (upstream.identity, TEMPLATE_CACHE_KEY, "one", template_id)
+    return await upstream.reads.get(key, lambda: read_template(upstream, template_id, param))
 
 
 async def read_template(upstream: Upstream, template_id: int, param: str) -> Template:
-    """The template as it is now."""
+    """The template as it is now. Raises NotFound, which names `param`, for unknown, deleted and foreign ones. Waits for the network."""
     try:
         rows = await upstream.ocs.templates.list(template_id=template_id)
     except OcsNotFound:
@@ -193,28 +190,23 @@ async def _is_own_template(upstream: Upstream, template: Template) -> bool:
 
 
 async def own_templates(upstream: Upstream) -> list[Template]:
-    """Every template the caller can use, a minute old at most."""
+    """Every template that the caller can use, a minute old at most. Waits for the network."""
     reseller = await upstream.reseller_id()
-
-    async def read() -> list[Template]:
-        return await upstream.ocs.templates.list(reseller_id=reseller)
-
-    rows = await upstream.reads.get((upstream.identity, TEMPLATE_CACHE_KEY, "all"), read)
+    key = (upstream.identity, TEMPLATE_CACHE_KEY, "all")
+    rows = await upstream.reads.get(key, lambda: upstream.ocs.templates.list(reseller_id=reseller))
     return [row for row in rows if not row.get("deleted")]
 
 
 async def zone_countries(upstream: Upstream) -> dict[int | None, list[str]]:
-    """Of the caller's reseller; two minutes old at most, gone when the list of zones is forgotten. A zone may have hundreds of networks."""
+    """The countries of each zone of the caller's reseller, upper case, by zone id; two minutes old at most. Waits for the network."""
     reseller = await upstream.reseller_id()
     key = (upstream.identity, "zones", reseller)
 
     async def read() -> dict[int | None, list[str]]:
         zones = await upstream.reads.get(key, lambda: upstream.ocs.zones.detailed_location_zones(reseller))
-        return {zone.get("zoneId"): zone_country_codes(zone) for zone in zones}
+        return {
+            zone.get("zoneId"): sorted({code.upper() for operator in zone.get("operators", []) if (code := operator.get("countryIso2"))})
+            for zone in zones
+        }
 
     return await upstream.reads.get((*key, "countries"), read)
-
-
-def zone_country_codes(zone: DetailedLocationZone) -> list[str]:
-    """Where a zone has a network, as the upstream says it."""
-    return sorted({code.upper() for operator in zone.get("operators", []) if (code := operator.get("countryIso2"))})

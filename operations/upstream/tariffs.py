@@ -46,7 +46,7 @@ class TariffRow(TypedDict, total=False):
 
 
 async def read_tariff_rules(upstream: Upstream, reseller: int) -> list[TariffRule]:
-    """All prices of a reseller, by rule id, a minute old at most."""
+    """All prices of a reseller, by rule id, a minute old at most. Waits for the network."""
 
     async def load() -> list[TariffRule]:
         return sorted(await upstream.ocs.tariffs.customer_tariff(reseller), key=member_number("roamingplanruleid"))
@@ -55,7 +55,7 @@ async def read_tariff_rules(upstream: Upstream, reseller: int) -> list[TariffRul
 
 
 def render_tariff_row(rule: TariffRule, prices: dict[str, str] = ALL_TARIFF_PRICES) -> TariffRow:
-    """The network and its prices on one level."""
+    """The network of `rule` and its `prices`, which are our names by the wire's, on one level."""
     operator = rule.get("operator", {})
     row: dict[str, object] = {
         "country": operator.get("countryName", ""),
@@ -92,7 +92,7 @@ NetworkOffer = dict[str, list[OfferedNetwork]]
 
 
 def tariff_offer(rules: Iterable[TariffRule], now: float) -> NetworkOffer:
-    """The networks with an active rule, by country."""
+    """The networks with a rule in force at `now`, Unix seconds, by country; cheapest data first, without a price last."""
     networks: dict[tuple[str, int], OfferedNetwork] = {}
     for rule in rules_in_force(rules, now):
         row = render_tariff_row(rule)
@@ -112,7 +112,7 @@ def tariff_offer(rules: Iterable[TariffRule], now: float) -> NetworkOffer:
 
 
 def rules_in_force(rules: Iterable[TariffRule], now: float) -> Iterable[TariffRule]:
-    """Of the active rules of a network and sponsor, the newest that has begun."""
+    """Of the active rules of each network and sponsor, the newest that has begun by `now`, Unix seconds."""
     today = wire_time(datetime.fromtimestamp(now, UTC))
     begun = [rule for rule in rules if rule.get("active") and rule.get("startdate", "") <= today]
     newest: dict[RulePlace, TariffRule] = {
@@ -130,5 +130,4 @@ def networks_by_country(networks: dict[tuple[str, int], OfferedNetwork]) -> Netw
 
 
 def price_order(network: OfferedNetwork) -> tuple[float, str, int]:
-    """The order of an offer."""
     return network.get("dataPerMb", float("inf")), network["operator"], network["networkId"]

@@ -31,9 +31,9 @@ from operations.intelligence.lines.fleet_lines import PROGRESS_EVERY_LINES, READ
 from operations.intelligence.lines.fleet_score import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
 from operations.intelligence.lines.line_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM, AnomalyKind
 from operations.intelligence.lines.usage import CALENDAR_DAYS, LATE_RECORD_DAYS, inter_use_model, silence_odds
+from operations.intelligence.marketing_intelligence import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP
 from operations.intelligence.offers import plans as package_cover
 from operations.intelligence.offers import upsell as line_habits
-from operations.intelligence.offers.market_figures import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP
 from operations.intelligence.offers.offers import NEED_MARGIN_PERCENT
 from operations.intelligence.offers.plans import PlanVerdict
 from operations.intelligence.offers.upsell import HALF_USED_SHARE, NEARLY_USED_SHARE, UpsellKind

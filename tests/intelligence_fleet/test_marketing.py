@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from operations.intelligence.marketing_intelligence import MARKET_METHOD
-from operations.intelligence.offers.market_figures import SMALLEST_GROUP
+from operations.intelligence.marketing_intelligence import MARKET_METHOD, SMALLEST_GROUP
 from simulators.network.methods.statistics import network_country
 from tests.intelligence_fleet.stage import FOREIGN, MARKET, FleetStage, fleet_answer, total_of
 from tests.network_facts import ACCOUNT, SIBLING

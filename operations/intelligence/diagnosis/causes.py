@@ -22,7 +22,7 @@ PROFILE_STAGES: Mapping[str, ProfileStage] = {
 
 
 class ProfileProblem(NamedTuple):
-    """What stands in the way. `status` is the provider's word."""
+    """How far an eSIM profile has come. `status` is the provider's word, `since` Unix seconds."""
 
     stage: ProfileStage
     status: str
@@ -71,7 +71,7 @@ DiagnosisCause = Literal[
 ]
 RuleValue = str | int | float | bool | None
 SLOW_LIMIT_KBPS = 10_240
-"""Choice: nobody complains of 10 Mbit/s, so limits from there on are the reseller's product and no cause."""
+"""Choice: 10 Mbit/s feels fast enough, so limits from there on are the reseller's product and no cause."""
 
 
 class DiagnosisRule(NamedTuple):
@@ -100,7 +100,7 @@ def data_allowed_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def sim_stock_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """Whether the SIM is in stock at platform level, so that it belongs to nobody."""
+    """Whether the SIM is in stock at platform level, so that no customer has it."""
     status = facts.row.get("sim", {}).get("status", "").upper()
     return [DiagnosisRule("sim_status", status == "FREE", status)]
 
@@ -184,7 +184,7 @@ def unusable_packages(facts: LineFacts, state: str) -> list[DataPackage] | None:
 
 
 def refused_session_rule(facts: LineFacts) -> DiagnosisRule:
-    """Whether the charging system refused the newest data session, because nobody paid for it."""
+    """Whether the charging system refused the newest data session, which it does where nothing pays for the use."""
     if facts.signalling is None:
         return DiagnosisRule("session_refused", None, None)
     last = facts.signalling.last_refused_session
@@ -311,12 +311,7 @@ def find_causes(facts: LineFacts) -> list[CauseMatch]:
         rules = judge(facts)
         if rules[0].holds:
             found.append(CauseMatch(cause, [rule for rule in rules if rule.holds is not None]))
-    return found or [CauseMatch("undetermined" if is_undecided(facts) else "healthy", [])]
-
-
-def is_undecided(facts: LineFacts) -> bool:
-    """Whether a part that could have shown a cause could not be read."""
-    return any(judge(facts)[0].holds is None for judge in CAUSE_RULES.values())
+    return found or [CauseMatch("undetermined" if any(judge(facts)[0].holds is None for judge in CAUSE_RULES.values()) else "healthy", [])]
 
 
 CauseEffect = Literal["no_data", "slow", "charged", "none", "unknown"]

@@ -5,6 +5,7 @@ A search makes as few calls of the charging system as the question takes.
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Literal, NamedTuple
 
 import anyio.to_thread
@@ -55,7 +56,7 @@ class UncoveredUse(NamedTuple):
 
 
 class LineVerdict(NamedTuple):
-    """A line and what is to be said of it."""
+    """A line, its network and the verdict. `options`: other networks of the country that its zones hold."""
 
     line: FleetLine
     sighting: LineSighting
@@ -149,8 +150,7 @@ class SteeringAdvice:
         return own if own is not None else self._of_accounts.get(one.line.account_id)
 
     def action(self, one: LineVerdict) -> CoverageAction:
-        """Push the list again; but change it where there is none, it was deleted, or it leads most lines in the country outside their
-        zones."""
+        """What to do for a mis-steered line: push its list again, or change the list where it is missing, deleted or to blame."""
         list_id = self.list_of(one)
         gone = list_id is None or (self._known is not None and list_id not in self._known)
         return "change_steering_list" if gone or (list_id, one.country or "") in self._blamed else "push_steering"
@@ -310,7 +310,7 @@ async def check_by_use(
         return verdict_by_use(of[line.subscriber_id], use, coverage)
 
     try:
-        reading = await read_each_line([one.line for one in doubted], check, clock=ctx.deps.clock, tell=ctx.progress, seconds=seconds)
+        reading = await read_each_line(ctx, [one.line for one in doubted], check, seconds=seconds)
     except OcsError:
         reading = FleetReading[LineVerdict]({}, len(doubted), 0)
     return UsageCheck([reading.found.get(one.line.subscriber_id, one) for one in found], reading.missing)
@@ -359,16 +359,13 @@ class CoverageAudit(NamedTuple):
     incomplete: Incomplete | None
     window: DayWindow
     at: float
-    """When it was made."""
+    """When it was made, Unix seconds."""
 
 
 async def coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> CoverageAudit:
     """The audit of a fleet, at most a minute old, so that all pages show the same state. Waits for the network."""
-
-    async def load() -> CoverageAudit:
-        return await make_coverage_audit(ctx, upstream, account_id)
-
-    return await cached_result(upstream, ("coverage_audit", ctx.organisation, account_id), load, further=further)
+    key, load = ("coverage_audit", ctx.organisation, account_id), partial(make_coverage_audit, ctx, upstream, account_id)
+    return await cached_result(upstream, key, load, further=further)
 
 
 async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None) -> CoverageAudit:
@@ -376,12 +373,8 @@ async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | No
     began, seconds = ctx.deps.clock.monotonic(), begin_fleet_reading()
     coverage, fleet = await read_coverage_map(upstream), await read_fleet(upstream, account_id)
     active = await anyio.to_thread.run_sync(lines_to_audit, fleet.lines, coverage)
-
-    async def look(line: FleetLine) -> LineSighting:
-        return await read_line_sighting(upstream, line, ctx.now)
-
     left = seconds * SIGHTING_TIME_SHARE - (ctx.deps.clock.monotonic() - began)
-    looks = await read_each_line(active, look, clock=ctx.deps.clock, tell=ctx.progress, seconds=left)
+    looks = await read_each_line(ctx, active, partial(read_line_sighting, upstream, now=ctx.now), seconds=left)
     found = await anyio.to_thread.run_sync(line_verdicts, active, looks, coverage)
     doubted = await anyio.to_thread.run_sync(covered_lines_to_check, found, ctx.now)
     check = await check_by_use(ctx, upstream, found, doubted, coverage, seconds - (ctx.deps.clock.monotonic() - began))
@@ -414,7 +407,7 @@ def lines_to_audit(lines: Sequence[FleetLine], coverage: CoverageMap) -> list[Fl
     return sorted(active, key=lambda line: (coverage.outside_rank(network_code(line.row.get("lastMcc"), line.row.get("lastMnc"))), line[0]))
 
 
-async def read_line_sighting(upstream: Upstream, line: FleetLine, now: float) -> LineSighting:
+async def read_line_sighting(upstream: Upstream, line: FleetLine, *, now: float) -> LineSighting:
     """The network of `line`, when it was seen there, and its packages: no call if the list shows no use, else one for most."""
     row = line.row
     code, seen = network_code(row.get("lastMcc"), row.get("lastMnc")), wire_seconds(row.get("lastUsageDate"))
@@ -468,6 +461,6 @@ async def read_uncovered_use(
 
     ordered = [one.line for one in sorted(lines, key=lambda one: (COVERAGE_PROBLEMS.index(one.verdict), one.line.subscriber_id))]
     try:
-        return await read_each_line(ordered, cost, clock=ctx.deps.clock, tell=ctx.progress, seconds=seconds)
+        return await read_each_line(ctx, ordered, cost, seconds=seconds)
     except OcsError:
         return FleetReading({}, len(ordered), 0)

@@ -37,7 +37,7 @@ UNKNOWN_COMMAND = "N/A"
 
 
 class NetworkAttempt(NamedTuple):
-    """A registration or a session. `result` is as the network wrote it."""
+    """A registration or a session. `at`: Unix seconds; `result` is as the network wrote it."""
 
     at: float
     refused: bool
@@ -46,7 +46,7 @@ class NetworkAttempt(NamedTuple):
 
 
 class LineSignalling(NamedTuple):
-    """Of some days, oldest first."""
+    """The registrations and data sessions of some days, oldest first."""
 
     registrations: list[NetworkAttempt]
     sessions: list[NetworkAttempt]
@@ -125,7 +125,7 @@ class DataPackage(NamedTuple):
 
 @dataclass(slots=True)
 class LineFacts:
-    """What is known of a line. None: it could not be read; `unread` says of what."""
+    """What is known of a line at `now`, Unix seconds. A part that could not be read is None, and is named in `unread`."""
 
     now: float
     row: Subscriber
@@ -248,7 +248,7 @@ USABLE_STATES = frozenset({"running", "assigned"})
 
 
 def data_packages(found: PackageList, now: float) -> list[DataPackage]:
-    """The packages that hold data, by id; others cannot explain why there is data or none."""
+    """The packages that hold data, by id. `now`: Unix seconds. Others cannot explain why there is data or none."""
     single = found.get("callUseSingleCounter", False)
     held = [data_package(row, now, single) for row in found.get("packages", []) if row.get("pckdatabyte", 0) > 0]
     return sorted(held)

@@ -18,16 +18,15 @@ from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import current_entry, find_own_line
 from operations.upstream.paging import cursor_index
 from operations.vocabulary import Iccid
-from registry.call import Progress
-from registry.clock import Clock, limit_reading_time, request_is_over, seconds_left
+from registry.clock import limit_reading_time, request_is_over, seconds_left
 from registry.errors import NotFound, OcsError, Refusal
 from registry.model import CamelInput
 
 LineReading = TypeVar("LineReading")
 PARALLEL_LINES = 8
-"""The places that a token has at the charging system by default; the link makes whoever is more wait."""
+"""How many calls the charging system takes at once from a token by default; further ones wait in the link."""
 READING_SECONDS = 100.0
-"""How long the lines of one answer may be read where nobody waits for it; else see `reading_seconds`."""
+"""How long the lines of one answer may be read where no request waits for it, as for a schedule."""
 READING_SPARE_SECONDS = 5.0
 """Before the time for reading is over no further line is begun: one that has begun may take as long."""
 READING_FAILURE_LIMIT = 24
@@ -95,7 +94,7 @@ async def read_fleet(upstream: Upstream, account_id: int | None = None) -> Fleet
 
     key = (upstream.identity, "fleet", *accounts)
     found = await upstream.reads.get(key, load)
-    if found.incomplete and request_is_over():  # whoever comes next has more time
+    if found.incomplete and request_is_over():  # the next call has more time
         upstream.reads.forget(*key)
     return found._replace(lines=list(found.lines))
 
@@ -133,7 +132,7 @@ def slim_line_row(row: Subscriber) -> Subscriber:
 
 
 def fleet_line_iccid(row: Subscriber) -> str | None:
-    """The ICCID in use now."""
+    """The ICCID in use; of several, or of none without an end, the newest."""
     history = current_entry(row.get("imsiList", ()))
     return None if history is None else history.get("iccid")
 
@@ -150,25 +149,18 @@ LINE_STATUS_WORDS = frozenset({"ACTIVE", "INACTIVE", "SUSPENDED", "PENDING", "DI
 
 
 async def read_each_line(
-    lines: Sequence[FleetLine],
-    read: Callable[[FleetLine], Awaitable[LineReading]],
-    *,
-    clock: Clock,
-    tell: Progress,
-    seconds: float = READING_SECONDS,
+    ctx: Ctx, lines: Sequence[FleetLine], read: Callable[[FleetLine], Awaitable[LineReading]], *, seconds: float = READING_SECONDS
 ) -> FleetReading[LineReading]:
     """Calls `read` for all lines, a few at a time. Failures are counted; the rest is left when only failures come, or after `seconds`."""
-    return await FleetReader(lines, read, clock, tell, seconds).run()
+    return await FleetReader(ctx, lines, read, seconds).run()
 
 
 class FleetReader(Generic[LineReading]):
     """One reading under way."""
 
-    def __init__(
-        self, lines: Sequence[FleetLine], read: Callable[[FleetLine], Awaitable[LineReading]], clock: Clock, tell: Progress, seconds: float
-    ) -> None:
-        self._lines, self._read, self._clock, self._tell = lines, read, clock, tell
-        self._ends = clock.monotonic() + max(0.0, min(seconds, seconds_left(seconds + READING_SPARE_SECONDS) - READING_SPARE_SECONDS))
+    def __init__(self, ctx: Ctx, lines: Sequence[FleetLine], read: Callable[[FleetLine], Awaitable[LineReading]], seconds: float) -> None:
+        self._lines, self._read, self._clock, self._tell = lines, read, ctx.deps.clock, ctx.progress
+        self._ends = self._clock.monotonic() + max(0.0, min(seconds, seconds_left(seconds + READING_SPARE_SECONDS) - READING_SPARE_SECONDS))
         self._found: dict[int, LineReading] = {}
         self._failed = self._in_a_row = 0
         self._last: Refusal | None = None

@@ -6,6 +6,7 @@ Choice: the charging system tells no account's spending, so it is estimated from
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
 import anyio
@@ -43,7 +44,7 @@ class AccountSpending(NamedTuple):
 
 
 class FleetSpending(NamedTuple):
-    """By account; `failed`: lines of the sample that could not be read."""
+    """What accounts pay, `of` each by its id; `failed`: lines of the sample that could not be read."""
 
     of: Mapping[int, AccountSpending]
     failed: int
@@ -91,7 +92,7 @@ async def read_fleet_spending(ctx: Ctx, upstream: Upstream, lines: Sequence[Flee
         return await read_line_use(upstream, line, week, ctx.deps.weeks, ctx.now)
 
     try:
-        reading = await read_each_line(sample, read, clock=ctx.deps.clock, tell=ctx.progress)
+        reading = await read_each_line(ctx, sample, read)
     except OcsError:
         return FleetSpending({account: AccountSpending(None, 0, len(own)) for account, own in paying.items()}, len(sample))
     found = {account: account_spending(own, reading.found, len(paying[account])) for account, own in chosen.items()}
@@ -189,7 +190,7 @@ class ToDo(TypedDict):
 
 
 class AccountSupply(NamedTuple):
-    """How long eSIMs and balance of an account last; None: they do, or nobody knows."""
+    """How many days eSIMs and balance of an account last; None where they do not end, or it is not known."""
 
     account_id: int
     stock_days: float | None
@@ -197,7 +198,7 @@ class AccountSupply(NamedTuple):
 
 
 class HealthScore(NamedTuple):
-    """The number, what it is made of, and what follows."""
+    """The score, its factors, and what to do first."""
 
     score: float
     factors: list[Factor]
@@ -276,7 +277,7 @@ NO_SPENDING = AccountSpending(None, 0, 0)
 
 
 class AccountHealth(NamedTuple):
-    """One account."""
+    """An account with its counts; `free`: eSIMs that can be issued."""
 
     account: Account
     counts: FleetCounts
@@ -286,7 +287,7 @@ class AccountHealth(NamedTuple):
 
 
 class HealthSnapshot(NamedTuple):
-    """All of it. `at`: when it was made."""
+    """The health of a fleet. `at`: Unix seconds; `lines`: how many were counted."""
 
     at: float
     lines: int
@@ -298,11 +299,8 @@ class HealthSnapshot(NamedTuple):
 
 async def health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> HealthSnapshot:
     """The state of the fleet, less than a minute old. Waits for the network."""
-
-    async def load() -> HealthSnapshot:
-        return await read_health_snapshot(ctx, upstream, account_id)
-
-    return await cached_result(upstream, ("fleet_health", ctx.organisation, account_id), load, further=further)
+    key, load = ("fleet_health", ctx.organisation, account_id), partial(read_health_snapshot, ctx, upstream, account_id)
+    return await cached_result(upstream, key, load, further=further)
 
 
 async def read_health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None) -> HealthSnapshot:

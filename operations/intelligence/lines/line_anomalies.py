@@ -148,7 +148,7 @@ def unusual_silence(used: Sequence[bool], place: int, days: int) -> UsageSilence
 
 
 def longest_usual_silence(inter_use: InterUseModel) -> int:
-    """Days that a rest may last."""
+    """The days that a silence of this line may last before it is unusual."""
     return next(days for days in range(SILENCE_DAY_LIMIT) if silence_odds(inter_use, days + 1) <= SILENCE_ODDS_LIMIT)
 
 

@@ -68,7 +68,6 @@ class LinesByState(NamedTuple):
 
 
 def lines_by_state(lines: Iterable[FleetLine], first: date) -> LinesByState:
-    """Lines by their state. `first`: the first day of the window."""
     in_use: list[FleetLine] = []
     others: Counter[LineState] = Counter({"stock": 0, "never_used": 0, "ended": 0, "lapsed": 0})
     for line in lines:

@@ -66,9 +66,6 @@ class CoverageMap:
         """The network of `code`; None where no zone holds it."""
         return self._by_code.get(code)
 
-    def network(self, id: int) -> KnownNetwork | None:
-        return self._networks.get(id)
-
     def country(self, code: NetworkCode) -> str | None:
         found = self.find(code)
         return (found.country if found is not None else "") or network_country(f"{code[0]:03d}", str(code[1]))
@@ -113,11 +110,7 @@ def _code_number(part: object) -> int | None:
 async def read_coverage_map(upstream: Upstream) -> CoverageMap:
     """The zones of the caller's reseller, two minutes old at most. Waits for the network."""
     zones = await read_reseller_list(upstream, ZONE_LIST)
-
-    async def index() -> CoverageMap:
-        return await index_zones(zones)
-
-    return await upstream.reads.get((upstream.identity, ZONE_LIST.name, "map"), index)
+    return await upstream.reads.get((upstream.identity, ZONE_LIST.name, "map"), lambda: index_zones(zones))
 
 
 async def index_zones(zones: Sequence[DetailedLocationZone]) -> CoverageMap:

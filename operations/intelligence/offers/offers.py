@@ -145,7 +145,7 @@ class OfferCatalogue(NamedTuple):
 
     offers: Sequence[MonthlyOffer]
     unpriced: int
-    """Templates whose price nobody wrote down."""
+    """How many templates have no price or no days."""
     coverage: CoverageMap
     sponsors: Sequence[tuple[str, int]]
     """IMSI prefixes with their sponsors, longest first."""
@@ -168,7 +168,7 @@ class OfferCatalogue(NamedTuple):
 
 
 async def read_offers(upstream: Upstream) -> OfferCatalogue:
-    """The catalogue, a minute old at most. Waits for the network."""
+    """The catalogue of the caller's reseller, a minute old at most; its zones two. Waits for the network."""
     templates, reseller = await own_templates(upstream), await upstream.reseller()
     sponsors = await read_reseller_list(upstream, SPONSOR_LIST)
     found = [monthly_offer(template) for template in templates]

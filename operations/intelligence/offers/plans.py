@@ -42,7 +42,7 @@ COVER_PLACE_LIMIT = 10
 """A row for each choice of places: 1,023 of ten."""
 
 COVER_PACKAGE_LIMIT = 60
-"""Choice: in a set; nobody puts more on a line in a month."""
+"""Choice: packages in a set; more are not put on a line in a month."""
 
 COVER_STEP_LIMIT = 20_000
 """Choice: a second or so. A search that was ended says that it proves nothing."""
@@ -124,7 +124,6 @@ def cover_rows(options: Sequence[PackageOption], needs: Sequence[Sequence[int]])
 
 
 def place_subsets(places: Sequence[int]) -> Iterable[list[int]]:
-    """Every non-empty choice of places."""
     for bits in range(1, 1 << len(places)):
         yield list(compress(places, (bits >> index & 1 for index in range(len(places)))))
 
@@ -146,7 +145,7 @@ class CoverSearch:
         self._chosen: list[int] = []
 
     def run(self) -> CoverResult:
-        """Searches until every set was looked at or ruled out."""
+        """Searches until every set was looked at or ruled out, or after so many steps that nothing is proven."""
         self._go(list(range(len(self._options))), [row.need for row in self._rows], 0)
         best, second = [*self._best, None, None][:2]
         return CoverResult(best, second, self._nodes <= self._most)
@@ -258,7 +257,7 @@ COVER_NOT_SEARCHED = CoverResult(None, None, True)
 
 
 def draft_plan(line: FleetLine, use: LineUse, packages: PackageList, offers: OfferCatalogue, window: DayWindow) -> LinePackagePlan:
-    """The plan of a line before the search."""
+    """The plan of a line before the search: its need in `window`, and what its packages and use outside them cost."""
     single = packages.get("callUseSingleCounter", offers.single_counter)
     need = package_need(use, window, single_counter=single)
     spend = package_spend(packages, window, offers.costs)
@@ -471,23 +470,22 @@ def uncovered_figures(part: NeedPart) -> Uncovered:
 
 
 def named_templates(plans: Iterable[LinePackagePlan], offers: Sequence[MonthlyOffer]) -> list[TemplateFigures]:
-    """The templates whose numbers `plans` name."""
     named: set[int] = set()
     for plan in plans:
         sets = [plan.spend.counts, *(chosen.counts for chosen in (plan.found.best, plan.found.next) if chosen is not None)]
         named |= {template for counts in sets for template, _ in counts}
-    return [template_figures(offer) for offer in offers if offer.template_id in named]
-
-
-def template_figures(offer: MonthlyOffer) -> TemplateFigures:
-    return {
-        "template_id": offer.template_id,
-        "name": offer.name,
-        "days": offer.days,
-        "data_mb": megabytes(offer.volumes[0]),
-        "cost": euros(offer.cost),
-        "price": euros(offer.price),
-    }
+    return [
+        {
+            "template_id": offer.template_id,
+            "name": offer.name,
+            "days": offer.days,
+            "data_mb": megabytes(offer.volumes[0]),
+            "cost": euros(offer.cost),
+            "price": euros(offer.price),
+        }
+        for offer in offers
+        if offer.template_id in named
+    ]
 
 
 def megabytes(count: int) -> float:
@@ -505,8 +503,8 @@ def package_spend(found: PackageList, window: DayWindow, costs: Mapping[int, int
     for package in found.get("packages", []):
         share = package_share_in(package, first, first + window.days * PACKAGE_DAY_SECONDS)
         if share:
-            template = package_template(package)
-            price += share * package_cost(package, costs.get(template, 0))
+            template = package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0)
+            price += share * (micro_euros(package.get("cost")) or costs.get(template, 0))
             counts[template] = counts.get(template, 0) + 1
             destinations |= set(package_destinations(package))
     return PackageSpend(round(price * MONTH_DAYS / CALENDAR_DAYS), tuple(sorted(counts.items())), frozenset(destinations))
@@ -519,15 +517,6 @@ def package_share_in(package: Package, first: int, end: int) -> Fraction:
         return Fraction(0)
     begin, over = int(starts.timestamp()), int(ends.timestamp())
     return Fraction(max(0, min(over, end) - max(begin, first)), over - begin)
-
-
-def package_cost(package: Package, otherwise: int) -> int:
-    """The package's own cost, else that of its template."""
-    return micro_euros(package.get("cost")) or otherwise
-
-
-def package_template(package: Package) -> int:
-    return package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0)
 
 
 def package_destinations(package: Package) -> Iterable[int]:

@@ -174,7 +174,7 @@ class UpsellOffer(NamedTuple):
 
 
 def sold_packages(found: PackageList, now: float) -> tuple[SoldPackage, ...]:
-    """The packages with data, the newest last."""
+    """The packages that hold data, the newest last. `now`: Unix seconds."""
     single = found.get("callUseSingleCounter", False)
     rows = [sold_package(row, now, single=single) for row in found.get("packages", []) if row.get("pckdatabyte", 0) > 0]
     return tuple(sorted(rows, key=lambda row: row.assigned or date.min))

@@ -23,7 +23,7 @@ class AxisScale(NamedTuple):
     ticks: Sequence[float]
 
     def at(self, value: float) -> float:
-        """How far up it is, 0 to 1."""
+        """The height of `value` on the scale, 0 to 1."""
         share = value / (self.high - self.low) - self.low / (self.high - self.low)
         return min(1.0, max(0.0, share))
 
@@ -150,7 +150,6 @@ class ChartPlot(NamedTuple):
 
     @property
     def stacked(self) -> bool:
-        """Whether the series at a place add up."""
         return self.chart["shape"] == "stacked"
 
     @property
@@ -168,7 +167,6 @@ class ChartPlot(NamedTuple):
         return [format_value(kind, series["label"]) for series in self.chart["series"]] if len(self.rows) > 1 else []
 
     def describe(self, row: int, at: int) -> str:
-        """A bar in words."""
         series = f", {self.legend[row]}" if self.legend else ""
         return f"{self.names[at]}{series}: {format_value(self.chart['kind'], self.rows[row][at])}"
 
@@ -303,7 +301,6 @@ def bar_parts(values: Sequence[float | None], *, stacked: bool) -> list[BarPart]
 
 
 def bar_ends(piles: Sequence[Sequence[BarPart]]) -> list[float]:
-    """All numbers that the scale has to include."""
     return [end for parts in piles for part in parts for end in (part.low, part.high)]
 
 

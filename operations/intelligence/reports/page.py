@@ -18,7 +18,7 @@ REPORT_TEMPLATES = Path(__file__).parent / "templates"
 ORGANISATION_NAME_LENGTH = 80
 REPORT_TEXT_LENGTH = 300
 TABLE_ROWS_OPEN = 30
-"""Of a table, that stand there at once: nobody reads a hundred, and who wants them all opens the rest."""
+"""Rows of a table that are shown at once; the rest opens with a click."""
 
 
 class ReportContent(NamedTuple):

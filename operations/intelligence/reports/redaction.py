@@ -50,7 +50,7 @@ def public_bytes(value: object) -> str | float | None:
 
 
 def public_country(value: object) -> str | None:
-    """A country that has a name here."""
+    """`value` where it is the code of a country that has a name; else None."""
     return value if isinstance(value, str) and value in COUNTRY_CODES else None
 
 
@@ -69,12 +69,12 @@ def public_day(value: object) -> str | None:
 
 
 def public_word(value: object) -> str | None:
-    """A short text in the letters of the service's own words."""
+    """`value` where it is a short text in the letters of the service's own words; else None."""
     return value if isinstance(value, str) and PUBLIC_WORD.fullmatch(value) and not LONG_DIGIT_RUN.search(value) else None
 
 
 def public_sentence(value: object) -> str | None:
-    """A sentence or title of the service's own."""
+    """`value` where it is a sentence in the letters of the service's own texts; else None."""
     return value if isinstance(value, str) and PUBLIC_SENTENCE.fullmatch(value) and not LONG_DIGIT_RUN.search(value) else None
 
 
@@ -311,7 +311,7 @@ def number_unit(kind: str, size: float) -> str:
 
 
 def format_plain_number(size: float) -> str:
-    """With separators for thousands, and two decimals where they matter."""
+    """`size` with separators for thousands, and with two decimals where they matter."""
     if size >= LARGE_NUMBER:
         return f"{size:.3g}"
     text = f"{size:,.2f}" if size >= 0.01 or size == 0 else f"{size:.2g}"
@@ -319,14 +319,14 @@ def format_plain_number(size: float) -> str:
 
 
 def format_money(size: float) -> str:
-    """With cents; below one cent with four decimals."""
+    """`size` with cents; below one cent with four decimals."""
     if size >= LARGE_NUMBER:
         return f"{size:.3g}"
     return f"{size:,.4f}" if 0 < size < 0.01 else f"{size:,.2f}"
 
 
 def format_data(size: float) -> str:
-    """In the unit that leaves one to three digits before the point; a gigabyte has 10^9 bytes."""
+    """`size`, bytes, in the unit that leaves one to three digits before the point; a gigabyte has 10^9 bytes."""
     place = 0
     while size >= 999.5 and place < len(DATA_UNITS) - 1:
         size, place = size / 1000, place + 1
@@ -351,7 +351,7 @@ def format_short(kind: str, value: float) -> str:
 
 
 def format_day(text: str, *, year: bool) -> str:
-    """15 Jan 2027; a text that is no day stays as it is."""
+    """`text`, YYYY-MM-DD, as 15 Jan 2027; a text that is no day stays as it is."""
     try:
         found = date.fromisoformat(text)
     except ValueError:
