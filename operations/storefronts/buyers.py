@@ -20,16 +20,7 @@ from registry.model import Input
 from registry.operation import Auth, Example, operation
 from storage.engine.connection import Connection
 from storage.mail import SealedMail, sealed_mails, withdraw_mail
-from storage.orders import (
-    OrderDetail,
-    OrderRow,
-    end_access,
-    erase_address,
-    find_order,
-    orders_of_buyer,
-    token_digest,
-    token_digests,
-)
+from storage.orders import OrderDetail, OrderRow, end_access, erase_address, find_order, orders_of_buyer, token_digest, token_digests
 from storage.sealing import Keyring
 from storage.storefronts import Storefront, find_published_at
 

@@ -20,13 +20,7 @@ from typing_extensions import TypedDict
 from clients.ocs.wire.package import Affected, Package
 from operations.deps import Deps
 from operations.ledger.evidence import DRAW_CLOCK_SKEW, EFFECT_WINDOW, DrawMatch, id_of_package, parse_package_moment, template_of_package
-from operations.ledger.issuance import (
-    MANUAL_RECONCILIATION,
-    OUTCOME_UNKNOWN,
-    is_unproven,
-    no_network_to_draw_from,
-    require_draw_in_time,
-)
+from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN, is_unproven, no_network_to_draw_from, require_draw_in_time
 from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
 from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWrites, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
