@@ -269,30 +269,23 @@ class TopUpSending:
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[Affected], now: float) -> Conclusion:
         if outcome is UNKNOWN:
-            return record_top_up_unknown(connection, deps=self.deps, row=self.row, now=now)
+            return record_top_up_unknown(connection, self.deps, self.row, now)
         if isinstance(outcome, Refusal):
             if fail_order(connection, order=self.row.id, code=TOP_UP_REFUSED, now=now):
                 mail_order_failed(connection, self.deps, self.row.id)
             return Conclusion(TOP_UP_DONE, self.row.id, False, TOP_UP_REFUSED)
-        return record_top_up_added(connection, deps=self.deps, row=self.row, target=self.target, made=outcome, now=now)
+        package, target = outcome.get("subsPackageId", 0), self.target
+        named = outcome.get("iccid") == target.line.iccid or outcome.get("subscriberId") == target.line.subscriber_id
+        if not named or package in target.packages:  # an answer that names another line, or a package that was there, is not believed
+            return record_top_up_unknown(connection, self.deps, self.row, now)
+        insert_placed_package(connection, package_id=package, now=now)
+        if complete_top_up(connection, top_up=self.row.id, package=package, now=now):
+            mail_order_ready(connection, self.deps, self.row.id)
+            return Conclusion(TOP_UP_DONE, self.row.id, False, "ok")
+        return record_late_top_up(connection, self.deps, self.row, package, now)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
         unsend_top_up(connection, top_up=self.row.id, lease=self.row.lease or "", now=now)
-
-
-def record_top_up_added(
-    connection: Connection, *, deps: Deps, row: OrderRow, target: TopUpTarget, made: Affected, now: float
-) -> Conclusion:
-    """The package is on the line. An answer that names another line, or a package that was there, is not believed."""
-    package = made.get("subsPackageId", 0)
-    named = made.get("iccid") == target.line.iccid or made.get("subscriberId") == target.line.subscriber_id
-    if not named or package in target.packages:
-        return record_top_up_unknown(connection, deps=deps, row=row, now=now)
-    insert_placed_package(connection, package_id=package, now=now)
-    if complete_top_up(connection, top_up=row.id, package=package, now=now):
-        mail_order_ready(connection, deps, row.id)
-        return Conclusion(TOP_UP_DONE, row.id, False, "ok")
-    return record_late_top_up(connection, deps, row, package, now)
 
 
 def record_late_top_up(connection: Connection, deps: Deps, row: OrderRow, package: int, now: float) -> Conclusion:
@@ -310,10 +303,10 @@ def record_late_top_up(connection: Connection, deps: Deps, row: OrderRow, packag
     if note_late_package(connection, top_up=row.id, package=package, now=now):
         mail_late_delivery(connection, deps, row.id)
         return Conclusion(TOP_UP_DONE, row.id, False, TOP_UP_LATE)
-    return record_top_up_unknown(connection, deps=deps, row=row, now=now)
+    return record_top_up_unknown(connection, deps, row, now)
 
 
-def record_top_up_unknown(connection: Connection, *, deps: Deps, row: OrderRow, now: float) -> Conclusion:
+def record_top_up_unknown(connection: Connection, deps: Deps, row: OrderRow, now: float) -> Conclusion:
     """From now on only evidence tells what came of it, or a person; the operator learns of it once."""
     if lose_top_up(connection, top_up=row.id, code=OUTCOME_UNKNOWN, now=now):
         mail_order_review(connection, deps, row.id)
