@@ -86,7 +86,7 @@ async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt, *, reason: st
 
 
 def update_attempt_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object, now: float) -> None:
-    """What the key answers from now on. A call that is still running says it by itself, and is its own audit row."""
+    """Stores `status` and `body` as the answer of the key of `attempt`. A call that still runs stores its own, and its own audit row."""
     if replace_unknown_answer(connection, deps, attempt, status, body) or attempt.state == "unknown":
         outcome = "settled_done" if status == PAYMENT_CREATED else "settled_failed"
         operation, request = ATTEMPT_OPERATIONS[attempt.kind], deps.ids.new("req_")
@@ -106,7 +106,7 @@ def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentA
 
 
 async def correct_unknown_answer(ctx: Ctx, kind: AttemptKind) -> None:
-    """A key whose call died before its attempt was settled still says that nobody knows: what is known by now is its answer."""
+    """Replaces the answer OUTCOME_UNKNOWN of the caller's key, where its attempt of `kind` was settled after the call had died."""
     key, organisation = ctx.call.idempotency_key, ctx.organisation
     if key is None:
         return

@@ -41,7 +41,7 @@ def _referral_code_owner(connection: Connection, code: str) -> Affiliate | None:
 
 
 def is_referral_code(connection: Connection, *, code: str) -> bool:
-    """Whether the code is somebody's."""
+    """Whether an affiliate has this `code`."""
     return _referral_code_owner(connection, code) is not None
 
 

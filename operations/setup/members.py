@@ -96,12 +96,12 @@ def membership_changed() -> Unauthorized:
 
 
 def open_invitations(connection: Connection, *, address: str, now: float) -> list[WaitingInvitation]:
-    """The invitations that somebody who has proved an address may accept, newest first."""
+    """The invitations that whoever has proved `address` may accept at `now` (Unix seconds), newest first."""
     return invitations_for(connection, address=normal_email(address), now=now)
 
 
 def accept_invitation(connection: Connection, *, invitation: str, person: str, address: str, now: float) -> str:
-    """Become a member; the organisation's id. One that is gone, too old or another's is not found."""
+    """Makes `person` a member; the organisation's id. Raises NotFound for an invitation that is gone, too old or another's."""
     taken = take_invitation(connection, invitation=invitation, address=normal_email(address), now=now)
     if taken is None:
         raise NotFound(

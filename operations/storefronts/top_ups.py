@@ -115,7 +115,7 @@ async def expire_top_up_checkout(ctx: Ctx, top_up: OrderRow) -> None:
 
 
 async def expire_session(ctx: Ctx, payee: str, session: str) -> CheckoutSession:
-    """The session as the processor has it, after it was asked to close it where it was open."""
+    """The checkout `session` after the processor was asked to close it where it was open. Raises Unverifiable. Waits for the network."""
     payments = ctx.deps.payments
     try:
         found = await payments.find_checkout(payee, session)

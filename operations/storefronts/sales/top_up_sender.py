@@ -88,7 +88,7 @@ def write_top_up_dispatch(sent: TopUpDispatch) -> str:
 
 
 def read_top_up_dispatch(text: str) -> TopUpDispatch:
-    """From the row."""
+    """The dispatch that a row stores as JSON."""
     noted: TopUpDispatchJson = orjson.loads(text)
     return TopUpDispatch(noted["at"], frozenset(noted["packages"]), noted["clear_since"], noted["seen"])
 
@@ -168,7 +168,7 @@ class TopUpTarget(NamedTuple):
 
 
 async def add_top_up_package(deps: Deps, deferred: DeferredWrites, row: OrderRow) -> None:
-    """One try of a top-up that is paid, under its lease. Afterwards the row says what came of it, or when it is tried again."""
+    """One try of the paid top-up `row`, under its lease; the row says then what came of it. Waits for the network."""
     full = await deps.rate_limiter.take_upstream(row.organisation)
     if full is not None:
         now = deps.clock.now()
@@ -335,7 +335,7 @@ TOP_UP_NOT_ADDED = "package_not_added"
 
 
 async def look_into_top_up(deps: Deps, row: OrderRow) -> None:
-    """One look at the line of a top-up that needs review, under its lease. Afterwards it is settled, or due again, or a person's."""
+    """One look at the line of the top-up `row` that needs review, under its lease. Waits for the network."""
     at = deps.clock.now()
     packages: Sequence[Package] = ()
     try:
