@@ -346,8 +346,8 @@ def write_plan(connection: Connection, *, row: StorefrontPlan) -> None:
 
 
 @all_rows(ShopOffer)
-def list_offers(*, after: Annotated[str | None, or_last("")], most: int) -> sa.Executable:
-    """What all published shops sell, oldest first."""
+def list_offers(*, after: str, most: int) -> sa.Executable:
+    """What all published shops sell, oldest first, at most `most` rows behind the id `after`; an empty one stands before all."""
     return (
         sa.select(
             STOREFRONT.c.slug.label("storefront"),

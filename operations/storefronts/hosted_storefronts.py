@@ -155,7 +155,7 @@ async def list_storefront_templates(ctx: Ctx, params: SellablePlanPage) -> list[
 
     Public. A bare array, empty when nothing is sold. Whether one can be bought now is told by its readiness.
     """
-    rows = await ctx.deps.store.read(list_offers, after=params.starting_after, most=params.limit)
+    rows = await ctx.deps.store.read(list_offers, after=params.starting_after or "", most=params.limit)
     return [{"storefront": row.storefront, **render_public_plan(row, row.currency)} for row in rows]
 
 

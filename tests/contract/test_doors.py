@@ -138,4 +138,5 @@ async def test_an_empty_cursor_is_no_cursor_at_either_door(house: ServiceHouse, 
 
 
 def test_exactly_the_bearer_operations_marked_so_are_tools() -> None:
-    assert {o.id for o in TOOLS} == {row.id for row in SPEC_ROWS.values() if row.mcp == "yes"} & {o.id for o in OPERATIONS}
+    marked = {row.id for row in SPEC_ROWS.values() if row.mcp == "yes"}
+    assert {o.id for o in TOOLS} & SPEC_ROWS.keys() == marked & {o.id for o in OPERATIONS}

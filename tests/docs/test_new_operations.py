@@ -90,8 +90,8 @@ def test_an_operation_of_our_own_store_is_added_by_hand_in_four_files_at_most(tr
 def test_a_read_of_the_charging_system_is_added_by_hand_in_six_files_at_most(tree: Path) -> None:
     (tree / "operations/accounts/sponsor_counts.py").write_text(UPSTREAM_READ)
     calls = tree / "tests/faults/rows.py"
-    row = '    Row("list_sponsors", ("getResellerInfo", "listSponsor")),\n'
+    row = '    CallRow("list_sponsors", ("getResellerInfo", "listSponsor")),\n'
     assert row in calls.read_text()
-    calls.write_text(calls.read_text().replace(row, f'{row}    Row("count_sponsors", ("getResellerInfo", "listSponsor")),\n'))
+    calls.write_text(calls.read_text().replace(row, f'{row}    CallRow("count_sponsors", ("getResellerInfo", "listSponsor")),\n'))
     generate_and_check(tree, "count_sponsors")
     assert len(written_by_hand(tree)) + ITS_TEST_AND_CHANGELOG <= 6
