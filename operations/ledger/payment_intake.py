@@ -90,7 +90,9 @@ def record_fee(connection: Connection, *, deps: Deps, organisation: str, fee: Ap
     written by whoever has the account.
     """
     month, after = datetime.fromtimestamp(fee.created, UTC).strftime("%Y-%m"), known_fee_refund(connection, fee.account, fee)
-    amounts = {fee.id: fee.amount} | ({f"{fee.id}:refunded:{after}": before - after} if after > before else {})
+    amounts = {fee.id: fee.amount}
+    if after > before:
+        amounts[f"{fee.id}:refunded:{after}"] = before - after
     for ref, amount in amounts.items():
         record_platform_fee(
             connection, ref=ref, organisation=organisation, month=month, currency=fee.currency, amount=amount, now=now, ids=deps.ids
