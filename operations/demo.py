@@ -85,7 +85,7 @@ def _demo_shop_slug(connection: Connection, *, organisation: str) -> str | None:
 
 
 def detach_demo_payee(connection: Connection, *, payee: str, now: float) -> bool:
-    """The demo's account was a simulated one, and the payment processor is another now: whether anybody had it still."""
+    """Detaches the simulated account `payee` once another processor is used; True where an organisation had it. `now`: Unix seconds."""
     if organisation_of_account(connection, account=payee) is None:
         return False
     detach_connect_account(connection, account=payee, as_of=now, now=now)

@@ -76,7 +76,7 @@ class LanguageTexts:
 
 
 def datetime_to_show(value: float | str) -> datetime:
-    """Unix seconds or RFC 3339."""
+    """The moment of `value`: Unix seconds, or RFC 3339 text."""
     return datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(int(value), UTC)
 
 
@@ -91,13 +91,13 @@ def country_names(language: str) -> Mapping[str, str]:
 
 @cache
 def spoken_languages() -> Sequence[str]:
-    """The languages that there are, by the names of their files; English first, which is for everybody else."""
+    """The languages that have a file, sorted by name after English, which everybody else is shown."""
     found = sorted(file.stem for file in LANGUAGES_FOLDER.glob("*.toml"))
     return sorted(found, key=lambda language: language != DEFAULT_LANGUAGE)
 
 
 def texts_in(language: str) -> LanguageTexts:
-    """The texts of a language, or of English where it is not spoken."""
+    """The texts of `language`, or of English where there is no file of it."""
     return read_language_file(language if language in spoken_languages() else DEFAULT_LANGUAGE)
 
 

@@ -62,7 +62,7 @@ def offered_plan(
 
 
 def product_not_found(param: str) -> NotFound:
-    """Unknown and foreign products are answered alike."""
+    """The refusal that names `param`; unknown and foreign products are answered alike."""
     return NotFound(
         "Your organisation has no product with this id", param=param, hint="list_connectivity_products names the ones you defined"
     )

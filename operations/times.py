@@ -27,7 +27,7 @@ def parse_utc_time(value: object, *, alone: str) -> datetime:
 
 
 def utc_text(moment: datetime) -> str:
-    """RFC 3339, as answers write it."""
+    """`moment` as RFC 3339 in UTC, to the second."""
     return f"{wire_time(moment)}Z"
 
 
@@ -87,7 +87,7 @@ def day_window(start: date | None, end: date | None, now: float) -> DayWindow:
 
 
 def split_weeks(window: DayWindow) -> list[DayWindow]:
-    """The range in weeks, the last one shorter."""
+    """The days of `window` in weeks, the last one shorter."""
     firsts = [window.first + timedelta(days=offset) for offset in range(0, window.days, WEEK_DAYS)]
     return [DayWindow(first, min(first + timedelta(days=WEEK_DAYS - 1), window.last)) for first in firsts]
 
@@ -96,7 +96,7 @@ LATEST_UNIX_SECONDS = 253_402_300_799  # 9999-12-31T23:59:59Z
 
 
 def unix_seconds(value: object) -> object:
-    """RFC 3339 text as Unix seconds; everything else as it is."""
+    """RFC 3339 text as Unix seconds; every other `value` as it is. ValueError for text without an offset."""
     if not isinstance(value, str):
         return value
     try:

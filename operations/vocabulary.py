@@ -50,7 +50,7 @@ class ListOf(TypedDict, Generic[ListItem]):
 
 
 def list_page(rows: list[ListItem], limit: int) -> ListOf[ListItem]:
-    """A page of rows that were read with one more than the limit."""
+    """The page of `limit` rows; `rows` were read with one more, which says whether there are others."""
     return {"object": "list", "data": rows[:limit], "has_more": len(rows) > limit}
 
 
@@ -70,7 +70,7 @@ UpstreamId = Annotated[int, Field(ge=1, le=9007199254740991)]
 
 
 def zero_padded(digits: int) -> BeforeValidator:
-    """Codes that arrive as numbers get their leading zeros back."""
+    """Gives codes of so many `digits` that arrive as numbers their leading zeros back."""
     return BeforeValidator(lambda value: str(value).zfill(digits) if isinstance(value, int) and not isinstance(value, bool) else value)
 
 
@@ -230,7 +230,7 @@ COUNTRY_BY_NETWORK: Mapping[tuple[str, int], str] = {(code[:3], int(code[4:])): 
 
 
 def network_country(mcc: str, mnc: str | None) -> str | None:
-    """The country of a network, or None where the codes do not tell."""
+    """The country of the network with the codes `mcc` and `mnc`; None where they do not tell."""
     if mnc is not None and (mcc, int(mnc)) in COUNTRY_BY_NETWORK:
         return COUNTRY_BY_NETWORK[mcc, int(mnc)]
     return COUNTRY_BY_MCC.get(mcc)

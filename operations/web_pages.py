@@ -22,7 +22,7 @@ def page_templates(folder: Path, shown: Callable[[object], object] | None = None
 
 
 def page_policy(style: str, *, images: bool = True, forms: str = "'none'") -> str:
-    """The Content-Security-Policy of a page: its own style sheet, by its hash, pictures within it, and no script."""
+    """The Content-Security-Policy of a page: its own `style` by its hash, pictures within it, no script, and where `forms` go."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     pictures = "img-src data:; " if images else ""
     return f"default-src 'none'; style-src 'sha256-{digest}'; {pictures}base-uri 'none'; form-action {forms}; frame-ancestors 'none'"

@@ -27,6 +27,7 @@ from storage.organisations import OrganisationTable
 from storage.sealing import (
     KEY_ID,
     OWN_TOKEN_FIELD,
+    SERVICE_OWNER,
     Keyring,
     WrongSeal,
     claim_field,
@@ -42,8 +43,6 @@ from storage.webhook_endpoints import WEBHOOK_ENDPOINT
 RESEALED_AT_ONCE = 200
 
 RESEAL_ROUNDS = 10  # what changes under ten rounds is left to the next run, which the count at the end asks for
-
-SERVICE_OWNER = "service"  # stands in the place of an organisation where a secret is nobody's but the service's
 
 MOST_NAMED = 100  # unopened values that are named; all are counted
 

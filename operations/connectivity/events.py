@@ -184,21 +184,13 @@ async def list_event_deliveries(ctx: Ctx, params: DeliveryPage) -> ListOf[Delive
     The receiver's answer and address are never kept. Newest first. A delivery that still waits is `pending`, and its last attempt
     says when the next one is due. Of a delivery that was retried very often the newest 100 attempts are shown.
     """
-    found = await ctx.deps.store.read(
-        read_event_deliveries, event=params.id, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1
-    )
-    if found is None:
-        raise event_not_found(params.id)
-    return list_page([render_delivery(row, attempts) for row, attempts in found], params.limit)
 
+    def find(connection: Connection) -> list[tuple[DeliveryRow, list[AttemptRow]]]:
+        if read_event(connection, event=params.id, organisation=ctx.organisation) is None:
+            raise event_not_found(params.id)
+        return list_deliveries(connection, event=params.id, after=params.starting_after, most=params.limit + 1)
 
-def read_event_deliveries(
-    connection: Connection, *, event: str, organisation: str, after: str | None, most: int
-) -> list[tuple[DeliveryRow, list[AttemptRow]]] | None:
-    """The deliveries of the organisation's event, each with its attempts; None without such an event."""
-    if read_event(connection, event=event, organisation=organisation) is None:
-        return None
-    return list_deliveries(connection, event=event, after=after, most=most)
+    return list_page([render_delivery(row, attempts) for row, attempts in await ctx.deps.store.read(find)], params.limit)
 
 
 def render_delivery(row: DeliveryRow, attempts: list[AttemptRow]) -> Delivery:

@@ -116,7 +116,7 @@ async def ingest_cdr_events(ctx: Ctx, params: CdrBatch) -> CdrIngested:
 
 
 def refuse_future_cdrs(events: Sequence[NewCdrEvent], now: float) -> None:
-    """No record is of data that will be used."""
+    """Raises BadRequest for the first of `events` that is more than five minutes ahead of `now`, in Unix seconds."""
     latest = now + CDR_SECONDS_AHEAD
     ahead = next((n for n, event in enumerate(events) if event.occurred_at > latest), None)
     if ahead is not None:
@@ -271,7 +271,7 @@ async def list_invoice_periods(ctx: Ctx, params: InvoicePeriodPage) -> ListOf[In
 
 
 def render_invoice_period(row: InvoicePeriodRow, now: float) -> InvoicePeriod:
-    """The period as it is at a moment."""
+    """The period `row` as it is at `now`, in Unix seconds."""
     # Choice: the first record of a month may come after it has closed; its period is closed from the beginning then.
     year, number = divmod(row.month, 100)
     end = datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)

@@ -14,12 +14,7 @@ from anyio.lowlevel import RunVar
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
-from operations.invoicing.invoices import (
-    MANY_INVOICE_LINES,
-    InvoiceRef,
-    find_invoice_with_period,
-    no_such_invoice,
-)
+from operations.invoicing.invoices import MANY_INVOICE_LINES, InvoiceRef, find_invoice_with_period, no_such_invoice
 from operations.vocabulary import divide_half_up
 from operations.web_pages import page_policy, page_templates
 from registry.characters import MISLEADING_CHARACTERS

@@ -26,13 +26,7 @@ from registry.operation import Example, operation
 from registry.ports import Conclusion, Site
 from storage.engine.connection import Connection, runs_in_thread
 from storage.invoice_lines import InvoiceLineRow, find_line_position, read_invoice_lines
-from storage.invoices import (
-    Invoice,
-    InvoicePeriodRow,
-    find_invoice,
-    find_period,
-    void_withdrawn_invoice,
-)
+from storage.invoices import Invoice, InvoicePeriodRow, find_invoice, find_period, void_withdrawn_invoice
 from storage.invoices import list_invoices as read_invoices
 from storage.invoices import void_invoice as write_void_invoice
 
@@ -170,7 +164,7 @@ def render_invoice_lines(row: Invoice, lines: Sequence[InvoiceLineRow], month: i
 
 
 def no_such_invoice(param: str) -> NotFound:
-    """Unknown and foreign invoices are answered alike."""
+    """The refusal that names `param`; unknown and foreign invoices are answered alike."""
     return NotFound("Your organisation has no invoice with this id", param=param, hint="list_invoices names them")
 
 
@@ -213,7 +207,7 @@ class InvoiceWithPeriod(NamedTuple):
 
 
 def find_invoice_with_period(connection: Connection, *, invoice: str, organisation: str) -> InvoiceWithPeriod | None:
-    """An organisation's invoice and its period."""
+    """The invoice with this id and its period; None where the `organisation` has none."""
     row = find_invoice(connection, invoice=invoice, organisation=organisation)
     period = None if row is None else find_period(connection, period=row.period, organisation=organisation)
     return None if row is None or period is None else InvoiceWithPeriod(row, period)
@@ -385,7 +379,7 @@ def handover_key(row: Invoice) -> str:
 
 
 def processor_invoice_request(row: Invoice, month: int) -> NewInvoice:
-    """What the processor is to make of it: the same total, of one line and the fee."""
+    """The invoice `row` of `month` (YYYYMM) for the processor: the same total, of one line and the fee."""
     sims = f"{row.lines} SIM{'' if row.lines == 1 else 's'}"
     lines = [InvoiceLine(f"Mobile data {invoice_month_name(month)}, {sims}, invoice {row.number}", row.subtotal_cents)]
     if row.platform_fee_cents:

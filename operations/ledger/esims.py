@@ -30,7 +30,7 @@ class EsimProfile(NamedTuple):
 
 
 def luhn_digit(digits: str) -> str:
-    """The check digit that makes the digits pass ISO/IEC 7812-1 annex B."""
+    """The check digit behind `digits`, by ISO/IEC 7812-1 annex B."""
     total = 0
     for position, digit in enumerate(reversed(digits)):
         doubled = int(digit) * (2 if position % 2 == 0 else 1)
@@ -50,19 +50,19 @@ def new_test_esim_profile(ids: Ids) -> EsimProfile:
 
 
 def seal_esim_profile(profile: EsimProfile, *, keyring: Keyring, organisation: str, intent: str) -> str:
-    """The profile's secret part, bound to its intent."""
+    """The secret part of `profile`, sealed for its `organisation` and bound to its `intent`."""
     secret = orjson.dumps([profile.activation_code, profile.smdp_address, profile.matching_id]).decode()
     return keyring.seal(secret, org_id=organisation, field=esim_field(intent))
 
 
 def open_esim_profile(iccid: str, sealed: str, *, keyring: Keyring, organisation: str, intent: str) -> EsimProfile:
-    """The profile that was sealed for this intent."""
+    """The profile that seal_esim_profile sealed for `intent`; raises what `keyring` raises where it cannot be opened."""
     secret: list[str | None] = orjson.loads(keyring.open(sealed, org_id=organisation, field=esim_field(intent)))
     return EsimProfile(iccid, *secret)
 
 
 def render_esim_profile(profile: EsimProfile) -> Esim:
-    """The profile as its owner sees it; the QR code shows the activation code itself."""
+    """`profile` as its owner sees it; the QR code shows the activation code itself."""
     return {
         "iccid": profile.iccid,
         "activation_code": profile.activation_code,
@@ -96,17 +96,17 @@ class DrawnEsim(NamedTuple):
 
 
 def lpa_text(smdp: str | None, code: str | None) -> str | None:
-    """The text of a QR code (SGP.22 4.1)."""
+    """The text of a QR code (SGP.22 4.1) of a server and an activation `code`; None where one of them is missing."""
     return f"LPA:1${smdp}${code}" if smdp and code else None
 
 
 def phone_lpa_text(code: str | None, smdp: str | None, matching: str | None) -> str | None:
-    """What a phone takes; put together where the charging system has put something else where it belongs."""
+    """The text that a phone takes: `code`, or where the charging system put something else there, one made of `smdp` and `matching`."""
     return code if code is not None and code.startswith("LPA:") else lpa_text(smdp, matching)
 
 
 def esim_from_line(iccid: str, sim: Sim, *, subscriber_id: int, package_id: int) -> DrawnEsim:
-    """What was read of a line that turned out to be the one that was drawn."""
+    """The eSIM as it was read of the line with `iccid` that turned out to be the one that was drawn."""
     smdp, code = sim.get("smdpServer"), sim.get("activationCode")
     return DrawnEsim(
         iccid=iccid,
@@ -129,7 +129,7 @@ class IssuedTestEsim(NamedTuple):
 
 
 def issue_test_esim(plan: Plan, *, intent: str, organisation: str, now: float, ids: Ids, keyring: Keyring) -> IssuedTestEsim:
-    """A test eSIM: touches no network, belongs to nobody."""
+    """A test eSIM of `plan` for `intent`, with its event; it touches no network and belongs to nobody. `now`: Unix seconds."""
     profile = new_test_esim_profile(ids)
     sealed = seal_esim_profile(profile, keyring=keyring, organisation=organisation, intent=intent)
     kept = IntentResult(plan["id"], orjson.dumps(plan).decode(), 0, profile.iccid, sealed)
@@ -143,12 +143,12 @@ QR_TEXT_LIMIT = 500  # far more than an activation code has (SGP.22 4.1: 255), a
 
 
 def fits_qr_code(text: str) -> bool:
-    """Whether there is something to draw, of a length that a phone's camera can read from a screen."""
+    """Whether `text` is of a length that a phone's camera can read from a screen as a QR code."""
     return 0 < len(text) <= QR_TEXT_LIMIT
 
 
 def qr_picture(text: str, format: Literal["svg", "png"]) -> bytes:
-    """The QR code on white, with the quiet zone that scanners need (ISO/IEC 18004)."""
+    """`text` as a QR code on white, with the quiet zone that scanners need (ISO/IEC 18004)."""
     import segno  # only where a code is drawn
 
     buffer = BytesIO()

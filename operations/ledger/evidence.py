@@ -60,7 +60,7 @@ OBSTACLE_NOT_EXAMINED = "not_looked_into"
 
 
 def obstacle_reason(obstacle: str | None) -> str:
-    """The words for a code that is kept; a code of another release stands for itself."""
+    """The words for the stored code `obstacle`; a code of another release stands for itself."""
     if obstacle is None:
         return "it was not looked into yet"
     return next((text for code, text in OBSTACLE_REASONS.items() if code == obstacle), obstacle.replace("_", " "))
@@ -189,7 +189,7 @@ def ledger_packages(known: Sequence[LedgerEntry]) -> dict[str, frozenset[int | N
 
 
 def id_of_package(package: Package) -> int | None:
-    """Its number."""
+    """The charging system's number of `package`."""
     return package.get("subscriberprepaidpackageid")
 
 
@@ -259,7 +259,7 @@ def match_drawn_package(package: Package, row: IssuanceRow) -> DrawMatch:
 
 
 def template_of_package(package: Package) -> int | None:
-    """The template it was made from; nothing when the charging system does not say."""
+    """The template that `package` was made from; None where the charging system does not say."""
     return package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid")
 
 
@@ -288,7 +288,7 @@ def has_requested_window(package: Package, row: IssuanceRow, assigned: datetime 
 
 
 def parse_package_moment(text: str | None) -> datetime | None:
-    """A date of the charging system."""
+    """The moment that the charging system wrote as `text`; raises OcsError where it cannot be read."""
     if text is None:
         return None
     try:

@@ -45,13 +45,13 @@ class Intent(TypedDict):
 
 
 def intent_without_codes(intent: Intent) -> Intent:
-    """The intent without what installs its eSIM."""
+    """`intent` without what installs its eSIM."""
     esim = intent["esim"]
     return intent if esim is None else {**intent, "esim": {"iccid": esim["iccid"], "smdp_address": esim["smdp_address"]}}
 
 
 def unseal_intent(row: IntentRow, keyring: Keyring) -> Intent:
-    """A stored intent, its eSIM unsealed."""
+    """The stored intent `row` as its owner sees it, its eSIM unsealed."""
     profile = None
     if row.iccid is not None and row.esim is not None:
         profile = open_esim_profile(row.iccid, row.esim, keyring=keyring, organisation=row.organisation, intent=row.id)
@@ -59,7 +59,7 @@ def unseal_intent(row: IntentRow, keyring: Keyring) -> Intent:
 
 
 def render_intent(row: IntentRow, profile: EsimProfile | None) -> Intent:
-    """The intent's answer, with the profile in the open."""
+    """The stored intent `row` as its owner sees it, with its `profile` in the open."""
     return {
         "id": row.id,
         "object": "connectivity.intent",

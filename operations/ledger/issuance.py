@@ -145,7 +145,7 @@ class IssuanceOrder:
 
 @contextmanager
 def before_issuance() -> Generator[None]:
-    """Reads of the charging system before an eSIM is drawn: where one fails, its error says that none was."""
+    """Wraps reads of the charging system before an eSIM is drawn: an OcsError among them says then that none was."""
     with issuing():
         try:
             yield
@@ -364,7 +364,7 @@ def dispute_failed_issuance(connection: Connection, target: IssuanceTarget, row:
 def record_issuance_failed(
     connection: Connection, *, target: IssuanceTarget, organisation: str, key: str, refusal: Refusal, now: float, note: str | None = None
 ) -> Conclusion:
-    """Nothing was drawn."""
+    """Settles the issuance `key` as failed, because nothing was drawn; `refusal` says why. `now`: Unix seconds."""
     row = mark_issuance_failed(connection, organisation=organisation, key=key, now=now, note=note or refusal.error_code)
     return keep_recorded_outcome(connection, target, organisation, key) if row is None else target.failed(connection, row, refusal)
 

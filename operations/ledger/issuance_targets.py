@@ -198,12 +198,12 @@ class IntentTarget:
 
 
 def intent_error_json(code: str, message: str) -> str:
-    """An intent's error as it is kept."""
+    """The error of an intent as its row stores it."""
     return orjson.dumps({"code": code, "message": message}).decode()
 
 
 def as_processing_intent(row: IntentRow, plan: Plan) -> IntentRow:
-    """An intent whose eSIM is about to be drawn."""
+    """The intent `row` with `plan`, while its eSIM is drawn."""
     return row._replace(status="processing", livemode=1, plan_id=plan["id"], plan=orjson.dumps(plan).decode())
 
 
@@ -269,7 +269,7 @@ class OrderTarget:
 
 
 def target_of_issuance(connection: Connection, deps: Deps, row: IssuanceRow) -> IssuanceTarget:
-    """What a row was drawn for, long after its call."""
+    """The target that the ledger's `row` was drawn for, rebuilt long after its call."""
     if row.operation == FULFIL_ORDER:
         return OrderTarget(deps, row.key, row.organisation)
     if row.intent is None:

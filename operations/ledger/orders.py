@@ -32,13 +32,13 @@ def new_order_token(connection: Connection, *, ids: Ids, order: str, now: float)
 
 
 def find_opened_order(connection: Connection, *, named: str) -> OrderDetail | None:
-    """What somebody without a credential sees: the order of a token that was not ended. A number opens nothing."""
+    """The order that the token `named` opens for somebody without a credential; None where it was ended. A number opens nothing."""
     number = order_of_token(connection, token=named) if ORDER_TOKEN.fullmatch(named) else None
     return None if number is None else find_order_detail(connection, order=number)
 
 
 def find_known_order(connection: Connection, *, named: str) -> OrderDetail | None:
-    """What the holder of the storefront key sees: the order with this number, or of any token that it ever had."""
+    """The order with the number `named`, or that ever had the token `named`: what the holder of the storefront key sees."""
     number = order_number_of(connection, named=named)
     return find_order_detail(connection, order=number) if ORDER_NUMBER.fullmatch(number) else None
 
@@ -75,7 +75,7 @@ HOW_TO_SETTLE_TOP_UP = (
 
 
 def mail_order_ready(connection: Connection, deps: Deps, order: str) -> None:
-    """The buyer gets the eSIM, or learns that the data is on it."""
+    """Mails the buyer the eSIM of `order`, or that the data of a top-up is on it."""
     row, shop = find_order_and_shop(connection, order)
     if row.email is None:
         return
@@ -90,7 +90,7 @@ def mail_order_ready(connection: Connection, deps: Deps, order: str) -> None:
 
 
 def mail_order_failed(connection: Connection, deps: Deps, order: str) -> None:
-    """The buyer gets nothing, and the money back."""
+    """Mails the buyer of `order` that nothing is delivered and that the money goes back."""
     row, shop = find_order_and_shop(connection, order)
     words, paid = texts_in(row.language), row.paid_amount or 0
     refund = words.say("mail.failed_refund", amount=words.money(paid, row.currency)) if paid else words.say("mail.failed_free")
@@ -98,13 +98,13 @@ def mail_order_failed(connection: Connection, deps: Deps, order: str) -> None:
 
 
 def mail_new_link(connection: Connection, deps: Deps, order: str) -> None:
-    """The buyer gets a link in the place of those that were ended; the caller has seen to it that there is an address."""
+    """Mails the buyer of `order` a link in place of those that were ended; without an address nothing is mailed."""
     row, shop = find_order_and_shop(connection, order)
     mail_buyer(connection, deps, row, shop, "new_link")
 
 
 def mail_order_review(connection: Connection, deps: Deps, order: str) -> None:
-    """The operator learns that nobody knows whether something was delivered."""
+    """Mails the operator that nobody knows whether `order` was delivered."""
     row, shop = find_order_and_shop(connection, order)
     article, thing, how = ("A", "top-up", HOW_TO_SETTLE_TOP_UP) if row.top_up_of else ("An", "order", HOW_TO_SETTLE_ORDER)
     text = f"The {thing} {row.id} of your shop {shop.name} was paid, and the charging system did not say whether it delivered.\n\n{how}"
@@ -112,7 +112,7 @@ def mail_order_review(connection: Connection, deps: Deps, order: str) -> None:
 
 
 def mail_late_delivery(connection: Connection, deps: Deps, order: str) -> None:
-    """The operator learns that an eSIM, or a package, was named after its buyer's money went back."""
+    """Mails the operator that an eSIM or a package was named for `order` after its refund was begun."""
     row, shop = find_order_and_shop(connection, order)
     if row.top_up_of is not None:
         subject = f"A package came too late for a top-up: {row.id}"
@@ -131,7 +131,7 @@ def mail_late_delivery(connection: Connection, deps: Deps, order: str) -> None:
 
 
 def mail_refund_failed(connection: Connection, deps: Deps, order: str) -> None:
-    """The operator owes a buyer money that does not go back by itself."""
+    """Mails the operator that the refund of `order` does not go back by itself."""
     row, shop = find_order_and_shop(connection, order)
     text = (
         f"{row.id} of your shop {shop.name} was paid and not delivered, and the money could not be sent back automatically. "

@@ -50,7 +50,7 @@ ReturnUrl = Annotated[
 
 
 def default_return_page(deps: Deps) -> str:
-    """A page of the service's for whoever named none: the one on payments, where people sign in here, and else the documentation."""
+    """The page to come back to for callers who named none: our page on payments, or the documentation where people sign in elsewhere."""
     return f"{deps.site.base_url}/auth/payments" if deps.own_identity else deps.site.docs_url
 
 
@@ -59,7 +59,7 @@ PLATFORM_FEE_BPS_LIMIT = 5000
 
 
 async def platform_fee_bps_of(deps: Deps, organisation: str) -> int:
-    """The organisation's own rate in basis points, or else the one of all."""
+    """The rate of `organisation` in basis points: its own, or else the service's."""
     own = await deps.store.read(own_fee_bps, organisation=organisation)
     return deps.platform_fee_bps if own is None else own
 
@@ -68,12 +68,12 @@ ConnectedStatus = Literal["pending", "active"]
 
 
 async def find_payment_account(ctx: Ctx) -> ConnectAccount | None:
-    """The organisation's account; nothing where it has none."""
+    """The account of the organisation that `ctx` acts for; None where it has none."""
     return await ctx.deps.store.read(find_connect_account, organisation=ctx.organisation)
 
 
 async def require_payment_account(ctx: Ctx) -> ConnectAccount:
-    """The organisation's account, or why there is none."""
+    """The account of the organisation that `ctx` acts for. Raises Conflict where it has none."""
     found = await find_payment_account(ctx)
     if found is None:
         raise payments_not_connected()
@@ -86,7 +86,7 @@ async def own_payment_account(ctx: Ctx, _params: Input) -> ConnectAccount:
 
 
 def payments_not_connected() -> Conflict:
-    """The organisation has no account at the payment processor; nothing was asked."""
+    """The refusal where the organisation has no account at the payment processor; nothing was asked."""
     return Conflict(
         "Your organisation has no account at the payment processor yet, and this call needs one; nothing was done",
         code="payments_not_connected",
@@ -95,7 +95,7 @@ def payments_not_connected() -> Conflict:
 
 
 def standard_account_refusal() -> Conflict:
-    """The account was brought by its owner, who has the processor's own pages for it."""
+    """The refusal where the account is a Standard one, which has pages of its own at the processor."""
     return Conflict(
         "Your organisation connected a Standard account, whose owner signs in at the processor itself; nothing was done",
         code="payments_account_standard",
@@ -112,12 +112,12 @@ def payment_account_status(account: ConnectedAccount) -> Literal["pending", "act
 
 
 def payment_account_kind(account: ConnectedAccount) -> Literal["express", "standard"]:
-    """Whether the service made the account, or its owner brought it: what is no Express account has pages of its own at the processor."""
+    """`express` where the service made the account, `standard` where its owner brought it."""
     return "express" if account.kind == "express" else "standard"
 
 
 def keep_payment_account_status(connection: Connection, *, account: ConnectedAccount, as_of: float, now: float) -> None:
-    """Keep what the processor says of an account, unless something newer is known. One that nobody has changes nothing."""
+    """Stores what the processor says of `account`, unless something newer is known. `as_of`, `now`: Unix seconds."""
     write_connect_status(connection, account=account.id, status=payment_account_status(account), as_of=as_of, now=now)
 
 
@@ -151,7 +151,7 @@ CONNECT_STATUS_EXAMPLE: ConnectStatus = {
 
 
 async def ask_payment_account(ctx: Ctx) -> tuple[ConnectAccount | None, ConnectedAccount | None]:
-    """The organisation's account as it was stored, and what the processor says of it now: nothing where it does not answer."""
+    """The stored account, and what the processor says of it now: None where it does not answer. Waits for the network."""
     found = await find_payment_account(ctx)
     if found is None:
         return None, None
@@ -168,13 +168,13 @@ async def ask_payment_account(ctx: Ctx) -> tuple[ConnectAccount | None, Connecte
 
 
 async def sync_new_account(deps: Deps, organisation: str, account: str) -> None:
-    """Have the account's records read that no event told of: what it did before it was connected. The events tell the rest."""
+    """Reads the records that `account` had before it was connected, of which no event tells. Waits for the network; raises no Refusal."""
     with suppress(Refusal):
         await sync_payments(deps, organisation=organisation, account=account)
 
 
 async def render_connect_status(deps: Deps, organisation: str, account: ConnectedAccount | None) -> ConnectStatus:
-    """The answer: how the account stands by now, with what the processor says of it, where it said anything."""
+    """The state of the organisation's account; `account` is what the processor says of it, None where it said nothing."""
     config = await deps.store.read(find_config, organisation=organisation)
     own = "USD" if config is None else config.currency
     if account is not None and (config is None or config.connect_account != account.id):
@@ -263,7 +263,7 @@ async def may_begin_onboarding(ctx: Ctx, _params: Onboarding) -> ConnectAccount 
 
 
 async def begin_payment_onboarding(ctx: Ctx, params: Onboarding, account: ConnectAccount | None) -> OnboardingLink:
-    """The account, made on the first call, and a fresh link to the pages on which its owner tells about themselves."""
+    """A fresh link to the pages of `account`, which the first call makes. Waits for the network; raises Conflict or PaymentsError."""
     before = "none" if account is None else account.account
     account = account or await make_payment_account(ctx, params.country)
     ctx.reached_upstream, asked = True, ctx.deps.clock.now()
@@ -296,7 +296,7 @@ async def onboarding_link_to(deps: Deps, account: ConnectAccount, params: Onboar
 
 
 async def check_payment_account_access(deps: Deps, account: ConnectAccount) -> None:
-    """AccountDetached, where the processor says that the service was let out; nothing else that it says matters here."""
+    """Raises AccountDetached where the processor does not let the service into `account`; every other refusal is ignored."""
     try:
         await deps.payments.find_account(account.account)
     except AccountDetached:

@@ -86,7 +86,7 @@ async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt, *, reason: st
 
 
 def update_attempt_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object, now: float) -> None:
-    """What the key answers from now on. A call that is still running says it by itself, and is its own audit row."""
+    """Stores `status` and `body` as the answer of the key of `attempt`. A call that still runs stores its own, and its own audit row."""
     if replace_unknown_answer(connection, deps, attempt, status, body) or attempt.state == "unknown":
         outcome = "settled_done" if status == PAYMENT_CREATED else "settled_failed"
         operation, request = ATTEMPT_OPERATIONS[attempt.kind], deps.ids.new("req_")
@@ -106,24 +106,22 @@ def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentA
 
 
 async def correct_unknown_answer(ctx: Ctx, kind: AttemptKind) -> None:
-    """A key whose call died before its attempt was settled still says that nobody knows: what is known by now is its answer."""
-    key = ctx.call.idempotency_key
-    if key is not None:
-        named = {"organisation": ctx.organisation, "claim_key": key}
-        found = await ctx.deps.store.read(find_settled_attempt, kind=kind, now=int(ctx.now), **named)
-        if found is not None:
-            await ctx.deps.store.write(correct_attempt_answer, deps=ctx.deps, attempt=found, kind=kind)
+    """Replaces the answer OUTCOME_UNKNOWN of the caller's key, where its attempt of `kind` was settled after the call had died."""
+    key, organisation = ctx.call.idempotency_key, ctx.organisation
+    if key is None:
+        return
 
+    def find(connection: Connection) -> PaymentAttempt | None:
+        """The attempt of a key whose answer is older than what is known of it."""
+        claim = find_claim(connection, organisation=organisation, operation=ATTEMPT_OPERATIONS[kind], key=key, now=int(ctx.now))
+        if claim is None or claim.state != "unknown":
+            return None
+        found = attempt_by_key(connection, organisation=organisation, kind=kind, claim_key=key)
+        return found if found is not None and found.state in ("done", "failed") else None
 
-def find_settled_attempt(
-    connection: Connection, *, organisation: str, kind: AttemptKind, claim_key: str, now: int
-) -> PaymentAttempt | None:
-    """The attempt of a key whose answer is older than what is known of it."""
-    claim = find_claim(connection, organisation=organisation, operation=ATTEMPT_OPERATIONS[kind], key=claim_key, now=now)
-    if claim is None or claim.state != "unknown":
-        return None
-    found = attempt_by_key(connection, organisation=organisation, kind=kind, claim_key=claim_key)
-    return found if found is not None and found.state in ("done", "failed") else None
+    settled = await ctx.deps.store.read(find)
+    if settled is not None:
+        await ctx.deps.store.write(correct_attempt_answer, deps=ctx.deps, attempt=settled, kind=kind)
 
 
 def correct_attempt_answer(connection: Connection, *, deps: Deps, attempt: PaymentAttempt, kind: AttemptKind) -> None:

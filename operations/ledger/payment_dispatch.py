@@ -44,7 +44,7 @@ class PaymentSending(Protocol):
 
 
 async def send_payment_once(ctx: Dispatch, sending: PaymentSending) -> Conclusion:
-    """What its caller and its key are answered. Raises what surely came before it was sent; the key is free then."""
+    """Sends `sending` once; the answer of its caller and its key. Raises only what came before the call, and frees the key then."""
     return await send_once(ctx, PaymentDispatch(ctx.deps, sending, ctx.request_id))
 
 

@@ -90,7 +90,9 @@ def record_fee(connection: Connection, *, deps: Deps, organisation: str, fee: Ap
     written by whoever has the account.
     """
     month, after = datetime.fromtimestamp(fee.created, UTC).strftime("%Y-%m"), known_fee_refund(connection, fee.account, fee)
-    amounts = {fee.id: fee.amount} | ({f"{fee.id}:refunded:{after}": before - after} if after > before else {})
+    amounts = {fee.id: fee.amount}
+    if after > before:
+        amounts[f"{fee.id}:refunded:{after}"] = before - after
     for ref, amount in amounts.items():
         record_platform_fee(
             connection, ref=ref, organisation=organisation, month=month, currency=fee.currency, amount=amount, now=now, ids=deps.ids
@@ -195,7 +197,7 @@ def take_order_refunds(connection: Connection, *, deps: Deps, account: str, char
 
 
 def was_order_refunded(connection: Connection, *, row: OrderRow) -> bool:
-    """To be asked before it is sent: the refund may have been told of before the payment, or during a draw that came to nothing."""
+    """Whether the payment of `row` went back whole. Ask before it is sent: the refund may have been told of before the payment."""
     charges = [] if row.payment_intent is None else charges_of(connection, account=row.payee, payment_intent=row.payment_intent)
     return any(is_fully_refunded(connection, charge) for charge in charges)
 
@@ -206,7 +208,7 @@ def is_fully_refunded(connection: Connection, charge: PaymentRecord) -> bool:
 
 
 def is_paid_checkout(session: CheckoutSession) -> bool:
-    """Money has come in, or the buyer has completed a page of no cost: one that is open, or has expired, says so of itself as well."""
+    """Whether money came in for `session`, or its page cost nothing and was completed; open and expired pages may look alike."""
     return session.payment_status == "paid" or (session.status == "complete" and session.payment_status == "no_payment_required")
 
 
@@ -254,7 +256,7 @@ class SyncedList(NamedTuple):
 
 
 async def sync_payments(deps: Deps, *, organisation: str, account: str) -> int:
-    """How many records were new or newer. Raises what the processor fails at; what was read before that is kept."""
+    """Reads the lists of `account`; how many records were new or newer. Waits for the network; raises the processor's Refusal."""
     place, ask, began = SyncedPaymentAccount(organisation, account), deps.payments, deps.clock.now()
     # Charges come first, so that refunds and fees find theirs.
     charges = await sync_list(deps, place, partial(ask.list_charges, account))

@@ -133,7 +133,7 @@ def render_transfer(made: Refund | Payout) -> RefundRecord | PayoutRecord:
 
 
 def payment_record_of(thing: ProcessorRecord, *, account: str, organisation: str, as_of: float) -> PaymentRecord:
-    """A word about a thing, as of the second in which it was true."""
+    """The record of `thing` as it was at `as_of`, in Unix seconds."""
     kind, stage, charge, body = payment_record_facts(thing)
     text = orjson.dumps(body).decode()
     return PaymentRecord(account, kind, thing.id, organisation, thing.created, charge, text, as_of, stage)
@@ -164,7 +164,7 @@ def payment_record_facts(thing: ProcessorRecord) -> tuple[PaymentRecordKind, int
 
 
 def load_payment_record(record: PaymentRecord, _kind: type[ShownRecord]) -> ShownRecord:
-    """A kept record as its owner sees it."""
+    """The stored `record` as its owner sees it."""
     return cast(ShownRecord, orjson.loads(record.body))
 
 
@@ -192,7 +192,7 @@ def refunded_amount(charge: PaymentRecord, refunds: Sequence[PaymentRecord | Lin
 
 
 def refresh_charge_refunds(connection: Connection, *, account: str, charge: str, now: float) -> None:
-    """Something of a charge has changed. One that was never refunded through us is worked out when it is."""
+    """Computes anew what is reserved of `charge`, where it was refunded through us before. `now`: Unix seconds."""
     held = find_refunds(connection, account=account, charge=charge)
     record = find_payment_record(connection, account=account, kind="charge", id=charge)
     if held is not None and record is not None:
@@ -202,7 +202,7 @@ def refresh_charge_refunds(connection: Connection, *, account: str, charge: str,
 
 
 def refundable_amount(connection: Connection, *, account: str, charge: str) -> int:
-    """What may still be refunded of a charge that is known."""
+    """The minor units of `charge` that may still be refunded; 0 where it is not known."""
     record = find_payment_record(connection, account=account, kind="charge", id=charge)
     if record is None:
         return 0
@@ -212,7 +212,7 @@ def refundable_amount(connection: Connection, *, account: str, charge: str) -> i
 
 
 def reserve_refund(connection: Connection, *, account: str, charge: PaymentRecord, amount: int, now: float) -> bool:
-    """Take it of what is left, by one conditional statement."""
+    """Reserves `amount` minor units of what is left of `charge`, by one conditional statement; False where less is left."""
     whole: int = orjson.loads(charge.body)["amount"]
     reserved = refunded_or_under_way(connection, account, charge)
     open_refunds(connection, account=account, charge=charge.id, amount=whole, reserved=reserved, now=now)

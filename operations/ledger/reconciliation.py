@@ -339,7 +339,7 @@ class IssuanceSettlement(NamedTuple):
 
 
 async def match_account_lines(deps: Deps, row: IssuanceRow) -> MatchResult:
-    """What the account shows of the draw now, for the person who decides."""
+    """The lines of the account that show the draw of `row` now, for the person who decides. Waits for the network."""
     reading = await read_account_evidence(deps, row, AccountReader(deps))
     return MatchResult([], [], []) if reading is None else match_lines(row, reading.look, reading.state, reading.known)
 
@@ -368,7 +368,7 @@ async def find_esim_of_issuance(deps: Deps, row: IssuanceRow, iccid: str) -> Dra
 def apply_issuance_settlement(
     connection: Connection, *, deps: Deps, organisation: str, key: str, settlement: IssuanceSettlement, now: float
 ) -> IssuanceRow:
-    """The decision, the key's answer and the audit row, in one transaction. Refused where there is nothing to decide."""
+    """Writes the decision, the key's answer and the audit row. Raises IssuanceNotSettled where there is nothing to decide."""
     row = find_issuance(connection, organisation=organisation, key=key)
     if row is None:
         raise NotFound(f"The organisation {organisation} has no issuance {key}", param="key")

@@ -46,7 +46,7 @@ async def find_issued_line(upstream: Upstream, row: IssuanceRow) -> Line | None:
 
 
 def has_issued_package(held: PackageList, row: IssuanceRow) -> bool:
-    """Whether the package that was issued is on the line."""
+    """Whether `held`, the packages of the line, has the package that `row` issued."""
     return any(is_issued_package(package, row) for package in held.get("packages", []))
 
 
@@ -117,7 +117,7 @@ class NotIssued(Conflict):
 
 
 def render_ledger_row(row: IssuanceRow) -> LedgerRow:
-    """A row as its owner sees it."""
+    """The ledger's `row` as its owner sees it."""
     return render_fields(row, LedgerRow, idempotency_key=row.key, status=row.state, updated_at=rfc3339_utc(row.updated))
 
 
@@ -316,7 +316,7 @@ async def require_rollback_answer(asking: Awaitable[ProvenAnswer]) -> ProvenAnsw
 
 
 def rollback_unknown(row: IssuanceRow) -> OcsError:
-    """What was given back is not known; the row is part of the answer."""
+    """The refusal where nobody knows what was given back; it shows `row`."""
     return OcsError(
         "Whether the eSIM was given back is not known; a person at the service has to settle it. It is never issued again by itself",
         code=MANUAL_RECONCILIATION,
@@ -332,7 +332,7 @@ def rollback_unknown_answer(row: IssuanceRow, request_id: str) -> tuple[int, dic
 
 
 def require_rollbackable(row: IssuanceRow, line: Line | None) -> Line:
-    """Refuse what cannot be rolled back; nothing is sent then. The line of what can be."""
+    """The line of an issuance that can be rolled back. Raises NotIssued, Conflict or OcsError, before anything is sent."""
     if row.state == "rollback_pending":
         raise rollback_is_running()
     if row.state == "rollback_unknown":

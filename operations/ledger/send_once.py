@@ -139,7 +139,7 @@ class Sending(Protocol[MadeT]):
 
 
 async def send_once(dispatch: Dispatch, sending: Sending[MadeT]) -> Conclusion:
-    """Send it, between two commits. Returns what its caller and its key are answered; raises what surely came before the call."""
+    """Sends `sending` between two commits; the answer of its caller and its key. Raises only what came before the call."""
     clock = dispatch.deps.clock
     dispatch.if_unsent(sending.unsend, now=dispatch.now)
     began = clock.monotonic()

@@ -199,5 +199,5 @@ def iccids_in_stock(fleet: LineList) -> list[str]:
 
 
 def is_sim_in_stock(row: Subscriber) -> bool:
-    """Whether the SIM is in stock."""
+    """Whether the SIM of the line `row` is in stock."""
     return row.get("sim", {}).get("status") == SIM_FREE

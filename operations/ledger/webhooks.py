@@ -49,7 +49,7 @@ class ReportEvent(TypedDict):
 
 
 def event_of_row(*, id: str, type: str, livemode: int, created: int, data: str) -> Event:
-    """The event of a row."""
+    """The event that a row stores; `created` is Unix seconds, `data` JSON."""
     return {
         "id": id,
         "object": "connectivity.event",

@@ -56,7 +56,7 @@ async def start_browser_session(
     organisation: str | None = None,
     instead_of: BrowserSession | None = None,
 ) -> str:
-    """Somebody has proved who they are: a new cookie, always. The session that the browser was signed in with before ends."""
+    """A new cookie for `person`, who has just proved who they are. The session `instead_of` ends. `now`: Unix seconds."""
     cookie, id = new_secret_token(deps.ids), deps.ids.new("bse_")
     digest, expires_at = secret_digest(cookie), now + SESSION_LIFETIME_SECONDS
 
@@ -75,7 +75,7 @@ async def start_browser_session(
 
 
 async def browser_session_of(deps: Deps, *, cookie: str, now: float) -> BrowserSession | None:
-    """Who presents a cookie; None when it opens nothing. A use is noted every five minutes at most."""
+    """The session that `cookie` opens, or None. Its use is noted every five minutes at most. `now`: Unix seconds."""
     if not SESSION_COOKIE.fullmatch(cookie):
         return None
     digest = secret_digest(cookie)
@@ -90,7 +90,7 @@ async def browser_session_of(deps: Deps, *, cookie: str, now: float) -> BrowserS
 
 
 async def switch_organisation(deps: Deps, *, session: BrowserSession, organisation: str, record: AuditRecordMaker) -> None:
-    """Act for another organisation; one that the person is no member of is not found, whether it exists or not."""
+    """Lets `session` act for `organisation`. Raises NotFound where its person is no member, whether it exists or not."""
 
     def switch(connection: Connection) -> None:
         if find_member(connection, person=session.person, organisation=organisation) is None:
@@ -123,5 +123,5 @@ async def sign_out_everywhere(deps: Deps, *, session: BrowserSession, record: Au
 
 
 async def count_signed_in_browsers(deps: Deps, *, person: str, now: float) -> int:
-    """How many browsers somebody is signed in with."""
+    """How many browsers `person` is signed in with at `now`, in Unix seconds."""
     return await deps.store.read(count_browser_sessions, person=person, now=now, idle=now - SESSION_IDLE_SECONDS)

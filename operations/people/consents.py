@@ -62,7 +62,7 @@ class ConsentQuestion(NamedTuple):
 
 
 async def keep_authorization_request(deps: Deps, request: AuthorizationRequest, *, now: float) -> str:
-    """Keep a request until somebody answers it; the token that the browser carries to the consent page."""
+    """Stores `request` until somebody answers it; the token that the browser carries to the consent page. `now`: Unix seconds."""
     token = new_secret_token(deps.ids, "ar_")
     details = _request_keyring(token, deps.ids).seal(json.dumps(request), org_id=SERVICE_OWNER, field=_AUTHORIZATION_REQUEST_FIELD)
     await deps.store.write(
@@ -76,7 +76,7 @@ async def keep_authorization_request(deps: Deps, request: AuthorizationRequest, 
 
 
 async def consent_question(deps: Deps, *, token: str, now: float) -> ConsentQuestion | None:
-    """What the person is asked; None when it was answered or is too old."""
+    """The question of the request that `token` opens; None where it was answered or is too old. `now`: Unix seconds."""
     request = await _open_authorization_request(deps, token, now)
     if request is None:
         return None
@@ -128,7 +128,7 @@ async def grant_consent(
 
 
 async def deny_consent(deps: Deps, *, token: str, now: float) -> str | None:
-    """The person says no: where the browser goes, with the error; None when it was answered or is too old."""
+    """The person says no: the address that the browser goes to, with the error; None where `token` was answered or is too old."""
     request = await _open_authorization_request(deps, token, now)
     if request is None or not await deps.store.write(end_authorization_request, digest=secret_digest(token), now=now):
         return None
@@ -167,7 +167,7 @@ def _granted_scopes(scopes: Sequence[str], offered: Sequence[str]) -> list[str]:
 
 
 def authorization_answer_url(redirect_uri: str, **answer: str | None) -> str:
-    """The program's own address, untouched, with our answer behind it."""
+    """The program's own `redirect_uri`, untouched, with `answer` as its query."""
     query = urlencode({name: value for name, value in answer.items() if value is not None})
     return redirect_uri + ("&" if "?" in redirect_uri else "?") + query
 

@@ -16,7 +16,7 @@ _CONSOLE_CLIENT_NAME = "The console of this service"
 
 
 def with_included_scopes(scopes: Iterable[str]) -> list[str]:
-    """Scopes with those that they include, in our order."""
+    """`scopes` with those that they include, in the order of LOGIN_SCOPES."""
     granted = set(scopes)
     return [scope for scope in LOGIN_SCOPES if scope in granted or (scope == "read" and granted)]
 
@@ -27,7 +27,7 @@ def token_issuer(site: Site) -> str:
 
 
 def token_resources(site: Site) -> tuple[str, str]:
-    """What tokens are made for: the MCP server, and the API."""
+    """The addresses that tokens are made for: the MCP server's and the API's."""
     return site.mcp_url, site.base_url
 
 

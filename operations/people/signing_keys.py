@@ -31,7 +31,7 @@ async def signing_key_set(deps: Deps) -> bytes:
 
 
 async def sign_token(deps: Deps, claims: dict[str, object], now: float) -> str:
-    """An access token (RFC 9068) with these claims."""
+    """An access token (RFC 9068) with `claims`, signed by the key in use at `now`, in Unix seconds."""
     import jwt  # start-up budget
 
     key = signer_of(await signing_keys_at(deps, now), now)
@@ -40,7 +40,7 @@ async def sign_token(deps: Deps, claims: dict[str, object], now: float) -> str:
 
 
 async def make_next_signing_key(deps: Deps, now: float) -> KeyRotation:
-    """Make the next key; the one in use signs for ten minutes more."""
+    """Makes the next key; the one in use signs for ten minutes more. `now`: Unix seconds."""
     newest = (await signing_keys_at(deps, now))[0]
     await _make_signing_key(deps, newest.number + 1, now)
     made = (await deps.store.read(published_keys, now=now))[0]

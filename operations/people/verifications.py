@@ -47,7 +47,7 @@ class MailedCode(NamedTuple):
 
 
 def new_mailed_code(ids: Ids, *, purpose: VerificationPurpose, address: str, details: str, now: float) -> MailedCode:
-    """A code to be mailed."""
+    """A code to mail to `address`, good for ten minutes from `now`, in Unix seconds; `details` is stored until it comes back."""
     token = new_secret_token(ids)
     code = _code_of_bytes(ids.bytes(8), purpose)
     row = Verification(secret_digest(token), purpose, address, _mailed_code_digest(token, code), details, now + MAILED_CODE_SECONDS)
@@ -92,7 +92,7 @@ def _normal_mailed_code(code: str, purpose: VerificationPurpose) -> str:
 
 
 async def prove_mailed_code(deps: Deps, *, token: str, code: str, purpose: VerificationPurpose, now: float) -> bytes:
-    """Spend a try, in a commit of its own; the digest of the token when it was the code. It is yet to be used up."""
+    """Spends a try, in a commit of its own; the digest of `token`, still to be used up. Raises BadRequest for a wrong `code`."""
     plain, digest = _normal_mailed_code(code, purpose), secret_digest(token)
     expected = _mailed_code_digest(token, plain)
     if not await deps.store.write(try_verification_code, digest=digest, purpose=purpose, code_digest=expected, now=now):
@@ -138,7 +138,7 @@ def _sign_in_allowances(address: str, network: str, browser: str | None) -> list
 
 
 async def finish_sign_in(deps: Deps, *, token: str, code: str, now: float) -> str:
-    """The person whose mail was read; who was invited and is new here becomes one."""
+    """The id of the person whose mailed `code` came back; one who was invited and is new becomes one. Raises BadRequest."""
     digest = await prove_mailed_code(deps, token=token, code=code, purpose="sign_in", now=now)
     person = await deps.store.write(_use_sign_in_code, digest=digest, id=deps.ids.new("usr_"), now=now)
     if person is None:
@@ -156,7 +156,7 @@ _IGNORE_CODE_MAIL = "If it was not you, ignore this mail: without the code nothi
 
 
 def sign_up_letter(address: str, code: str, minutes: int, site: Site) -> Letter:
-    """The code of a sign-up."""
+    """The mail with the `code` of a sign-up, good for so many `minutes`."""
     return Letter(address, "Your code to sign up", _code_mail_text("is signing up", code, minutes, site))
 
 

@@ -27,14 +27,7 @@ from storage.affiliates import (
     referral_of,
     shares_people,
 )
-from storage.commissions import (
-    LAST_COMMISSION_PLACE,
-    RATE_BPS,
-    Commission,
-    commission_place,
-    earned_totals,
-    list_commissions,
-)
+from storage.commissions import LAST_COMMISSION_PLACE, RATE_BPS, Commission, commission_place, earned_totals, list_commissions
 from storage.engine.connection import Connection
 
 # Letters and digits that nobody takes for one another when they are read out: no 0 and O, no 1 and I.
@@ -48,7 +41,7 @@ def _referral_code_owner(connection: Connection, code: str) -> Affiliate | None:
 
 
 def is_referral_code(connection: Connection, *, code: str) -> bool:
-    """Whether the code is somebody's."""
+    """Whether an affiliate has this `code`."""
     return _referral_code_owner(connection, code) is not None
 
 

@@ -2,17 +2,17 @@
 
 import hashlib
 import re
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.mail.letter import Letter
 from operations.deps import Ctx
-from operations.letters import SealedLetter, queue_letter, seal_letter
+from operations.letters import queue_letter, seal_letter
 from operations.vocabulary import Email, ListOf, ListPage, list_page, mailbox_of, normal_email, render_fields
 from registry.characters import MISLEADING_CHARACTERS
-from registry.clock import DAY_SECONDS, Clock, rfc3339_utc
+from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
 from registry.limits import Role, Scope
 from registry.model import Input
@@ -22,7 +22,7 @@ from registry.ports import Site
 from registry.rate_limits import rate_limited
 from storage import quota
 from storage.engine.connection import Connection
-from storage.invitations import StoredInvitation, WaitingInvitation, invitations_for, put_invitation, take_invitation, withdraw_invitation
+from storage.invitations import WaitingInvitation, invitations_for, put_invitation, take_invitation, withdraw_invitation
 from storage.members import (
     MemberRow,
     end_membership,
@@ -46,16 +46,6 @@ _LONGEST_INVITING_NAME = 80
 _LINK_START = re.compile("(?<=:)(?=//)|(?<=[.\u3002\uff0e\uff61])(?=\\w)")
 
 
-class Invitation(NamedTuple):
-    """Who is asked to be what, and by whom."""
-
-    id: str
-    organisation: str
-    address: str
-    role: Role
-    invited_by: str
-
-
 class AlreadyMember(Conflict):
     """Who is invited is a member."""
 
@@ -75,25 +65,6 @@ def invitation_letter(address: str, organisation: str, role: Role, site: Site) -
         "If you do not know them, ignore this mail: nothing happens.\n"
     )
     return Letter(normal_email(address), "You are invited to join an organisation", text)
-
-
-def _keep_invitation_and_mail(
-    connection: Connection, *, invitation: Invitation, mail: SealedLetter, clock: Clock, upgrade_url: str, now: float
-) -> StoredInvitation:
-    """Stores the invitation and queues its mail, without looking whether the address has an account: an invitation finds nobody out."""
-    if hold_membership(connection, person=invitation.invited_by, organisation=invitation.organisation) != Role.ADMIN:
-        raise membership_changed()  # else who is being removed would be back by their own invitation
-    present = member_with_address(connection, organisation=invitation.organisation, address=invitation.address)
-    if present is not None:
-        raise AlreadyMember(
-            f"email: this person is a member of your organisation already, with the role {present.role}",
-            param="email",
-            hint=f"To change the role, remove {present.id} and invite the address again" if present.role != invitation.role else None,
-        )
-    _spend_invitation_mail(connection, organisation=invitation.organisation, address=invitation.address, upgrade_url=upgrade_url, now=now)
-    if _mailbox_takes_more(connection, address=invitation.address, now=now):
-        queue_letter(connection, mail, clock)
-    return put_invitation(connection, **invitation._asdict(), now=now, expires_at=now + _INVITATION_SECONDS)
 
 
 def _spend_invitation_mail(connection: Connection, *, organisation: str, address: str, upgrade_url: str, now: float) -> None:
@@ -125,12 +96,12 @@ def membership_changed() -> Unauthorized:
 
 
 def open_invitations(connection: Connection, *, address: str, now: float) -> list[WaitingInvitation]:
-    """The invitations that somebody who has proved an address may accept, newest first."""
+    """The invitations that whoever has proved `address` may accept at `now` (Unix seconds), newest first."""
     return invitations_for(connection, address=normal_email(address), now=now)
 
 
 def accept_invitation(connection: Connection, *, invitation: str, person: str, address: str, now: float) -> str:
-    """Become a member; the organisation's id. One that is gone, too old or another's is not found."""
+    """Makes `person` a member; the organisation's id. Raises NotFound for an invitation that is gone, too old or another's."""
     taken = take_invitation(connection, invitation=invitation, address=normal_email(address), now=now)
     if taken is None:
         raise NotFound(
@@ -248,12 +219,25 @@ async def invite_member(ctx: Ctx, params: NewMember) -> Member:
     """
     deps, address, role = ctx.deps, normal_email(params.email), Role(params.role)
     letter = invitation_letter(address, ctx.caller.organisation_name, role, deps.site)
-    invitation = Invitation(deps.ids.new("ivt_"), ctx.organisation, address, role, ctx.caller.principal)
-    mail = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=ctx.now + _INVITATION_SECONDS)
+    id, organisation, by, expires_at = deps.ids.new("ivt_"), ctx.organisation, ctx.caller.principal, ctx.now + _INVITATION_SECONDS
+    mail = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=expires_at)
 
     def write(connection: Connection, *, now: float) -> Member:
-        kept = _keep_invitation_and_mail(
-            connection, invitation=invitation, mail=mail, clock=deps.clock, upgrade_url=deps.site.upgrade_url, now=now
+        """Does not look whether the address has an account: an invitation finds nobody out."""
+        if hold_membership(connection, person=by, organisation=organisation) != Role.ADMIN:
+            raise membership_changed()  # else who is being removed would be back by their own invitation
+        present = member_with_address(connection, organisation=organisation, address=address)
+        if present is not None:
+            raise AlreadyMember(
+                f"email: this person is a member of your organisation already, with the role {present.role}",
+                param="email",
+                hint=f"To change the role, remove {present.id} and invite the address again" if present.role != role else None,
+            )
+        _spend_invitation_mail(connection, organisation=organisation, address=address, upgrade_url=deps.site.upgrade_url, now=now)
+        if _mailbox_takes_more(connection, address=address, now=now):
+            queue_letter(connection, mail, deps.clock)
+        kept = put_invitation(
+            connection, id=id, organisation=organisation, address=address, role=role, invited_by=by, now=now, expires_at=expires_at
         )
         return _listed_member(MemberRow(kept.id, address, None, role, 0, kept.created))
 

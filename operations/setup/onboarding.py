@@ -121,7 +121,7 @@ ONBOARDING_EXAMPLE: OnboardingState = {
 
 
 def read_onboarding(connection: Connection, *, organisation: str) -> OnboardingState:
-    """The state as it is now."""
+    """How far the `organisation` has come."""
     return _onboarding_state(find_onboarding(connection, organisation=organisation))
 
 

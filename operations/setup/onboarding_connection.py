@@ -106,7 +106,7 @@ def _own_token_replacement(row: UpstreamRow, before: ConnectionReach, after: Con
 
 
 def managed_account_replacement(row: UpstreamRow, before: ConnectionReach, after: ConnectionReach) -> Replacement:
-    """The question before a managed account takes over."""
+    """The question before a managed account (`after`) takes the place of the connection `before`."""
     text = f"This will move your organisation from {before.in_words} to {after.in_words}. {_OUT_OF_REACH}"
     if before.mode == "own":
         back = "The token in use, and one that it replaced, are erased at once: the only way back is to enter the token again."
@@ -124,7 +124,7 @@ def _former_token_replacement(row: UpstreamRow, before: ConnectionReach, after: 
 
 
 def connection_change_text(before: ConnectionReach, after: ConnectionReach) -> str:
-    """The audit log's words for it."""
+    """The audit log's words for the change from `before` to `after`."""
     return f"{before.in_short} -> {after.in_short}"
 
 

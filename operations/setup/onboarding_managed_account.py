@@ -106,28 +106,6 @@ def _preview_account_link(connection: Connection, *, organisation: str, candidat
     return LinkPreview(found, _account_link(connection, row, candidates))
 
 
-def _link_managed_account(
-    connection: Connection, *, organisation: str, path: "ManagedPath", simulated: bool, now: float
-) -> OnboardingState:
-    """Connect the organisation to its account, or note why not; then neither its connection nor its token changes.
-
-    ConnectionChanged, where another live connection would be replaced, or by another account, than what was expected and confirmed.
-    """
-    count_change(connection, name=CALLERS)  # from here on nobody else's connection changes
-    found = _preview_account_link(connection, organisation=organisation, candidates=path.candidates)
-    link = found.link
-    if isinstance(link, AccountLink):
-        if found.connection.mode is not None and found != path.preview:
-            raise connection_has_changed()
-        account, assigned = link.account, link.assigned
-        given = take_account(
-            connection, organisation=organisation, account_id=account, assigned=assigned, simulated=simulated or link.spare
-        )
-        assert given, "no account changes hands meanwhile"
-    choose_managed(connection, organisation=organisation, pending_reason=link if isinstance(link, str) else None, now=now)
-    return read_onboarding(connection, organisation=organisation)
-
-
 def _managed_account_of(row: OnboardingRow, candidates: AccountCandidates) -> int | PendingReason:
     """The account that was assigned to the organisation; else the one that it is connected to; else the one whose name holds its id."""
     if row.assigned_account_id is not None:
@@ -185,7 +163,23 @@ async def onboarding_start_managed_account(ctx: Ctx, _params: Nothing, path: Man
     simulated = bool(ctx.deps.spare_accounts)
 
     def write(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
-        state = _link_managed_account(connection, organisation=organisation, path=path, simulated=simulated, now=now)
+        """Connects the organisation to its account, or notes why not; then neither its connection nor its token changes.
+
+        ConnectionChanged, where another live connection would be replaced, or by another account, than what was expected and confirmed.
+        """
+        count_change(connection, name=CALLERS)  # from here on nobody else's connection changes
+        found = _preview_account_link(connection, organisation=organisation, candidates=path.candidates)
+        link = found.link
+        if isinstance(link, AccountLink):
+            if found.connection.mode is not None and found != path.preview:
+                raise connection_has_changed()
+            account, assigned = link.account, link.assigned
+            given = take_account(
+                connection, organisation=organisation, account_id=account, assigned=assigned, simulated=simulated or link.spare
+            )
+            assert given, "no account changes hands meanwhile"
+        choose_managed(connection, organisation=organisation, pending_reason=link if isinstance(link, str) else None, now=now)
+        state = read_onboarding(connection, organisation=organisation)
         after = ConnectionReach(state["connection"]["mode"], state["connection"]["account_id"])
         if after != path.before and after.mode == "managed":
             ctx.record_change(connection_change_text(path.before, after))

@@ -76,7 +76,7 @@ def render_public_storefront(row: Storefront) -> PublicStorefront:
 
 
 def read_plan_countries(text: str) -> list[str]:
-    """The codes as they are kept."""
+    """The country codes in the JSON that a row stores."""
     return cast(list[str], orjson.loads(text))
 
 

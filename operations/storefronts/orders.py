@@ -370,7 +370,7 @@ async def list_storefront_orders(ctx: Ctx, params: OrderPage) -> ListOf[OrderEnt
 
 
 def place_of_order(connection: Connection, organisation: str, order: str | None) -> OrderPlace:
-    """The place behind which the page begins."""
+    """The place behind the organisation's `order`, or before the newest. Raises BadRequest where there is none with this id."""
     named = None if order is None else order_number_of(connection, named=order)
     found = FIRST_ORDER_PLACE if named is None else order_place(connection, organisation=organisation, order=named)
     if found is None:

@@ -165,7 +165,7 @@ def render_storefront(row: Storefront) -> ShownStorefront:
 
 
 def render_storefront_plan(row: StorefrontPlan, currency: str) -> ShownPlan:
-    """As its operator sees it."""
+    """The plan `row` as its operator sees it; `currency` is its shop's."""
     return {
         "object": "storefront.plan",
         **render_public_plan(row, currency),
@@ -179,7 +179,7 @@ def render_storefront_plan(row: StorefrontPlan, currency: str) -> ShownPlan:
 
 
 def no_such_storefront() -> NotFound:
-    """Unknown and foreign shops are answered alike."""
+    """The refusal; unknown and foreign shops are answered alike."""
     return NotFound("Your organisation has no storefront with this id", param="id", hint="list_storefronts names yours")
 
 
@@ -330,7 +330,7 @@ class StorefrontChange(PartialStorefrontChange):
 
 
 async def own_storefront(ctx: Ctx, params: StorefrontRef) -> Storefront:
-    """The shop; a foreign one is not found."""
+    """The access rule: the organisation's own shop. Raises NotFound for a foreign one."""
     row = await ctx.deps.store.read(find_storefront, storefront=params.id, organisation=ctx.organisation)
     if row is None:
         raise no_such_storefront()

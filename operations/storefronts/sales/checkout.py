@@ -61,7 +61,7 @@ class NamesDrawAccount(Protocol):
 
 
 async def reasons_against_sale(deps: Deps, shop: Storefront, plan: StorefrontPlan) -> list[ReadinessReason]:
-    """Why an order of this plan would come to nothing; empty when it can be sold. A charging system that fails is an OcsError."""
+    """What stands against selling `plan` now; empty when it can be sold. Raises OcsError where the charging system fails."""
     payee = await deps.store.read(find_connect_account, organisation=shop.organisation)
     owner = await deps.store.read(find_upstream, organisation=shop.organisation)
     ours: list[tuple[ReadinessReason, bool]] = [
@@ -129,7 +129,7 @@ def count_fitting_esims(stock: AccountStock, template: Template) -> int:
 
 
 async def addable_plans(deps: Deps, order: OrderRow) -> list[StorefrontPlan]:
-    """As the shop displays them; empty when nothing can be added. A charging system that fails is an OcsError."""
+    """The plans that can be added to the eSIM of `order`, as its shop shows them. Raises OcsError where the charging system fails."""
     if order_status_of(order) != "ready" or order_cancelled_at(order) is not None:
         return []
     plans = await deps.store.read(published_plans, storefront=order.storefront)

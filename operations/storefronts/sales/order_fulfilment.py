@@ -448,7 +448,7 @@ class OrderNotSettled(Conflict):
 
 
 def fulfil_by_decision(connection: Connection, *, deps: Deps, order: str, decision: OrderDecision, by: str, now: float) -> OrderRow:
-    """The decision, its mail and the audit row, in one transaction; the row as it is then. Money goes by way of the worker."""
+    """Writes a person's `decision`, its mail and the audit row; the row as it is then. The worker moves the money."""
     order = order_number_of(connection, named=order)
     row = find_order(connection, order=order)
     if row is None:

@@ -20,13 +20,7 @@ from typing_extensions import TypedDict
 from clients.ocs.packages import Affected, Package
 from operations.deps import Deps
 from operations.ledger.evidence import DRAW_CLOCK_SKEW, EFFECT_WINDOW, DrawMatch, id_of_package, parse_package_moment, template_of_package
-from operations.ledger.issuance import (
-    MANUAL_RECONCILIATION,
-    OUTCOME_UNKNOWN,
-    is_unproven,
-    no_network_to_draw_from,
-    require_draw_in_time,
-)
+from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN, is_unproven, no_network_to_draw_from, require_draw_in_time
 from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
 from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWrites, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
@@ -94,7 +88,7 @@ def write_top_up_dispatch(sent: TopUpDispatch) -> str:
 
 
 def read_top_up_dispatch(text: str) -> TopUpDispatch:
-    """From the row."""
+    """The dispatch that a row stores as JSON."""
     noted: TopUpDispatchJson = orjson.loads(text)
     return TopUpDispatch(noted["at"], frozenset(noted["packages"]), noted["clear_since"], noted["seen"])
 
@@ -174,7 +168,7 @@ class TopUpTarget(NamedTuple):
 
 
 async def add_top_up_package(deps: Deps, deferred: DeferredWrites, row: OrderRow) -> None:
-    """One try of a top-up that is paid, under its lease. Afterwards the row says what came of it, or when it is tried again."""
+    """One try of the paid top-up `row`, under its lease; the row says then what came of it. Waits for the network."""
     full = await deps.rate_limiter.take_upstream(row.organisation)
     if full is not None:
         now = deps.clock.now()
@@ -275,30 +269,23 @@ class TopUpSending:
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[Affected], now: float) -> Conclusion:
         if outcome is UNKNOWN:
-            return record_top_up_unknown(connection, deps=self.deps, row=self.row, now=now)
+            return record_top_up_unknown(connection, self.deps, self.row, now)
         if isinstance(outcome, Refusal):
             if fail_order(connection, order=self.row.id, code=TOP_UP_REFUSED, now=now):
                 mail_order_failed(connection, self.deps, self.row.id)
             return Conclusion(TOP_UP_DONE, self.row.id, False, TOP_UP_REFUSED)
-        return record_top_up_added(connection, deps=self.deps, row=self.row, target=self.target, made=outcome, now=now)
+        package, target = outcome.get("subsPackageId", 0), self.target
+        named = outcome.get("iccid") == target.line.iccid or outcome.get("subscriberId") == target.line.subscriber_id
+        if not named or package in target.packages:  # an answer that names another line, or a package that was there, is not believed
+            return record_top_up_unknown(connection, self.deps, self.row, now)
+        insert_placed_package(connection, package_id=package, now=now)
+        if complete_top_up(connection, top_up=self.row.id, package=package, now=now):
+            mail_order_ready(connection, self.deps, self.row.id)
+            return Conclusion(TOP_UP_DONE, self.row.id, False, "ok")
+        return record_late_top_up(connection, self.deps, self.row, package, now)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
         unsend_top_up(connection, top_up=self.row.id, lease=self.row.lease or "", now=now)
-
-
-def record_top_up_added(
-    connection: Connection, *, deps: Deps, row: OrderRow, target: TopUpTarget, made: Affected, now: float
-) -> Conclusion:
-    """The package is on the line. An answer that names another line, or a package that was there, is not believed."""
-    package = made.get("subsPackageId", 0)
-    named = made.get("iccid") == target.line.iccid or made.get("subscriberId") == target.line.subscriber_id
-    if not named or package in target.packages:
-        return record_top_up_unknown(connection, deps=deps, row=row, now=now)
-    insert_placed_package(connection, package_id=package, now=now)
-    if complete_top_up(connection, top_up=row.id, package=package, now=now):
-        mail_order_ready(connection, deps, row.id)
-        return Conclusion(TOP_UP_DONE, row.id, False, "ok")
-    return record_late_top_up(connection, deps, row, package, now)
 
 
 def record_late_top_up(connection: Connection, deps: Deps, row: OrderRow, package: int, now: float) -> Conclusion:
@@ -316,10 +303,10 @@ def record_late_top_up(connection: Connection, deps: Deps, row: OrderRow, packag
     if note_late_package(connection, top_up=row.id, package=package, now=now):
         mail_late_delivery(connection, deps, row.id)
         return Conclusion(TOP_UP_DONE, row.id, False, TOP_UP_LATE)
-    return record_top_up_unknown(connection, deps=deps, row=row, now=now)
+    return record_top_up_unknown(connection, deps, row, now)
 
 
-def record_top_up_unknown(connection: Connection, *, deps: Deps, row: OrderRow, now: float) -> Conclusion:
+def record_top_up_unknown(connection: Connection, deps: Deps, row: OrderRow, now: float) -> Conclusion:
     """From now on only evidence tells what came of it, or a person; the operator learns of it once."""
     if lose_top_up(connection, top_up=row.id, code=OUTCOME_UNKNOWN, now=now):
         mail_order_review(connection, deps, row.id)
@@ -348,7 +335,7 @@ TOP_UP_NOT_ADDED = "package_not_added"
 
 
 async def look_into_top_up(deps: Deps, row: OrderRow) -> None:
-    """One look at the line of a top-up that needs review, under its lease. Afterwards it is settled, or due again, or a person's."""
+    """One look at the line of the top-up `row` that needs review, under its lease. Waits for the network."""
     at = deps.clock.now()
     packages: Sequence[Package] = ()
     try:
