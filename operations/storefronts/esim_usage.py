@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
-from clients.ocs.wire.package import Package
-from clients.ocs.wire.values import parse_wire_time
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from clients.ocs.packages import Package
+from clients.ocs.times import parse_wire_time
 from operations.deps import Ctx
 from operations.ledger.evidence import DRAW_CLOCK_SKEW
 from operations.ledger.rollback import find_issued_line, has_issued_package
