@@ -20,14 +20,13 @@ from benchmarks.names import OURS_POSTGRES, OURS_SQLITE
 from benchmarks.postgres import database
 from benchmarks.tables import table
 from operations.secret_tokens import new_api_key
+from registry.caller import Role, Tier
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from registry.limits import Role, Tier
 from storage.api_keys import insert_key
 from storage.engine.connection import Connection
 from storage.engine.migrate import upgrade_database
-from storage.memberships import add_member
-from storage.organisations import create_organisation
+from storage.organisations import add_member, create_organisation
 from storage.people import create_person
 from transports.app import Application
 from transports.logs import Logs

@@ -15,15 +15,14 @@ from benchmarks.contestant import OCS_TOKEN, ROOT, Contestant, await_health, env
 from benchmarks.load import run_ask
 from benchmarks.requests import head
 from operations.secret_tokens import new_api_key
+from registry.caller import Role, Tier
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from registry.limits import Role, Tier
 from storage.api_keys import insert_key
 from storage.engine.connection import Connection
 from storage.engine.migrate import upgrade_database
 from storage.engine.store import open_store
-from storage.memberships import add_member
-from storage.organisations import create_organisation
+from storage.organisations import add_member, create_organisation
 from storage.people import create_person
 
 TEMPLATE = 55010

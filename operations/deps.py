@@ -11,10 +11,10 @@ from operations.caches.answers import ReadCache
 from operations.caches.stock import StockSnapshots
 from operations.caches.usage import UsageCache
 from registry.answer import InternalCalls
+from registry.caller import Tier
 from registry.clock import Clock
 from registry.context import Context
 from registry.ids import Ids
-from registry.limits import Tier
 from registry.ports import SharedSecrets, Site
 from registry.rate_limits import RateLimiter
 from storage.engine.store import Store

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from clients.ocs.times import parse_wire_time, wire_time
 from registry.errors import BadRequest
-from registry.model import CamelInput
+from registry.operation import CamelInput
 
 # Choice: four-digit years from 2000, so that no sum of a date and days leaves the calendar.
 UTC_TIME_PATTERN = re.compile(r"2[0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?")

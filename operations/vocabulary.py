@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from registry.characters import MISLEADING_CHARACTERS
 from registry.errors import BadRequest
-from registry.model import Input
+from registry.operation import Input
 
 ListItem = TypeVar("ListItem")
 Shown = TypeVar("Shown", bound=Mapping[str, object])

@@ -15,7 +15,7 @@ from registry.call import Call, CallState, Progress, Reply, Surface, no_progress
 from registry.caller import Caller
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, Internal, OcsError, Refusal, Restricted, Unauthorized
-from registry.model import Document, EventStream
+from registry.operation import Document, EventStream
 from registry.pipeline import Pipeline, audit_record
 from registry.restrictions import is_shown_to
 from registry.schema import input_schema

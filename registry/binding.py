@@ -18,8 +18,7 @@ from registry import guard, validation_errors
 from registry.characters import printable_text
 from registry.errors import BadRequest
 from registry.input_bounds import InputTooLarge, bound_value, model_bounds
-from registry.model import Input, field_spellings
-from registry.operation import Operation
+from registry.operation import Input, Operation, field_spellings
 from registry.validation_errors import models_in_type
 
 InputT = TypeVar("InputT", bound=Input)

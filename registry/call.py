@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from registry.caller import Caller
 from registry.errors import Refusal
-from registry.model import StreamedAnswer
-from registry.operation import Operation
+from registry.operation import Operation, StreamedAnswer
 
 Surface = Literal["http", "mcp", "cli", "web", "assistant", "schedule"]
 """Through which door: `web` are the service's own pages, `assistant` the model that answers a chat, `schedule` a report that is due."""

@@ -1,9 +1,8 @@
 """Who is calling, as our own store knows them at this moment, and what the credential may not do although its maker may."""
 
 from dataclasses import dataclass
+from enum import IntFlag, StrEnum
 from typing import Literal, TypeVar
-
-from registry.limits import Role, Scope, Tier
 
 RestrictedT = TypeVar("RestrictedT", str, int)
 
@@ -37,8 +36,10 @@ class Restrictions:
 
 
 UNRESTRICTED = Restrictions()
+
 NO_ADMIN = Restrictions(no_admin=True)
 """What a login that was not granted admin is held to; it takes nothing from somebody who is no admin."""
+
 EVERY_TOOL = "all"
 """The preset that holds every toolset."""
 
@@ -66,6 +67,31 @@ class OrganisationConnection:
 
     mode: Literal["managed", "own"]
     account_id: int | None
+
+
+class Tier(StrEnum):
+    """What an organisation pays for."""
+
+    FREE = "free"
+    PRO = "pro"
+    ENTERPRISE = "enterprise"
+
+
+class Scope(IntFlag):
+    """What an operation asks of its caller. NONE asks for nothing; ANY is a write that every tier may make."""
+
+    NONE = 0
+    READ = 1
+    ANY = 2
+    WRITE = 4
+    ADMIN = 8
+
+
+class Role(StrEnum):
+    """What a member is in an organisation."""
+
+    ADMIN = "admin"
+    MEMBER = "member"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,5 +144,17 @@ class Caller:
 
 
 ANONYMOUS_CALLER = Caller(kind="public", principal="public")
+
 BRIDGE_CALLER = Caller(kind="internal", principal="internal", scopes=int(Scope.READ | Scope.ANY))
+
 STOREFRONT_CALLER = Caller(kind="storefront", principal="storefront", scopes=int(Scope.READ | Scope.ANY))
+
+
+def scopes_of(tier: Tier, role: Role) -> Scope:
+    """The scopes a member of a role has in an organisation of a tier."""
+    scopes = Scope.READ | Scope.ANY
+    if tier is not Tier.FREE:
+        scopes |= Scope.WRITE
+    if tier is Tier.ENTERPRISE and role is Role.ADMIN:
+        scopes |= Scope.ADMIN
+    return scopes

@@ -9,8 +9,8 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+from registry.caller import Scope
 from registry.errors import BadRequest
-from registry.limits import Scope
 from registry.operation import Operation
 
 AnyOperation = Operation[Any, Any]

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from registry.call import Call, CallState
-from registry.caller import Caller
+from registry.caller import Caller, Scope
 from registry.errors import OcsError, Refusal, StoreUnavailable
-from registry.limits import Scope
-from registry.model import Input
+from registry.operation import Input
 from registry.policy import require_admin, require_scope
 from registry.ports import AlreadyAnswered, CallRecord, Conclusion, Journal, Site, StoredAnswer, WriteList
 from registry.restrictions import check_line_account

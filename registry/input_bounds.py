@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, ge
 from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
-from registry.model import field_spellings
+from registry.operation import field_spellings
 
 InputPath: TypeAlias = tuple[int | str, ...]
 BoundsProblem: TypeAlias = Literal["extra_forbidden", "too_long"]

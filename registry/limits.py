@@ -14,42 +14,8 @@ Sizes of one input (registry.input_bounds) and of one request (transports.http.l
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntFlag, StrEnum
 
-
-class Tier(StrEnum):
-    """What an organisation pays for."""
-
-    FREE = "free"
-    PRO = "pro"
-    ENTERPRISE = "enterprise"
-
-
-class Scope(IntFlag):
-    """What an operation asks of its caller. NONE asks for nothing; ANY is a write that every tier may make."""
-
-    NONE = 0
-    READ = 1
-    ANY = 2
-    WRITE = 4
-    ADMIN = 8
-
-
-class Role(StrEnum):
-    """What a member is in an organisation."""
-
-    ADMIN = "admin"
-    MEMBER = "member"
-
-
-def scopes_of(tier: Tier, role: Role) -> Scope:
-    """The scopes a member of a role has in an organisation of a tier."""
-    scopes = Scope.READ | Scope.ANY
-    if tier is not Tier.FREE:
-        scopes |= Scope.WRITE
-    if tier is Tier.ENTERPRISE and role is Role.ADMIN:
-        scopes |= Scope.ADMIN
-    return scopes
+from registry.caller import Tier
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,15 +22,13 @@ from registry import policy, restrictions
 from registry.authentication import authenticate
 from registry.binding import binding_of
 from registry.call import Call, CallState, Reply
-from registry.caller import UNRESTRICTED, Caller
+from registry.caller import UNRESTRICTED, Caller, Role
 from registry.catalogue import Catalogue
 from registry.clock import ACTIVE_REQUEST, DAY_SECONDS, ActiveRequest, Clock
 from registry.context import Context, Replacement, outcome_not_stored
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
-from registry.limits import Role
-from registry.model import Document, Input, StreamedAnswer
-from registry.operation import Operation
+from registry.operation import Document, Input, Operation, StreamedAnswer
 from registry.policy import IDEMPOTENCY_KEY, key_spellings
 from registry.ports import (
     AlreadyAnswered,

@@ -10,12 +10,11 @@ from typing import Any, Literal
 import orjson
 
 from registry.call import Call, Surface
-from registry.caller import Caller
+from registry.caller import Caller, Role, Scope, Tier
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Restricted, RoleRequired, UpgradeRequired
-from registry.limits import Role, Scope, Tier, TierLimits
-from registry.model import Input
-from registry.operation import Auth
+from registry.limits import TierLimits
+from registry.operation import Auth, Input
 from registry.ports import Directory, QuotaPeriod, Site
 
 IDEMPOTENCY_KEY_NAMES: Mapping[Surface, str] = {"mcp": "idempotency_key", "cli": "--idempotency-key"}

@@ -3,11 +3,9 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from registry.caller import Caller, Restrictions
+from registry.caller import Caller, Restrictions, Role
 from registry.errors import Restricted
-from registry.limits import Role
-from registry.model import Input
-from registry.operation import Operation
+from registry.operation import Input, Operation
 
 LINE_FIELD, ACCOUNT_FIELD = "iccid", "account_id"
 ACCOUNT_FIELD_ENDINGS = ("_account", "_" + ACCOUNT_FIELD)

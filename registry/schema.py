@@ -6,8 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, TypeAdapter
 
-from registry.model import shown_field_name
-from registry.operation import Operation
+from registry.operation import Operation, shown_field_name
 
 JsonSchema = dict[str, Any]
 

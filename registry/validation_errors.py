@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails, ValidationError
 from registry.characters import printable_text
 from registry.errors import BadRequest
 from registry.input_bounds import InputPath, InputTooLarge
-from registry.model import FieldRule, field_spellings, shown_field_name
+from registry.operation import FieldRule, field_spellings, shown_field_name
 from registry.redaction import redact
 
 PLAIN_WORD = re.compile(r"[A-Za-z0-9_-]{1,40}")

@@ -10,7 +10,7 @@ from storage.api_keys import end_keys_made_with, hold_key
 from storage.change_counters import CALLERS, count_change
 from storage.engine.connection import Command, Connection, Query, all_rows, writes
 from storage.engine.table import Key, TableDescription, table_of
-from storage.memberships import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member
+from storage.organisations import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member
 
 
 class AccessGrant(NamedTuple):

@@ -7,8 +7,7 @@ from sqlmodel import Field
 
 from storage.engine.connection import StatementBuild, changes_one, first_row, insert_once, row_exists, value_or
 from storage.engine.table import TableDescription, table_of
-from storage.memberships import MEMBERSHIP
-from storage.organisations import ORGANISATION
+from storage.organisations import MEMBERSHIP, ORGANISATION
 
 
 class Affiliate(NamedTuple):

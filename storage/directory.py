@@ -7,11 +7,10 @@ from typing import Literal, NamedTuple, cast
 import sqlalchemy as sa
 
 from registry.authentication import is_api_key
-from registry.caller import UNRESTRICTED, Caller, CallerKind, Restrictions
+from registry.caller import UNRESTRICTED, Caller, CallerKind, Restrictions, Role, Scope, Tier, scopes_of
 from registry.caller import OrganisationConnection as Upstream
 from registry.errors import OrgRef
 from registry.ids import base32
-from registry.limits import Role, Scope, Tier, scopes_of
 from registry.policy import quota_period
 from registry.ports import SessionClaims
 from storage.access_grants import GRANT_PREFIX, AccessGrant, find_grant
@@ -19,7 +18,7 @@ from storage.api_keys import API_KEY, read_restrictions
 from storage.change_counters import CALLERS, read_change_count
 from storage.engine.connection import Command, Connection, Query, changes_one, row_exists
 from storage.engine.store import Store
-from storage.memberships import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member, first_membership, list_connected
+from storage.organisations import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member, first_membership, list_connected
 from storage.people import PERSON
 
 CACHED_KEYS = 10_000

@@ -12,9 +12,9 @@ from functools import partial
 from typing import NamedTuple, TypedDict
 
 from registry.call import QuotaUsage
+from registry.caller import Role, Tier, scopes_of
 from registry.clock import Clock
 from registry.errors import BadRequest, Refusal, StoreUnavailable, Unauthorized
-from registry.limits import Role, Tier, scopes_of
 from registry.ports import AlreadyAnswered, AuditRecord, CallRecord, Conclusion, StoredAnswer, WriteArguments, WriteFunction, WriteList
 from storage import claims, confirm_tokens, quota
 from storage.access_grants import GRANT_PREFIX, MEMBER_BY_GRANT
@@ -22,7 +22,7 @@ from storage.audit import NumberedAuditRecord, append_audit_reads, append_audit_
 from storage.directory import MEMBER_BY_KEY
 from storage.engine.connection import Connection, T, runs_in_thread_like
 from storage.engine.store import Store
-from storage.memberships import find_member
+from storage.organisations import find_member
 from storage.orphans import recover_orphans
 from storage.sealing import Keyring, claim_field
 

@@ -10,7 +10,7 @@ from storage.browser_sessions import BROWSER_SESSION
 from storage.change_counters import CALLERS, count_change
 from storage.engine.connection import Command, Connection, Query, all_rows, first_row, insert_once, or_last, row_exists
 from storage.invitations import INVITATION
-from storage.memberships import MEMBERSHIP
+from storage.organisations import MEMBERSHIP
 from storage.people import PERSON
 
 

@@ -6,17 +6,16 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
+from registry.caller import Role, Scope, Tier, scopes_of
 from registry.errors import Conflict
 from registry.ids import Ids
-from registry.limits import Role, Scope, Tier, scopes_of
 from storage.access_grants import ACCESS_GRANT
 from storage.api_keys import API_KEY
 from storage.deliveries import DELIVERY, DELIVERY_ATTEMPT, drop_pending, enqueue_event_for
 from storage.engine.connection import Command, Connection, Query, all_rows, first_row, or_last, row_exists, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import EVENT, NewEvent, record_event
-from storage.memberships import MEMBERSHIP
-from storage.organisations import ORGANISATION, lock_organisation
+from storage.organisations import MEMBERSHIP, ORGANISATION, lock_organisation
 from storage.webhook_endpoints import WEBHOOK_ENDPOINT
 
 

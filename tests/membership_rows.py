@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from storage.change_counters import CALLERS, count_change
 from storage.engine.connection import Command, Connection
 from storage.engine.table import table_of
-from storage.memberships import MembershipTable
+from storage.organisations import MembershipTable
 
 MEMBERSHIP = table_of(MembershipTable)
 REMOVE = Command(

@@ -16,8 +16,9 @@ import httpx
 import orjson
 import pytest
 
+from registry.caller import Tier
 from registry.catalogue import Catalogue
-from registry.limits import Limits, Tier
+from registry.limits import Limits
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from simulators.network.simulated_network import SimulatedNetwork

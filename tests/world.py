@@ -26,10 +26,10 @@ from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
 from operations.secret_tokens import new_api_key
 from registry.answer import InternalCalls
-from registry.caller import UNRESTRICTED, Restrictions
+from registry.caller import UNRESTRICTED, Restrictions, Role, Tier
 from registry.catalogue import Catalogue
 from registry.ids import base32
-from registry.limits import Limits, Role, Tier
+from registry.limits import Limits
 from registry.pipeline import Pipeline
 from registry.ports import Sessions, SharedSecrets, Site
 from registry.rate_limits import RateLimiter
@@ -42,8 +42,7 @@ from storage.connect_accounts import attach_connect_account
 from storage.directory import StoreDirectory
 from storage.engine.store import Store, open_store
 from storage.journal import StoreJournal
-from storage.memberships import add_member
-from storage.organisations import create_organisation, set_tier
+from storage.organisations import add_member, create_organisation, set_tier
 from storage.people import create_person
 from storage.quota import QuotaBlocks
 from storage.replicas import renew_replica

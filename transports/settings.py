@@ -26,7 +26,8 @@ from pydantic import (
 )
 
 from clients.webhooks.addresses import PRIVATE_RANGES, PrivateReceivers, is_in_networks, parse_private_receivers
-from registry.limits import TIERS, Tier, TierLimits
+from registry.caller import Tier
+from registry.limits import TIERS, TierLimits
 
 
 def normal_base_url(address: str) -> str:

@@ -16,7 +16,6 @@ from storage import (
     events,
     intents,
     invoices,
-    memberships,
     organisations,
     quota,
     webhook_endpoints,
@@ -49,7 +48,7 @@ ClaimTable = mapped(claims.ClaimTable)
 DeliveryTable = mapped(deliveries.DeliveryTable)
 EventTable = mapped(events.EventTable)
 IntentTable = mapped(intents.IntentTable)
-MembershipTable = mapped(memberships.MembershipTable)
+MembershipTable = mapped(organisations.MembershipTable)
 OrganisationTable = mapped(organisations.OrganisationTable)
 QuotaTable = mapped(quota.QuotaTable)
 WebhookEndpointTable = mapped(webhook_endpoints.WebhookEndpointTable)

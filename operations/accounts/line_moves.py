@@ -12,9 +12,9 @@ from operations.upstream.connection import AccountRef, Upstream, own_account, re
 from operations.upstream.paging import Data
 from operations.upstream.resellers import NETWORK_PROFILE_LIST, require_listed
 from operations.vocabulary import UpstreamId
+from registry.caller import Scope
 from registry.context import Replacement
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
-from registry.limits import Scope
 from registry.operation import Example, operation
 
 LineRangeType = Literal["IMSI", "ICCID"]

@@ -16,8 +16,7 @@ from registry.answer import InternalCalls
 from registry.call import Reply
 from registry.caller import Caller
 from registry.errors import BadRequest, QuotaExceeded, Refusal
-from registry.model import Document, EventStream, FieldRule, Input
-from registry.operation import Example, operation
+from registry.operation import Document, EventStream, Example, FieldRule, Input, operation
 from registry.redaction import MAIL_ADDRESS_PATTERNS, SECRET_PATTERNS, readable_text, redact_patterns
 
 _CHAT_PROMPT = """\

@@ -15,8 +15,7 @@ from typing_extensions import TypedDict
 from clients.model.port import ChatMessage, LanguageModel, ModelError, TextDelta
 from operations.assistant.quota import Allowance, read_ai_allowance, reserve_ai_call
 from operations.deps import Ctx
-from registry.model import CamelInput
-from registry.operation import Example, operation
+from registry.operation import CamelInput, Example, operation
 
 _FigureJson = Mapping[str, object]
 CardKind = Literal["health", "fleet", "stock", "balance", "note"]

@@ -8,8 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from registry.clock import rfc3339_utc
 from registry.errors import QuotaExceeded
-from registry.model import Nothing
-from registry.operation import Example, operation
+from registry.operation import Example, Nothing, operation
 from registry.policy import quota_exceeded, quota_period
 from storage.quota import charge_ai_call, count_ai_calls
 

@@ -8,10 +8,9 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import ReturnUrl
 from operations.vocabulary import plain_line, render_fields
+from registry.caller import Scope
 from registry.errors import Conflict, NotFound
-from registry.limits import Scope
-from registry.model import Input, Nothing
-from registry.operation import Auth, Example, operation
+from registry.operation import Auth, Example, Input, Nothing, operation
 from storage.engine.connection import Connection
 from storage.identity_sessions import (
     IdentitySession,

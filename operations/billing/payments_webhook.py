@@ -21,11 +21,9 @@ from operations.deps import Ctx, Deps
 from operations.ledger.payment_accounts import keep_payment_account_status
 from operations.ledger.payment_intake import take_checkout, take_invoice_payment, take_processor_record
 from registry.call import Call
-from registry.caller import Caller
+from registry.caller import Caller, Scope
 from registry.errors import BadRequest, Unauthorized
-from registry.limits import Scope
-from registry.model import Input
-from registry.operation import Auth, Example, operation
+from registry.operation import Auth, Example, Input, operation
 from storage.connect_accounts import detach_connect_account
 from storage.engine.connection import Connection
 from storage.payment_records import lock_payment_account, take_payment_event

@@ -14,14 +14,12 @@ from operations.ledger.payment_attempts import begin_payment_attempt, correct_un
 from operations.ledger.payment_dispatch import send_payment_once
 from operations.ledger.payment_records import PayoutRecord, load_payment_record
 from operations.vocabulary import ListOf, list_page, render_fields
+from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, PaymentsError, PaymentsRefused
-from registry.limits import Scope
-from registry.model import FieldRule, Input, Nothing
-from registry.operation import Example, Once, operation
+from registry.operation import Example, FieldRule, Input, Nothing, Once, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt
-from storage.payment_records import lock_payment_account
+from storage.payment_records import AttemptKind, PaymentAttempt, lock_payment_account
 
 PAYOUT_EXAMPLE: PayoutRecord = {
     "id": "po_1QxAbCdEfGhIjKlM",

@@ -20,14 +20,19 @@ from operations.ledger.payment_records import (
     reserve_refund,
 )
 from operations.vocabulary import ListOf, list_page
+from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused
-from registry.limits import Scope
-from registry.model import Input
-from registry.operation import Example, Once, operation
+from registry.operation import Example, Input, Once, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt
-from storage.payment_records import PaymentRecord, find_payment_record, lock_payment_account, put_payment_record
+from storage.payment_records import (
+    AttemptKind,
+    PaymentAttempt,
+    PaymentRecord,
+    find_payment_record,
+    lock_payment_account,
+    put_payment_record,
+)
 
 REFUND_EXAMPLE: RefundRecord = {
     "id": "re_3QxAbCdEfGhIjKlM",

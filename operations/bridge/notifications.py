@@ -17,12 +17,10 @@ from operations.times import EventTime
 from operations.vocabulary import Iccid, Mcc, Mnc, network_country, zero_padded
 from registry.authentication import matches_secret
 from registry.call import Call
-from registry.caller import BRIDGE_CALLER, Caller
+from registry.caller import BRIDGE_CALLER, Caller, Scope
 from registry.errors import BadRequest, OcsError, Unauthorized
 from registry.ids import Ids
-from registry.limits import Scope
-from registry.model import CamelInput
-from registry.operation import Auth, Example, operation
+from registry.operation import Auth, CamelInput, Example, operation
 from storage.country_entries import enter_country, find_neighbours
 from storage.engine.connection import Connection
 from storage.inbound_pushes import InboundPush, take_push

@@ -10,11 +10,10 @@ from operations.deps import Ctx
 from operations.times import UnixTime
 from operations.vocabulary import Mcc, Mnc, network_country, zero_padded
 from registry import validation_errors
+from registry.caller import Scope
 from registry.errors import BadRequest
 from registry.ids import Ids
-from registry.limits import Scope
-from registry.model import Input
-from registry.operation import Auth, Example, operation
+from registry.operation import Auth, Example, Input, operation
 from storage.engine.connection import Connection
 from storage.sightings import Sighting, observe_line
 

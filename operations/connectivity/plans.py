@@ -11,8 +11,8 @@ from operations.plans import BYTES_PER_MB, Plan, offered_plan, product_not_found
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.resellers import find_template, own_templates, zone_countries
 from operations.vocabulary import ListOf, LongListPage, list_page
+from registry.caller import Scope
 from registry.errors import NotFound, OcsConflict, OrgNotConnected, UpgradeRequired
-from registry.limits import Scope
 from registry.operation import Example, operation
 from registry.policy import require_connection
 from storage.directory import StoreDirectory

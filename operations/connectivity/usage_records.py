@@ -11,11 +11,10 @@ from operations.ledger.intents import IntentId
 from operations.plans import BYTES_PER_MB
 from operations.times import UnixTime
 from operations.vocabulary import Iccid, ListOf, Mcc, Mnc, PageLimit, StartingAfter, list_page, render_fields
+from registry.caller import Scope
 from registry.errors import NotFound
 from registry.ids import Ids
-from registry.limits import Scope
-from registry.model import Input
-from registry.operation import Auth, Example, Once, operation
+from registry.operation import Auth, Example, Input, Once, operation
 from storage.engine.connection import Connection
 from storage.intents import IntentRow
 from storage.usage import MeteredLine, UsageRecordRow, insert_metered_line, insert_usage_record, list_usage_records

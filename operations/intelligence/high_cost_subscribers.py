@@ -54,8 +54,7 @@ from operations.upstream.connection import Upstream, connect_upstream
 from registry.call import Call
 from registry.caller import Caller
 from registry.errors import BadRequest, MethodNotAllowed, OcsError
-from registry.model import CamelInput, Input
-from registry.operation import Example, operation
+from registry.operation import CamelInput, Example, Input, operation
 
 COST_METHOD = (
     "The cost of a line is that of its days as the charging system totals them, in whole millionths of a euro; networks and kinds are its "

@@ -35,9 +35,9 @@ from operations.intelligence.reports.sheet import (
     upstream_text,
 )
 from operations.upstream.lines import Line, LineRef, PackageState, own_line
+from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
-from registry.limits import Scope
 from registry.operation import Example, operation
 
 DIAGNOSIS_METHOD = (

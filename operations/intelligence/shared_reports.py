@@ -19,10 +19,9 @@ from operations.intelligence.reports.redaction import (
 )
 from operations.intelligence.reports.sheet import Sheet
 from operations.secret_tokens import secret_digest
+from registry.caller import Scope
 from registry.errors import NotFound
-from registry.limits import Scope
-from registry.model import Document, Input
-from registry.operation import Auth, Example, operation
+from registry.operation import Auth, Document, Example, Input, operation
 from storage.schedule_reports import SharedLink, shared_by
 
 ShareFormat: TypeAlias = Literal["json", "html"]

@@ -21,10 +21,9 @@ from operations.ledger.payment_accounts import (
     render_connect_status,
 )
 from operations.vocabulary import Currency
+from registry.caller import Scope
 from registry.errors import BadRequest, Conflict
-from registry.limits import Scope
-from registry.model import Input, Nothing
-from registry.operation import Auth, Example, operation
+from registry.operation import Auth, Example, Input, Nothing, operation
 from storage.billing_config import BillingConfig, change_config, ensure_config, find_config
 from storage.connect_accounts import ConnectAccount
 from storage.engine.connection import Connection

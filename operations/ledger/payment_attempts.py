@@ -12,8 +12,7 @@ from registry.ports import AuditRecord
 from storage.audit import append_audit_record
 from storage.claims import find_claim, resolve_unknown_claim
 from storage.engine.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt, attempt_by_key, insert_attempt
-from storage.payment_records import find_payment_record
+from storage.payment_records import AttemptKind, PaymentAttempt, attempt_by_key, find_payment_record, insert_attempt
 from storage.sealing import claim_field
 
 REFUND_OPERATION, PAYOUT_OPERATION = "operator_billing_create_refund", "operator_billing_create_manual_payout"

@@ -15,8 +15,15 @@ from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_onc
 from registry.errors import PaymentsError, Refusal
 from registry.ports import Conclusion
 from storage.engine.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt, conclude_attempt, find_attempt, forget_attempt
-from storage.payment_records import find_payment_record, lock_payment_account
+from storage.payment_records import (
+    AttemptKind,
+    PaymentAttempt,
+    conclude_attempt,
+    find_attempt,
+    find_payment_record,
+    forget_attempt,
+    lock_payment_account,
+)
 
 PAYMENT_DISPATCH_SECONDS = 60.0
 

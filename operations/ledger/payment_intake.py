@@ -42,12 +42,15 @@ from storage.order_queue import (
     pending_orders,
 )
 from storage.orders import OrderRow, order_of_session
-from storage.payment_attempts import PaymentAttempt, conclude_attempt, find_attempt, open_attempts
 from storage.payment_records import (
+    PaymentAttempt,
     PaymentRecord,
     charges_of,
+    conclude_attempt,
+    find_attempt,
     find_payment_record,
     lock_payment_account,
+    open_attempts,
     put_payment_record,
     records_of_charge,
 )

@@ -13,8 +13,18 @@ from clients.payments.records import ApplicationFee, Charge, Dispute, Payout, Re
 from operations.vocabulary import render_fields
 from registry.ids import without_order_tokens
 from storage.engine.connection import Connection
-from storage.payment_attempts import add_refund_reserved, find_refunds, open_attempts_of, open_refunds, set_refund_reserved
-from storage.payment_records import LinkedRecord, PaymentRecord, PaymentRecordKind, find_payment_record, records_of_charge
+from storage.payment_records import (
+    LinkedRecord,
+    PaymentRecord,
+    PaymentRecordKind,
+    add_refund_reserved,
+    find_payment_record,
+    find_refunds,
+    open_attempts_of,
+    open_refunds,
+    records_of_charge,
+    set_refund_reserved,
+)
 
 ProcessorRecord: TypeAlias = Charge | Refund | Dispute | Payout | ApplicationFee
 PaymentCents = Annotated[int, Field(description="Minor units (cents)")]

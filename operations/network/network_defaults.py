@@ -23,10 +23,9 @@ from operations.upstream.resellers import (
 )
 from operations.upstream.tariffs import NetworkOffer, OfferedNetwork, networks_by_country, read_tariff_rules, tariff_offer
 from operations.vocabulary import UpstreamId
+from registry.caller import Scope
 from registry.errors import NotFound, OcsError, OrgNotConnected
-from registry.limits import Scope
-from registry.model import CamelInput, Nothing
-from registry.operation import Example, operation
+from registry.operation import CamelInput, Example, Nothing, operation
 from registry.policy import require_connection
 from storage.directory import StoreDirectory
 from storage.network_defaults import find_network_default, put_network_default

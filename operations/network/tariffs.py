@@ -30,8 +30,7 @@ from operations.upstream.tariffs import (
 )
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
-from registry.model import StreamedAnswer
-from registry.operation import Example, operation
+from registry.operation import Example, StreamedAnswer, operation
 
 
 class TariffQuery(FieldsQuery):

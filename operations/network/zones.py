@@ -23,10 +23,9 @@ from operations.upstream.resellers import (
     resolve_reseller,
 )
 from operations.vocabulary import UpstreamId
+from registry.caller import Scope
 from registry.errors import NotFound, OcsError
-from registry.limits import Scope
-from registry.model import CamelInput, StreamedAnswer
-from registry.operation import Example, operation
+from registry.operation import CamelInput, Example, StreamedAnswer, operation
 from storage.upstream_objects import add_upstream_object
 
 

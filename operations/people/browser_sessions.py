@@ -25,7 +25,7 @@ from storage.browser_sessions import (
     touch_browser_session,
 )
 from storage.engine.connection import Connection
-from storage.memberships import find_member, first_membership
+from storage.organisations import find_member, first_membership
 
 SESSION_LIFETIME_SECONDS = 14 * DAY_SECONDS
 SESSION_IDLE_SECONDS = 24 * 3600

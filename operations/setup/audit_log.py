@@ -10,11 +10,10 @@ from operations.deps import Ctx
 from operations.times import AuditTime
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page, render_fields
 from registry.call import Surface
+from registry.caller import Role
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
-from registry.limits import Role
-from registry.model import Input
-from registry.operation import Example, operation
+from registry.operation import Example, Input, operation
 from storage.audit import AUDIT_AHEAD_SECONDS, AuditFilter, AuditRow, list_audit
 
 _AUDIT_ENTRY_ID = re.compile(r"aud_([0-9]{1,19})", re.ASCII)

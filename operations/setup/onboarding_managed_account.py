@@ -15,10 +15,9 @@ from operations.setup.onboarding_connection import (
     read_connection_reach,
 )
 from operations.upstream.connection import Upstream, credential_digest
+from registry.caller import Scope
 from registry.errors import Refusal
-from registry.limits import Scope
-from registry.model import Nothing
-from registry.operation import Example, operation
+from registry.operation import Example, Nothing, operation
 from storage.change_counters import CALLERS, count_change
 from storage.engine.connection import Connection
 from storage.onboarding import OnboardingRow, choose_managed, find_onboarding

@@ -18,15 +18,13 @@ from operations.people.verifications import (
 )
 from operations.setup.affiliates import attach_referral, is_referral_code
 from operations.vocabulary import Email, mailbox_of, normal_email, plain_line
+from registry.caller import Role, Scope
 from registry.errors import BadRequest, QuotaExceeded
-from registry.limits import Role, Scope
-from registry.model import Input
-from registry.operation import Auth, Example, operation
+from registry.operation import Auth, Example, Input, operation
 from registry.rate_limits import address_network
 from storage.allowances import allowance_for, spend_allowances
 from storage.engine.connection import Connection
-from storage.memberships import add_member
-from storage.organisations import create_organisation
+from storage.organisations import add_member, create_organisation
 from storage.people import ensure_person
 from storage.verifications import insert_verification, use_verification
 

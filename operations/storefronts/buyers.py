@@ -13,11 +13,10 @@ from operations.storefronts.hosted_storefronts import STOREFRONT_ID_EXAMPLE
 from operations.storefronts.orders import ORDER_NUMBER_EXAMPLE, READY_ORDER_EXAMPLE, Order, SoldAtSlug, place_of_order, render_order
 from operations.storefronts.storefronts import StorefrontRef, own_storefront
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
+from registry.caller import Role, Scope
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.ids import ORDER_TOKEN
-from registry.limits import Role, Scope
-from registry.model import Input
-from registry.operation import Auth, Example, operation
+from registry.operation import Auth, Example, Input, operation
 from storage.engine.connection import Connection
 from storage.mail import WaitingMail, sealed_mails, withdraw_mail
 from storage.orders import OrderDetail, OrderRow, end_access, erase_address, find_order, orders_of_buyer, token_digest, token_digests

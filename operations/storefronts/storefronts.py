@@ -16,11 +16,10 @@ from operations.storefronts.hosted_storefronts import (
     render_public_storefront,
 )
 from operations.vocabulary import Currency, Email, ListOf, ListPage, list_page, plain_line, without_default
+from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound
-from registry.limits import Scope
-from registry.model import Input
-from registry.operation import Example, Once, operation
+from registry.operation import Example, Input, Once, operation
 from storage.engine.connection import Connection
 from storage.storefronts import (
     Storefront,

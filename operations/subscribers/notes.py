@@ -8,11 +8,10 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.upstream.lines import HasIccid, own_line
 from operations.vocabulary import Iccid
+from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import OcsError
-from registry.limits import Scope
-from registry.model import Input
-from registry.operation import Example, operation
+from registry.operation import Example, Input, operation
 from storage.notes import NoteRow, add_note, put_notes, read_notes
 
 

@@ -16,10 +16,9 @@ from operations.upstream.lines import HasIccid, Line, LineRef, own_line
 from operations.upstream.paging import Data
 from operations.upstream.resellers import find_template
 from operations.vocabulary import LARGEST_ID
+from registry.caller import Scope
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
-from registry.limits import Scope
-from registry.model import CamelInput
-from registry.operation import Example, Once, operation
+from registry.operation import CamelInput, Example, Once, operation
 from storage.placed_packages import insert_placed_package
 
 

@@ -22,8 +22,8 @@ from operations.upstream.lines import (
 )
 from operations.upstream.paging import Data, FieldsQuery, paged_data
 from operations.vocabulary import LARGEST_ID
+from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
-from registry.limits import Scope
 from registry.operation import Example, operation
 
 # Choice: one line of text without control characters.

@@ -10,8 +10,8 @@ from clients.ocs.subscribers import escape_sms_text
 from operations.deps import Ctx
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
+from registry.caller import Scope
 from registry.errors import EndOfLife, NotFound, OcsError
-from registry.limits import Scope
 from registry.operation import Example, Once, operation
 
 GSM_BASIC = frozenset("@$\n\r_ !\"#%&'()*+,-./0123456789:;<=>?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")

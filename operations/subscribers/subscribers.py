@@ -25,10 +25,9 @@ from operations.upstream.lines import (
 )
 from operations.upstream.paging import Data, FieldName, FieldsQuery, cursor_value, page_rows, select_fields
 from operations.vocabulary import UpstreamId
+from registry.caller import Scope
 from registry.errors import BadRequest, NotFound, NotSupported, OcsError
-from registry.limits import Scope
-from registry.model import CamelInput
-from registry.operation import Example, operation
+from registry.operation import CamelInput, Example, operation
 
 INSTALL_CODES = ("activationCode", "confirmationCode")
 """Members of `sim` that install the profile on any device."""

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from operations.upstream.connection import Upstream
 from registry.errors import Conflict
-from registry.model import CamelInput
+from registry.operation import CamelInput
 
 BALANCE_LIMIT = 1_000_000_000
 BALANCE_DECIMALS = 6

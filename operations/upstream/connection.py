@@ -14,7 +14,7 @@ from operations.caches.answers import ReadCache
 from operations.deps import Ctx, Deps
 from operations.vocabulary import UpstreamId
 from registry.errors import Conflict, NotFound, OcsError
-from registry.model import CamelInput
+from registry.operation import CamelInput
 from storage.account_parts import AccountPlace
 from storage.sealing import OWN_TOKEN_FIELD, WrongSeal
 from storage.upstream_connections import find_upstream

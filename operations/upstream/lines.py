@@ -21,7 +21,7 @@ from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsConflict, OcsError
-from registry.model import CamelInput
+from registry.operation import CamelInput
 
 
 def current_entry(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:

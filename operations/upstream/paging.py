@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from clients.ocs.json_array import JsonArrayStream
 from operations.deps import Ctx
 from registry.errors import BadRequest
-from registry.model import CamelInput, StreamedAnswer
+from registry.operation import CamelInput, StreamedAnswer
 from registry.schema import list_row_members
 from registry.validation_errors import describe_value
 

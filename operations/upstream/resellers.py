@@ -17,7 +17,7 @@ from operations.upstream.connection import Upstream
 from operations.upstream.paging import PageQuery
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
-from registry.model import CamelInput
+from registry.operation import CamelInput
 from storage.upstream_objects import UpstreamObjectKind, object_creator
 
 ResellerAnswer = TypeVar("ResellerAnswer")

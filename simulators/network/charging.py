@@ -4,7 +4,6 @@ from bisect import insort
 from dataclasses import dataclass, field
 
 from simulators.network import radio
-from simulators.network.catalogue import Network, TariffRule, VoipRule
 from simulators.network.entities import (
     DATA,
     MEBIBYTE,
@@ -25,7 +24,7 @@ from simulators.network.entities import (
 )
 from simulators.network.fair_use import covering_packages, open_green_zone, refresh_throttle, use_green_zone
 from simulators.network.packages import begin_package
-from simulators.network.world import World
+from simulators.network.world import Network, TariffRule, VoipRule, World
 
 USAGE_TYPES = (MOC, MTC, MO_SMS, MT_SMS, DATA, MOC_VOIP, MTC_VOIP)
 # Choice: notifications name calls over IP as the calls whose units they use.

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from typing import Protocol, TypeVar
 
-from simulators.network.catalogue import Tariff
 from simulators.network.entities import (
     END_OF_LIFE,
     INVALID_RESELLER,
@@ -17,7 +16,7 @@ from simulators.network.entities import (
     ResellerAccount,
 )
 from simulators.network.wire import RequestFields, read_digits, read_integer, read_text, require_exactly_one
-from simulators.network.world import World
+from simulators.network.world import Tariff, World
 
 RecordT = TypeVar("RecordT")
 

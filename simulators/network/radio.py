@@ -2,10 +2,9 @@
 
 from bisect import insort
 
-from simulators.network.catalogue import Network
 from simulators.network.entities import DAY_SECONDS, Line, NetworkEvent, NetworkRefusal, Sighting
 from simulators.network.wire import wire_moment
-from simulators.network.world import World
+from simulators.network.world import Network, World
 
 RADIO_TECHNOLOGIES = (("2G", "2G - GERAN"), ("3G", "3G - UTRAN"), ("4G", "4G - LTE"), ("5G", "5G - NR"))
 

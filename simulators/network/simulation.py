@@ -2,10 +2,9 @@
 
 from simulators.network import charging, packages
 from simulators.network.agenda import ARRIVAL, TICK, Activity
-from simulators.network.catalogue import Network
 from simulators.network.entities import Line
 from simulators.network.radio import attach_to_network, needs_attach, seen_on_network
-from simulators.network.world import World
+from simulators.network.world import Network, World
 
 
 def run_world_to(world: World, moment: int) -> None:

@@ -1,7 +1,6 @@
 """Accounts: made and changed by calls, and how they go over the wire."""
 
 from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, account_refusal, invalid_parameter, list_object, null_members
-from simulators.processor.entities import JsonObject, ProcessorAccount
 from simulators.processor.payouts import (
     balance_settings_json,
     change_payout_schedule,
@@ -9,7 +8,7 @@ from simulators.processor.payouts import (
     read_account_schedule,
     read_balance_schedule,
 )
-from simulators.processor.state import ProcessorState, emit_event
+from simulators.processor.state import JsonObject, ProcessorAccount, ProcessorState, emit_event
 
 ACCOUNT_TYPES = ("express", "custom", "standard")
 

@@ -25,8 +25,7 @@ from simulators.processor import (
     refunds,
 )
 from simulators.processor.call import ApiCall, ApiHandler, CallForm, OAuthRefusal, ProcessorRefusal, account_refusal, list_page, parse_form
-from simulators.processor.entities import JsonObject, StoredAnswer
-from simulators.processor.state import PROCESSOR_API_VERSION, ProcessorState
+from simulators.processor.state import PROCESSOR_API_VERSION, JsonObject, ProcessorState, StoredAnswer
 from simulators.server import WireAnswer
 
 NO_KEY_TEXT = (

@@ -2,8 +2,7 @@
 
 from simulators.processor.balance import book_transaction
 from simulators.processor.call import USUAL_LIST_LENGTH, ApiCall, ApiNoun, CallForm, list_object, list_page
-from simulators.processor.entities import ApplicationFee, Charge, FeeRefund, JsonObject
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import ApplicationFee, Charge, FeeRefund, JsonObject, ProcessorState
 
 APPLICATION_FEES = ApiNoun(
     "application_fee",

@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 from simulators.processor.call import ApiCall, ApiNoun, CallForm
-from simulators.processor.entities import BalanceTransaction, JsonObject
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import BalanceTransaction, JsonObject, ProcessorState
 
 BALANCE_DAY_SECONDS = 86_400
 TRANSACTIONS = ApiNoun(

@@ -7,8 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Generic, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from simulators.processor.entities import AccountBook, JsonObject, ProcessorAccount, StoredRow
-from simulators.processor.state import ProcessorState, emit_event
+from simulators.processor.state import AccountBook, JsonObject, ProcessorAccount, ProcessorState, StoredRow, emit_event
 
 ERROR_DOCS_URL = "https://stripe.com/docs/error-codes/"
 FormNode: TypeAlias = "str | dict[str, FormNode]"

@@ -5,9 +5,8 @@ from simulators.processor.balance import book_transaction
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, null_members
 from simulators.processor.cards import CardVerdict, SimulatedCard, card_brand, card_digits, card_verdict
 from simulators.processor.disputes import open_dispute
-from simulators.processor.entities import Charge, JsonObject, PaymentIntent
 from simulators.processor.fraud import REVIEWS, open_review
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import Charge, JsonObject, PaymentIntent, ProcessorState
 
 CHARGES = ApiNoun(
     "charge",

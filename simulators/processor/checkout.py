@@ -4,9 +4,8 @@ from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefus
 from simulators.processor.cards import SimulatedCard
 from simulators.processor.charges import PAYMENT_INTENTS, attempt_payment, make_payment_intent
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import CheckoutSession, JsonObject, PaymentIntent, PromotionCode, SessionLine
 from simulators.processor.promotions import promotion_usable
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import CheckoutSession, JsonObject, PaymentIntent, ProcessorState, PromotionCode, SessionLine
 
 SESSIONS = ApiNoun(
     "checkout.session", "/v1/checkout/sessions", lambda book: book.sessions, lambda state, _, row: session_json(state, row), "session"

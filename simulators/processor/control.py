@@ -15,7 +15,6 @@ from simulators.processor.checkout import complete_checkout, enter_promotion, fi
 from simulators.processor.clock import catch_up_processor
 from simulators.processor.demo_account import make_demo_account
 from simulators.processor.disputes import close_dispute, dispute_json, open_dispute
-from simulators.processor.entities import JsonObject
 from simulators.processor.faults import FaultOrder, ProcessorCall, ProcessorFaults
 from simulators.processor.fraud import open_review, review_json
 from simulators.processor.invoices import invoice_json, pay_invoice_by_card
@@ -28,7 +27,7 @@ from simulators.processor.onboarding import (
     restrict_account,
 )
 from simulators.processor.payouts import complete_payout, fail_payout, payout_json
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import JsonObject, ProcessorState
 from simulators.server import WireAnswer, WireRequest
 
 ControlModelT = TypeVar("ControlModelT", bound=BaseModel)

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, find_row, invalid_parameter, null_members
-from simulators.processor.entities import Customer, JsonObject
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import Customer, JsonObject, ProcessorState
 
 ADDRESS_MEMBERS = ("city", "country", "line1", "line2", "postal_code", "state")
 INVOICE_PREFIX_LENGTH = 8

@@ -7,11 +7,10 @@ from simulators.processor.cards import SimulatedCard
 from simulators.processor.charges import make_charge
 from simulators.processor.clock import catch_up_processor
 from simulators.processor.disputes import open_dispute
-from simulators.processor.entities import ListValue, ProcessorAccount, ValueList
 from simulators.processor.onboarding import complete_onboarding
 from simulators.processor.payouts import PAYOUTS, start_payout
 from simulators.processor.refunds import refund_charge
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import ListValue, ProcessorAccount, ProcessorState, ValueList
 from simulators.seeded_random import seeded_random
 
 DEMO_PRICES = (450, 900, 1400, 1900, 2900, 4900)

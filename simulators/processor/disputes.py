@@ -4,8 +4,7 @@ from typing import Literal
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, balance_transaction_json, book_transaction
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
-from simulators.processor.entities import Dispute, JsonObject
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import Dispute, JsonObject, ProcessorState
 
 DISPUTES = ApiNoun(
     "dispute",

@@ -3,8 +3,7 @@
 import re
 
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, null_members
-from simulators.processor.entities import Charge, JsonObject, ListValue, Review, ValueList
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import Charge, JsonObject, ListValue, ProcessorState, Review, ValueList
 
 VALUE_TYPES = (
     "account",

@@ -4,8 +4,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import Invoice, InvoiceItem, JsonObject
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import Invoice, InvoiceItem, JsonObject, ProcessorState
 
 INVOICE_ITEMS = ApiNoun(
     "invoiceitem", "/v1/invoiceitems", lambda book: book.items, lambda state, _, row: _invoice_item_json(state, row), "invoiceitem"

@@ -17,9 +17,8 @@ from simulators.processor.call import (
 from simulators.processor.cards import SimulatedCard, card_verdict
 from simulators.processor.charges import PAYMENT_INTENTS, attempt_payment, make_payment_intent
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import Charge, Invoice, InvoiceItem, JsonObject
 from simulators.processor.invoice_items import INVOICE_LINE_LIMIT, add_invoice_line, invoice_line_json
-from simulators.processor.state import ProcessorState, emit_event
+from simulators.processor.state import Charge, Invoice, InvoiceItem, JsonObject, ProcessorState, emit_event
 
 INVOICES = ApiNoun(
     "invoice", "/v1/invoices", lambda book: book.invoices, lambda state, account, row: invoice_json(state, account, row), "invoice"

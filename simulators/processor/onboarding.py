@@ -2,8 +2,7 @@
 
 from simulators.processor.accounts import find_call_account, make_account, notify_account, requirements_json
 from simulators.processor.call import ApiCall, CallForm, OAuthRefusal, ProcessorRefusal, account_refusal, find_row, invalid_parameter
-from simulators.processor.entities import AccountLink, JsonObject, OAuthCode, ProcessorAccount
-from simulators.processor.state import ProcessorState, emit_event
+from simulators.processor.state import AccountLink, JsonObject, OAuthCode, ProcessorAccount, ProcessorState, emit_event
 
 OAUTH_CODE_PREFIX = "ac_"
 ONBOARDING_LINK_SECONDS = 300

@@ -21,7 +21,6 @@ from simulators.processor.balance import account_funds
 from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import CARD_CHOICES, USUAL_CARD, find_named_card
 from simulators.processor.checkout import complete_checkout, enter_promotion, find_checkout_session, session_total
-from simulators.processor.entities import AccountLink, CheckoutSession, Invoice, ProcessorAccount
 from simulators.processor.invoices import find_invoice_by_slug, invoice_lines, invoice_remaining, pay_invoice_by_card
 from simulators.processor.onboarding import (
     authorize_oauth,
@@ -30,7 +29,7 @@ from simulators.processor.onboarding import (
     follow_account_link,
     open_standard_account,
 )
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import AccountLink, CheckoutSession, Invoice, ProcessorAccount, ProcessorState
 from simulators.server import AsgiMessage, AsgiReceive, AsgiSend, WireAnswer, WireRequest, read_request_body, send_answer, wire_request
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, account_funds, book_transaction
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
-from simulators.processor.entities import JsonObject, Payout, ProcessorAccount
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import JsonObject, Payout, ProcessorAccount, ProcessorState
 
 PAYOUTS = ApiNoun(
     "payout",

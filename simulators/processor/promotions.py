@@ -2,8 +2,7 @@
 
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import Coupon, JsonObject, PromotionCode
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import Coupon, JsonObject, ProcessorState, PromotionCode
 
 COUPONS = ApiNoun("coupon", "/v1/coupons", lambda book: book.coupons, lambda state, _, row: _coupon_json(state, row), "coupon")
 PROMOTIONS = ApiNoun(

@@ -5,9 +5,8 @@ from simulators.processor.balance import book_transaction
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, missing_row, null_members
 from simulators.processor.cards import REFUND_FAILS_LAST4
 from simulators.processor.charges import CHARGES
-from simulators.processor.entities import Charge, JsonObject, Refund
 from simulators.processor.fraud import close_review, find_open_review
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import Charge, JsonObject, ProcessorState, Refund
 
 REFUND_REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 

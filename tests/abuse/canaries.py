@@ -8,11 +8,10 @@ from typing import cast
 import httpx
 
 from operations.secret_tokens import new_api_key
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from storage.api_keys import insert_key
 from storage.engine.store import open_store
-from storage.memberships import add_member
-from storage.organisations import create_organisation
+from storage.organisations import add_member, create_organisation
 from storage.people import create_person
 from tests.mcp.refusals import refusal_in
 from tests.world import CountingIds, SettableClock

@@ -2,7 +2,7 @@
 
 import httpx
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.orders.stage import ADA_MAIL, OrdersShop, open_orders_shop
 from tests.stage import opened
 

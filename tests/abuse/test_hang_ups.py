@@ -7,7 +7,8 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.call import Call, Reply
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from registry.policy import quota_period
 from storage.quota import read_quota_used
 from tests.stage import opened

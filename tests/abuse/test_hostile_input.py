@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from operations.catalogue import CATALOGUE
 from registry.answer import answer_call
 from registry.call import Call
+from registry.caller import Tier
 from registry.catalogue import AnyOperation
-from registry.limits import Limits, Tier
+from registry.limits import Limits
 from registry.operation import Auth
 from registry.ports import SharedSecrets
 from storage.engine.connection import Connection, Query

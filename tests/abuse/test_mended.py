@@ -5,7 +5,8 @@ from pathlib import Path
 import httpx
 
 from operations.catalogue import CATALOGUE
-from registry.limits import TIERS, Tier
+from registry.caller import Tier
+from registry.limits import TIERS
 from tests.harness.processes import running
 from tests.mcp.house import open_house, request
 from tests.world import open_world

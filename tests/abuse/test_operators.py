@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from registry.ports import SharedSecrets
 from simulators.network.entities import Line
 from tests.bridge.pushing import PUSH_SECRET, PUSHES, place, push_signed, push_status, remembered

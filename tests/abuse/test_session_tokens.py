@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from clients.identity.jwks import JwksCache
 from clients.identity.session_tokens import HttpAudience, McpAudience, TokenVerifier
 from operations.catalogue import CATALOGUE
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from storage.engine.connection import Command, Connection, Query
 from storage.people import PERSON
 from tests.clients.identity.provider import (

@@ -8,8 +8,8 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.call import Reply
+from registry.caller import Tier
 from registry.errors import BadRequest
-from registry.limits import Tier
 from registry.ports import SharedSecrets
 from registry.schema import OutputSchema
 from tests.world import World, open_world

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import httpx
 
 from operations.secret_tokens import new_api_key
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from storage.api_keys import insert_key
 from storage.engine.store import Store, open_store
-from storage.memberships import add_member
-from storage.organisations import create_organisation
+from storage.organisations import add_member, create_organisation
 from storage.people import create_person
 from storage.sealing import OWN_TOKEN_FIELD, Keyring
 from storage.upstream_connections import set_connection

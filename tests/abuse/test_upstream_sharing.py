@@ -15,7 +15,7 @@ from clients.ocs.client import OcsPool
 from clients.ocs.link import OcsSettings
 from clients.ocs.places import Places
 from operations.caches.answers import ReadCache
-from registry.limits import Tier
+from registry.caller import Tier
 from simulators.server import WireAnswer as SandboxAnswer
 from tests.clients.clock import ManualClock
 from tests.faults.stage import FaultsStage, open_faults_stage

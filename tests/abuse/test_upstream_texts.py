@@ -7,8 +7,8 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.call import Reply
+from registry.caller import Tier
 from registry.characters import HIDDEN_CHARACTER
-from registry.limits import Tier
 from registry.redaction import READABLE_CHARACTERS_LIMIT
 from registry.schema import OutputSchema
 from simulators.network.entities import Line

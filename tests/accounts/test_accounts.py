@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.accounts.resellers import webhook_config_of
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.accounts.stage import AccountsStage, confirmed
 from tests.network_facts import OWN_TOKEN
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from registry.caller import Restrictions
-from registry.limits import Role, Tier
+from registry.caller import Restrictions, Role, Tier
 from simulators.network.entities import Line
 from tests.accounts.stage import AccountsStage
 from tests.network_facts import OWN_TOKEN

@@ -12,8 +12,9 @@ import httpx
 from clients.model.client import ModelClient
 from clients.model.port import ModelSettings
 from operations.catalogue import CATALOGUE
+from registry.caller import Tier
 from registry.clock import SystemClock
-from registry.limits import Limits, Tier
+from registry.limits import Limits
 from simulators.model.server import ModelRequest, ModelScript, ModelServer, ModelTurn, model_server
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from registry.policy import quota_period
 from simulators.model.server import ModelRequest, ModelTurn
 from storage.quota import read_quota_used

@@ -9,8 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.assistant.chat import chat_event, keep_chat_alive
-from registry.caller import Restrictions
-from registry.limits import Tier
+from registry.caller import Restrictions, Tier
 from registry.policy import quota_period
 from simulators.model.fleet_script import fleet_script
 from simulators.model.server import FAILURE_TEXT, ModelFault, ModelTurn, ToolUse

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions
-from registry.limits import Tier
+from registry.caller import Restrictions, Tier
 from registry.policy import quota_period
 from simulators.model.server import ModelFault, ModelRequest, ModelScript, ModelTurn
 from storage.quota import charge_ai_call, read_quota_used

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.caller import Caller, Restrictions
-from registry.limits import Tier
+from registry.caller import Caller, Restrictions, Tier
 from registry.ports import SessionClaims
 from simulators.model.server import ModelRequest, ModelTurn, ToolUse
 from simulators.network.seed.build import build_world

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from registry.limits import Tier
-from simulators.processor.entities import ProcessorAccount
+from registry.caller import Tier
 from simulators.processor.faults import FaultTrouble, ProcessorFault
+from simulators.processor.state import ProcessorAccount
 from storage.connect_accounts import attach_connect_account
 from tests.contract.stage import ServiceHouse
 from tests.world import Credentials

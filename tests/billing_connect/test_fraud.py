@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from tests.billing_connect.asking import BILLING_PATH, ConnectAnswer, call_connect, trouble
 from tests.contract.stage import ServiceHouse
 from tests.stage import without_request_id
@@ -31,7 +31,7 @@ async def decide(house: ServiceHouse, caller: Credentials, id: str, word: str = 
 
 async def countries_of(house: ServiceHouse, account: str) -> str:
     """A list of countries that this account's rules go by."""
-    from simulators.processor.entities import ValueList
+    from simulators.processor.state import ValueList
 
     async with house.world.payments.turn(writes=True) as state:
         row = ValueList(state.new_id("rsl_"), state.now(), "blocked_countries", "Countries we do not sell to", "country")

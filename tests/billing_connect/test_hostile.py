@@ -9,7 +9,8 @@ import orjson
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from simulators.processor.faults import ProcessorFault
 from simulators.processor.simulated_processor import SimulatedProcessor
 from simulators.server import WireAnswer

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.billing_connect.asking import BILLING_PATH, ConnectAnswer, call_connect
 from tests.contract.stage import ServiceHouse
 from tests.network_facts import INTERNAL

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.caller import Restrictions
-from registry.limits import Role, Tier
+from registry.caller import Restrictions, Role, Tier
 from storage.access_grants import AccessGrant, insert_grant
 from storage.connect_accounts import find_connect_account, write_connect_status
 from tests.billing_connect.asking import BILLING_PATH, brought, call_connect, consented, let_go, onboarded, own_account, restricted

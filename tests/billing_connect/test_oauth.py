@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.connect_accounts import ConnectAccount, attach_connect_account, find_connect_account, sweep_connect_states
 from tests.billing_connect.asking import (
     BILLING_PATH,

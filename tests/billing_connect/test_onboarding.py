@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.access_grants import AccessGrant, insert_grant
 from storage.connect_accounts import attach_connect_account, find_connect_account
 from tests.billing_connect.asking import (

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from storage.connect_accounts import find_connect_account
 from tests.billing_connect.asking import (
     BILLING_PATH,

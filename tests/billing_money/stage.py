@@ -14,13 +14,14 @@ import sqlalchemy as sa
 
 from operations.billing import charges, disputes, payments_webhook, payouts, refunds
 from operations.ledger.payment_intake import sync_payments
+from registry.caller import Tier
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Limits, Tier
+from registry.limits import Limits
 from storage.commissions import PlatformFeeTable
 from storage.connect_accounts import attach_connect_account
 from storage.engine.connection import Connection, Query
 from storage.engine.table import table_of
-from storage.payment_attempts import find_refunds
+from storage.payment_records import find_refunds
 from tests.world import NOON, Credentials, World, open_world
 
 MODULES = (charges, disputes, charges, payouts, payouts, refunds, refunds, payments_webhook)

@@ -8,9 +8,8 @@ from typing import Any, TypeAlias
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from registry.limits import Tier
-from storage.payment_attempts import find_refunds, open_refunds
-from storage.payment_records import list_payment_records
+from registry.caller import Tier
+from storage.payment_records import find_refunds, list_payment_records, open_refunds
 from tests.billing_money.stage import (
     START,
     MoneyStage,

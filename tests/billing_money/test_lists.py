@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from storage.engine.connection import sqlite_dialect
 from storage.payment_records import LIST_PAYMENT_RECORDS
 from tests.billing_money.stage import (

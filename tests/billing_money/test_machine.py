@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from simulators.processor.refunds import fail_refund
-from storage.payment_attempts import open_attempts
+from storage.payment_records import open_attempts
 from tests.billing_money.stage import MoneyStage, Object, open_money_stage
 from tests.harness.machine_runner import ServiceMachine
 

@@ -4,7 +4,7 @@ import pytest
 
 from clients.payments.records import Dispute, EvidenceTexts, Refund
 from operations.ledger.payment_intake import sync_payments
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.connect_accounts import attach_connect_account, detach_connect_account
 from tests.billing_money.stage import MoneyStage
 from tests.billing_money.test_disputes import answer, disputed

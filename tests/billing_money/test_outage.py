@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.outside_system import OutsideSystem
-from registry.limits import Tier
+from registry.caller import Tier
 from registry.policy import quota_period
 from storage.quota import read_quota_used
 from tests.billing_money.stage import MoneyStage

@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from tests.billing_money.stage import BILLING, MoneyStage, Object, charge_json, event_json, fee_json, open_money_stage, with_account
 from tests.stage import opened_on_both
 from tests.world import open_world

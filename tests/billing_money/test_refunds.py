@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.billing_money.stage import OTHER_PAYEE, START, MoneyStage, charge_json, event_json, refund_json, with_account
 from tests.stage import without_request_id
 

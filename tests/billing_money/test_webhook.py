@@ -4,7 +4,7 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.connect_accounts import find_connect_account
 from tests.billing_money.stage import OTHER_PAYEE, PAYEE, START, MoneyStage, charge_json, event_json, sign, with_account
 

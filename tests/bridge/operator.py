@@ -12,7 +12,8 @@ import orjson
 
 from operations.catalogue import CATALOGUE
 from operations.ledger.reconciliation import Reconciliation
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from registry.ports import SharedSecrets
 from simulators.network.world_runtime import NetworkCall
 from storage.issuance import IssuanceRow, find_issuance

@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from tests.stage import caller_client, opened_on_both
 from tests.world import Credentials, World, open_world
 

@@ -6,8 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions
-from registry.limits import Tier
+from registry.caller import Restrictions, Tier
 from storage.cdr_sums import SimMonth, sim_month_slices
 from storage.engine.connection import Connection
 from tests.cdr.records import INGEST, PERIODS, Json, Raw, assert_exact, event, everything, iccid, month, send

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from registry.caller import Tier
 from registry.ids import Ids
-from registry.limits import Tier
 from storage.cdr_events import CdrEvent, ingest_cdr
 from storage.engine.store import Store, open_store
 from tests.cdr.records import assert_exact, everything, iccid, send

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from clients.payments.records import ProcessorInvoice
 from operations.ledger.payment_intake import take_invoice_payment
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.cdr_events import (
     CDR_DIGESTS_REVISION,
     FIND_CDR_DIGESTS,

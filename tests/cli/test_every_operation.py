@@ -14,8 +14,7 @@ import pytest
 from operations.catalogue import CATALOGUE
 from registry.binding import Binding
 from registry.catalogue import AnyOperation
-from registry.model import shown_field_name
-from registry.operation import Example
+from registry.operation import Example, shown_field_name
 from tests.cli.reseller import run_reseller
 from tests.contract.stage import is_document
 from tests.harness.thread_servers import serving_in_thread

@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from registry.ports import SharedSecrets
 from tests.network_facts import INTERNAL
 from tests.stage import caller_client, credential_client, opened

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import Is, snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.deliveries.post_office import PostOffice, open_post_office, read
 from tests.stage import opened

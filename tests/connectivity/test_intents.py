@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 from stdnum import luhn
 
 from operations.ledger.esims import luhn_digit
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.connectivity.requests import INTENTS, create, events, issued
 from tests.stage import without_request_id
 from tests.world import Credentials, World

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from inline_snapshot import Is, snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.databases import migrated_postgres, required_database

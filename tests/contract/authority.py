@@ -10,7 +10,7 @@ from storage.browser_sessions import BrowserSessionTable
 from storage.engine.connection import Connection, Query
 from storage.engine.table import table_of
 from storage.invitations import InvitationTable
-from storage.memberships import MembershipTable
+from storage.organisations import MembershipTable
 
 MEMBERSHIP, INVITATION, KEY = table_of(MembershipTable), table_of(InvitationTable), table_of(ApiKeyTable)
 GRANT, SESSION = table_of(AccessGrantTable), table_of(BrowserSessionTable)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from registry.catalogue import AnyOperation
-from registry.model import field_spellings, shown_field_name
+from registry.operation import field_spellings, shown_field_name
 from registry.schema import NESTED_KEYWORDS
 from tests.contract.stage import Input
 

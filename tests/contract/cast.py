@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 from operations.catalogue import CATALOGUE
 from operations.secret_tokens import new_api_key
-from registry.caller import UNRESTRICTED, Restrictions
+from registry.caller import UNRESTRICTED, Restrictions, Role, Tier
 from registry.catalogue import AnyOperation
-from registry.limits import Role, Tier
 from storage.access_grants import AccessGrant, insert_grant
 from storage.api_keys import insert_key, write_restrictions
 from storage.engine.connection import Connection
-from storage.memberships import add_member
 from storage.onboarding import save_onboarding_details
-from storage.organisations import create_organisation
+from storage.organisations import add_member, create_organisation
 from storage.people import create_person
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import set_connection

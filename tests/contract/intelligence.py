@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from operations.secret_tokens import new_secret_token, secret_digest
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.schedule_reports import ask_report
 from storage.schedules import NewSchedule, insert_schedule
 from tests.world import Credentials, World

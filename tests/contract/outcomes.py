@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from registry.caller import Tier
 from registry.catalogue import AnyOperation
-from registry.limits import Tier
 from registry.operation import Auth
 from simulators.network.faults import NetworkFault
 from tests.contract.fleet import ALPINE_TOKEN, writes

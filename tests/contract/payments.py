@@ -5,9 +5,9 @@ from typing import Any
 
 from operations.billing.identity_sessions import NewSession
 from operations.billing.payment_account import oauth_state_digest
-from simulators.processor.entities import ValueList
 from simulators.processor.fraud import open_review
 from simulators.processor.onboarding import authorize_oauth, open_standard_account
+from simulators.processor.state import ValueList
 from simulators.processor.webhooks import SIGNATURE_HEADER, sign_webhook
 from storage.connect_accounts import ConnectState, insert_connect_state
 from storage.identity_sessions import IdentitySession, insert_identity_session

@@ -14,11 +14,11 @@ import orjson
 from operations.caches.answers import ReadCache
 from operations.catalogue import CATALOGUE
 from registry.call import Call, Surface
+from registry.caller import Role, Tier
 from registry.catalogue import AnyOperation
 from registry.errors import Unauthorized
-from registry.limits import Limits, Role, Tier
-from registry.model import Document
-from registry.operation import Auth
+from registry.limits import Limits
+from registry.operation import Auth, Document
 from registry.policy import quota_period
 from registry.ports import SessionClaims, SharedSecrets
 from simulators.network.simulated_network import SimulatedNetwork

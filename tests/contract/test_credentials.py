@@ -2,8 +2,8 @@
 
 import pytest
 
+from registry.caller import Tier
 from registry.catalogue import AnyOperation
-from registry.limits import Tier
 from registry.operation import Auth
 from tests.contract.stage import OPERATIONS, SHOP_KEY, ServiceHouse, key_for
 from tests.network_facts import INTERNAL

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
+from registry.caller import Role, Tier
 from registry.catalogue import AnyOperation
-from registry.limits import Role, Tier
 from tests.contract.fleet import UNKNOWN_ICCID, UNKNOWN_ID, writes
 from tests.contract.stage import NEVER, OPERATIONS, Answered, ContractStage, Input, ServiceHouse, key_for
 from tests.contract.test_rows import SPEC_ROWS

@@ -7,8 +7,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from registry.catalogue import AnyOperation
-from registry.model import field_spellings, shown_field_name
-from registry.operation import Auth
+from registry.operation import Auth, field_spellings, shown_field_name
 from registry.schema import input_schema, output_schema
 from tests.contract.authority import who_may
 from tests.contract.fleet import writes

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
+from registry.caller import Tier
 from registry.catalogue import AnyOperation
-from registry.limits import Tier
-from registry.model import shown_field_name
-from registry.operation import Auth
+from registry.operation import Auth, shown_field_name
 from registry.redaction import redact
 from tests.contract.fleet import ALPINE_TOKEN, FOREIGN_ACCOUNT, FOREIGN_LIST, UNKNOWN_ICCID, UNKNOWN_ID, writes
 from tests.contract.stage import MOVE, NEVER, OPERATIONS, Answered, ContractStage, Input, ServiceHouse, key_for

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from registry.caller import Restrictions
+from registry.caller import Restrictions, Role
 from registry.catalogue import AnyOperation
-from registry.limits import Role
 from storage.engine.connection import Connection, Query
 from tests.contract.cast import IDENTITIES, Company, Identity, Place, company
 from tests.contract.committed import hold

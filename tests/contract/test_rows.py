@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Scope
 from registry.catalogue import AnyOperation
-from registry.limits import Scope
 from registry.operation import Auth
 
 SPEC = Path(__file__).resolve().parent.parent / "spec" / "operations.tsv"

@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Tier
 from registry.catalogue import AnyOperation
-from registry.limits import Tier
 from registry.operation import Auth
 from tests.contract.fleet import ALPINE_TOKEN, writes
 from tests.contract.stage import NEVER, OPERATIONS, Answered, ContractStage, ServiceHouse, key_for

@@ -2,8 +2,8 @@
 
 import pytest
 
+from registry.caller import Role, Scope, Tier
 from registry.catalogue import AnyOperation
-from registry.limits import Role, Scope, Tier
 from registry.operation import Auth
 from tests.contract.connections import REPLACING
 from tests.contract.stage import OPERATIONS, Answered, ServiceHouse, key_for

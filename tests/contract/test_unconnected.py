@@ -3,9 +3,9 @@
 import pytest
 from inline_snapshot import snapshot
 
+from registry.caller import Tier
 from registry.catalogue import AnyOperation
 from registry.errors import OrgNotConnected
-from registry.limits import Tier
 from tests.contract.payments import prepared
 from tests.contract.stage import OPERATIONS, Answered, ContractStage, ServiceHouse, key_for
 from tests.network_facts import ACCOUNT

@@ -13,7 +13,8 @@ from standardwebhooks import Webhook
 from clients.http import OutboundLimits
 from clients.webhooks.sender import WebhookSender
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from storage.engine.store import Store
 from storage.events import NewEvent, emit_event
 from tests.clients.webhooks.networks import parse_networks

@@ -8,7 +8,7 @@ import pytest
 from clients.http import OutboundLimits
 from clients.webhooks.sender import WebhookSender
 from operations.ledger.webhooks import ClaimedDelivery
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.engine.connection import Connection, Statement, Value, postgresql_dialect, sqlite_dialect
 from storage.events import NewEvent, emit_event
 from storage.fair_share import DIVIDED_QUERIES, ENDPOINTS_AT_ONCE, LOOK_MS, WHOLE_QUERIES, choose_deliveries

@@ -28,7 +28,8 @@ from operations.assistant.chat import (
 )
 from operations.assistant.insights import INSIGHTS_MODEL_SECONDS, MOST_CARDS
 from operations.catalogue import CATALOGUE
-from registry.limits import TIERS, Tier
+from registry.caller import Tier
+from registry.limits import TIERS
 from registry.redaction import READABLE_CHARACTERS_LIMIT as LONGEST_TEXT
 from simulators.model.fleet_script import FLEET_SKILLS
 from simulators.model.server import ModelRequest, ModelTurn

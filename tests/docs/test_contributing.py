@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
+from registry.caller import Tier
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Tier
 from tests.docs.blocks import blocks
 from tests.mcp.house import open_house
 from tests.mcp.refusals import refusal_of

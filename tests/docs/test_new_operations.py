@@ -23,7 +23,7 @@ STORE_HANDLER = '''
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from registry.model import Input
+from registry.operation import Input
 from registry.operation import Example, operation
 from storage.notes import count_written_notes
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from tests.docs.blocks import blocks
 from tests.docs.conftest import BRIDGE_SECRET
 from tests.docs.reader import as_reader, done, find

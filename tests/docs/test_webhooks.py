@@ -15,7 +15,8 @@ import pytest
 
 from clients.webhooks.sender import RETRY_DELAYS
 from operations.ledger.webhooks import EventType
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from tests.cli.hook import listening
 from tests.docs.blocks import blocks
 from tests.docs.reader import as_reader, done, find, shell

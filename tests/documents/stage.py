@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.world import World, open_world
 
 

@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from tests.endurance.disks import Disk, Pages, can_mount, small_disk
 from tests.harness.processes import environment, start, stop
 from tests.world import World, open_world

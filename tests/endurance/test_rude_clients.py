@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from tests.endurance.rude import crowd_of_dribblers, dribble, hang_up, visits
 from tests.http.test_server import SHORT, RunningHere, serving, status_of
 from tests.stage import opened

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from clients.webhooks.sender import WebhookSender
 from operations.intelligence.schedule_reports import ScheduleRuns
 from operations.ledger.reconciliation import Reconciliation
-from registry.limits import TIERS, Limits, Tier, TierLimits
+from registry.caller import Tier
+from registry.limits import TIERS, Limits, TierLimits
 from registry.policy import quota_period
 from storage.deliveries import DeliveryTable
 from storage.engine.connection import Connection, Query

@@ -8,7 +8,8 @@ from pathlib import Path
 import httpx
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from tests.databases import migrated_sqlite
 from tests.network_facts import ACCOUNT
 from tests.world import Credentials, World, open_world

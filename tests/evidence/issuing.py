@@ -10,7 +10,8 @@ import orjson
 
 from operations.catalogue import CATALOGUE
 from operations.ledger.reconciliation import Reconciliation
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from simulators.network import packages
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault

@@ -4,7 +4,7 @@ import pytest
 
 from operations.ledger.evidence import FEW_CANDIDATES, PACKAGES_READ_AT_ONCE
 from operations.ledger.reconciliation import Reconciliation, ReconciliationLimits
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.issuance import find_issuance
 from tests.evidence.crooked_road import CrookedRoad
 from tests.evidence.issuing import AFFECT, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing

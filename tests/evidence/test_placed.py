@@ -1,6 +1,6 @@
 """What our own other operations put on lines is no evidence of a draw."""
 
-from registry.limits import Tier
+from registry.caller import Tier
 from simulators.network.entities import Line
 from storage.placed_packages import insert_placed_package, placed_packages_among
 from tests.evidence.issuing import Issuing

@@ -7,7 +7,7 @@ import pytest
 
 from operations.ledger.evidence import AccountReader
 from operations.ledger.reconciliation import Reconciliation, apply_issuance_finding, find_issuance_outcome
-from registry.limits import Tier
+from registry.caller import Tier
 from simulators.network import packages
 from storage.reconciliation import DueAccount, claim_unknown_issuances
 from storage.upstream_connections import set_connection

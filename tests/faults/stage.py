@@ -11,7 +11,8 @@ import httpx
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.link import OcsSettings
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from simulators.network.faults import NetworkFault
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network

@@ -6,13 +6,12 @@ from pathlib import Path
 import orjson
 
 from operations.ledger.orders import new_order_token
+from registry.caller import Role, Tier
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from registry.limits import Role, Tier
 from storage.engine.store import open_store
-from storage.memberships import add_member
 from storage.orders import order_of_token
-from storage.organisations import create_organisation
+from storage.organisations import add_member, create_organisation
 from storage.people import create_person
 from tests.cli.reseller import printed, refused
 from tests.databases import migrated_sqlite, sqlite_url

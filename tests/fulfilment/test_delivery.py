@@ -9,10 +9,11 @@ from inline_snapshot import snapshot
 from operations.ledger.esims import open_esim_profile
 from operations.storefronts.sales.checkout import begin_order
 from operations.storefronts.sales.order_fulfilment import Fulfilment
-from registry.limits import Limits, Role
+from registry.caller import Role
+from registry.limits import Limits
 from simulators.processor.checkout import complete_checkout
-from storage.memberships import add_member
 from storage.orders import order_of_token
+from storage.organisations import add_member
 from storage.people import create_person
 from storage.storefronts import write_storefront
 from storage.upstream_connections import set_connection

@@ -22,7 +22,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.fuzz.loop import LOOP_ACCOUNT, new_key, p99, processor_seconds, say, serving_tree
 from tests.fuzz.loop_shapes import http
 from tests.fuzz.outage import at_rate, timed_request

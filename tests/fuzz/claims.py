@@ -7,9 +7,9 @@ import httpx
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
+from registry.caller import Tier
 from registry.catalogue import AnyOperation
 from registry.clock import DAY_SECONDS
-from registry.limits import Tier
 from storage.claims import release_orphaned_claims, sweep_claims
 from storage.engine.sweep import sweep_in_steps
 from storage.replicas import renew_replica

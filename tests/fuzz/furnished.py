@@ -6,9 +6,8 @@ from typing import Any
 
 from clients.payments.records import AccountKind
 from operations.catalogue import CATALOGUE
-from registry.caller import Restrictions
+from registry.caller import Restrictions, Role
 from registry.catalogue import AnyOperation
-from registry.limits import Role
 from tests.contract.orders import numbered, order, top_up
 from tests.contract.payments import PREPARED
 from tests.contract.stage import ContractStage, ServiceHouse

@@ -19,7 +19,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from registry.limits import Tier
+from registry.caller import Tier
 from registry.shared_limits import bucket_portion
 from tests.databases import postgres_url
 from tests.fuzz.loop import TreeServer, key_in, say, serving_tree

@@ -21,14 +21,12 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from operations.secret_tokens import new_api_key
-from registry.caller import UNRESTRICTED
+from registry.caller import UNRESTRICTED, Role, Tier
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from registry.limits import Role, Tier
 from storage.api_keys import insert_key, write_restrictions
 from storage.engine.store import open_store
-from storage.memberships import add_member
-from storage.organisations import create_organisation
+from storage.organisations import add_member, create_organisation
 from storage.people import create_person
 from tests.fuzz.loop_attack import answered
 from tests.fuzz.loop_shapes import Attack, anonymous, http, organisation

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import orjson
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.fuzz.loop import HEALTH_REQUEST, LOOP_ACCOUNT, new_key, p99, processor_seconds, say, serving_tree
 from tests.fuzz.loop_attack import answered
 from tests.fuzz.loop_shapes import http

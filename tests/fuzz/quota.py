@@ -6,9 +6,9 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
-from registry.caller import Restrictions
+from registry.caller import Restrictions, Tier
 from registry.clock import DAY_SECONDS
-from registry.limits import Limits, Tier, TierLimits
+from registry.limits import Limits, TierLimits
 from registry.policy import quota_period
 from registry.ports import QuotaPeriod
 from storage.quota import read_quota_used

@@ -12,14 +12,13 @@ import psycopg
 
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.secret_tokens import new_api_key
+from registry.caller import Role, Tier
 from registry.clock import SystemClock
 from registry.ids import Ids, SystemIds
-from registry.limits import Role, Tier
 from storage.api_keys import insert_key
 from storage.engine.connection import Connection
 from storage.engine.store import open_store
-from storage.memberships import add_member
-from storage.organisations import create_organisation
+from storage.organisations import add_member, create_organisation
 from storage.people import create_person
 from storage.sealing import Keyring, webhook_secret_field
 from storage.webhook_endpoints import insert_endpoint

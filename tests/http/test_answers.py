@@ -6,7 +6,8 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Limits, Tier, TierLimits
+from registry.caller import Tier
+from registry.limits import Limits, TierLimits
 from tests.http.asking import ask, bearer_fields
 from tests.http.conftest import HTTP_OPERATIONS
 from tests.world import World, open_world

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.http.asking import GONE, RawAnswer, ask, bearer_fields, json_body
 from tests.world import World
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.http.asking import ask, bearer_fields
 from tests.pages.site import Site
 from tests.world import HOST, World

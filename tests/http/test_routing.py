@@ -12,8 +12,7 @@ from inline_snapshot import snapshot
 from operations.deps import Ctx
 from registry.catalogue import Catalogue, Toolset
 from registry.errors import MethodNotAllowed
-from registry.model import Nothing
-from registry.operation import operation
+from registry.operation import Nothing, operation
 from tests.http.asking import ask
 from tests.http.conftest import HTTP_OPERATIONS
 from tests.http.notes import UsageRef

@@ -14,7 +14,7 @@ import orjson
 import pytest
 import uvicorn
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.http.asking import ask
 from tests.http.conftest import HTTP_OPERATIONS
 from tests.world import World, open_world

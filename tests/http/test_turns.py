@@ -8,7 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from tests.http.asking import ask, bearer_fields, json_body
 from tests.http.conftest import HTTP_OPERATIONS
 from tests.world import World, open_world

@@ -17,8 +17,8 @@ from operations.deps import Deps
 from operations.people.consents import grant_consent
 from operations.people.session_tokens import LOGIN_SCOPES, token_issuer
 from registry.call import Surface
+from registry.caller import Role, Tier
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Role, Tier
 from registry.ports import SessionClaims, Sessions
 from tests.deliveries.post_office import LOOPBACK
 from tests.identity import session_only

@@ -3,9 +3,8 @@
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from registry.limits import Scope
-from registry.model import Nothing
-from registry.operation import Auth, operation
+from registry.caller import Scope
+from registry.operation import Auth, Nothing, operation
 
 
 class Who(TypedDict):

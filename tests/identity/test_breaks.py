@@ -8,7 +8,7 @@ import pytest
 
 from operations.people.consents import consent_question
 from operations.people.session_tokens import new_console_token
-from registry.limits import Role
+from registry.caller import Role
 from storage.access_grants import grants_of
 from storage.members import end_membership
 from tests.databases import NO_POSTGRES, migrated_postgres, required_database

@@ -17,8 +17,8 @@ import sqlalchemy as sa
 from operations.people.consents import consent_question, deny_consent, grant_consent
 from operations.people.signing_keys import sign_token, signing_keys_at, signing_private_key
 from operations.secret_tokens import secret_digest
+from registry.caller import Tier
 from registry.errors import BadRequest, NotFound
-from registry.limits import Tier
 from storage.engine.connection import Command, Connection
 from storage.engine.table import table_of
 from storage.oauth_clients import OauthClientTable

@@ -10,8 +10,8 @@ import pytest
 
 from clients.identity.jwks import JwksCache
 from clients.identity.session_tokens import HttpAudience, McpAudience, TokenVerifier
+from registry.caller import Role, Tier
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Role, Tier
 from storage.people import create_person
 from tests.clients.identity.provider import ISSUER, OTHER_RSA_KEY, KeysProvider, claims, rsa_jwk, signed_token
 from tests.harness.processes import running

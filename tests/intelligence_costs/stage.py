@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from operations.intelligence import high_cost_subscribers, savings
+from registry.caller import Tier
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Tier
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network

@@ -3,8 +3,7 @@
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions
-from registry.limits import Tier
+from registry.caller import Restrictions, Tier
 from tests.intelligence_costs.stage import COSTS, CostsStage
 from tests.registry.ledgers import used_by
 

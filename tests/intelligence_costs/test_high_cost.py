@@ -10,7 +10,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence import high_cost_subscribers
-from registry.limits import Tier
+from registry.caller import Tier
 from simulators.network.entities import DAY_SECONDS, Cdr
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.server import WireAnswer

@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 from operations.intelligence import savings
 from operations.intelligence.offers.offers import packages_in_turn
 from operations.intelligence.offers.plans import PackageOption
-from registry.limits import Tier
+from registry.caller import Tier
 from simulators.network.entities import DATA, DAY_SECONDS, Line, PackageTemplate
 from tests.intelligence_costs.brute_force import Problem, covers, sets
 from tests.intelligence_costs.stage import PACKAGES, WINDOW, CostsStage

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from operations.intelligence import high_cost_subscribers
-from registry.limits import Tier
+from registry.caller import Tier
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.server import WireAnswer
 from storage.upstream_connections import set_connection

@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 
 from operations.intelligence import fleet_health, marketing_intelligence
+from registry.caller import Tier
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Limits, Tier
+from registry.limits import Limits
 from tests.network_facts import OWN_TOKEN
 from tests.stage import OperatorStage, open_operator
 from tests.world import Credentials

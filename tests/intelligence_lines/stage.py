@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import httpx
 
 from operations.intelligence import churn_risk, usage_anomalies
+from registry.caller import Tier
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Tier
 from simulators.network.entities import Line
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork

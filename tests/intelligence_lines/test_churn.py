@@ -5,8 +5,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence.churn_risk import CHURN_BANDS, CHURN_METHOD, churn_sheet
-from registry.caller import Restrictions
-from registry.limits import Tier
+from registry.caller import Restrictions, Tier
 from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, FleetAnswers, UsageStage, lines_answer
 from tests.sandbox.planted import planted
 from tests.tables import tabled

@@ -14,10 +14,10 @@ from operations.bridge import notifications
 from operations.intelligence import country_entry, line_diagnosis, network_coverage
 from registry.catalogue import Catalogue, Toolset
 from registry.ports import SharedSecrets
-from simulators.network.catalogue import Zone
 from simulators.network.entities import DATA, DAY_SECONDS, Line, NetworkEvent
 from simulators.network.faults import NetworkFault
 from simulators.network.world import World as Network
+from simulators.network.world import Zone
 from tests.network_facts import INTERNAL
 from tests.stage import OperatorStage, open_operator
 

@@ -6,7 +6,8 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from simulators.network.entities import Line
 from tests.bridge.pushing import PUSHES as WEBHOOK
 from tests.bridge.pushing import place

@@ -4,8 +4,7 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions
-from registry.limits import Tier
+from registry.caller import Restrictions, Tier
 from simulators.network.entities import ProviderRow
 from tests.intelligence_network.stage import DIAGNOSE, NORDIC_1GB, DiagnosisStage
 from tests.intelligence_network.test_diagnosis import disable, leave_the_zone, slow_down, strip

@@ -9,7 +9,8 @@ import pytest
 from benchmarks.intelligence_ask import Asker
 from benchmarks.intelligence_reference import Reference
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from simulators.network.simulated_network import SimulatedNetwork
 from tests.sandbox.planted import MIDNIGHT, original, planted
 from tests.world import no_sleep, open_world

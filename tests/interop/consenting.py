@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from operations.people.consents import grant_consent
-from storage.memberships import list_members
+from storage.organisations import list_members
 from tests.harness.processes import Running
 from transports.service import Service, build_service
 from transports.settings_files import load_settings

@@ -13,7 +13,8 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import TextContent
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from simulators.network import charging, packages
 from simulators.network.entities import DATA, DAY_SECONDS, MEBIBYTE, Line, StatusRow
 from simulators.network.world import World as Network

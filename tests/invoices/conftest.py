@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from tests.invoices.billing import Billing
 from tests.stage import caller_client, opened
 from tests.world import World, open_world

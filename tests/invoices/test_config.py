@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.ledger.payment_accounts import platform_fee_bps_of
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.connect_accounts import attach_connect_account
 from storage.organisations import set_fee_bps
 from tests.invoices.billing import CONFIG, Billing

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.invoices.billing import INVOICES, Billing
 from tests.stage import without_request_id
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.organisations import set_fee_bps
 from tests.cdr.records import PERIODS
 from tests.invoices.billing import DECEMBER, GB, INVOICES, SIM, Billing, invoice_of, sim

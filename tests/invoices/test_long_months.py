@@ -14,7 +14,7 @@ from mcp_types import TextContent
 from operations.catalogue import CATALOGUE
 from operations.invoicing.invoice_creation import INVOICE_SLICE_LINES
 from operations.invoicing.invoices import MANY_INVOICE_LINES
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.cdr.records import Json
 from tests.invoices.billing import INVOICES, Billing, sim
 from tests.mcp.house import open_house

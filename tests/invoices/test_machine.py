@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from storage.invoices import find_invoice
 from tests.cdr.records import Json
 from tests.harness.machine_runner import ServiceMachine

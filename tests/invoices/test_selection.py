@@ -12,7 +12,8 @@ from hypothesis.stateful import invariant, precondition, rule
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from simulators.network.faults import NetworkFault
 from tests.cdr.records import Json
 from tests.harness.machine_runner import ServiceMachine

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.upstream_connections import set_connection
 from tests.world import Credentials, World
 

@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from operations.caches.answers import ReadCache
 from operations.caches.stock import StockSnapshots
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from registry.pipeline import Pipeline
 from registry.policy import quota_period
 from registry.rate_limits import RateLimiter

@@ -8,8 +8,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Role, Tier
 from registry.clock import DAY_SECONDS
-from registry.limits import Role, Tier
 from tests.connectivity.requests import INTENTS
 from tests.issuance.lost_access import LOST_ACCESS
 from tests.issuance.stage import INVENTORY_PATH, IssuanceStage, replay_of

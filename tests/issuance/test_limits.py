@@ -8,8 +8,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 import pytest
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Tier
 from registry.errors import QuotaExceeded, StoreUnavailable
-from registry.limits import Tier
 from registry.policy import quota_period
 from registry.ports import CallRecord
 from storage.engine.connection import Connection

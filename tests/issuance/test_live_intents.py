@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from simulators.network.faults import NetworkFault
 from tests.connectivity.requests import INTENTS
 from tests.connectivity.test_products import PRODUCTS

@@ -10,8 +10,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.ocs.client import OcsPool
+from registry.caller import Tier
 from registry.clock import REQUEST_SECONDS
-from registry.limits import Tier
 from tests.issuance.road import RoadGate, held
 from tests.issuance.stage import IssuanceStage, at_once, replay_of
 from tests.network_facts import ACCOUNT, DRAW

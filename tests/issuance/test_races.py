@@ -5,7 +5,7 @@ from collections import Counter
 import orjson
 import pytest
 
-from registry.limits import Tier
+from registry.caller import Tier
 from registry.policy import quota_period
 from tests.connectivity.requests import INTENTS
 from tests.issuance.stage import FREE_ESIMS, PLAN_SLUG, IssuanceStage, another_process, at_once, open_issuance_stage, replay_of

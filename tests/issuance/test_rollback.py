@@ -8,8 +8,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.ledger.reconciliation import Reconciliation
+from registry.caller import Tier
 from registry.clock import DAY_SECONDS
-from registry.limits import Tier
 from simulators.network.faults import NetworkFault
 from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issued
 from storage.orphans import recover_orphans

@@ -13,8 +13,8 @@ from inline_snapshot import snapshot
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.link import OcsSettings
+from registry.caller import Role
 from registry.clock import DAY_SECONDS
-from registry.limits import Role
 from simulators.network.faults import NetworkFault
 from storage.orphans import recover_orphans
 from storage.replicas import REPLICA_LEASE_SECONDS, end_replica

@@ -2,7 +2,7 @@
 
 import pytest
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.mcp.house import House, open_house
 from tests.stage import opened
 from tests.world import Credentials

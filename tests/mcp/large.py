@@ -3,8 +3,7 @@
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from registry.model import Nothing
-from registry.operation import operation
+from registry.operation import Nothing, operation
 
 SIZE = 700_000
 

@@ -9,7 +9,7 @@ import pytest
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.mcp.house import ERAS, House, open_house, request
 from tests.mcp.refusals import refusal_in, refusal_of
 from tests.note_rows import every_note

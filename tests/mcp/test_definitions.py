@@ -11,7 +11,7 @@ from operations.intelligence.schedules import Composite
 from registry.binding import Binding
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, ProviderError
-from registry.model import Input, shown_field_name
+from registry.operation import Input, shown_field_name
 from registry.policy import input_digest
 from tests.mcp.tool_sizes import tool_json
 from transports.mcp.tools import is_tool, tool_definition

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from operations.catalogue import CATALOGUE as OPERATIONS
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.mcp.house import MODERN, House, open_house, request, wire_headers
 from tests.world import HOST, ORIGIN
 from transports.mcp.tools import tool_definition

@@ -8,7 +8,8 @@ import orjson
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from simulators.network.entities import Line
 from tests.mcp.house import House, open_house
 from tests.mcp.refusals import refusal_of

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from operations.catalogue import CATALOGUE as OPERATIONS
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.mcp.house import ERAS, House, open_house, request
 from tests.world import Credentials
 from transports.mcp.tools import is_tool

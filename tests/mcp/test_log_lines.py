@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.mcp.house import open_house, request
 
 FIRST = {"name": "first"}

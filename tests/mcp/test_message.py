@@ -7,7 +7,8 @@ import orjson
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from tests.mcp.house import House, open_house, request
 from transports.mcp.message import shorten_message
 from transports.mcp.tools import is_tool

@@ -11,8 +11,8 @@ from mcp.client.client import Client
 from mcp_types import TextContent
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Tier
 from registry.catalogue import AnyOperation, ToolSelection
-from registry.limits import Tier
 from tests.mcp.house import ERAS, House, open_house
 from tests.mcp.tool_sizes import measure_tools
 from tests.stage import opened

@@ -9,8 +9,9 @@ from inline_snapshot import snapshot
 from mcp.shared.exceptions import MCPError
 from mcp_types import ReadResourceResult, TextResourceContents
 
+from registry.caller import Tier
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Tier, TierLimits
+from registry.limits import TierLimits
 from tests.mcp import ledgers
 from tests.mcp.house import ERAS, House, open_house, request
 from tests.world import Credentials

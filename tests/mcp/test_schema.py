@@ -9,9 +9,8 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from registry.limits import Scope
-from registry.model import Input
-from registry.operation import Once, operation
+from registry.caller import Scope
+from registry.operation import Input, Once, operation
 from registry.schema import input_schema, output_schema
 
 

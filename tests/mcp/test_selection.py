@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.mcp.house import ERAS, House, request
 from tests.mcp.refusals import refusal_of
 from tests.world import Credentials

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.upstream_connections import set_connection
 from tests.mcp.house import ERAS, MODERN, House, open_house, request
 from tests.mcp.notes import HANDLER_GATES, HandlerGate

@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 from mcp_types import CallToolResult, TextContent
 
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.engine.connection import Connection
 from tests.mcp.house import ERAS, House, request
 from tests.mcp.refusals import refusal_in, refusal_of

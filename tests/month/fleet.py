@@ -11,7 +11,8 @@ import httpx
 import orjson
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from registry.ports import SharedSecrets
 from simulators.network.entities import DAY_SECONDS
 from simulators.network.seed.build import build_world

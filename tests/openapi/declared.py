@@ -7,10 +7,9 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.vocabulary import ListOf
+from registry.caller import Scope
 from registry.errors import Conflict, NotSupported
-from registry.limits import Scope
-from registry.model import Document, Input, Nothing
-from registry.operation import Auth, Example, Once, operation
+from registry.operation import Auth, Document, Example, Input, Nothing, Once, operation
 
 
 class Colour(Conflict):

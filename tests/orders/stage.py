@@ -16,7 +16,8 @@ from operations.ledger.issuance_targets import FULFIL_ORDER, OrderTarget
 from operations.ledger.orders import new_order_token
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
 from operations.upstream.connection import upstream_of_organisation
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from registry.ports import SharedSecrets
 from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.checkout import complete_checkout

@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 from clients.mail.letter import Letter
 from operations.letters import queue_letter, seal_letter
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from storage.engine.connection import Connection
 from tests.orders.stage import ADA_MAIL, OrdersShop
 from tests.stage import without_request_id

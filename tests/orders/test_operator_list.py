@@ -3,7 +3,7 @@
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.orders.stage import ADA_MAIL, SLUG, OrdersShop
 from tests.stage import without_request_id
 

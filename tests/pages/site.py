@@ -9,9 +9,8 @@ from pathlib import Path
 import httpx
 
 from clients.mail.letter import Letter
-from registry.limits import Role, Tier
-from storage.memberships import add_member
-from storage.organisations import create_organisation
+from registry.caller import Role, Tier
+from storage.organisations import add_member, create_organisation
 from storage.people import ensure_person
 from tests.databases import migrated_sqlite
 from tests.mail_catcher import MailCatcher

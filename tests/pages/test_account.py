@@ -1,9 +1,9 @@
 """The account's page: organisations, invitations, programs."""
 
-from registry.limits import Role
+from registry.caller import Role
 from registry.ports import SessionClaims
 from storage.access_grants import AccessGrant, grants_of, insert_grant
-from storage.memberships import memberships_of
+from storage.organisations import memberships_of
 from tests.membership_rows import leave
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA_ADDRESS

@@ -3,7 +3,7 @@
 import pytest
 
 from operations.ledger.payment_intake import record_platform_fee
-from storage.memberships import memberships_of
+from storage.organisations import memberships_of
 from tests.pages.browser import Browser
 from tests.pages.site import Site
 from transports.web.pages.layout import format_money

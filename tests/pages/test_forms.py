@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from storage.memberships import memberships_of
+from storage.organisations import memberships_of
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import Site

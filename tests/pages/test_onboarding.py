@@ -3,7 +3,7 @@
 import unicodedata
 
 from operations.vocabulary import COUNTRY_CODES
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.organisations import list_organisations
 from storage.upstream_connections import set_connection
 from tests.pages.browser import Browser

@@ -4,8 +4,9 @@ import html
 import re
 import shlex
 
-from registry.limits import TIERS, Role, Tier
-from storage.memberships import memberships_of
+from registry.caller import Role, Tier
+from registry.limits import TIERS
+from storage.organisations import memberships_of
 from tests.pages.browser import Browser
 from tests.pages.site import Site
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from clients.payments.client import ProcessorClient
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from tests.pages.browser import Browser, Seen, query_of
 from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import HTTP, Site

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from storage.memberships import memberships_of
+from storage.organisations import memberships_of
 from storage.people import find_by_address
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA_ADDRESS

@@ -13,10 +13,10 @@ import orjson
 from operations.deps import Deps
 from registry.answer import answer_call
 from registry.call import Call, Reply, Surface
-from registry.caller import Caller
+from registry.caller import Caller, Tier
 from registry.catalogue import AnyOperation, Catalogue, Toolset
 from registry.errors import Unauthorized
-from registry.limits import Limits, Tier
+from registry.limits import Limits
 from registry.pipeline import Pipeline
 from registry.policy import quota_period
 from registry.ports import SessionClaims, SharedSecrets

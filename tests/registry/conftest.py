@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.databases import migrated_sqlite
 from tests.registry.bench import Bench, open_bench
 from tests.stage import opened_on_both

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from operations.system.health import health_check
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from registry.rate_limits import TokenBuckets
 from tests.registry import things
 from tests.registry.bench import Bench, open_bench

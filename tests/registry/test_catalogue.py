@@ -14,7 +14,7 @@ DECLARATION = '''
 """Lamps."""
 
 from operations.deps import Ctx
-from registry.model import Nothing
+from registry.operation import Nothing
 from registry.operation import operation
 
 

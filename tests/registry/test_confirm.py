@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.confirm_tokens import sweep_confirm_tokens
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench, BenchAnswer, statuses

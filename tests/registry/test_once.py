@@ -2,8 +2,8 @@
 
 import pytest
 
+from registry.caller import Tier
 from registry.clock import DAY_SECONDS
-from registry.limits import Tier
 from storage.claims import sweep_claims
 from storage.engine.sweep import sweep_in_steps
 from tests.registry import ledgers, things

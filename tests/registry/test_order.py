@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from registry.call import Call, Surface
-from registry.caller import Caller
-from registry.limits import Role, Scope, Tier
+from registry.caller import Caller, Role, Scope, Tier
 from tests.registry import things
 from tests.registry.bench import Bench, statuses
 from tests.world import Credentials

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from registry.caller import Role, Tier
 from registry.clock import DAY_SECONDS
 from registry.errors import QuotaExceededBody
-from registry.limits import Limits, Role, Tier, TierLimits
+from registry.limits import Limits, TierLimits
 from registry.policy import quota_period
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench, open_bench, statuses

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
+from registry.caller import Tier
 from registry.catalogue import AnyOperation
-from registry.limits import Tier
 from tests.registry import things
 from tests.registry.bench import Bench, BenchAnswer
 from tests.registry.things import GATES, Gate

@@ -8,10 +8,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
+from registry.caller import Scope
 from registry.errors import Conflict, NotFound, OcsError, StoreUnavailable
-from registry.limits import Scope
-from registry.model import Input, Nothing
-from registry.operation import Auth, Once, operation
+from registry.operation import Auth, Input, Nothing, Once, operation
 from registry.ports import Conclusion
 from storage.change_counters import ChangeTable
 from storage.engine.connection import Connection, Query

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clients.ocs.client import reserved_places
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.fuzz.limits import PLACES, holding, rate_bound, servers, settings_of, try_places, try_rate
 from tests.fuzz.loop import key_in

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from operations.intelligence import schedule_reports, schedules, shared_reports
 from operations.intelligence.reports.sheet import Sheet
 from operations.secret_tokens import new_secret_token, secret_digest
+from registry.caller import Tier
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Tier
 from simulators.network.simulated_network import SimulatedNetwork
 from storage.engine.connection import Command, Connection
 from storage.engine.table import table_of

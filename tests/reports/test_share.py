@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.abuse.test_order_guesses import faceless
 from tests.reports.paper import Paper
 from tests.reports.press import METHOD, SHARE, Press, open_press

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from simulators.network.catalogue import Country, DestinationList, Network, NetworkProfile, Sponsor, SteeringList, Tariff, TariffRule, Zone
 from simulators.network.entities import (
     ImsiRow,
     Line,
@@ -16,7 +15,18 @@ from simulators.network.entities import (
     Sim,
     StatusRow,
 )
-from simulators.network.world import World
+from simulators.network.world import (
+    Country,
+    DestinationList,
+    Network,
+    NetworkProfile,
+    Sponsor,
+    SteeringList,
+    Tariff,
+    TariffRule,
+    World,
+    Zone,
+)
 from tests.network_facts import MIB
 
 SMALL_NOON = 1_769_860_800

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from simulators.network import charging, fair_use, packages
-from simulators.network.catalogue import Tariff, TariffRule, VoipRule, VoipTariff
 from simulators.network.charging import find_tariff_rule, usage_cost
 from simulators.network.entities import DATA, DAY_SECONDS, MO_SMS, MOC, MOC_VOIP, MT_SMS, MTC, GreenZone, Line, NetworkRefusal
-from simulators.network.world import World
+from simulators.network.world import Tariff, TariffRule, VoipRule, VoipTariff, World
 from tests.network_facts import MIB
 from tests.sandbox.small import BERGEN, NORWAY, OSLO, SMALL_NOON, STOCKHOLM, rule, small_world, template
 

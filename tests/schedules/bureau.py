@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from clients.webhooks.sender import WebhookSender
 from operations.intelligence.schedule_reports import ScheduleRuns
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from storage.deliveries import DeliveryTable
 from storage.engine.connection import Connection, Query
 from storage.engine.store import open_store

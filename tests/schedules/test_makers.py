@@ -7,8 +7,7 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions
-from registry.limits import Role
+from registry.caller import Restrictions, Role
 from storage.access_grants import AccessGrant, insert_grant, revoke_grant
 from storage.api_keys import end_key
 from storage.engine.connection import Command, Connection

@@ -5,8 +5,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS
+from registry.caller import Tier
 from registry.errors import OcsError
-from registry.limits import Tier
 from storage.upstream_connections import set_connection
 from tests.deliveries.test_metrics import values
 from tests.registry.ledgers import audited_of, set_used

@@ -6,8 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions
-from registry.limits import Tier
+from registry.caller import Restrictions, Tier
 from tests.schedules.bureau import DAILY, SCHEDULES, Body, Bureau
 
 

@@ -14,8 +14,7 @@ from operations.intelligence import schedule_reports, schedules, shared_reports
 from operations.intelligence.reports.sheet import Finding, Sheet, make_finding
 from registry.catalogue import Catalogue, Toolset
 from registry.errors import Refusal
-from registry.model import CamelInput
-from registry.operation import operation
+from registry.operation import CamelInput, operation
 
 
 async def nothing() -> None:

@@ -9,7 +9,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from simulators.network.faults import NetworkFault
 from simulators.network.world import World as Network
 from tests.world import World, open_world

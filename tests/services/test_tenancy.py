@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import set_connection
 from tests.subscribers.staged import LINE_WRITES, LineStage, Write

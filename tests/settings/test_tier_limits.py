@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from registry.limits import TIERS, Tier, TierLimits
+from registry.caller import Tier
+from registry.limits import TIERS, TierLimits
 from tests.cli.reseller import printed
 from transports.settings import BadSettings
 from transports.settings_files import load_settings

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from simulators.network.simulated_network import SimulatedNetwork
 from storage.organisations import Organisation, list_organisations
 from tests.contract.fleet import new_network, writes

@@ -10,8 +10,7 @@ from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
 from operations.setup.affiliates import REFERRAL_ALPHABET, attach_referral, join_affiliates
-from registry.caller import Restrictions
-from registry.limits import Role, Tier
+from registry.caller import Restrictions, Role, Tier
 from storage.affiliates import Affiliate, affiliate_of
 from storage.engine.connection import Connection
 from tests.contract.stage import ServiceHouse

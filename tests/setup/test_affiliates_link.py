@@ -7,8 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.setup.affiliates import attach_referral, is_referral_code, join_affiliates
+from registry.caller import Role, Tier
 from registry.errors import Conflict
-from registry.limits import Role, Tier
 from storage.affiliates import Referral, referral_of
 from tests.contract.stage import ServiceHouse
 from tests.world import NOON, Credentials

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from registry.authentication import is_api_key
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from storage.api_keys import list_keys
 from tests.contract.stage import ServiceHouse
 from tests.world import NOON

@@ -4,7 +4,7 @@ from typing import Any
 
 from inline_snapshot import snapshot
 
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions
-from registry.limits import Role, Tier
+from registry.caller import Restrictions, Role, Tier
 from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 

@@ -8,8 +8,7 @@ from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
 from registry.call import Call
-from registry.caller import Caller, Restrictions
-from registry.limits import Tier
+from registry.caller import Caller, Restrictions, Tier
 from registry.ports import SessionClaims
 from storage.access_grants import AccessGrant, insert_grant, revoke_grant
 from tests.contract.stage import ServiceHouse

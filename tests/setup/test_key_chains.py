@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from operations.catalogue import CATALOGUE
 from operations.setup.api_keys import KeyRestrictions, effective_restrictions
 from registry.binding import Binding
-from registry.caller import UNRESTRICTED, Caller, Restrictions
+from registry.caller import UNRESTRICTED, Caller, Restrictions, Role, Tier
 from registry.errors import BadRequest, Restricted
-from registry.limits import Role, Tier
 from registry.operation import Auth
 from registry.policy import require_role
 from registry.restrictions import check_line_account, check_restricted_input, check_restricted_operation

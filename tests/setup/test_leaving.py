@@ -13,9 +13,8 @@ import sqlalchemy as sa
 from operations.catalogue import CATALOGUE
 from operations.setup.api_keys import insert_api_key
 from registry.call import Call
-from registry.caller import Caller
+from registry.caller import Caller, Role, Tier
 from registry.errors import Refusal
-from registry.limits import Role, Tier
 from storage.directory import StoreDirectory
 from storage.engine.connection import Connection, Query
 from tests.stage import opened_on_both

@@ -8,8 +8,8 @@ from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
 from operations.setup.members import accept_invitation, open_invitations
+from registry.caller import Role, Tier
 from registry.errors import NotFound
-from registry.limits import Role, Tier
 from storage.access_grants import AccessGrant, find_grant, insert_grant
 from storage.people import ensure_person
 from tests.contract.stage import ServiceHouse

@@ -7,8 +7,7 @@ from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
 from operations.vocabulary import COUNTRY_CODES
-from registry.caller import Restrictions
-from registry.limits import Role, Tier
+from registry.caller import Restrictions, Role, Tier
 from simulators.network.faults import NetworkFault
 from tests.contract.stage import ServiceHouse
 from tests.setup.newcomer import BEGINNING, newcomer, settle_in

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from operations.ledger.esims import luhn_digit
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from storage.upstream_connections import set_connection

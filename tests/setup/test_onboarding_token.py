@@ -8,7 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Tier
+from registry.caller import Tier
 from simulators.network.entities import NetworkToken
 from simulators.network.faults import NetworkFault
 from storage.sealing import OWN_TOKEN_FIELD

@@ -7,8 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
-from registry.caller import Restrictions
-from registry.limits import Role, Tier
+from registry.caller import Restrictions, Role, Tier
 from storage.access_grants import AccessGrant, insert_grant
 from tests.contract.stage import ServiceHouse
 from tests.world import Credentials

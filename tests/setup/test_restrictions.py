@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.caller import Restrictions
+from registry.caller import Restrictions, Tier
 from registry.catalogue import AnyOperation
-from registry.limits import Tier
 from registry.operation import Auth
 from registry.restrictions import account_fields, names_one_line
 from tests.contract.stage import ROLLBACK_OPERATION, Answered, ContractStage, ServiceHouse, key_for

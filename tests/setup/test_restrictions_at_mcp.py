@@ -3,8 +3,7 @@
 from typing import Any
 
 from operations.catalogue import CATALOGUE
-from registry.caller import Restrictions
-from registry.limits import Role, Tier
+from registry.caller import Restrictions, Role, Tier
 from registry.restrictions import names_one_line
 from tests.contract.stage import ServiceHouse, message
 from tests.mcp.house import MODERN

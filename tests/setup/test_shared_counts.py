@@ -4,8 +4,8 @@ import anyio
 import httpx
 
 from operations.catalogue import CATALOGUE
-from registry.caller import Restrictions
-from registry.limits import Limits, Tier
+from registry.caller import Restrictions, Tier
+from registry.limits import Limits
 from tests.stage import opened_on_both
 from tests.world import World, open_world
 

@@ -9,10 +9,9 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Role
+from registry.caller import Role
 from storage.affiliates import insert_affiliate, referral_of
-from storage.memberships import list_members, memberships_of
-from storage.organisations import list_organisations
+from storage.organisations import list_members, list_organisations, memberships_of
 from storage.people import find_by_address
 from tests.setup.signing_up import (
     ADA,

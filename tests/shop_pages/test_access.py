@@ -7,7 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.storefronts.buyers import renew_order_access
-from registry.limits import Limits, Role
+from registry.caller import Role
+from registry.limits import Limits
 from registry.ports import SharedSecrets
 from tests.abuse.test_order_guesses import faceless
 from tests.pages.browser import Browser

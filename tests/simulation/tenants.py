@@ -5,11 +5,10 @@ from random import Random
 
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.secret_tokens import new_api_key
-from registry.limits import Role, Tier
+from registry.caller import Role, Tier
 from storage.api_keys import insert_key
 from storage.engine.connection import Connection
-from storage.memberships import add_member
-from storage.organisations import create_organisation
+from storage.organisations import add_member, create_organisation
 from storage.people import create_person
 from storage.products import ProductRow, insert_product
 from storage.sealing import Keyring, new_key_setting, webhook_secret_field

@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from tests.stage import opened
 from tests.world import World, open_world
 

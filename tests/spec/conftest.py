@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 import httpx
 import pytest
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.contract.stage import ServiceHouse, open_service_house
 from tests.network_facts import INTERNAL
 from tests.stage import opened

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Role, Tier
 from registry.catalogue import AnyOperation
-from registry.limits import Role, Tier
 from registry.schema import output_schema
 from storage.organisations import list_organisations
 from tests.contract.stage import OPERATIONS, ServiceHouse, is_document, key_for

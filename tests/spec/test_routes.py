@@ -4,8 +4,8 @@ import httpx
 import pytest
 
 from clients.webhooks.signature import sign_delivery
+from registry.caller import Tier
 from registry.errors import OcsError
-from registry.limits import Tier
 from storage.engine.connection import Connection
 from storage.intents import IntentRow, insert_intent
 from tests.contract.fleet import writes

@@ -18,7 +18,7 @@ from storage.engine.database_url import sqlite_path
 from storage.engine.group_commit import MOST_IN_BATCH
 from storage.engine.sqlite import SqliteStore
 from storage.engine.table import table_of
-from storage.memberships import MembershipTable
+from storage.organisations import MembershipTable
 from tests.databases import migrated_sqlite
 from tests.harness.processes import Child
 from tests.storage.counters import bump, insert, insert_then_fail, names, value_of

@@ -11,8 +11,7 @@ from storage.engine.connection import Connection
 from storage.engine.store import Store
 from storage.invitations import StoredInvitation, invitations_for, put_invitation
 from storage.members import end_membership, is_member, list_people, member_with_address
-from storage.memberships import add_member
-from storage.organisations import create_organisation
+from storage.organisations import add_member, create_organisation
 from storage.people import create_person
 
 ORG, NOW, ANY = "org_1", 1_800_000_000.0, AuditFilter()

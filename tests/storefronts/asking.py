@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.world import Credentials, World
 
 on_both = pytest.mark.parametrize("world", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True)

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from registry.caller import Restrictions
-from registry.limits import Tier
+from registry.caller import Restrictions, Tier
 from tests.storefronts.asking import PLAN_BODY, SHOP_BODY, SHOPS, ShopSeller, StoreAnswer, seller
 from tests.world import Credentials, World
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from registry.limits import Tier
+from registry.caller import Tier
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from storage.upstream_connections import set_connection

@@ -3,7 +3,7 @@
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.contract.stage import OPERATIONS, ServiceHouse
 from tests.storefronts.asking import PLAN_BODY, SHOP_BODY, SHOPS, StoreAnswer, everybody, on_both, seller
 from tests.world import World

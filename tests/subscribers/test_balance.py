@@ -3,7 +3,7 @@
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from tests.stage import without_request_id

@@ -6,8 +6,9 @@ from inline_snapshot import Is, snapshot
 
 from operations.bridge import notifications
 from operations.subscribers import locations
+from registry.caller import Tier
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Limits, Tier
+from registry.limits import Limits
 from registry.ports import SharedSecrets
 from tests.bridge.pushing import PUSHES as WEBHOOK
 from tests.bridge.pushing import place

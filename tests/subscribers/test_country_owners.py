@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from operations.bridge import notifications
-from registry.limits import Tier
+from registry.caller import Tier
 from registry.ports import SharedSecrets
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clients.ocs.subscribers import escape_sms_text
 from operations.subscribers.sms import measure_sms
-from registry.limits import Tier
+from registry.caller import Tier
 from simulators.network.entities import NetworkRefusal
 from simulators.network.methods.radio import require_one_message
 from tests.subscribers.staged import LineStage

@@ -8,8 +8,9 @@ import pytest
 from inline_snapshot import Is, snapshot
 
 from operations.subscribers import notes
+from registry.caller import Role, Tier
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Limits, Role, Tier
+from registry.limits import Limits
 from tests.stage import caller_client, opened
 from tests.world import World, open_world
 

@@ -3,7 +3,7 @@
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from simulators.network.entities import DAY_SECONDS
 from tests.stage import opened, without_request_id
 from tests.subscribers.packages_stage import MONTHLY, ONE_TIME, PackagesStage, open_packages_stage, plain

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Tier
+from registry.caller import Tier
 from tests.accounts.stage import AccountsStage, open_accounts_stage
 from tests.stage import opened
 

@@ -14,13 +14,14 @@ from operations.catalogue import CATALOGUE
 from operations.deps import Deps
 from operations.storefronts.sales.checkout import BegunCheckout, begin_order, begin_top_up
 from operations.storefronts.sales.order_fulfilment import Fulfilment, review_all_lost_orders
-from registry.limits import Limits, Tier
+from registry.caller import Tier
+from registry.limits import Limits
 from registry.ports import SharedSecrets
 from simulators.network.entities import Line, Package
 from simulators.network.faults import NetworkFault
 from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.checkout import complete_checkout
-from simulators.processor.entities import CheckoutSession
+from simulators.processor.state import CheckoutSession
 from storage.engine.connection import Connection
 from storage.orders import OrderRow, find_order, top_ups_of
 from storage.replicas import renew_replica

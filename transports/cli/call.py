@@ -22,7 +22,7 @@ from registry.call import Reply
 from registry.catalogue import AnyOperation
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from registry.model import Input, Secret, shown_field_name
+from registry.operation import Input, Secret, shown_field_name
 from transports.cli.render import CURSOR_FIELD, EVENT_STREAM_TYPE, explain_refusal, next_cursor, print_reply, stream_failure
 from transports.cli.target import call_locally, call_remotely, require_one_place
 from transports.cli.terminal import Failure, command_settings, harmless_text, input_text, secret_text, warn_of_argument

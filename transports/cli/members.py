@@ -6,7 +6,7 @@ import orjson
 import typer
 
 from operations.setup.members import Member
-from registry.limits import Role
+from registry.caller import Role
 from transports.cli.render import print_line, print_rows
 from transports.cli.target import (
     JsonOption,

@@ -14,16 +14,23 @@ import typer
 from operations.ledger.payment_accounts import PLATFORM_FEE_BPS_LIMIT
 from operations.setup.onboarding_connection import ConnectionReach, connection_change_text
 from operations.vocabulary import is_email
+from registry.caller import Role, Tier
 from registry.errors import OcsError, Refusal
 from registry.ids import Ids
-from registry.limits import Role, Tier
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
 from storage.change_counters import CALLERS, count_change
 from storage.directory import find_subject
 from storage.engine.connection import Connection
-from storage.memberships import add_member
-from storage.organisations import Organisation, create_organisation, list_organisations, set_fee_bps, set_private_access, set_tier
+from storage.organisations import (
+    Organisation,
+    add_member,
+    create_organisation,
+    list_organisations,
+    set_fee_bps,
+    set_private_access,
+    set_tier,
+)
 from storage.people import create_person, find_by_address
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import AccountHolder, assign_account, find_upstream, set_connection, unassign_account, use_own_token

@@ -23,11 +23,9 @@ from registry.catalogue import AnyOperation
 from registry.clock import SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import Ids
-from registry.model import field_spellings
-from registry.operation import Auth
+from registry.operation import Auth, field_spellings
 from registry.ports import AuditRecord
-from storage.memberships import list_members
-from storage.organisations import list_organisations
+from storage.organisations import list_members, list_organisations
 from transports.cli.render import EVENT_STREAM_TYPE, explain_refusal
 from transports.cli.stored_logins import stored_token
 from transports.cli.terminal import Failure, Unreachable, command_settings, progress_line, to_stderr, warn_of_argument

@@ -12,7 +12,7 @@ import orjson
 from anyio import to_thread
 
 from registry.catalogue import AnyOperation
-from registry.model import Document
+from registry.operation import Document
 from registry.schema import output_schema
 from transports.http.asgi import Headers
 from transports.http.response import BodyEncoder

@@ -12,8 +12,7 @@ from registry.authentication import find_misplaced_credential
 from registry.call import Call, Reply, no_body
 from registry.catalogue import Catalogue
 from registry.errors import BadRequest, Internal, NotFound, Refusal
-from registry.model import EventStream, StreamedAnswer
-from registry.operation import Auth
+from registry.operation import Auth, EventStream, StreamedAnswer
 from registry.pipeline import Pipeline
 from transports.http.asgi import (
     STATE_CALL,

@@ -7,7 +7,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from registry.call import Reply
-from registry.model import EventStream, StreamedAnswer
+from registry.operation import EventStream, StreamedAnswer
 from transports.http.asgi import Headers, Receive, Send
 from transports.http.concurrency import LARGE_ANSWER_BYTES
 

@@ -8,7 +8,7 @@ from mcp_types import INVALID_PARAMS, ListToolsResult, PaginatedRequestParams, T
 
 from registry.catalogue import AnyOperation, Catalogue
 from registry.errors import BadRequest
-from registry.model import Document
+from registry.operation import Document
 from registry.restrictions import CallerView, caller_view, is_shown_to
 from registry.schema import input_schema, output_schema
 from transports.mcp.request_caller import RequestCaller, RequestedTools, selected_ids

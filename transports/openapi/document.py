@@ -19,8 +19,7 @@ from registry.errors import (
     StoreUnavailable,
     Unauthorized,
 )
-from registry.model import Document
-from registry.operation import Auth
+from registry.operation import Auth, Document
 from registry.ports import Site
 from transports.openapi.refusals import (
     OperationFault,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from registry.binding import PATH_SEGMENT
+from registry.caller import Scope
 from registry.catalogue import AnyOperation
 from registry.errors import (
     BadRequest,
@@ -41,7 +42,6 @@ from registry.errors import (
     UpgradeRequiredBody,
     UriTooLong,
 )
-from registry.limits import Scope
 from registry.operation import Auth
 
 

@@ -10,8 +10,8 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from registry.binding import PATH_SEGMENT
+from registry.caller import Scope
 from registry.catalogue import AnyOperation, Catalogue, Toolset
-from registry.limits import Scope
 from registry.operation import Auth, Example
 from registry.ports import Site
 from transports.openapi.document import build_openapi, document_media_types, is_document_answer, path_fields

@@ -20,7 +20,7 @@ from operations.upstream.paging import cursor_index
 from operations.vocabulary import Iccid
 from registry.clock import limit_reading_time, request_is_over, seconds_left
 from registry.errors import NotFound, OcsError, Refusal
-from registry.model import CamelInput
+from registry.operation import CamelInput
 
 LineReading = TypeVar("LineReading")
 PARALLEL_LINES = 8

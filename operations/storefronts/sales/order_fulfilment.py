@@ -55,8 +55,15 @@ from storage.order_queue import (
     work_later,
 )
 from storage.orders import OrderRow, find_order
-from storage.payment_attempts import AttemptKind, PaymentAttempt, find_attempt, open_attempts_of, touch_attempt
-from storage.payment_records import lock_payment_account, put_payment_record
+from storage.payment_records import (
+    AttemptKind,
+    PaymentAttempt,
+    find_attempt,
+    lock_payment_account,
+    open_attempts_of,
+    put_payment_record,
+    touch_attempt,
+)
 from storage.replicas import REPLICA_LEASE_SECONDS
 from storage.top_ups import complete_top_up, lose_orphaned_top_ups
 

@@ -4,7 +4,6 @@ import re
 from string import ascii_letters
 from string import digits as decimal_digits
 
-from simulators.network.catalogue import Country
 from simulators.network.entities import NOT_FOUND, NOT_POSSIBLE, UNLIMITED_BITRATE, NetworkRefusal, NetworkToken
 from simulators.network.named_records import find_flat_line, find_line, require_living_line
 from simulators.network.wire import (
@@ -21,7 +20,7 @@ from simulators.network.wire import (
     require_exactly_one,
     wire_moment,
 )
-from simulators.network.world import World
+from simulators.network.world import Country, World
 from simulators.seeded_random import seeded_random
 
 BITRATE_SPEEDS = (32, 64, 128, 256, 384, 512, 1024, 2048, 3072, 5120, 7680, 10240, 20480, 51200, 102400)

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from simulators.network import packages
-from simulators.network.catalogue import NetworkProfile
 from simulators.network.entities import NOT_POSSIBLE, BalanceChange, Line, NetworkRefusal, NetworkToken, Reseller, ResellerAccount
 from simulators.network.named_records import find_account, find_nested_line, find_reseller, find_visible, visible_resellers
 from simulators.network.wire import (
@@ -24,7 +23,7 @@ from simulators.network.wire import (
     wire_comma_euro,
     wire_euro,
 )
-from simulators.network.world import SimCounts, World
+from simulators.network.world import NetworkProfile, SimCounts, World
 
 SIM_STATUS_NUMBERS = {"FREE": (0, "Free"), "AFFECTED": (2, "Affected")}
 READ_ONLY_BALANCE = 12

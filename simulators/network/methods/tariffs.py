@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-from simulators.network.catalogue import Tariff, TariffRule, VoipRule, VoipTariff
 from simulators.network.entities import NetworkToken
 from simulators.network.methods.zones import operator_view
 from simulators.network.named_records import find_record, find_reseller, find_tariff, find_visible, visible_resellers
@@ -16,7 +15,7 @@ from simulators.network.wire import (
     wire_euro_or_none,
     wire_moment,
 )
-from simulators.network.world import World
+from simulators.network.world import Tariff, TariffRule, VoipRule, VoipTariff, World
 
 EURO_CURRENCY_ID = 1
 ANY_SPONSOR = -1

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from simulators.network.catalogue import DestinationList, Network, NetworkProfile, Zone
 from simulators.network.entities import ALREADY_EXISTS, NOT_POSSIBLE, NetworkRefusal, NetworkToken, Reseller
 from simulators.network.named_records import find_reseller, find_visible, visible_resellers
 from simulators.network.wire import (
@@ -16,7 +15,7 @@ from simulators.network.wire import (
     read_text,
     read_texts,
 )
-from simulators.network.world import World
+from simulators.network.world import DestinationList, Network, NetworkProfile, World, Zone
 
 UNKNOWN_TADIG = 10001
 SAME_OPERATORS = 10002

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from simulators.network.catalogue import DestinationList, Network, NetworkProfile, SteeringList, Zone
 from simulators.network.entities import MEBIBYTE, PackageTemplate, ThrottleThreshold
 from simulators.network.seed.geography import (
     ALPS,
@@ -23,6 +22,7 @@ from simulators.network.seed.geography import (
     network_ids_in,
 )
 from simulators.network.seed.resellers import ALPINE, ALPINE_LUMEN, ALPINE_SPX, FJORD, FJORD_EUROPE, FJORD_MERIDIAN, FJORD_SPX
+from simulators.network.world import DestinationList, Network, NetworkProfile, SteeringList, Zone
 
 FIRST_ZONE_ID = 2301
 MALFORMED_ZONE = "Iberia"

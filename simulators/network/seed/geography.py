@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from simulators.network.catalogue import Country, Network
+from simulators.network.world import Country, Network
 
 # ISO 3166 codes, name, dial code, offset from UTC, latitude and longitude of a main city; one block per continent.
 COUNTRIES_BY_CONTINENT = {

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from itertools import groupby
 
-from simulators.network.catalogue import Network, NetworkProfile, Sponsor
 from simulators.network.entities import MICRO_EURO, GreenZone, NetworkToken, Reseller, ResellerAccount
 from simulators.network.seed.geography import EUROPE, network_ids_in
+from simulators.network.world import Network, NetworkProfile, Sponsor
 from simulators.seeded_random import seeded_random
 
 DEMO_ACCOUNT = 8101

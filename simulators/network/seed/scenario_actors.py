@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from simulators.network.catalogue import Zone
 from simulators.network.charging import find_tariff_rule
 from simulators.network.entities import MEBIBYTE, Line, PackageTemplate, Persona
 from simulators.network.seed.catalogue import zone_countries
@@ -12,7 +11,7 @@ from simulators.network.seed.fleet import FAR_COUNTRIES, NEAR_COUNTRIES, USAGE_P
 from simulators.network.seed.geography import EUROPE
 from simulators.network.seed.history import PackageShop, TemplateOffer
 from simulators.network.seed.resellers import FJORD, FJORD_SPX, SPX
-from simulators.network.world import World
+from simulators.network.world import World, Zone
 from simulators.seeded_random import Random, seeded_random
 
 PARTNER_ZONE_NAME = "Europe partners"

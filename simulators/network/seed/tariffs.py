@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from simulators.network.catalogue import Country, Network, Tariff, TariffRule, VoipRule, VoipTariff
 from simulators.network.seed.resellers import ALPINE, BUY_TARIFFS, FJORD, RESELLER_SPONSORS, SELL_TARIFFS
+from simulators.network.world import Country, Network, Tariff, TariffRule, VoipRule, VoipTariff
 from simulators.seeded_random import Random, seeded_random
 
 FIRST_RULE_ID = 9001

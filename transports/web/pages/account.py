@@ -9,16 +9,15 @@ from operations.people import browser_sessions
 from operations.people.browser_sessions import AuditRecordMaker
 from operations.secret_tokens import secret_digest
 from operations.setup.members import accept_invitation, open_invitations
+from registry.caller import Role, Scope, Tier, scopes_of
 from registry.errors import BadRequest, NotFound, Refusal
-from registry.limits import Role, Scope, Tier, scopes_of
 from storage.access_grants import AccessGrant, grants_of, revoke_grant
 from storage.audit import append_audit_record
 from storage.browser_sessions import switch_browser_session
 from storage.engine.connection import Connection
 from storage.invitations import WaitingInvitation
-from storage.memberships import Membership, memberships_of
-from transports.web.pages.problems import PageProblem, problem_of
-from transports.web.pages.request import HOME_PAGE, PageRequest
+from storage.organisations import Membership, memberships_of
+from transports.web.pages.request import HOME_PAGE, PageProblem, PageRequest, problem_of
 
 
 class AccountBelongings(NamedTuple):

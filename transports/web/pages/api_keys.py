@@ -9,8 +9,7 @@ from operations.people.session_tokens import new_console_token
 from registry.caller import EVERY_TOOL
 from registry.errors import BadRequest
 from transports.web.pages.calls import call_operation, filled_fields
-from transports.web.pages.problems import PageProblem
-from transports.web.pages.request import PageRequest
+from transports.web.pages.request import PageProblem, PageRequest
 
 KEY_LIFETIMES = {"": "never", "604800": "in 7 days", "2592000": "in 30 days", "7776000": "in 90 days", "31536000": "in a year"}
 

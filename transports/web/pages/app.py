@@ -10,8 +10,7 @@ from registry.call import Call
 from registry.errors import NotFound, Refusal
 from transports.http.body import form_fields
 from transports.web.pages import account, api_keys, consent, onboarding, organisation, payments, sign_in, sign_up
-from transports.web.pages.problems import problem_of
-from transports.web.pages.request import HOME_PAGE, PageContext, PageRequest, make_page_context
+from transports.web.pages.request import HOME_PAGE, PageContext, PageRequest, make_page_context, problem_of
 from transports.web.site import PageHandler, PageRoute, PageSite, visit_facts
 
 if TYPE_CHECKING:

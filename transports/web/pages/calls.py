@@ -12,8 +12,7 @@ from operations.catalogue import CATALOGUE
 from registry.answer import answer_call
 from registry.call import Call
 from registry.caller import ANONYMOUS_CALLER, Caller
-from transports.web.pages.problems import PageProblem, problem_of
-from transports.web.pages.request import PageRequest
+from transports.web.pages.request import PageProblem, PageRequest, problem_of
 
 CallArguments = Mapping[str, object]
 

@@ -7,12 +7,10 @@ from starlette.responses import Response
 
 from clients.identity.redirect_uris import is_loopback_redirect
 from operations.people.consents import ConsentQuestion, consent_question, deny_consent, grant_consent
-from registry.caller import Caller
+from registry.caller import Caller, Role, Scope
 from registry.errors import BadRequest, NotFound, Refusal
-from registry.limits import Role, Scope
-from storage.memberships import Membership, memberships_of
-from transports.web.pages.problems import PageProblem, problem_of
-from transports.web.pages.request import PageRequest
+from storage.organisations import Membership, memberships_of
+from transports.web.pages.request import PageProblem, PageRequest, problem_of
 from transports.web.site import see_other
 
 CONSENT_SCOPES = ("read", "write", "admin")

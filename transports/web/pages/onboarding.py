@@ -14,8 +14,7 @@ from registry.errors import BadRequest, KeyUnknown
 from storage.sealing import TYPED_TOKEN_FIELD, WrongSeal
 from transports.web.countries import countries_by_name
 from transports.web.pages.calls import CallArguments, call_operation, confirmation_page, filled_fields, needs_confirmation
-from transports.web.pages.problems import PageProblem
-from transports.web.pages.request import PageRequest
+from transports.web.pages.request import PageProblem, PageRequest
 
 ONBOARDING_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "org": ("onboarding_save_org", ("name", "website", "country", "operator_type")),

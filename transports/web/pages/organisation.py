@@ -7,8 +7,7 @@ from starlette.responses import Response
 
 from registry.errors import BadRequest
 from transports.web.pages.calls import call_operation, filled_fields
-from transports.web.pages.problems import PageProblem
-from transports.web.pages.request import PageRequest
+from transports.web.pages.request import PageProblem, PageRequest
 
 
 async def show_members(visit: PageRequest, problem: PageProblem | None = None) -> Response:

@@ -7,8 +7,7 @@ from starlette.responses import Response
 
 from registry.errors import BadRequest
 from transports.web.pages.calls import CallOutcome, call_operation, confirmation_page, needs_confirmation
-from transports.web.pages.problems import PageProblem
-from transports.web.pages.request import PageRequest
+from transports.web.pages.request import PageProblem, PageRequest
 
 # Neither is told where to lead back to: that is this page, and an address that is told must be https, which ours need not be.
 CONNECT_OPERATIONS = {"begin": "operator_billing_connect_begin", "oauth": "operator_billing_connect_oauth_begin"}

@@ -9,8 +9,7 @@ from operations.people.verifications import CODE_DESCRIPTIONS, MAILED_CODE_MINUT
 from registry.errors import BadRequest, QuotaExceeded
 from storage.verifications import MOST_CODE_TRIES
 from transports.web.pages.login_cookies import LoginStateCookie, browser_known_for, keep_login_state, read_login_state, remember_browser
-from transports.web.pages.problems import PageProblem, problem_of
-from transports.web.pages.request import HOME_PAGE, PageRequest, next_page
+from transports.web.pages.request import HOME_PAGE, PageProblem, PageRequest, next_page, problem_of
 
 
 async def show_home(visit: PageRequest) -> Response:

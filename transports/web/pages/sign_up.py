@@ -9,8 +9,7 @@ from operations.vocabulary import normal_email
 from storage.people import find_by_address
 from transports.web.pages.calls import call_operation, filled_fields
 from transports.web.pages.login_cookies import LoginStateCookie, keep_login_state, read_login_state, remember_browser
-from transports.web.pages.problems import PageProblem
-from transports.web.pages.request import HOME_PAGE, PageRequest, next_page
+from transports.web.pages.request import HOME_PAGE, PageProblem, PageRequest, next_page
 from transports.web.pages.sign_in import code_page
 
 SIGN_UP = "sign-up"
