@@ -137,7 +137,7 @@ QUEUE_DELIVERY = Command(
         state=PENDING_STATE,
         attempt=0,
         attempts=0,
-        created_ms=sa.bindparam("due_ms"),
+        created_ms=sa.bindparam("due_ms", type_=sa.BigInteger),
     )
 )
 

@@ -69,10 +69,12 @@ PICK_UNKNOWN = (
 )
 CLAIM_UNKNOWN = Query(
     IssuanceRow,
-    sa.update(ISSUANCE)
-    .where(sa.tuple_(ISSUANCE.c.organisation, ISSUANCE.c.key).in_(PICK_UNKNOWN))
-    .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
-    .returning(*ISSUANCE_COLUMNS),
+    returning(
+        sa.update(ISSUANCE)
+        .where(sa.tuple_(ISSUANCE.c.organisation, ISSUANCE.c.key).in_(PICK_UNKNOWN))
+        .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end")),
+        ISSUANCE_COLUMNS,
+    ),
 )
 
 

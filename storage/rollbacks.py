@@ -11,16 +11,18 @@ ROLLBACK_IS_MINE: sa.ColumnElement[bool] = (ISSUANCE.c.state == "rollback_pendin
 ROLLBACK_STEPS: sa.ColumnElement[str] = sa.func.coalesce(sa.bindparam("steps", type_=sa.Text), ISSUANCE.c.steps)
 BEGIN_ROLLBACK = Query(
     IssuanceRow,
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ISSUANCE.c.state == "issued", ISSUANCE.c.package_id.is_not(None))
-    .values(
-        state="rollback_pending",
-        owner=sa.bindparam("owner"),
-        lease=sa.bindparam("lease"),
-        steps=sa.bindparam("steps"),
-        updated=sa.bindparam("now"),
-    )
-    .returning(*ISSUANCE_COLUMNS),
+    returning(
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ISSUANCE.c.state == "issued", ISSUANCE.c.package_id.is_not(None))
+        .values(
+            state="rollback_pending",
+            owner=sa.bindparam("owner"),
+            lease=sa.bindparam("lease"),
+            steps=sa.bindparam("steps"),
+            updated=sa.bindparam("now"),
+        ),
+        ISSUANCE_COLUMNS,
+    ),
 )
 
 

@@ -104,7 +104,7 @@ class Query(Statement, Generic[R]):
 def text_query(row: type[R], text: str, *columns: str) -> Query[R]:
     """A query that is written as SQL in `text`; its columns are the fields of the named tuple `row`, or the one of `columns`."""
     names = cast("tuple[str, ...]", getattr(row, "_fields", columns))
-    return Query(row, sa.text(text).columns(*(sa.column(name) for name in names)))
+    return Query(row, sa.text(text).columns(*(sa.column(name, sa.Text) for name in names)))
 
 
 class Command(Statement):

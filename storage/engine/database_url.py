@@ -62,8 +62,6 @@ START_SECONDS = 10.0
 def load_psycopg():  # noqa: ANN201  # the type checker infers the module
     """The library, imported with the first address of PostgreSQL: it is slow to import, and SQLite does without."""
     import psycopg.conninfo
-    import psycopg.errors
-    import psycopg.pq
 
     return psycopg
 

@@ -45,8 +45,9 @@ def start_refusal(url: str) -> str | None:
 
 def is_server_starting(url: str) -> bool:
     """Whether the server says that it takes no connections yet, whatever its language."""
-    pq = load_psycopg().pq
-    return pq.PGconn.ping(conninfo(url).encode()) == pq.Ping.REJECT
+    from psycopg.pq import PGconn, Ping  # only where PostgreSQL is used
+
+    return PGconn.ping(conninfo(url).encode()) == Ping.REJECT
 
 
 CAPACITY_QUERY = """
