@@ -1,5 +1,6 @@
 """Moving a range of lines (ICCIDs or IMSIs) from one account to another; the lines are read first, so that each can be checked."""
 
+from dataclasses import replace
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AliasChoices, Field
@@ -192,7 +193,7 @@ async def check_move_profile(upstream: Upstream, params: MoveRange, source: int 
     """Raises NotFound for a profile that the destination's reseller lacks, BadRequest where another reseller needs one."""
     wanted = params.dest_network_profile_id
     if wanted is not None:
-        profiles = NETWORK_PROFILE_LIST._replace(hint="list_network_profiles names them")
+        profiles = replace(NETWORK_PROFILE_LIST, hint="list_network_profiles names them")
         await require_listed(upstream, profiles, wanted, "destNetworkProfileId", destination)
     elif source != destination:
         raise BadRequest(

@@ -109,7 +109,7 @@ def line_packages(found: PackageList, now: float) -> list[HeldPackage]:
     packages, series = found.get("packages", []), found.get("recurring", [])
     single = found.get("callUseSingleCounter", False)
     by_id = {row.get("id"): row for row in series}
-    rows = [
+    rows: list[HeldPackage] = [
         {
             **package,
             "packageId": package.get("subscriberprepaidpackageid"),

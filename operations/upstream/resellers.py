@@ -5,7 +5,8 @@ not deleted and, on a shared token, of the own reseller.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import Field
 
@@ -74,7 +75,8 @@ async def require_creator(ctx: Ctx, upstream: Upstream, kind: UpstreamObjectKind
 ResellerListRow = TypeVar("ResellerListRow", bound=Mapping[str, object])
 
 
-class ResellerList(NamedTuple, Generic[ResellerListRow]):
+@dataclass(frozen=True, slots=True)
+class ResellerList(Generic[ResellerListRow]):
     """A list that a reseller has. `name`: what it is cached under; `id`: the member that holds a row's number; `hint`: how to find one."""
 
     name: str

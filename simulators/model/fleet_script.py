@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, cast
+from dataclasses import dataclass
+from typing import cast
 
 from simulators.model.server import ModelJson, ModelRequest, ModelTurn, ToolUse
 
@@ -10,7 +11,8 @@ ICCID_PATTERN = re.compile(r"\b89[0-9]{16,20}\b")
 TEMPLATE_ARGUMENTS = {"limit": 100, "fields": ["prepaidpackagetemplatename", "cost"]}
 
 
-class FleetSkill(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FleetSkill:
     """A question it understands, the tool it asks, and the sentence it makes of the answer."""
 
     words: str

@@ -57,7 +57,7 @@ def drop_empty(value: object) -> object:
         return [drop_empty(item) for item in cast(list[object], value)]
     if not isinstance(value, dict):
         return value
-    members = {name: drop_empty(each) if isinstance(each, dict | list) else each for name, each in cast(WireMembers, value).items()}
+    members = {name: drop_empty(each) for name, each in cast(WireMembers, value).items()}
     return {name: each for name, each in members.items() if not (each is None or each == [] or each == {})}
 
 

@@ -40,7 +40,7 @@ def test_what_plain_mcp_leaves_out_is_in_the_toolsets_that_the_page_names() -> N
 
 
 def test_clients_prompts_resources_and_codes_are_those_of_the_service() -> None:
-    resources = (str(OPERATIONS_RESOURCE.uri), OPERATION_RESOURCE.uri_template, PLANS_RESOURCE.uri, INTENT_RESOURCE.uri)
+    resources = (str(OPERATIONS_RESOURCE.uri), OPERATION_RESOURCE.uri_template, PLANS_RESOURCE.uri, INTENT_RESOURCE.uri_template)
     assert [client for client in McpClient if client.value not in TEXT] == []
     named = (*PROMPT_TASKS, *resources, "confirm_declined", "confirm_token", "idempotency_key")
     assert [name for name in named if f"`{name}`" not in TEXT] == []

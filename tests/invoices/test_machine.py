@@ -155,6 +155,7 @@ class InvoiceMachine(ServiceMachine):
         for id, statuses in mine.items():
             payable = [status for status in statuses if status in ("open", "paid")]
             row = self.run(self.world.store.read(find_invoice, invoice=id, organisation=self.bill.who.organisation))
+            assert row is not None
             assert len(payable) <= 1, statuses
             assert row.status != "void" or payable == [], (row, statuses)
             there = len(payable) == 1 or id in self.perhaps_void
