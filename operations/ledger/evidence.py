@@ -15,7 +15,7 @@ from clients.ocs.subscribers import Subscriber
 from clients.ocs.times import parse_wire_time
 from operations.caches.account_parts import iccid_in_use
 from operations.deps import Deps
-from operations.ledger.stock import is_fully_read, is_sim_in_stock
+from operations.ledger.stock_snapshot import is_fully_read, is_sim_in_stock
 from operations.upstream.account_lines import read_account_lines
 from operations.upstream.connection import Upstream, upstream_of_organisation
 from operations.upstream.lines import package_end, package_start

@@ -14,7 +14,7 @@ from clients.ocs.places import issuing
 from operations.deps import Deps
 from operations.ledger.esims import DrawnEsim, lpa_text
 from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_once
-from operations.ledger.stock import look_at_stock
+from operations.ledger.stock_snapshot import look_at_stock
 from operations.upstream.connection import Upstream
 from registry.clock import DAY_SECONDS
 from registry.errors import Conflict, OcsError, Refusal, StoreUnavailable

@@ -36,7 +36,7 @@ from operations.ledger.evidence import (
 from operations.ledger.issuance import MANUAL_RECONCILIATION, no_esim_drawn, record_issuance_failed, record_issued_esim
 from operations.ledger.issuance_targets import target_of_issuance
 from operations.ledger.rollback import INTENT_ROLLED_BACK
-from operations.ledger.stock import is_sim_in_stock
+from operations.ledger.stock_snapshot import is_sim_in_stock
 from operations.upstream.connection import Upstream, upstream_of_organisation
 from registry.errors import Conflict, NotFound, OcsError, Refusal
 from registry.ports import AuditRecord, Conclusion

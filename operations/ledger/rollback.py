@@ -16,7 +16,7 @@ from operations.ledger.evidence import DRAW_CLOCK_SKEW
 from operations.ledger.issuance import MANUAL_RECONCILIATION, current_issuance, is_unproven
 from operations.ledger.issuance_targets import intent_error_json
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
-from operations.ledger.stock import is_sim_in_stock
+from operations.ledger.stock_snapshot import is_sim_in_stock
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import Line, find_line, package_end
 from operations.vocabulary import render_fields

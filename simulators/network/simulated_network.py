@@ -9,7 +9,6 @@ import anyio
 import anyio.to_thread
 import orjson
 
-from simulators.network.agenda import Agenda
 from simulators.network.control import control_network
 from simulators.network.dispatch import (
     CallOutcome,
@@ -24,6 +23,7 @@ from simulators.network.dispatch import (
 )
 from simulators.network.entities import NetworkRefusal, NetworkToken
 from simulators.network.faults import NetworkFault, NetworkFaults
+from simulators.network.line_behaviour import Agenda
 from simulators.network.wire import NetworkMethod
 from simulators.network.world import LineIndex, World
 from simulators.network.world_runtime import NetworkCall, PushDelivery, WorldClock, WorldRuntime

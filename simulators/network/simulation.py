@@ -1,8 +1,8 @@
 """The radio life of the fleet: runs the clock, and with it everything lines do."""
 
 from simulators.network import charging, packages
-from simulators.network.agenda import ARRIVAL, TICK, Activity
 from simulators.network.entities import Line
+from simulators.network.line_behaviour import ARRIVAL, TICK, Activity
 from simulators.network.radio import attach_to_network, needs_attach, seen_on_network
 from simulators.network.world import Network, World
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Literal, NamedTuple
 
-from simulators.network.agenda import Agenda
 from simulators.network.entities import (
     BalanceChange,
     Line,
@@ -18,6 +17,7 @@ from simulators.network.entities import (
     Reseller,
     ResellerAccount,
 )
+from simulators.network.line_behaviour import Agenda
 
 SimCounts = Counter[tuple[int, str]]
 

@@ -15,7 +15,7 @@ from clients.http import Outbound
 from clients.ocs.client import Ocs, OcsPool
 from clients.ocs.link import OcsSettings
 from operations.caches.account_parts import iccid_in_use
-from operations.ledger.stock import is_sim_in_stock
+from operations.ledger.stock_snapshot import is_sim_in_stock
 from tests.clients.clock import ManualClock
 
 ACCOUNT, OTHER = 9001, 9002

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operations.ledger.stock import look_at_stock
+from operations.ledger.stock_snapshot import look_at_stock
 from operations.upstream.connection import upstream_of_organisation
 from storage.stock_snapshots import StockSnapshot
 from tests.issuance.stage import FREE_ESIMS, IssuanceStage, another_process

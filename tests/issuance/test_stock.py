@@ -2,7 +2,7 @@
 
 import anyio
 
-from operations.ledger.stock import look_at_stock
+from operations.ledger.stock_snapshot import look_at_stock
 from operations.upstream.connection import Upstream, upstream_of_organisation
 from registry.errors import OcsError, Refusal
 from simulators.network.faults import NetworkFault

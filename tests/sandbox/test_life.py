@@ -8,8 +8,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from simulators.network import charging, packages
-from simulators.network.agenda import plan_line_day, stays_of_day
 from simulators.network.entities import DATA, DAY_SECONDS, GreenZone, NetworkRefusal, ThrottleThreshold
+from simulators.network.line_behaviour import plan_line_day, stays_of_day
 from simulators.network.packages import add_provider_status
 from simulators.network.radio import attach_to_network
 from simulators.network.simulation import run_world_to

@@ -22,7 +22,7 @@ from operations.deps import Deps
 from operations.ledger.orders import new_order_token
 from operations.ledger.payment_accounts import platform_fee_bps_of
 from operations.ledger.rollback import find_issued_line
-from operations.ledger.stock import STOCK_FREE_STATUS
+from operations.ledger.stock_snapshot import STOCK_FREE_STATUS
 from operations.upstream.connection import AccountGone, Upstream, upstream_of_organisation
 from operations.upstream.resellers import find_template, own_templates
 from operations.vocabulary import share_of

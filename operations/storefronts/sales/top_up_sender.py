@@ -23,7 +23,7 @@ from operations.ledger.evidence import DRAW_CLOCK_SKEW, EFFECT_WINDOW, DrawMatch
 from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN, is_unproven, no_network_to_draw_from, require_draw_in_time
 from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
 from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWrites, SendOutcome, send_once
-from operations.ledger.stock import is_sim_in_stock
+from operations.ledger.stock_snapshot import is_sim_in_stock
 from operations.times import retry_pause
 from operations.upstream.connection import Upstream, upstream_of_organisation
 from operations.upstream.lines import Line, find_line, package_start

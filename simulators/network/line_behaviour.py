@@ -1,4 +1,4 @@
-"""The agenda of the fleet: what lines do, and what falls due on their packages, in the half day that the clock is in."""
+"""What the lines do in the half day that the clock is in: in which country each is, what it uses, and what falls due on its packages."""
 
 from bisect import bisect_right
 from collections.abc import Callable
