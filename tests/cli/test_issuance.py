@@ -236,9 +236,9 @@ def test_a_person_at_a_terminal_sees_what_is_known_and_decides(counter: Counter)
     words = ("issuance", "settle", "shown", "--org", counter.organisation, "--issued", iccid)
     code, screen = at_terminal(*words, cwd=counter.place, settings=counter.settings, typed="n\n")
     assert (code, "nothing was changed" in screen, "The account now:" in screen, iccid in screen) == (1, True, True, True)
-    assert "LPA:1$" not in screen
+    assert "LPA:1$" not in screen and "\\u001b" not in screen
     _, screen = at_terminal("issuance", "list", "--unknown", cwd=counter.place, settings=counter.settings)
-    assert "manual_reconciliation_required" in screen
+    assert "manual_reconciliation_required" in screen and "\\u001b" not in screen and "\x1b[1m" in screen
     code, screen = at_terminal(*words, cwd=counter.place, settings=counter.settings, typed="y\n")
     assert (code, "shown of" in screen) == (0, True)
     assert counter.issue("shown").json()["data"]["iccid"] == iccid

@@ -38,7 +38,10 @@ def draw_answer(answer: object) -> str:
 
 
 def draw_rows(rows: list[JsonObject]) -> str:
-    """A table, one row a line; where it would cut words and ids, a field a line, since people copy them."""
+    """A table, one row a line; where it would cut words and ids, a field a line, since people copy them.
+
+    Its cells are without control characters; what remains are the terminal's own, so it is written as it is.
+    """
     columns = [name for name in dict.fromkeys(name for row in rows for name in row) if name != "object"]
     cells = [[table_cell(row.get(name, ""), WIDEST_CELL) for name in columns] for row in rows]
     widths = [

@@ -146,7 +146,7 @@ def list_issuances(
     if as_json or not sys.stdout.isatty():
         print_line(indented_json({"data": rows}))
     elif rows:
-        print_line(draw_rows(rows).rstrip("\n"))
+        sys.stdout.write(draw_rows(rows))
     else:
         print_line("There is no issuance whose outcome is unknown." if unknown else "Nothing has been issued from stock yet.")
 
@@ -264,7 +264,7 @@ async def confirm_decision(service: Service, row: IssuanceRow, decided: Issuance
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Failure(f"{row.key}: --yes settles it without asking, where nobody can be asked; `reseller issuance list` shows the row")
-    print_line(draw_record(issuance_details(row, service.clock.now())))
+    sys.stdout.write(draw_record(issuance_details(row, service.clock.now())) + "\n")
     if row.state in UNRESOLVED_ISSUANCE_STATES:
         print_line("\n".join(["The account now:", *(f"  {line}" for line in await account_now(service, row))]) + "\n")
     what = f"was drawn: {decided.iccid}" if decided.iccid else decided.decision.replace("_", " ")
