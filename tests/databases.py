@@ -14,8 +14,6 @@ from typing import TypeVar, cast
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-import pytest
-
 from storage.engine.connection import Connection, DriverConnection, postgresql_dialect
 from storage.engine.migrate import upgrade_database
 from storage.engine.partitions import add_partition
@@ -173,6 +171,8 @@ def empty(url: str) -> None:
 @contextmanager
 def required_database(database: AbstractContextManager[Given | None]) -> Generator[Given]:
     """The database, or what stands on it; where there is no server the test is skipped."""
+    import pytest  # servers of tests use this module, too
+
     with database as given:
         if given is None:
             pytest.skip(NO_POSTGRES)

@@ -249,6 +249,7 @@ SLOW = {
     "cryptography": 182,
     "httpx": 494,
     "httpx2": 231,
+    "httpx_aiohttp": 4,  # after the two that it joins
     "jinja2": 162,
     "jwt": 210,
     "markdown_it": 91,

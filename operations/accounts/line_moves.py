@@ -1,6 +1,7 @@
 """Moving a range of lines (ICCIDs or IMSIs) from one account to another; the lines are read first, so that each can be checked."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AliasChoices, Field
@@ -11,7 +12,7 @@ from clients.ocs.subscribers import Subscriber, SubscriberList
 from operations.deps import Ctx
 from operations.upstream.connection import AccountRef, Upstream, own_account, require_own_account
 from operations.upstream.paging import Data
-from operations.upstream.resellers import NETWORK_PROFILE_LIST, require_listed
+from operations.upstream.resellers import NETWORK_PROFILE_LIST, require_row
 from operations.vocabulary import UpstreamId
 from registry.caller import Scope
 from registry.context import Replacement
@@ -193,8 +194,9 @@ async def check_move_profile(upstream: Upstream, params: MoveRange, source: int 
     """Raises NotFound for a profile that the destination's reseller lacks, BadRequest where another reseller needs one."""
     wanted = params.dest_network_profile_id
     if wanted is not None:
-        profiles = replace(NETWORK_PROFILE_LIST, hint="list_network_profiles names them")
-        await require_listed(upstream, profiles, wanted, "destNetworkProfileId", destination)
+        listed = replace(NETWORK_PROFILE_LIST, hint="list_network_profiles names them")
+        profiles = partial(upstream.ocs.zones.list_network_profile, reseller_id=destination)
+        await require_row(upstream, listed, f"profiles {destination}", wanted, "destNetworkProfileId", profiles)
     elif source != destination:
         raise BadRequest(
             "destNetworkProfileId: missing; the destination belongs to another reseller",

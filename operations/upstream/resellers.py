@@ -137,9 +137,22 @@ async def require_listed(
     A number that the cached list does not have may be new, so the list is read again first. Waits for the network.
     """
     owner = reseller or await upstream.reseller_id()
-    key = (upstream.identity, await reseller_list_key(upstream, listed.name, owner))
+    name = await reseller_list_key(upstream, listed.name, owner)
+    return await require_row(upstream, listed, name, wanted, param, lambda: listed.load(upstream.ocs, owner))
+
+
+async def require_row(
+    upstream: Upstream,
+    listed: ResellerList[ResellerListRow],
+    name: str,
+    wanted: int,
+    param: str,
+    load: Callable[[], Awaitable[list[ResellerListRow]]],
+) -> ResellerListRow:
+    """As `require_listed`, of the list that `load` reads and that is cached under `name`."""
+    key = (upstream.identity, name)
     for _ in range(2):
-        rows = await upstream.reads.get(key, lambda: listed.load(upstream.ocs, owner))
+        rows = await upstream.reads.get(key, load)
         found = next((row for row in rows if row.get(listed.id) == wanted), None)
         if found is not None:
             return found

@@ -1,8 +1,6 @@
 """An account of many more lines than the charging system lists at once: what a page of it costs, and that no line is lost."""
 
-import sqlite3
 from collections.abc import AsyncGenerator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -169,15 +167,6 @@ async def test_what_fails_while_the_parts_are_learned_does_not_fail_the_page(sta
     for fault in (NetworkFault("listSubscriber", has_more=True), NetworkFault("listSubscriber", code=7, times=4)):
         stage.world.sandbox.faults.add(fault)
     assert (await listed(stage, limit=2))[0] == expected(stage)[:2]
-
-
-async def test_a_database_of_the_release_before_keeps_nothing_and_the_process_knows_the_parts_itself(
-    stage: AccountsStage, tmp_path: Path
-) -> None:
-    with closing(sqlite3.connect(tmp_path / "service.db")) as database:
-        database.executescript("drop table account_listing; drop table account_part;")
-    await learn(stage)
-    await each_page_is_cheap(stage, KNOWN)
 
 
 async def test_a_number_that_the_network_does_not_search_for_reads_until_the_page_is_full(stage: AccountsStage) -> None:

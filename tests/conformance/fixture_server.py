@@ -16,6 +16,7 @@ from pathlib import Path
 
 import anyio
 import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 from registry.catalogue import Catalogue
@@ -30,6 +31,10 @@ from transports.mcp.server import McpHttpServer
 from transports.mcp.settings import McpSettings
 
 HOSTS = ("127.0.0.1", "localhost")
+
+LOOPBACK = TransportSecuritySettings(
+    allowed_hosts=["127.0.0.1:*", "localhost:*"], allowed_origins=["http://127.0.0.1:*", "http://localhost:*"]
+)
 
 
 def settings_for(port: int) -> McpSettings:
@@ -73,6 +78,7 @@ def whole_sdk(folder: Path, settings: McpSettings) -> AbstractAsyncContextManage
 async def stateful(folder: Path, settings: McpSettings) -> AsyncGenerator[App]:
     del folder
     server = McpHttpServer(fixture_server(settings), settings, stateless=False)
+    server.manager.security_settings = LOOPBACK  # in production our door checks hosts and origins
     async with server.manager.run():
         yield server.app
 

@@ -183,7 +183,7 @@ def test_an_operation_with_a_new_function_of_our_own_store_is_added_by_hand_in_f
     write_file(tree, "operations/subscribers/note_counts.py", STORE_HANDLER)
     insert_text(tree, "storage/notes.py", STORE_FUNCTION)
     storage = tree / "storage/notes.py"
-    storage.write_text(storage.read_text().replace("import Connection, writes", "import Connection, value_or, writes"))
+    storage.write_text(storage.read_text().replace("Query, upsert, writes", "Query, upsert, value_or, writes"))
     write_file(tree, "tests/subscribers/test_note_counts.py", STORE_TEST)
     tell_of_it(tree, "`count_notes` counts the notes of an organisation.")
     generate_and_check(tree, "count_notes")

@@ -83,7 +83,6 @@ Use list_notes to find its name.\
                 "additionalProperties": False,
             },
             "outputSchema": {
-                "description": "A note and how often it was written.",
                 "properties": {"name": {"type": "string"}, "writes": {"type": "integer"}},
                 "required": ["name", "writes"],
                 "type": "object",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage.engine.revision import HEAD, REVISIONS
+from storage.engine.revision import HEAD
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("clients", "operations", "registry", "simulators", "storage", "transports")
@@ -54,8 +54,8 @@ def next_release(place: Path, *, expands: bool) -> NextRelease:
         shutil.copytree(ROOT / package, tree / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tree)
     known = tree / "storage" / "engine" / "revision.py"
-    text = known.read_text().replace(f'    "{HEAD}",\n)', f'    "{HEAD}",\n    "{NEXT}",\n)')
+    text = known.read_text().replace(f"range(1, {int(NEXT)})", f"range(1, {int(NEXT) + 1})")
     known.write_text(text)
-    assert f'"{NEXT}"' in text and REVISIONS[-1] == HEAD
+    assert text != (ROOT / "storage" / "engine" / "revision.py").read_text() and int(NEXT) == int(HEAD) + 1
     (tree / "storage" / "migrations" / "versions" / f"{NEXT}_paint.py").write_text(MIGRATION.format(next=NEXT, head=HEAD, expands=expands))
     return NextRelease(tree)

@@ -59,7 +59,7 @@ async def test_a_live_plan_draws_from_the_caller_s_own_account(house: ServiceHou
 async def test_a_connected_account_sees_its_products_and_its_templates_as_plans(house: ServiceHouse) -> None:
     connected, lonely = await house.world.caller(Tier.PRO, mode="managed", account=8101), await house.world.caller(Tier.PRO)
     async with house.world.client(connected.secret) as http, house.world.client(lonely.secret) as other:
-        product = (await post(http, "/products", PRODUCT)).json()
+        product = (await post(http, "/products", {**PRODUCT, "package_template_id": 581423})).json()
         plans = await listed(http, "/plans", limit=100)
         assert plans[:3] == [*await listed(other, "/plans"), product]
     live = plans[3:]
