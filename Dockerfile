@@ -6,7 +6,7 @@ RUN python -m venv /opt/reseller
 WORKDIR /source
 # The packages first: they change less often than the service, so their layer is kept. Each is held to its hash.
 COPY requirements.txt ./
-RUN /opt/reseller/bin/pip install --no-compile --require-hashes -r requirements.txt
+RUN /opt/reseller/bin/pip install --no-compile --no-deps --require-hashes -r requirements.txt
 # The service is its folders, on the path of the environment: what `run` does too. Nothing is fetched or built for it.
 COPY LICENSE /opt/reseller/
 COPY registry /opt/reseller/service/registry
