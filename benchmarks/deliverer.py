@@ -17,9 +17,8 @@ from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.deliveries import DELIVERED_STATE, PENDING_STATE, DeliveryTable
-from storage.engine.connection import Connection, Query
+from storage.engine.sql import Connection, Query, table_of
 from storage.engine.store import Store, open_store
-from storage.engine.table import table_of
 from storage.events import NewEvent, emit_event
 from storage.sealing import Keyring, webhook_secret_field
 from storage.webhook_endpoints import insert_endpoint

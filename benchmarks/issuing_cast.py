@@ -19,8 +19,8 @@ from registry.caller import Role, Tier
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.api_keys import insert_key
-from storage.engine.connection import Connection
 from storage.engine.migrate import upgrade_database
+from storage.engine.sql import Connection
 from storage.engine.store import open_store
 from storage.organisations import add_member, create_organisation
 from storage.people import create_person

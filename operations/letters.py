@@ -5,7 +5,7 @@ from typing import NamedTuple
 from clients.mail.letter import Letter, unpack_letter
 from registry.clock import Clock
 from registry.ids import Ids
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.mail import queue_mail
 from storage.sealing import SERVICE_OWNER, Keyring, mail_field
 

@@ -8,8 +8,7 @@ from sqlmodel import Field
 from registry.errors import NotFound
 from storage.api_keys import end_keys_made_with, hold_key
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Command, Connection, Query, all_rows, writes
-from storage.engine.table import Key, TableDescription, table_of
+from storage.engine.sql import Command, Connection, Key, Query, TableDescription, all_rows, table_of, writes
 from storage.organisations import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member
 
 

@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import StatementBuild, changes_one, first_row, insert_once, row_exists, value_or
-from storage.engine.table import TableDescription, table_of
+from storage.engine.sql import StatementBuild, TableDescription, changes_one, first_row, insert_once, row_exists, table_of, value_or
 from storage.organisations import MEMBERSHIP, ORGANISATION
 
 

@@ -10,9 +10,8 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.rate_limits import rate_limited
-from storage.engine.connection import Command, Connection, Query, changes_rows
+from storage.engine.sql import Command, Connection, Query, TableDescription, changes_rows, table_of
 from storage.engine.sweep import delete_oldest
-from storage.engine.table import TableDescription, table_of
 
 
 class AllowanceTable(TableDescription, table=True):

@@ -9,8 +9,7 @@ from sqlmodel import Field
 
 from registry.caller import UNRESTRICTED, Restrictions
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, Query, all_rows, first_row, or_last, row_exists, writes
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import BigInt, Connection, Key, Query, TableDescription, all_rows, first_row, or_last, row_exists, table_of, writes
 from storage.people import PERSON
 
 

@@ -12,21 +12,24 @@ from sqlmodel import Field
 
 from registry.ids import BASE32_ALPHABET, base32
 from registry.ports import AuditRecord
-from storage.engine.connection import (
+from storage.engine.expressions import selective
+from storage.engine.partitions import History, PartitionBound
+from storage.engine.sql import (
+    CLUSTERED,
+    BigInt,
     Command,
     Connection,
     Dialect,
     Query,
+    TableDescription,
     Value,
     bound_list,
     changes_rows,
     first_row,
     insert_once,
     pack_rows,
-    selective,
+    table_of,
 )
-from storage.engine.partitions import History, PartitionBound
-from storage.engine.table import CLUSTERED, BigInt, TableDescription, table_of
 from storage.people import PERSON
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple, cast
 import sqlalchemy as sa
 
 from storage.deliveries import DELIVERY, FAILED_STATE, PENDING_STATE
-from storage.engine.connection import Connection, DriverConnection, Query, postgresql_dialect, runs_in_thread
 from storage.engine.database_url import brief_connection
+from storage.engine.sql import Connection, DriverConnection, Query, postgresql_dialect, runs_in_thread
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.mail import MAIL
 from storage.orders import STOREFRONT_ORDER

@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, first_row, insert_once
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, first_row, insert_once, table_of
 
 
 class BillingConfig(NamedTuple):

@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import changes_one, changes_rows, first_row, value_or, writes
-from storage.engine.table import TableDescription, table_of
+from storage.engine.sql import TableDescription, changes_one, changes_rows, first_row, table_of, value_or, writes
 from storage.people import PERSON
 
 

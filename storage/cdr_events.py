@@ -19,24 +19,28 @@ from sqlmodel import Field
 from registry.errors import BadRequest
 from registry.ids import Ids
 from storage.cdr_sums import MOST_OF_MONTH, MOST_OF_SIM, SimAddition, add_to_months, add_to_sums
-from storage.engine.connection import (
+from storage.engine.sql import (
+    CLUSTERED,
+    BigInt,
     Command,
     Connection,
     Dialect,
+    Key,
     Query,
     StatementBuild,
+    TableDescription,
     Value,
     bound_list,
     column_kinds,
     json_rows,
     pack_rows,
     runs_in_thread,
+    table_of,
     upsert,
     writes,
 )
 from storage.engine.store import Store
 from storage.engine.sweep import SWEEP_STEPS, SWEPT_AT_ONCE
-from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 from storage.invoices import month_of_moment, month_text, open_periods
 from storage.replicas import is_closed_to_older_programs, older_programs_are_gone
 

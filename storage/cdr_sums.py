@@ -6,8 +6,20 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, Dialect, Query, bound_list, column_kinds, json_rows, pack_rows
-from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
+from storage.engine.sql import (
+    CLUSTERED,
+    BigInt,
+    Connection,
+    Dialect,
+    Key,
+    Query,
+    TableDescription,
+    bound_list,
+    column_kinds,
+    json_rows,
+    pack_rows,
+    table_of,
+)
 
 
 class SimAddition(NamedTuple):

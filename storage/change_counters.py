@@ -3,8 +3,7 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import StatementBuild, value_or, writes
-from storage.engine.table import BigInt, TableDescription, table_of
+from storage.engine.sql import BigInt, StatementBuild, TableDescription, table_of, value_or, writes
 
 
 class ChangeTable(TableDescription, table=True):

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict, OcsError
-from storage.engine.connection import Command, Connection, Query, changes_one, changes_rows, unindexed, writes
-from storage.engine.table import BigInt, TableDescription, table_of
+from storage.engine.expressions import unindexed
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, changes_one, changes_rows, table_of, writes
 from storage.expired_keys import EXPIRED_KEY, key_digest, key_has_expired
 from storage.issuance import ISSUANCE
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS

@@ -5,8 +5,20 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Dialect, StatementBuild, all_rows, changes_one, first_row, insert_once
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import (
+    BigInt,
+    Command,
+    Connection,
+    Dialect,
+    Key,
+    StatementBuild,
+    TableDescription,
+    all_rows,
+    changes_one,
+    first_row,
+    insert_once,
+    table_of,
+)
 
 
 class PlatformFee(NamedTuple):

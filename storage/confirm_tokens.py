@@ -3,8 +3,7 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import changes_one, changes_rows, writes
-from storage.engine.table import TableDescription, table_of
+from storage.engine.sql import TableDescription, changes_one, changes_rows, table_of, writes
 
 
 class ConfirmTokenTable(TableDescription, table=True):

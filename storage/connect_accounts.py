@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.billing_config import BILLING_CONFIG, ensure_config
-from storage.engine.connection import Command, Connection, Query, changes_rows, first_row, row_exists, writes
-from storage.engine.table import Key, TableDescription, table_of
+from storage.engine.sql import Command, Connection, Key, Query, TableDescription, changes_rows, first_row, row_exists, table_of, writes
 
 
 class ConnectState(NamedTuple):

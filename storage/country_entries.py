@@ -15,8 +15,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Command, Connection, Query
-from storage.engine.table import BigInt, TableDescription, table_of
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, table_of
 
 
 class CountryEntry(NamedTuple):

@@ -14,13 +14,12 @@ import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
 from storage.claims import ClaimTable
-from storage.engine.connection import Connection, Query, T, postgresql_dialect, sqlite_dialect, text_query
 from storage.engine.database_url import START_SECONDS, is_sqlite_url, load_psycopg, sqlite_path
 from storage.engine.postgres_errors import unreachable
 from storage.engine.revision import Schema, schema_in
+from storage.engine.sql import Connection, Query, T, postgresql_dialect, sqlite_dialect, table_lookup, table_of, text_query
 from storage.engine.sqlite_file import open_sqlite_file, outage_of
 from storage.engine.store import Store
-from storage.engine.table import table_lookup, table_of
 from storage.intents import IntentTable
 from storage.oauth_clients import OauthClientTable
 from storage.organisations import ORGANISATION

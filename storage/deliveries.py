@@ -9,22 +9,24 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import (
+from storage.engine.database_url import conninfo, is_sqlite_url, load_psycopg
+from storage.engine.expressions import id_range, in_id_range
+from storage.engine.partitions import history_by_ids
+from storage.engine.sql import (
     LAST_ID_LETTERS,
+    BigInt,
     Command,
     Connection,
     Dialect,
+    Key,
     Query,
+    TableDescription,
     bound_list,
-    id_range,
-    in_id_range,
     insert_once,
     pack_rows,
+    table_of,
     writes,
 )
-from storage.engine.database_url import conninfo, is_sqlite_url, load_psycopg
-from storage.engine.partitions import history_by_ids
-from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 if TYPE_CHECKING:
     import psycopg

@@ -16,7 +16,7 @@ from registry.ports import SessionClaims
 from storage.access_grants import GRANT_PREFIX, AccessGrant, find_grant
 from storage.api_keys import API_KEY, read_restrictions
 from storage.change_counters import CALLERS, read_change_count
-from storage.engine.connection import Command, Connection, Query, changes_one, row_exists
+from storage.engine.sql import Command, Connection, Query, changes_one, row_exists
 from storage.engine.store import Store
 from storage.organisations import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member, first_membership, list_connected
 from storage.people import PERSON

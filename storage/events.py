@@ -13,19 +13,23 @@ from sqlmodel import Field
 
 from registry.ids import Ids, first_id
 from storage.deliveries import DELIVERY, remove_attempts
-from storage.engine.connection import (
+from storage.engine.expressions import unindexed
+from storage.engine.partitions import history_by_ids
+from storage.engine.sql import (
+    CLUSTERED,
+    BigInt,
     Command,
     Connection,
+    Key,
     Query,
+    TableDescription,
     bound_list,
     first_row,
     insert_once,
     pack_rows,
     returning,
-    unindexed,
+    table_of,
 )
-from storage.engine.partitions import history_by_ids
-from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 from storage.replicas import older_programs_are_gone
 from storage.webhook_endpoints import enqueue_event
 

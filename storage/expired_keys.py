@@ -11,8 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.connection import Command, Connection, Query, Value, insert_once
-from storage.engine.table import CLUSTERED, BigInt, TableDescription, table_of
+from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription, Value, insert_once, table_of
 
 
 class RemovedClaim(NamedTuple):

@@ -19,8 +19,8 @@ import sqlalchemy as sa
 from registry.ids import first_id
 from storage.deliveries import DELIVERY
 from storage.deliveries import DELIVERY_HISTORY as DELIVERIES
-from storage.engine.connection import Command, Connection, Dialect, Query, text_query
 from storage.engine.partitions import Partition, default_partition_name, partitions_of
+from storage.engine.sql import Command, Connection, Dialect, Query, text_query
 
 IN_FLIGHT = 2
 # Without it one organisation's slow receivers, at two for each of its endpoints, hold the places of all others.

@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import StatementBuild, changes_one, changes_rows, first_row, upsert, writes
-from storage.engine.table import TableDescription, table_of
+from storage.engine.sql import StatementBuild, TableDescription, changes_one, changes_rows, first_row, table_of, upsert, writes
 
 
 class FormerToken(NamedTuple):

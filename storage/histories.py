@@ -13,17 +13,6 @@ from sqlmodel import Field
 
 from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY
 from storage.deliveries import ATTEMPT_HISTORY, DELIVERY_HISTORY
-from storage.engine.connection import (
-    Connection,
-    DriverConnection,
-    Query,
-    StatementBuild,
-    postgresql_dialect,
-    text_query,
-    upsert,
-    value_or,
-    writes,
-)
 from storage.engine.database_url import brief_connection
 from storage.engine.partitions import (
     CatalogueEntry,
@@ -42,7 +31,19 @@ from storage.engine.partitions import (
     run_sql,
     wait_briefly,
 )
-from storage.engine.table import TableDescription, table_of
+from storage.engine.sql import (
+    Connection,
+    DriverConnection,
+    Query,
+    StatementBuild,
+    TableDescription,
+    postgresql_dialect,
+    table_of,
+    text_query,
+    upsert,
+    value_or,
+    writes,
+)
 from storage.events import EVENT, EVENT_HISTORY
 from storage.replicas import SCHEMA_STEP, all_programs_know, close_to_older_programs
 

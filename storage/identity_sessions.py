@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import first_row, returning, row_exists, writes
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import BigInt, Key, TableDescription, first_row, returning, row_exists, table_of, writes
 
 
 class IdentitySession(NamedTuple):

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, upsert
-from storage.engine.table import TableDescription, table_of
+from storage.engine.sql import Command, Connection, TableDescription, table_of, upsert
 
 
 class InboundPushTable(TableDescription, table=True):

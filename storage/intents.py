@@ -9,10 +9,13 @@ from sqlmodel import Field
 
 from registry.errors import Conflict, StoreUnavailable
 from registry.ids import Ids, first_id
-from storage.engine.connection import (
+from storage.engine.sql import (
+    BigInt,
     Command,
     Connection,
+    Key,
     Query,
+    TableDescription,
     all_rows,
     bound_list,
     first_row,
@@ -20,9 +23,9 @@ from storage.engine.connection import (
     or_last,
     pack_rows,
     returning,
+    table_of,
     writes,
 )
-from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 
 REMOVABLE_INTENT = sa.text("livemode = 0 OR status = 'failed'")

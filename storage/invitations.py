@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import StatementBuild, all_rows, changes_one, changes_rows, first_row, one_row
-from storage.engine.table import Key, TableDescription, table_of
+from storage.engine.sql import Key, StatementBuild, TableDescription, all_rows, changes_one, changes_rows, first_row, one_row, table_of
 from storage.organisations import ORGANISATION
 
 

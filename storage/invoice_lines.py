@@ -6,8 +6,21 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Dialect, Query, all_rows, column_kinds, first_row, json_rows, pack_rows
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import (
+    BigInt,
+    Command,
+    Connection,
+    Dialect,
+    Key,
+    Query,
+    TableDescription,
+    all_rows,
+    column_kinds,
+    first_row,
+    json_rows,
+    pack_rows,
+    table_of,
+)
 from storage.invoices import INVOICE
 
 

@@ -12,11 +12,14 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import (
+from storage.engine.sql import (
+    BigInt,
     Command,
     Connection,
+    Key,
     Query,
     StatementBuild,
+    TableDescription,
     all_rows,
     changes_one,
     first_row,
@@ -24,9 +27,9 @@ from storage.engine.connection import (
     one_row,
     or_last,
     returning,
+    table_of,
     writes,
 )
-from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
 class Invoice(NamedTuple):

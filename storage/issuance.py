@@ -14,10 +14,13 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.connection import (
+from storage.engine.sql import (
+    BigInt,
     Command,
     Connection,
+    Key,
     Query,
+    TableDescription,
     bound_list,
     changes_one,
     first_row,
@@ -25,8 +28,8 @@ from storage.engine.connection import (
     pack_rows,
     returning,
     row_exists,
+    table_of,
 )
-from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.expired_keys import LEDGER_OPERATION, is_key_expired, key_has_expired
 
 REMOVABLE_ISSUANCE = sa.text("coalesce(held, '') = '' AND substr(\"key\", 1, 4) NOT IN ('ord_', 'onr_')")

@@ -20,7 +20,7 @@ from storage import claims, confirm_tokens, quota
 from storage.access_grants import GRANT_PREFIX, MEMBER_BY_GRANT
 from storage.audit import NumberedAuditRecord, append_audit_reads, append_audit_record
 from storage.directory import MEMBER_BY_KEY
-from storage.engine.connection import Connection, T, runs_in_thread_like
+from storage.engine.sql import Connection, T, runs_in_thread_like
 from storage.engine.store import Store
 from storage.organisations import find_member
 from storage.orphans import recover_orphans

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.claims import CLAIM
-from storage.engine.connection import Connection, Dialect, Query, json_rows, pack_rows, unindexed
+from storage.engine.expressions import unindexed
+from storage.engine.sql import Connection, Dialect, Query, json_rows, pack_rows
 from storage.expired_keys import INSERT_EXPIRED_KEY, LEDGER_OPERATION, RemovedClaim, expired_key_values, insert_expired_key
 from storage.issuance import ISSUANCE
 from storage.replicas import older_programs_are_gone

@@ -24,9 +24,8 @@ from registry.shared_limits import (
     PlaceGrant,
     PlaceUse,
 )
-from storage.engine.connection import Command, Connection, Query, StatementBuild, row_exists, upsert
+from storage.engine.sql import Command, Connection, Key, Query, StatementBuild, TableDescription, row_exists, table_lookup, table_of, upsert
 from storage.engine.store import Store
-from storage.engine.table import Key, TableDescription, table_lookup, table_of
 
 
 class CountingProcess(NamedTuple):

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from storage.country_entries import COUNTRY_ENTRY
-from storage.engine.connection import Command, Connection, Query, row_exists
+from storage.engine.sql import Command, Connection, Query, row_exists
 from storage.intents import INTENT, IntentHolder, find_holder
 from storage.issuance import ISSUANCE, issuance_of_package
 

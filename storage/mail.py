@@ -5,9 +5,8 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, Query, all_rows, changes_rows, to_milliseconds, writes
+from storage.engine.sql import Connection, Key, Query, TableDescription, all_rows, changes_rows, table_of, to_milliseconds, writes
 from storage.engine.sweep import delete_oldest
-from storage.engine.table import Key, TableDescription, table_of
 
 
 class WaitingMail(NamedTuple):

@@ -8,7 +8,7 @@ from storage.access_grants import ACCESS_GRANT, revoke_grant
 from storage.api_keys import API_KEY, end_keys_made_with
 from storage.browser_sessions import BROWSER_SESSION
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Command, Connection, Query, all_rows, first_row, insert_once, or_last, row_exists
+from storage.engine.sql import Command, Connection, Query, all_rows, first_row, insert_once, or_last, row_exists
 from storage.invitations import INVITATION
 from storage.organisations import MEMBERSHIP
 from storage.people import PERSON

@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import StatementBuild, first_row, upsert, writes
-from storage.engine.table import BigInt, TableDescription, table_of
+from storage.engine.sql import BigInt, StatementBuild, TableDescription, first_row, table_of, upsert, writes
 
 
 class NetworkDefaultTable(TableDescription, table=True):

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, upsert, writes
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, table_of, upsert, writes
 
 
 class NoteRow(NamedTuple):

@@ -6,8 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.access_grants import ACCESS_GRANT
-from storage.engine.connection import Command, Connection, Query, changes_one, changes_rows, first_row, writes
-from storage.engine.table import Key, TableDescription, table_of
+from storage.engine.sql import Command, Connection, Key, Query, TableDescription, changes_one, changes_rows, first_row, table_of, writes
 
 
 class AuthorizationRequestTable(TableDescription, table=True):

@@ -9,8 +9,7 @@ from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.access_grants import ACCESS_GRANT, AccessGrant, find_grant, grant_to_member, prolong_grant, revoke_grant
 from storage.audit import append_audit_record
-from storage.engine.connection import Command, Connection, changes_rows, first_row
-from storage.engine.table import TableDescription, table_of
+from storage.engine.sql import Command, Connection, TableDescription, changes_rows, first_row, table_of
 from storage.oauth_clients import (
     SWEEP_REQUESTS,
     end_authorization_request,

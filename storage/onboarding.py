@@ -6,8 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Command, Connection, Query, upsert, writes
-from storage.engine.table import BigInt, TableDescription, table_of
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, table_of, upsert, writes
 from storage.former_tokens import FORMER_TOKEN
 from storage.organisations import ORGANISATION
 

@@ -12,20 +12,23 @@ from typing import Annotated, Literal, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import (
+from storage.engine.expressions import unindexed
+from storage.engine.sql import (
+    BigInt,
     Command,
     Connection,
+    Key,
     Query,
+    TableDescription,
     all_rows,
     bound_list,
     changes_one,
     changes_rows,
     first_row,
     pack_rows,
-    unindexed,
+    table_of,
     writes,
 )
-from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.storefronts import STOREFRONT, storefront_of
 

@@ -7,8 +7,19 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Command, Connection, all_rows, changes_one, first_row, row_exists, writes
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import (
+    BigInt,
+    Command,
+    Connection,
+    Key,
+    TableDescription,
+    all_rows,
+    changes_one,
+    first_row,
+    row_exists,
+    table_of,
+    writes,
+)
 
 
 class Organisation(NamedTuple):

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from storage.claims import CLAIM, CLAIM_RUNNING_STATES, IN_THE_LEDGER, release_orphaned_claims
 from storage.claims import CLAIM_IS_ORPHANED as ORPHANED_CLAIMS
-from storage.engine.connection import Command, Connection, Query
+from storage.engine.sql import Command, Connection, Query
 from storage.intents import INTENT, LOST_ERROR
 from storage.issuance import ISSUANCE
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS

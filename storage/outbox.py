@@ -18,19 +18,8 @@ from storage.deliveries import (
     PENDING_STATE,
     remove_attempts,
 )
-from storage.engine.connection import (
-    Command,
-    Connection,
-    Dialect,
-    Query,
-    Value,
-    bound_list,
-    first_row,
-    id_range,
-    in_id_range,
-    json_rows,
-    pack_rows,
-)
+from storage.engine.expressions import id_range, in_id_range
+from storage.engine.sql import Command, Connection, Dialect, Query, Value, bound_list, first_row, json_rows, pack_rows
 from storage.events import EVENT
 from storage.fair_share import choose_deliveries, is_pending, is_waiting
 from storage.organisations import ORGANISATION

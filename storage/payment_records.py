@@ -11,12 +11,15 @@ from sqlmodel import Field
 
 from registry.ids import without_order_tokens
 from storage.billing_config import BILLING_CONFIG
-from storage.engine.connection import (
+from storage.engine.sql import (
+    BigInt,
     Command,
     Connection,
     Dialect,
+    Key,
     Query,
     StatementBuild,
+    TableDescription,
     all_rows,
     bound_list,
     changes_one,
@@ -25,10 +28,10 @@ from storage.engine.connection import (
     insert_once,
     pack_rows,
     returning,
+    table_of,
     writes,
 )
 from storage.engine.sweep import delete_oldest
-from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
 class PaymentRecord(NamedTuple):

@@ -5,8 +5,19 @@ from typing import Annotated
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, StatementBuild, first_row, insert_once, one_row, row_exists, writes
-from storage.engine.table import BigInt, TableDescription, table_of
+from storage.engine.sql import (
+    BigInt,
+    Command,
+    Connection,
+    StatementBuild,
+    TableDescription,
+    first_row,
+    insert_once,
+    one_row,
+    row_exists,
+    table_of,
+    writes,
+)
 from storage.invitations import INVITATION
 
 

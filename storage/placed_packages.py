@@ -5,9 +5,19 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, Query, StatementBuild, bound_list, changes_rows, insert_once, pack_rows, writes
+from storage.engine.sql import (
+    Connection,
+    Query,
+    StatementBuild,
+    TableDescription,
+    bound_list,
+    changes_rows,
+    insert_once,
+    pack_rows,
+    table_of,
+    writes,
+)
 from storage.engine.sweep import delete_oldest
-from storage.engine.table import TableDescription, table_of
 
 
 class PlacedPackageTable(TableDescription, table=True):

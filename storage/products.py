@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import all_rows, first_row, or_last, writes
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import BigInt, Key, TableDescription, all_rows, first_row, or_last, table_of, writes
 
 
 class ProductRow(NamedTuple):

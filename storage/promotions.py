@@ -4,8 +4,7 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import StatementBuild, all_rows, changes_one, insert_once, or_last, writes
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import BigInt, Key, StatementBuild, TableDescription, all_rows, changes_one, insert_once, or_last, table_of, writes
 
 
 class PromotionRow(NamedTuple):

@@ -12,9 +12,8 @@ from sqlmodel import Field
 
 from registry.call import QuotaUsage
 from registry.ports import QuotaPeriod
-from storage.engine.connection import Connection, Query, changes_rows, value_or, writes
+from storage.engine.sql import BigInt, Connection, Query, TableDescription, changes_rows, table_of, value_or, writes
 from storage.engine.store import Store
-from storage.engine.table import BigInt, TableDescription, table_of
 
 
 class QuotaTable(TableDescription, table=True):

@@ -5,20 +5,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import (
-    Command,
-    Connection,
-    Query,
-    all_rows,
-    bound_list,
-    changes_one,
-    changes_rows,
-    distinct_values,
-    first_row,
-    pack_rows,
-    returning,
-    unindexed,
-)
+from storage.engine.expressions import distinct_values, unindexed
+from storage.engine.sql import Command, Connection, Query, all_rows, bound_list, changes_one, changes_rows, first_row, pack_rows, returning
 from storage.issuance import ISSUANCE, ISSUANCE_COLUMNS, OPEN_ISSUANCE_STATES, THIS_ISSUANCE, IssuanceRow
 
 RECONCILE_LEASE_MS = 120_000

@@ -15,9 +15,8 @@ import sqlalchemy as sa
 
 from registry.errors import KeyUnknown
 from storage.claims import ClaimTable
-from storage.engine.connection import Command, Connection, Query, all_rows
+from storage.engine.sql import Command, Connection, Query, all_rows, table_of
 from storage.engine.store import Store
-from storage.engine.table import table_of
 from storage.former_tokens import FormerTokenTable
 from storage.intents import IntentTable
 from storage.mail import MailTable

@@ -9,9 +9,20 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, all_rows, changes_rows, row_exists, upsert, value_or
 from storage.engine.revision import HEAD
-from storage.engine.table import Key, TableDescription, table_of
+from storage.engine.sql import (
+    Command,
+    Connection,
+    Key,
+    Query,
+    TableDescription,
+    all_rows,
+    changes_rows,
+    row_exists,
+    table_of,
+    upsert,
+    value_or,
+)
 
 
 class ReplicaKeys(NamedTuple):

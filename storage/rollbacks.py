@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from registry.errors import Conflict
-from storage.engine.connection import ARGUMENT, Connection, Query, changes_one, first_row, returning
+from storage.engine.sql import ARGUMENT, Connection, Query, changes_one, first_row, returning
 from storage.issuance import ISSUANCE, ISSUANCE_COLUMNS, THIS_ISSUANCE, IssuanceRow
 from storage.top_ups import has_top_up_under_way, packages_added_to
 

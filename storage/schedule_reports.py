@@ -10,7 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.ids import Ids
-from storage.engine.connection import Command, Connection, Query, changes_one, first_row, row_exists
+from storage.engine.sql import Command, Connection, Query, changes_one, first_row, row_exists
 from storage.events import NewEvent
 from storage.organisations import ORGANISATION
 from storage.schedules import (

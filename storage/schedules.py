@@ -12,8 +12,20 @@ from registry.ids import Ids
 from storage.access_grants import ACCESS_GRANT
 from storage.api_keys import API_KEY
 from storage.deliveries import DELIVERY, DELIVERY_ATTEMPT, drop_pending, enqueue_event_for
-from storage.engine.connection import Command, Connection, Query, all_rows, first_row, or_last, row_exists, writes
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import (
+    BigInt,
+    Command,
+    Connection,
+    Key,
+    Query,
+    TableDescription,
+    all_rows,
+    first_row,
+    or_last,
+    row_exists,
+    table_of,
+    writes,
+)
 from storage.events import EVENT, NewEvent, record_event
 from storage.organisations import MEMBERSHIP, ORGANISATION, lock_organisation
 from storage.webhook_endpoints import WEBHOOK_ENDPOINT

@@ -12,8 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Command, Connection, Query, upsert
-from storage.engine.table import BigInt, TableDescription, table_of
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, table_of, upsert
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, IntentHolder, find_holder
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES

@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, insert_once
-from storage.engine.table import Key, TableDescription, table_of
+from storage.engine.sql import Command, Connection, Key, Query, TableDescription, insert_once, table_of
 
 
 class SigningKey(NamedTuple):

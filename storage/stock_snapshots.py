@@ -6,9 +6,8 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_rows, first_row, writes
+from storage.engine.sql import BigInt, Connection, Key, TableDescription, changes_rows, first_row, table_of, writes
 from storage.engine.sweep import delete_oldest
-from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, IssuanceHolder
 
 

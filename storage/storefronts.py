@@ -5,8 +5,21 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, all_rows, first_row, insert_once, or_last, value_or, writes
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import (
+    BigInt,
+    Command,
+    Connection,
+    Key,
+    Query,
+    TableDescription,
+    all_rows,
+    first_row,
+    insert_once,
+    or_last,
+    table_of,
+    value_or,
+    writes,
+)
 from storage.organisations import lock_organisation
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import ARGUMENT, Connection, Query, all_rows, changes_one, row_exists
+from storage.engine.sql import ARGUMENT, Connection, Query, all_rows, changes_one, row_exists
 from storage.issuance import ISSUANCE
 from storage.orders import STOREFRONT_ORDER, OrderState
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS

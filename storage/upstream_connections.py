@@ -6,8 +6,7 @@ import sqlalchemy as sa
 
 from registry.errors import Conflict
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Command, Connection, Query, first_row
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, Query, first_row, table_of
 from storage.former_tokens import FORMER_TOKEN, erase_former_token, keep_former_token, take_former_token
 from storage.onboarding import ONBOARDING
 from storage.organisations import ORGANISATION, THIS_ORGANISATION, OrganisationTable

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import StatementBuild, first_row, insert_once, writes
-from storage.engine.table import BigInt, TableDescription, table_of
+from storage.engine.sql import BigInt, StatementBuild, TableDescription, first_row, insert_once, table_of, writes
 
 
 class UpstreamObjectTable(TableDescription, table=True):

@@ -15,8 +15,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Command, Connection, Query, all_rows, insert_once, or_last
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, all_rows, insert_once, or_last, table_of
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, USAGE_RECORD
 from storage.line_owners import CLOCKS_DIFFER_SECONDS, line_subject, lock_subject, owner_at

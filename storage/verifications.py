@@ -6,8 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, Query, changes_rows, first_row, returning, writes
-from storage.engine.table import TableDescription, table_of
+from storage.engine.sql import Connection, Query, TableDescription, changes_rows, first_row, returning, table_of, writes
 
 VerificationPurpose = Literal["sign_up", "sign_in"]
 

@@ -9,19 +9,22 @@ from sqlmodel import Field
 from registry.errors import Conflict
 from registry.ids import Ids
 from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, drop_pending, fail_waiting, queue_deliveries
-from storage.engine.connection import (
+from storage.engine.sql import (
+    BigInt,
     Command,
     Connection,
+    Key,
     Query,
+    TableDescription,
     all_rows,
     bound_list,
     first_row,
     pack_rows,
     returning,
     row_exists,
+    table_of,
     writes,
 )
-from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.organisations import lock_organisation
 
 

@@ -14,8 +14,21 @@ from typing import Annotated, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Command, Connection, Dialect, Query, bound_list, changes_rows, json_rows, pack_rows, to_milliseconds
-from storage.engine.table import BigInt, Key, TableDescription, table_of
+from storage.engine.sql import (
+    BigInt,
+    Command,
+    Connection,
+    Dialect,
+    Key,
+    Query,
+    TableDescription,
+    bound_list,
+    changes_rows,
+    json_rows,
+    pack_rows,
+    table_of,
+    to_milliseconds,
+)
 
 
 class WebhookReceiver(NamedTuple):

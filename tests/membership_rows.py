@@ -3,8 +3,7 @@
 import sqlalchemy as sa
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Command, Connection
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, table_of
 from storage.organisations import MembershipTable
 
 MEMBERSHIP = table_of(MembershipTable)

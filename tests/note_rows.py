@@ -7,8 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from storage.change_counters import ChangeTable
-from storage.engine.connection import Connection, Query
-from storage.engine.table import table_of
+from storage.engine.sql import Connection, Query, table_of
 
 CHANGE = table_of(ChangeTable)
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
-from storage.engine.connection import Connection
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
+from storage.engine.sql import Connection
 from storage.engine.store import Store
 
 P = ParamSpec("P")

@@ -24,7 +24,7 @@ from benchmarks.rivals.cdr_fastapi import AHEAD, MOST, Batch, NewEvent, month_of
 from storage.api_keys import ApiKeyTable
 from storage.cdr_events import CdrEventTable
 from storage.cdr_sums import CdrMonthTable, CdrSumTable
-from storage.engine.table import table_of
+from storage.engine.sql import table_of
 from storage.invoices import InvoicePeriodTable
 
 EVENT, SUM, MONTH, PERIOD, KEY = (table_of(one) for one in (CdrEventTable, CdrSumTable, CdrMonthTable, InvoicePeriodTable, ApiKeyTable))

@@ -20,7 +20,7 @@ from storage import (
     quota,
     webhook_endpoints,
 )
-from storage.engine.table import TableDescription
+from storage.engine.sql import TableDescription
 
 
 class Rows(SQLModel, registry=registry()):

@@ -7,7 +7,7 @@ from operations.vocabulary import ListOf, ListPage, list_page, unknown_last_id
 from registry.caller import Scope
 from registry.errors import BadRequest
 from registry.operation import Example, operation
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.payment_records import (
     FIRST_RECORD_PLACE,
     LinkedRecord,

@@ -17,7 +17,7 @@ from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused
 from registry.operation import Example, Input, Once, operation
 from storage.connect_accounts import ConnectAccount
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.payment_records import find_payment_record, lock_payment_account
 
 EVIDENCE_TEXT_LIMIT, EVIDENCE_TOTAL_LIMIT = 20_000, 150_000

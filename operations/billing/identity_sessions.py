@@ -11,7 +11,7 @@ from operations.vocabulary import plain_line, render_fields
 from registry.caller import Scope
 from registry.errors import Conflict, NotFound
 from registry.operation import Auth, Example, Input, Nothing, operation
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.identity_sessions import (
     IdentitySession,
     find_identity_session,

@@ -25,7 +25,7 @@ from registry.caller import Caller, Scope
 from registry.errors import BadRequest, Unauthorized
 from registry.operation import Auth, Example, Input, operation
 from storage.connect_accounts import detach_connect_account
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.payment_records import lock_payment_account, take_payment_event
 
 PROCESSOR_SIGNATURE_HEADER = "stripe-signature"

@@ -18,7 +18,7 @@ from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, PaymentsError, PaymentsRefused
 from registry.operation import Example, FieldRule, Input, Nothing, Once, operation
 from storage.connect_accounts import ConnectAccount
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.payment_records import AttemptKind, PaymentAttempt, lock_payment_account
 
 PAYOUT_EXAMPLE: PayoutRecord = {

@@ -17,7 +17,7 @@ from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, Payme
 from registry.operation import Example, FieldRule, Input, Once, operation
 from registry.ports import Conclusion
 from storage.connect_accounts import ConnectAccount
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.promotions import PromotionRow, insert_promotion, list_promotions, name_promotion, remove_promotion
 
 PROMOTION_LATEST_EXPIRY = 4_102_444_800  # 2100-01-01

@@ -22,7 +22,7 @@ from registry.errors import BadRequest, OcsError, Unauthorized
 from registry.ids import Ids
 from registry.operation import Auth, CamelInput, Example, operation
 from storage.country_entries import enter_country, find_neighbours
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.inbound_pushes import InboundPush, take_push
 from storage.line_owners import is_drawn_unseen
 from storage.sightings import PackageUse, Sighting, observe_line, observe_package

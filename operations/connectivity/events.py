@@ -17,7 +17,7 @@ from registry.operation import Example, Input, operation
 from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
 from storage.deliveries import AttemptRow, DeliveryRow, list_deliveries
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.events import EVENT_AHEAD_SECONDS, EventRow, count_event_retry, list_events, read_event
 from storage.webhook_endpoints import enqueue_event
 

@@ -18,7 +18,7 @@ from operations.vocabulary import ListOf, ListPage, list_page
 from registry.caller import Scope
 from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
 from registry.operation import Document, Example, Input, Once, operation
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, intent_not_confirmable, list_intents
 from storage.issuance import IssuanceRow, find_issuance, issuance_of_claim
 

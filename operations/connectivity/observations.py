@@ -14,7 +14,7 @@ from registry.caller import Scope
 from registry.errors import BadRequest
 from registry.ids import Ids
 from registry.operation import Auth, Example, Input, operation
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.sightings import Sighting, observe_line
 
 BRIDGE_EVENT_TYPES = frozenset({"network.attach", "location.update", "package.usage", "esim.status"})

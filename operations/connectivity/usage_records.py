@@ -15,7 +15,7 @@ from registry.caller import Scope
 from registry.errors import NotFound
 from registry.ids import Ids
 from registry.operation import Auth, Example, Input, Once, operation
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.intents import IntentRow
 from storage.usage import MeteredLine, UsageRecordRow, insert_metered_line, insert_usage_record, list_usage_records
 

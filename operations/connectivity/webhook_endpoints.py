@@ -15,7 +15,7 @@ from registry.operation import Example, Input, Nothing, operation
 from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
 from storage.deliveries import Requeued, requeue_deliveries, requeue_delivery
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.sealing import webhook_secret_field
 from storage.webhook_endpoints import (
     MOST_ENDPOINTS,

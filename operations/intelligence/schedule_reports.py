@@ -39,7 +39,7 @@ from registry.operation import Example, operation
 from registry.rate_limits import rate_limited
 from registry.redaction import redact
 from storage.directory import reader_for
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.events import REPORT_EVENT, NewEvent
 from storage.schedule_reports import (
     RUNS_HOUR_SECONDS,

@@ -31,7 +31,7 @@ from registry.errors import BadRequest, Conflict, NotFound, Restricted
 from registry.operation import Example, Input, operation
 from registry.redaction import redact
 from registry.restrictions import check_restricted_operation
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.schedules import END_OF_TIME_MS, NewSchedule, ScheduleEndpoint, ScheduleRow, delete_schedule, insert_schedule, list_schedules
 from storage.sealing import webhook_secret_field
 

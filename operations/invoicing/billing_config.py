@@ -26,7 +26,7 @@ from registry.errors import BadRequest, Conflict
 from registry.operation import Auth, Example, Input, Nothing, operation
 from storage.billing_config import BillingConfig, change_config, ensure_config, find_config
 from storage.connect_accounts import ConnectAccount
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 
 CONNECT_ACCOUNT_HINT = "Connecting an account at the payment processor sets it: POST /v1/invoices/payments/connect/begin"
 # Who sets what an organisation cannot set here.

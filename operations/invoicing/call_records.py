@@ -19,7 +19,7 @@ from registry.ids import Ids
 from registry.operation import Example, Input, operation
 from storage.cdr_events import CdrEvent, ingest_cdr
 from storage.cdr_sums import largest_sims_of_month, sim_of_month
-from storage.engine.connection import Connection, runs_in_thread
+from storage.engine.sql import Connection, runs_in_thread
 from storage.invoices import InvoicePeriodRow, find_period, list_periods
 
 CDR_BATCH_LIMIT = 1000

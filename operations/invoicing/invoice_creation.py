@@ -32,7 +32,7 @@ from registry.ports import Site
 from storage.billing_config import ensure_config
 from storage.cdr_sums import SimMonth, sim_month_slices
 from storage.directory import StoreDirectory
-from storage.engine.connection import Connection, runs_in_thread
+from storage.engine.sql import Connection, runs_in_thread
 from storage.invoice_lines import BilledUsage, InvoiceLineRow, billed_by_sim, insert_invoice_lines
 from storage.invoices import Invoice, InvoicePeriodRow, find_period, insert_invoice, mark_period_invoiced, month_text, take_invoice_number
 from storage.organisations import own_fee_bps

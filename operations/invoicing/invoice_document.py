@@ -20,7 +20,7 @@ from operations.web_pages import page_policy, page_templates
 from registry.characters import MISLEADING_CHARACTERS
 from registry.errors import NotFound
 from registry.operation import Document, Example, operation
-from storage.engine.connection import Connection, runs_in_thread
+from storage.engine.sql import Connection, runs_in_thread
 from storage.invoice_lines import InvoiceLineRow, LineSums, read_invoice_lines, sum_invoice_lines
 from storage.invoices import (
     Invoice,

@@ -35,7 +35,7 @@ from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.operation import Example, operation
 from registry.ports import Conclusion
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.invoices import (
     Invoice,
     begin_invoice_sending,

@@ -23,7 +23,7 @@ from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal
 from registry.operation import Example, Input, StreamedAnswer, operation
 from registry.ports import Conclusion, Site
-from storage.engine.connection import Connection, runs_in_thread
+from storage.engine.sql import Connection, runs_in_thread
 from storage.invoice_lines import InvoiceLineRow, find_line_position, read_invoice_lines
 from storage.invoices import Invoice, InvoicePeriodRow, find_invoice, find_period, void_withdrawn_invoice
 from storage.invoices import list_invoices as read_invoices

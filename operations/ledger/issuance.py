@@ -20,7 +20,7 @@ from registry.clock import DAY_SECONDS
 from registry.errors import Conflict, OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
 from storage.claims import reopen_claim
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.intents import end_intent
 from storage.issuance import (
     IssuanceRow,

@@ -16,7 +16,7 @@ from operations.plans import Plan
 from registry.errors import Conflict, OcsError, Refusal
 from registry.ids import Ids
 from registry.ports import Conclusion
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.events import NewEvent, emit_event
 from storage.intents import (
     LOST_ERROR,

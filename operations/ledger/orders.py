@@ -17,7 +17,7 @@ from operations.letters import queue_letter, seal_letter
 from registry.clock import DAY_SECONDS
 from registry.ids import ORDER_NUMBER, ORDER_TOKEN, ORDER_TOKEN_PREFIX, Ids
 from registry.policy import key_spellings
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.issuance import IssuanceRow, find_issuance_spelled
 from storage.members import list_people
 from storage.orders import OrderDetail, OrderRow, find_order, find_order_detail, insert_access, order_of_token

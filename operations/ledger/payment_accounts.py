@@ -27,7 +27,7 @@ from storage.connect_accounts import (
     find_connect_account,
     write_connect_status,
 )
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.onboarding import find_onboarding
 from storage.organisations import own_fee_bps
 

@@ -11,7 +11,7 @@ from registry.errors import PaymentsRefused
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
 from storage.claims import find_claim, resolve_unknown_claim
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.payment_records import AttemptKind, PaymentAttempt, attempt_by_key, find_payment_record, insert_attempt
 from storage.sealing import claim_field
 

@@ -14,7 +14,7 @@ from operations.ledger.payment_records import refresh_charge_refunds, render_tra
 from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_once
 from registry.errors import PaymentsError, Refusal
 from registry.ports import Conclusion
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.payment_records import (
     AttemptKind,
     PaymentAttempt,

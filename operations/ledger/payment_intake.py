@@ -30,7 +30,7 @@ from registry.errors import NotFound
 from registry.ids import Ids
 from storage.affiliates import referral_of
 from storage.commissions import PlatformFee, add_to_commission, insert_fee
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.invoices import find_invoice_at_processor, pay_invoice, sent_invoices
 from storage.order_queue import (
     OrderPayment,

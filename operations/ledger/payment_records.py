@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from clients.payments.records import ApplicationFee, Charge, Dispute, Payout, Refund
 from operations.vocabulary import render_fields
 from registry.ids import without_order_tokens
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.payment_records import (
     LinkedRecord,
     PaymentRecord,

@@ -42,7 +42,7 @@ from registry.errors import Conflict, NotFound, OcsError, Refusal
 from registry.ports import AuditRecord, Conclusion
 from storage.audit import append_audit_record
 from storage.claims import resolve_unknown_claim
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.intents import end_intent
 from storage.issuance import UNRESOLVED_ISSUANCE_STATES, IssuanceRow, find_issuance, holder_of_iccid
 from storage.reconciliation import (

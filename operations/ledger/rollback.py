@@ -23,7 +23,7 @@ from operations.vocabulary import render_fields
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, Refusal
 from registry.ports import Conclusion
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.intents import end_intent
 from storage.issuance import IssuanceRow, find_issuance
 from storage.rollbacks import begin_rollback, finish_rollback, keep_issued, mark_rollback_unknown, note_steps, rollback_is_running

@@ -23,7 +23,7 @@ import anyio
 from operations.deps import Deps
 from registry.errors import ProviderError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 
 SendingResult = TypeVar("SendingResult")
 MadeT = TypeVar("MadeT")

@@ -24,7 +24,7 @@ from storage.browser_sessions import (
     switch_browser_session,
     touch_browser_session,
 )
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.organisations import find_member, first_membership
 
 SESSION_LIFETIME_SECONDS = 14 * DAY_SECONDS

@@ -14,7 +14,7 @@ from registry.ids import Ids
 from registry.ports import Site
 from registry.rate_limits import address_network
 from storage.allowances import Allowance, allowance_for, spend_allowances
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.people import ensure_person, is_expected
 from storage.verifications import (
     MOST_CODE_TRIES,

@@ -27,7 +27,7 @@ from storage.affiliates import (
     shares_people,
 )
 from storage.commissions import LAST_COMMISSION_PLACE, RATE_BPS, Commission, commission_place, earned_totals, list_commissions
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 
 # Letters and digits that nobody takes for one another when they are read out: no 0 and O, no 1 and I.
 REFERRAL_ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"

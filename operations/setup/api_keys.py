@@ -18,7 +18,7 @@ from registry.input_bounds import MaxEntries
 from registry.operation import AuthorityChange, Example, Input, operation
 from storage.access_grants import hold_credential
 from storage.api_keys import ApiKeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys, read_restrictions, write_restrictions
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.members import hold_membership
 from storage.people import create_person
 

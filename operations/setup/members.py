@@ -20,7 +20,7 @@ from registry.policy import quota_period
 from registry.ports import Site
 from registry.rate_limits import rate_limited
 from storage import quota
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.invitations import WaitingInvitation, invitations_for, put_invitation, take_invitation, withdraw_invitation
 from storage.members import (
     MemberRow,

@@ -19,7 +19,7 @@ from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected
 from registry.operation import Example, Input, Nothing, operation
 from registry.policy import require_connection
 from storage.directory import StoreDirectory
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.onboarding import OnboardingRow, complete_onboarding, find_onboarding, save_onboarding_details, save_plan, skip_plan
 
 StepName = Literal["org", "ocs", "plan", "test_esim", "complete"]

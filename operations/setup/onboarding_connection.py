@@ -13,7 +13,7 @@ from registry.context import Replacement
 from registry.errors import BadRequest, Conflict, OcsError, QuotaExceeded, Refusal
 from registry.operation import Example, Input, Nothing, Secret, operation
 from storage.allowances import allowance_for, spend_allowances
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.former_tokens import FormerToken, find_former_token
 from storage.onboarding import choose_own
 from storage.sealing import OWN_TOKEN_FIELD

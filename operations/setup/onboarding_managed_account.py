@@ -19,7 +19,7 @@ from registry.caller import Scope
 from registry.errors import Refusal
 from registry.operation import Example, Nothing, operation
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.onboarding import OnboardingRow, choose_managed, find_onboarding
 from storage.upstream_connections import ConnectionChanged, UpstreamRow, account_holder, connection_has_changed, find_upstream, take_account
 

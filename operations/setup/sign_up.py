@@ -23,7 +23,7 @@ from registry.errors import BadRequest, QuotaExceeded
 from registry.operation import Auth, Example, Input, operation
 from registry.rate_limits import address_network
 from storage.allowances import allowance_for, spend_allowances
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.organisations import add_member, create_organisation
 from storage.people import ensure_person
 from storage.verifications import insert_verification, use_verification

@@ -17,7 +17,7 @@ from registry.caller import Role, Scope
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.ids import ORDER_TOKEN
 from registry.operation import Auth, Example, Input, operation
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.mail import WaitingMail, sealed_mails, withdraw_mail
 from storage.orders import OrderDetail, OrderRow, end_access, erase_address, find_order, orders_of_buyer, token_digest, token_digests
 from storage.sealing import Keyring, WrongSeal

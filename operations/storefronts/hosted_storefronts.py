@@ -12,7 +12,7 @@ from operations.vocabulary import Currency, ListPage, render_fields
 from registry.caller import Scope
 from registry.errors import NotFound, OcsError
 from registry.operation import Auth, CamelInput, Example, Input, operation
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.storefronts import ShopOffer, Storefront, StorefrontPlan, find_published, list_offers, named_plan, plans_on_sale
 
 

@@ -21,7 +21,7 @@ from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, OcsError
 from registry.operation import Auth, CamelInput, Example, Input, operation
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import (
     FIRST_ORDER_PLACE,

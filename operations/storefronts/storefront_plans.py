@@ -23,7 +23,7 @@ from operations.vocabulary import COUNTRY_CODES, UpstreamId, check_country_code,
 from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.operation import Example, FieldRule, operation
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.products import ProductRow, find_product
 from storage.storefronts import Storefront, StorefrontPlan, count_plans, find_plan, hold_storefront, put_plan, write_plan
 

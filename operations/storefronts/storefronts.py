@@ -20,7 +20,7 @@ from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound
 from registry.operation import Example, Input, Once, operation
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.storefronts import (
     Storefront,
     StorefrontPlan,

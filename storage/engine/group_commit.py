@@ -19,8 +19,8 @@ from queue import SimpleQueue
 from typing import Generic, Protocol
 
 from registry.errors import StoreUnavailable
-from storage.engine.connection import Connection, Dialect, T
 from storage.engine.database_signals import DatabaseSignals
+from storage.engine.sql import Connection, Dialect, T
 from storage.engine.sqlite_file import is_sqlite_busy, open_sqlite_file, outage_of, transaction_refusal, tune_sqlite
 
 

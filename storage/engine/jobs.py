@@ -6,8 +6,7 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, changes_one, insert_once, value_or
-from storage.engine.table import BigInt, TableDescription, table_of
+from storage.engine.sql import BigInt, Command, Connection, TableDescription, changes_one, insert_once, table_of, value_or
 
 
 class JobTable(TableDescription, table=True):

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
 from registry.ids import first_id, id_created_at
-from storage.engine.connection import Command, Connection, Query, text_query
+from storage.engine.sql import Command, Connection, Query, text_query
 
 PartitionBound: TypeAlias = str | int | float
 

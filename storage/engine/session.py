@@ -14,9 +14,9 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from registry.errors import CommitUnknown, StoreUnavailable
-from storage.engine.connection import Connection, Dialect, DriverConnection, T
 from storage.engine.database_url import conninfo, cut_socket, require_utf8
 from storage.engine.postgres_errors import has_no_connection_left
+from storage.engine.sql import Connection, Dialect, DriverConnection, T
 
 RawConnection = psycopg.Connection[tuple[object, ...]]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Concatenate
 
 from storage.engine.checkpointer import Checkpointer
-from storage.engine.connection import Connection, P, T, is_run_in_thread, sqlite_dialect
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from storage.engine.group_commit import GroupWriter, WriteConnection, WriteJob
+from storage.engine.sql import Connection, P, T, is_run_in_thread, sqlite_dialect
 from storage.engine.sqlite_file import enable_wal, open_sqlite_file, outage_of, sqlite_code, tune_sqlite
 
 BUSY_WAIT_SECONDS = 5.0

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Concatenate, Protocol
 
-from storage.engine.connection import Connection, P, T
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from storage.engine.database_url import is_sqlite_url, sqlite_path
+from storage.engine.sql import Connection, P, T
 from storage.engine.sqlite import SqliteStore
 
 

@@ -4,7 +4,7 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection, runs_in_thread
+from storage.engine.sql import Connection, runs_in_thread
 from storage.engine.store import Store
 
 SWEPT_AT_ONCE = 500

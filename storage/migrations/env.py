@@ -12,7 +12,7 @@ from alembic.runtime.migration import MigrationContext, MigrationInfo
 from alembic.script.base import Script
 
 from storage import metadata
-from storage.engine.table import table_of
+from storage.engine.sql import table_of
 from storage.replicas import SchemaStepTable
 
 STEP = table_of(SchemaStepTable)

@@ -18,7 +18,7 @@ from registry.catalogue import AnyOperation
 from registry.limits import Limits
 from registry.operation import Auth
 from registry.ports import SharedSecrets
-from storage.engine.connection import Connection, Query
+from storage.engine.sql import Connection, Query
 from storage.metadata import SQLModel
 from tests.abuse.nasty import instead
 from tests.stage import opened

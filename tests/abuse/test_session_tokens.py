@@ -15,7 +15,7 @@ from clients.identity.jwks import JwksCache
 from clients.identity.session_tokens import HttpAudience, McpAudience, TokenVerifier
 from operations.catalogue import CATALOGUE
 from registry.caller import Role, Tier
-from storage.engine.connection import Command, Connection, Query
+from storage.engine.sql import Command, Connection, Query
 from storage.people import PERSON
 from tests.clients.identity.provider import (
     EC_KEY,

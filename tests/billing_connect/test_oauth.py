@@ -89,7 +89,7 @@ def all_states(connection: Any) -> list[Any]:
     import sqlalchemy as sa
 
     from storage.connect_accounts import CONNECT_STATE, ConnectState
-    from storage.engine.connection import Query
+    from storage.engine.sql import Query
 
     return connection.all(Query(ConnectState, sa.select(*(CONNECT_STATE.c[name] for name in ConnectState._fields))))
 

@@ -19,8 +19,7 @@ from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits
 from storage.commissions import PlatformFeeTable
 from storage.connect_accounts import attach_connect_account
-from storage.engine.connection import Connection, Query
-from storage.engine.table import table_of
+from storage.engine.sql import Connection, Query, table_of
 from storage.payment_records import find_refunds
 from tests.world import NOON, Credentials, World, open_world
 

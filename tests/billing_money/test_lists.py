@@ -9,7 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.caller import Role, Tier
-from storage.engine.connection import sqlite_dialect
+from storage.engine.sql import sqlite_dialect
 from storage.payment_records import LIST_PAYMENT_RECORDS
 from tests.billing_money.stage import (
     OTHER_PAYEE,

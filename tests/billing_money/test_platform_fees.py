@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.invoices import Invoice, insert_invoice
 from tests.billing_money.stage import PAYEE, START, MoneyStage, PlatformFee, charge_json, event_json, fee_json, with_account
 

@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 from operations.ledger.payment_attempts import REFUND_OPERATION, payment_not_made
 from operations.ledger.payment_dispatch import record_payment_refused, record_payment_unknown
 from storage.claims import CLAIM, claim_is
-from storage.engine.connection import Command
+from storage.engine.sql import Command
 from tests.billing_money.stage import MoneyStage, Object
 from tests.stage import without_request_id
 

@@ -8,8 +8,7 @@ import sqlalchemy as sa
 
 from clients.webhooks.signature import sign_delivery
 from storage.country_entries import country_history
-from storage.engine.connection import Query
-from storage.engine.table import table_of
+from storage.engine.sql import Query, table_of
 from storage.inbound_pushes import InboundPushTable
 from storage.sightings import NetworkEventTable
 from tests.network_facts import ICCID

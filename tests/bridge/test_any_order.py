@@ -13,7 +13,7 @@ from operations.connectivity.plans import TEST_PLANS
 from operations.ledger.esims import DrawnEsim
 from operations.ledger.issuance import record_issued_esim
 from operations.ledger.issuance_targets import IntentTarget
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.intents import IntentRow
 from storage.issuance import NewIssuance, begin_issuance
 from tests.bridge.operator import Operator, open_bridge_operator, used_of

@@ -13,8 +13,7 @@ from clients.http import OutboundLimits
 from clients.webhooks.sender import WebhookSender
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
-from storage.engine.connection import Query
-from storage.engine.table import table_of
+from storage.engine.sql import Query, table_of
 from storage.sightings import EarlySightingTable
 from tests.bridge.operator import GIB, WEBHOOK, Operator, open_bridge_operator, used_of
 from tests.bridge.pushing import kept, place, push_status

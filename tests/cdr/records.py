@@ -9,8 +9,7 @@ import sqlalchemy as sa
 
 from storage.cdr_events import CdrEventTable
 from storage.cdr_sums import CdrMonthTable, CdrSumTable
-from storage.engine.connection import Connection, Query
-from storage.engine.table import table_of
+from storage.engine.sql import Connection, Query, table_of
 from storage.invoices import list_periods
 
 INGEST = "/v1/cdr/ingest"

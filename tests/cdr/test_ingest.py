@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 
 from registry.caller import Restrictions, Tier
 from storage.cdr_sums import SimMonth, sim_month_slices
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from tests.cdr.records import INGEST, PERIODS, Json, Raw, assert_exact, event, everything, iccid, month, send
 from tests.stage import without_request_id
 from tests.world import NOON, Credentials, World

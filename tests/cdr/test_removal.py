@@ -32,10 +32,9 @@ from storage.cdr_events import (
     remove_cdrs,
     sweep_call_records,
 )
-from storage.engine.connection import Command, Connection, Query, postgresql_dialect
 from storage.engine.migrate import current_schema
+from storage.engine.sql import Command, Connection, Query, postgresql_dialect, table_of
 from storage.engine.store import Store, open_store
-from storage.engine.table import table_of
 from storage.replicas import ReplicaTable, end_replica
 from tests.cdr.records import PERIODS, Json, event, everything, iccid, month, send
 from tests.databases import migrated_postgres, required_database, sqlite_url

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from storage.audit import AUDIT
-from storage.engine.connection import Query
+from storage.engine.sql import Query
 from storage.engine.store import open_store
 from storage.reconciliation import require_manual
 from tests.cli.network import network

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from storage.engine.connection import postgresql_dialect
 from storage.engine.session import Session
+from storage.engine.sql import postgresql_dialect
 from storage.sealing import OWN_TOKEN_FIELD, Keyring, claim_field
 from storage.upstream_connections import find_upstream
 from tests.cli.hook import listening

@@ -7,8 +7,7 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from storage.engine.connection import Query
-from storage.engine.table import table_of
+from storage.engine.sql import Query, table_of
 from storage.sightings import NetworkEventTable
 from tests.connectivity.requests import events, issued
 from tests.world import World

@@ -7,8 +7,7 @@ import sqlalchemy as sa
 from storage.access_grants import AccessGrantTable
 from storage.api_keys import ApiKeyTable
 from storage.browser_sessions import BrowserSessionTable
-from storage.engine.connection import Connection, Query
-from storage.engine.table import table_of
+from storage.engine.sql import Connection, Query, table_of
 from storage.invitations import InvitationTable
 from storage.organisations import MembershipTable
 

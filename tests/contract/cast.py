@@ -11,7 +11,7 @@ from registry.caller import UNRESTRICTED, Restrictions, Role, Tier
 from registry.catalogue import AnyOperation
 from storage.access_grants import AccessGrant, insert_grant
 from storage.api_keys import insert_key, write_restrictions
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.onboarding import save_onboarding_details
 from storage.organisations import add_member, create_organisation
 from storage.people import create_person

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import find_upstream, set_connection, use_own_token
 from tests.contract.fleet import ALPINE_TOKEN, FJORD_TOKEN

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from operations.secret_tokens import new_api_key
 from registry.caller import Role, Tier
 from storage.api_keys import insert_key
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.onboarding import save_onboarding_details
 from storage.organisations import add_member, create_organisation
 from storage.people import create_person

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from registry.caller import Restrictions, Role
 from registry.catalogue import AnyOperation
-from storage.engine.connection import Connection, Query
+from storage.engine.sql import Connection, Query
 from tests.contract.cast import IDENTITIES, Company, Identity, Place, company
 from tests.contract.committed import hold
 from tests.contract.fleet import writes

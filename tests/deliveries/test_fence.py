@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.events import NewEvent, emit_event
 from storage.outbox import (
     DELIVERY_LEASE_MS,

@@ -9,8 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from storage.deliveries import ENDED_AT_ONCE, FAILED_STATE, PENDING_STATE, DeliveryAttemptTable, DeliveryTable
-from storage.engine.connection import Command, Connection, Query
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, Query, table_of
 from storage.events import EventTable
 from storage.webhook_endpoints import delete_endpoint, note_endpoint_failure
 from tests.clients.webhooks.receiver import receiver

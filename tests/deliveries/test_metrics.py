@@ -11,9 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from clients.outside_system import OutsideSystem
 from operations.deps import Build
 from registry.clock import ActiveRequest
-from storage.engine.connection import Command, Connection
+from storage.engine.sql import Command, Connection, table_of
 from storage.engine.store import open_store
-from storage.engine.table import table_of
 from storage.issuance import IssuanceTable
 from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.deliveries.post_office import PostOffice

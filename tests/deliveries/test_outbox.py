@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.events import NewEvent, emit_event
 from storage.outbox import (
     DELIVERY_LEASE_MS,

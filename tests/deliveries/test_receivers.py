@@ -7,7 +7,7 @@ import pytest
 from clients.webhooks.receiver_url import rate_limited_host
 from clients.webhooks.sender import WebhookSender
 from registry.caller import Tier
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from storage.webhook_receivers import LONGEST_WAIT_MS, OPEN_BURST, OPEN_RATE, STRICT_BURST, STRICT_RATE, sweep_receivers
 from tests.clients.webhooks.receiver import receiver, status_answer

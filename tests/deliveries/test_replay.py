@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from storage.deliveries import REPLAY_DELIVERIES, REPLAYED_AT_ONCE, Requeued, requeue_deliveries, requeue_delivery
-from storage.engine.connection import Connection, sqlite_dialect
+from storage.engine.sql import Connection, sqlite_dialect
 from tests.databases import migrated_sqlite
 from tests.deliveries.test_fairness import numbers
 from tests.deliveries.transaction import Opened, committed_event, fetched, on_sqlite

@@ -18,9 +18,8 @@ from clients.webhooks.sender import RETRY_DELAYS
 from storage.audit import AuditTable
 from storage.claims import ClaimTable
 from storage.deliveries import open_listener
-from storage.engine.connection import Connection, Query
+from storage.engine.sql import Connection, Query, table_of
 from storage.engine.store import Store, open_store
-from storage.engine.table import table_of
 from storage.outbox import claim_deliveries, next_delivery_due
 from storage.webhook_endpoints import rotate_endpoint_secret
 from tests.clients.webhooks.receiver import HookAnswer, receiver, status_answer

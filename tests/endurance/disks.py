@@ -11,7 +11,7 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Command, Connection
+from storage.engine.sql import Command, Connection
 from storage.engine.store import Store
 from tests.databases import migrated_file
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from registry.clock import SystemClock
 from registry.ids import Ids, SystemIds
 from storage.connect_accounts import attach_connect_account
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import Store
 from tests.endurance.receivers import MANNERS, CountingReceiver, CountingReceivers, Manner
 from tests.harness.tenant_stage import found_tenant, listen

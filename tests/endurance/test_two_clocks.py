@@ -17,8 +17,7 @@ from registry.caller import Tier
 from registry.limits import TIERS, Limits, TierLimits
 from registry.policy import quota_period
 from storage.deliveries import DeliveryTable
-from storage.engine.connection import Connection, Query
-from storage.engine.table import table_of
+from storage.engine.sql import Connection, Query, table_of
 from storage.events import NewEvent, emit_event
 from storage.quota import read_quota_used
 from tests.deliveries.post_office import LOOPBACK, QUICK

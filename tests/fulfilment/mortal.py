@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
 from registry.errors import StoreUnavailable
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import Store
 from tests.wrapped_store import WrappedStore
 

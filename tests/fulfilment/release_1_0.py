@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 from operations.ledger.esims import open_esim_profile, seal_esim_profile
 from registry.ids import without_order_tokens
 from simulators.processor.state import ProcessorState
-from storage.engine.connection import Connection, Query
 from storage.engine.migrate import downgrade_database, upgrade_database
 from storage.engine.migration_lock import migration_lock
+from storage.engine.sql import Connection, Query
 from storage.orders import STOREFRONT_ORDER, find_order
 from storage.rekey import rebind_esims
 from tests.fulfilment.floor import Floor

@@ -7,7 +7,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import pytest
 
 from registry.errors import StoreUnavailable
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import Store
 from storage.replicas import renew_replica
 from tests.fulfilment.floor import Floor

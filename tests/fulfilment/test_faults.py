@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.errors import StoreUnavailable
-from storage.engine.connection import Command, Connection
+from storage.engine.sql import Command, Connection
 from storage.order_queue import ORDER_LEASE_MS
 from storage.orders import STOREFRONT_ORDER
 from storage.replicas import renew_replica

@@ -7,7 +7,7 @@ from clients.payments.records import CheckoutSession
 from operations.ledger.payment_intake import take_checkout
 from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.charges import make_charge
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.issuance import IssuanceHolder, holders_of_iccids
 from storage.orders import NewOrder, insert_order, name_session
 from tests.fulfilment.floor import ACCOUNT, PRICE, Floor

@@ -16,7 +16,7 @@ from registry.caller import Role, Tier
 from registry.clock import SystemClock
 from registry.ids import Ids, SystemIds
 from storage.api_keys import insert_key
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import open_store
 from storage.organisations import add_member, create_organisation
 from storage.people import create_person

@@ -19,8 +19,7 @@ from operations.people.signing_keys import sign_token, signing_keys_at, signing_
 from operations.secret_tokens import secret_digest
 from registry.caller import Tier
 from registry.errors import BadRequest, NotFound
-from storage.engine.connection import Command, Connection
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, table_of
 from storage.oauth_clients import OauthClientTable
 from storage.sealing import SERVICE_OWNER, signing_key_field
 from tests.clients.identity.provider import b64, signed_token

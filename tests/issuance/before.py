@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from storage.claims import CLAIM
-from storage.engine.connection import Command, Connection, Query
+from storage.engine.sql import Command, Connection, Query
 from storage.issuance import ISSUANCE
 from storage.sealing import Keyring, claim_field
 from tests.registry.ledgers import SealedRow

@@ -22,7 +22,7 @@ from registry.rate_limits import RateLimiter
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from simulators.network.world_runtime import NetworkCall
-from storage.engine.connection import Connection, Query
+from storage.engine.sql import Connection, Query
 from storage.issuance import ISSUANCE
 from storage.journal import StoreJournal
 from storage.quota import QuotaBlocks, read_quota_used

@@ -10,9 +10,8 @@ import sqlalchemy as sa
 
 from simulators.network.faults import NetworkFault
 from storage.cdr_events import CDR_DIGESTS_REVISION as RECORDS_REVISION
-from storage.engine.connection import Command, Connection, Query
 from storage.engine.migrate import current_schema
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, Query, table_of
 from storage.expired_keys import EXPIRED_KEY
 from storage.intents import IntentTable, UsageRecordTable
 from storage.replicas import EXPIRED_KEYS_REVISION, ReplicaTable, end_replica

@@ -12,7 +12,7 @@ from registry.caller import Tier
 from registry.errors import QuotaExceeded, StoreUnavailable
 from registry.policy import quota_period
 from registry.ports import CallRecord
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import Store
 from storage.journal import MOST_DEFERRED_OPENINGS, StoreJournal
 from tests.connectivity.requests import INTENTS

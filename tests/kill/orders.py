@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import open_store
 from storage.order_queue import OrderPayment, pay_order
 from storage.orders import NewOrder, insert_order, name_session

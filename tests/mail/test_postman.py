@@ -15,7 +15,7 @@ from clients.mail.letter import Letter, MailFailed, MailTransport
 from clients.mail.smtp import SmtpMail, smtp_settings
 from operations.letters import queue_letter, seal_letter
 from registry.errors import StoreUnavailable
-from storage.engine.connection import Command, Connection, Query
+from storage.engine.sql import Command, Connection, Query
 from storage.engine.store import Store, open_store
 from storage.mail import MAIL, drop_mail
 from storage.sealing import Keyring, new_key_setting

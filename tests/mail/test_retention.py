@@ -12,10 +12,9 @@ from storage.allowances import AllowanceTable
 from storage.audit import AuditTable
 from storage.browser_sessions import BrowserSessionTable
 from storage.claims import ClaimTable
-from storage.engine.connection import Command, Connection, Query, Value
+from storage.engine.sql import Command, Connection, Query, TableDescription, Value, table_of
 from storage.engine.store import Store, open_store
 from storage.engine.sweep import SWEPT_AT_ONCE
-from storage.engine.table import TableDescription, table_of
 from storage.invitations import InvitationTable
 from storage.mail import MailTable
 from storage.oauth_clients import AuthorizationRequestTable, OauthClientTable

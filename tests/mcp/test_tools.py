@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 from mcp_types import CallToolResult, TextContent
 
 from registry.caller import Tier
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from tests.mcp.house import ERAS, House, request
 from tests.mcp.refusals import refusal_in, refusal_of
 from tests.registry.ledgers import audited

@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 from clients.mail.letter import Letter
 from operations.letters import queue_letter, seal_letter
 from registry.caller import Role, Tier
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from tests.orders.stage import ADA_MAIL, OrdersShop
 from tests.stage import without_request_id
 

@@ -5,8 +5,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from simulators.network.faults import NetworkFault
-from storage.engine.connection import Command, Connection
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, table_of
 from storage.storefronts import StorefrontTable
 from tests.orders.stage import OrdersShop
 

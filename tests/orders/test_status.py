@@ -4,7 +4,7 @@ from typing import get_args
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Command, Connection
+from storage.engine.sql import Command, Connection
 from storage.issuance import ISSUANCE, DrawnSim, IssuanceState, NewIssuance, begin_issuance, mark_issued
 from storage.orders import STOREFRONT_ORDER, OrderStatus, find_order, list_orders, order_status_of
 from tests.orders.stage import ACCOUNT, OrdersShop

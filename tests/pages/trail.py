@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from tests.pages.site import Site
 from tests.registry.ledgers import audited
 

@@ -7,8 +7,7 @@ import sqlalchemy as sa
 from storage.audit import AUDIT_READ, AuditReadRow, AuditTable, read_as_audit_row, texts_of_reads
 from storage.claims import ClaimTable
 from storage.confirm_tokens import ConfirmTokenTable
-from storage.engine.connection import Command, Connection, Query
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, Query, table_of
 from storage.quota import QuotaTable
 
 AUDIT, CLAIM, TOKEN, QUOTA = table_of(AuditTable), table_of(ClaimTable), table_of(ConfirmTokenTable), table_of(QuotaTable)

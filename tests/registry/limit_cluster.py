@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from registry.limit_lease import LimitLease, PreparedReport
 from registry.shared_limits import CountingMode, LimitAnswer, LimitReport, SharedPlaces, bucket_portion
-from storage.engine.connection import Connection, sqlite_dialect
+from storage.engine.sql import Connection, sqlite_dialect
 from storage.limit_ledger import LIMIT_BUCKET, LIMIT_PLACE, LIMIT_PROCESS, count_report
 from tests.clients.clock import ManualClock
 

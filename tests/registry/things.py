@@ -13,8 +13,7 @@ from registry.errors import Conflict, NotFound, OcsError, StoreUnavailable
 from registry.operation import Auth, Input, Nothing, Once, operation
 from registry.ports import Conclusion
 from storage.change_counters import ChangeTable
-from storage.engine.connection import Connection, Query
-from storage.engine.table import table_of
+from storage.engine.sql import Connection, Query, table_of
 
 CHANGE = table_of(ChangeTable)
 SHOP = "org_of_a_shop"

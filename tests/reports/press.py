@@ -16,8 +16,7 @@ from operations.secret_tokens import new_secret_token, secret_digest
 from registry.caller import Tier
 from registry.catalogue import Catalogue, Toolset
 from simulators.network.simulated_network import SimulatedNetwork
-from storage.engine.connection import Command, Connection
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, table_of
 from storage.schedules import IntelligenceReportTable, NewSchedule, insert_schedule
 from tests.world import Credentials, World, open_world
 from transports.app import dead_link_page

@@ -14,9 +14,8 @@ from operations.intelligence.schedule_reports import ScheduleRuns
 from registry.caller import Tier
 from registry.limits import Limits
 from storage.deliveries import DeliveryTable
-from storage.engine.connection import Connection, Query
+from storage.engine.sql import Connection, Query, table_of
 from storage.engine.store import open_store
-from storage.engine.table import table_of
 from storage.events import EventTable
 from storage.schedules import IntelligenceReportTable
 from storage.webhook_endpoints import WebhookEndpointTable

@@ -10,8 +10,7 @@ from inline_snapshot import snapshot
 from registry.caller import Restrictions, Role
 from storage.access_grants import AccessGrant, insert_grant, revoke_grant
 from storage.api_keys import end_key
-from storage.engine.connection import Command, Connection
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, table_of
 from storage.members import end_membership
 from storage.schedules import IntelligenceScheduleTable
 from tests.registry.ledgers import audited_of

@@ -11,7 +11,7 @@ from operations.deps import Deps
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
 from registry.errors import OcsError, StoreUnavailable
 from registry.ports import Conclusion
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from tests.fulfilment.mortal import Forgetful
 from tests.registry.things import add, add_and_crash, counters
 from tests.stage import opened

@@ -12,7 +12,7 @@ from operations.catalogue import CATALOGUE
 from operations.setup.affiliates import REFERRAL_ALPHABET, attach_referral, join_affiliates
 from registry.caller import Restrictions, Role, Tier
 from storage.affiliates import Affiliate, affiliate_of
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from tests.contract.stage import ServiceHouse
 from tests.world import CountingIds, Credentials
 

@@ -16,7 +16,7 @@ from registry.call import Call
 from registry.caller import Caller, Role, Tier
 from registry.errors import Refusal
 from storage.directory import StoreDirectory
-from storage.engine.connection import Connection, Query
+from storage.engine.sql import Connection, Query
 from tests.stage import opened_on_both
 from tests.world import Credentials, World, open_world
 

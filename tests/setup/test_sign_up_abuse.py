@@ -16,7 +16,7 @@ from inline_snapshot import snapshot
 
 from operations.people.verifications import begin_sign_in, finish_sign_in
 from registry.errors import BadRequest
-from storage.engine.connection import Query, Statement
+from storage.engine.sql import Query, Statement
 from storage.organisations import list_organisations
 from storage.verifications import VERIFICATION
 from tests.registry.ledgers import AUDITED

@@ -11,8 +11,7 @@ from inline_snapshot import snapshot
 
 from operations.people.verifications import begin_sign_in, finish_sign_in
 from registry.errors import BadRequest, QuotaExceeded
-from storage.engine.connection import Command, Connection, Statement
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, Statement, table_of
 from storage.invitations import InvitationTable
 from storage.people import find_by_address
 from tests.setup.signing_up import ADA, asking, code_line, open_office, other_than, signed_up

@@ -12,8 +12,7 @@ import httpx
 import sqlalchemy as sa
 
 from operations.catalogue import CATALOGUE
-from storage.engine.connection import Command, Connection
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, table_of
 from storage.orders import StorefrontOrderTable
 from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan, write_storefront
 from tests.network_facts import ACCOUNT

@@ -16,10 +16,9 @@ from operations.catalogue import CATALOGUE
 from registry.signals import Counts, Histograms
 from storage.backlog import COUNT_DELIVERIES, MOST_COUNTED, Backlog, measure_backlog
 from storage.deliveries import DeliveryTable
-from storage.engine.connection import Command, Connection, Query, postgresql_dialect
 from storage.engine.database_signals import PoolLoad
+from storage.engine.sql import Command, Connection, Query, postgresql_dialect, table_of
 from storage.engine.store import Store, open_store
-from storage.engine.table import table_of
 from tests.databases import migrated_postgres, migrated_sqlite, required_database
 from tests.evidence.issuing import open_issuing
 from tests.harness.cluster import free_port

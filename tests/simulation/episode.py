@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import anyio
 
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from tests.harness.history import History, Key, Record
 from tests.harness.invariants import Ending, broken_promises
 from tests.simulation.clients import Clients

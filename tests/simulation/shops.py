@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from registry.ids import Ids
 from storage.connect_accounts import attach_connect_account
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan
 
 SOLD = (("nordic-1gb", 55010, 990), ("nordic-3gb", 55011, 1990))

@@ -9,8 +9,8 @@ from typing import Concatenate, Literal, ParamSpec, TypeVar
 
 from operations.ledger.issuance import EsimDraw
 from registry.errors import StoreUnavailable
-from storage.engine.connection import Connection, sqlite_dialect
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
+from storage.engine.sql import Connection, sqlite_dialect
 from storage.engine.sqlite_file import outage_of
 from storage.journal import close_call, conclude_call, open_call, settle_call, settle_call_result
 from tests.databases import migrated_file

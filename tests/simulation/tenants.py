@@ -7,7 +7,7 @@ from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.secret_tokens import new_api_key
 from registry.caller import Role, Tier
 from storage.api_keys import insert_key
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.organisations import add_member, create_organisation
 from storage.people import create_person
 from storage.products import ProductRow, insert_product

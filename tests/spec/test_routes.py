@@ -6,7 +6,7 @@ import pytest
 from clients.webhooks.signature import sign_delivery
 from registry.caller import Tier
 from registry.errors import OcsError
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.intents import IntentRow, insert_intent
 from tests.contract.fleet import writes
 from tests.contract.stage import ServiceHouse

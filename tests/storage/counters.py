@@ -5,8 +5,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.change_counters import ChangeTable
-from storage.engine.connection import Command, Connection, Query
-from storage.engine.table import table_of
+from storage.engine.sql import Command, Connection, Query, table_of
 
 CHANGE_TABLE = table_of(ChangeTable)
 

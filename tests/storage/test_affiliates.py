@@ -8,7 +8,7 @@ from operations.setup.affiliates import attach_referral, join_affiliates
 from registry.errors import Conflict
 from storage.affiliates import count_referrals, referral_of
 from storage.directory import awaits_subject, link_subject
-from storage.engine.connection import Command, Connection
+from storage.engine.sql import Command, Connection
 from storage.engine.store import Store
 from storage.organisations import create_organisation
 from storage.people import PERSON, create_person

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import storage
-from storage.engine.connection import Statement, postgresql_dialect, runs_in_thread, sqlite_dialect
+from storage.engine.sql import Statement, postgresql_dialect, runs_in_thread, sqlite_dialect
 from tests.databases import migrated_postgres, required_database
 
 DIALECTS = [sqlite_dialect(), postgresql_dialect()]

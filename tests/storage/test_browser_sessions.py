@@ -10,7 +10,7 @@ from storage.browser_sessions import (
     switch_browser_session,
     touch_browser_session,
 )
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import Store
 from storage.people import create_person
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from operations.ledger.payment_intake import earns_commission, record_platform_fee
 from storage.affiliates import insert_affiliate, insert_referral
 from storage.commissions import COMMISSION, PLATFORM_FEE, EarnedTotal, earned_totals, list_commissions
-from storage.engine.connection import Command, Connection, Query
+from storage.engine.sql import Command, Connection, Query
 from storage.engine.store import Store
 from storage.organisations import create_organisation
 from tests.world import NOON, CountingIds, SettableClock

@@ -25,7 +25,7 @@ from storage.country_entries import (
     enter_country,
     find_neighbours,
 )
-from storage.engine.connection import Command, Connection, Query
+from storage.engine.sql import Command, Connection, Query
 from storage.engine.store import Store
 from tests.world import CountingIds, SettableClock
 

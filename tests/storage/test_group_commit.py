@@ -13,11 +13,10 @@ import pytest
 import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
-from storage.engine.connection import Command, Connection
 from storage.engine.database_url import sqlite_path
 from storage.engine.group_commit import MOST_IN_BATCH
+from storage.engine.sql import Command, Connection, table_of
 from storage.engine.sqlite import SqliteStore
-from storage.engine.table import table_of
 from storage.organisations import MembershipTable
 from tests.databases import migrated_sqlite
 from tests.harness.processes import Child

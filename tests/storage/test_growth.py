@@ -13,7 +13,7 @@ from storage.cdr_events import FIND_CDR_DIGESTS as FIND_DIGESTS
 from storage.cdr_events import FIND_FOLLOWING_PLACE, OLD_CDRS
 from storage.cdr_events import REMOVE_CDRS as REMOVE_RECORDS
 from storage.claims import sweep_claims
-from storage.engine.connection import Query, Statement, sqlite_dialect
+from storage.engine.sql import Query, Statement, sqlite_dialect
 from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_EVENTS
 from storage.intents import OLD_INTENTS
 from storage.key_retention import REMOVE_ISSUANCES

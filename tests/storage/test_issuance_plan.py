@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from storage.engine.connection import sqlite_dialect
+from storage.engine.sql import sqlite_dialect
 from storage.issuance import unresolved_like
 from tests.databases import migrated_sqlite
 from tests.storage.test_all_statements import statement_of

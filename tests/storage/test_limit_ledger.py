@@ -14,8 +14,8 @@ from registry.limits import Limits
 from registry.ports import Site
 from registry.rate_limits import RateLimiter
 from registry.shared_limits import CountingMode, LimitAnswer, LimitReport, bucket_portion
-from storage.engine.connection import Connection
 from storage.engine.migrate import downgrade_database, upgrade_database
+from storage.engine.sql import Connection
 from storage.engine.sqlite import SqliteStore
 from storage.engine.store import Store, open_store
 from storage.limit_ledger import LIST_PLACES, LIST_PROCESSES, StoreLimitLedger

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from storage.deliveries import LISTENER_NAME, Listener, notify_deliveries, open_listener
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import Store, open_store
 
 pytestmark = pytest.mark.postgres

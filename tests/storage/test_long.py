@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from registry.errors import StoreUnavailable
-from storage.engine.connection import Connection, runs_in_thread
 from storage.engine.database_url import sqlite_path
+from storage.engine.sql import Connection, runs_in_thread
 from storage.engine.sqlite import SqliteStore
 from storage.engine.store import Store
 from tests.databases import migrated_sqlite

@@ -7,7 +7,7 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from storage.engine.connection import Statement, postgresql_dialect
+from storage.engine.sql import Statement, postgresql_dialect
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import migrated_postgres, required_database

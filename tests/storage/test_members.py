@@ -7,7 +7,7 @@ from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.api_keys import end_key, end_keys_made_with, insert_key, list_keys
 from storage.audit import AuditFilter, NumberedAuditRecord, append_audit_reads, append_audit_record, list_audit
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import Store
 from storage.invitations import StoredInvitation, invitations_for, put_invitation
 from storage.members import end_membership, is_member, list_people, member_with_address

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from registry.errors import StoreUnavailable
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import Store, open_store
 from tests.storage.counters import bump, insert, insert_many, names, total_count, value_of
 

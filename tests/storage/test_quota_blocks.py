@@ -9,8 +9,8 @@ import anyio.lowlevel
 import pytest
 
 from registry.ports import QuotaPeriod
-from storage.engine.connection import Connection, sqlite_dialect
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
+from storage.engine.sql import Connection, sqlite_dialect
 from storage.engine.sqlite_file import open_sqlite_file
 from storage.quota import QuotaBlocks
 from tests.databases import migrated_sqlite

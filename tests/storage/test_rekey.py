@@ -13,9 +13,8 @@ from registry.errors import StoreUnavailable
 from registry.ids import SystemIds
 from storage.claims import find_claim, take_claim
 from storage.database_state import outermost_key_ids
-from storage.engine.connection import Command, Connection, Query
+from storage.engine.sql import Command, Connection, Query, table_of
 from storage.engine.store import Store
-from storage.engine.table import table_of
 from storage.former_tokens import find_former_token, keep_former_token
 from storage.intents import IntentRow, find_intent, insert_intent
 from storage.orders import STOREFRONT_ORDER, NewOrder, find_order, insert_order

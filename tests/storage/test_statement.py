@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from inline_snapshot import snapshot
 
 from storage.change_counters import count_change
-from storage.engine.connection import Command, Query, changes_one, postgresql_dialect, sqlite_dialect, value_or
+from storage.engine.sql import Command, Query, changes_one, postgresql_dialect, sqlite_dialect, value_or
 from storage.engine.store import Store
 from tests.storage.counters import CHANGE_TABLE, ChangeCount
 from tests.storage.test_all_statements import statement_of

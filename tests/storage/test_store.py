@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from registry.errors import StoreUnavailable
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import Store, open_store
 from tests.storage.counters import INSERT_IF_NEW, bump, insert, insert_many, insert_then_fail, names, total_count, value_of
 

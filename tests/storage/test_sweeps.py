@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from storage.claims import Claim, find_claim, sweep_claims, take_claim
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.engine.store import open_store
 from storage.engine.sweep import sweep_in_steps
 

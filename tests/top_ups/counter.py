@@ -22,7 +22,7 @@ from simulators.network.faults import NetworkFault
 from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.checkout import complete_checkout
 from simulators.processor.state import CheckoutSession
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.orders import OrderRow, find_order, top_ups_of
 from storage.replicas import renew_replica
 from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan

@@ -13,7 +13,7 @@ from operations.storefronts.sales.order_fulfilment import OrderDecision, fulfil_
 from registry.errors import Refusal
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.orders import OrderRow
 from transports.cli.render import print_line
 from transports.cli.target import DatabaseOption, decider_name, open_local

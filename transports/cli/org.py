@@ -21,7 +21,7 @@ from registry.ports import AuditRecord
 from storage.audit import append_audit_record
 from storage.change_counters import CALLERS, count_change
 from storage.directory import find_subject
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.organisations import (
     Organisation,
     add_member,

@@ -9,7 +9,7 @@ import typer
 from operations.ledger.payment_intake import sync_payments
 from registry.errors import Refusal
 from storage.connect_accounts import ConnectAccount, find_connect_account
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.organisations import list_organisations
 from transports.cli.render import print_line
 from transports.cli.target import DatabaseOption, open_local, unknown_organisation

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
-from storage.engine.connection import runs_in_thread
 from storage.engine.partitions import History, add_partition, gather_statistics, is_partitioned
+from storage.engine.sql import runs_in_thread
 from storage.engine.store import Store
 from storage.events import EVENT_HISTORY
 from storage.histories import (

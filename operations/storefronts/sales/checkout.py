@@ -32,7 +32,7 @@ from registry.ids import ORDER_NUMBER_PREFIX
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
 from storage.connect_accounts import find_connect_account
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session, order_cancelled_at, order_status_of
 from storage.storefronts import Storefront, StorefrontPlan, named_plan, plans_on_sale, storefront_of

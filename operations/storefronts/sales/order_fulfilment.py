@@ -36,7 +36,7 @@ from operations.upstream.resellers import find_template
 from registry.errors import Conflict, NotFound, PaymentsError, Refusal, StoreUnavailable
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.issuance import find_issuance
 from storage.order_queue import (
     ORDER_LEASE_MS,

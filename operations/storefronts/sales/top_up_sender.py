@@ -31,7 +31,7 @@ from operations.upstream.resellers import find_template
 from registry.errors import EndOfLife, NotFound, OcsError, Refusal, StoreUnavailable
 from registry.ports import AuditRecord, Conclusion
 from storage.audit import append_audit_record
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.issuance import find_issuance
 from storage.order_queue import fail_order, reopen_order
 from storage.orders import OrderRow, find_order, order_status_of

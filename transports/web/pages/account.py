@@ -14,7 +14,7 @@ from registry.errors import BadRequest, NotFound, Refusal
 from storage.access_grants import AccessGrant, grants_of, revoke_grant
 from storage.audit import append_audit_record
 from storage.browser_sessions import switch_browser_session
-from storage.engine.connection import Connection
+from storage.engine.sql import Connection
 from storage.invitations import WaitingInvitation
 from storage.organisations import Membership, memberships_of
 from transports.web.pages.request import HOME_PAGE, PageProblem, PageRequest, problem_of

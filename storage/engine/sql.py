@@ -1,7 +1,7 @@
-"""Statements, and the connection that runs them: the only thing that a storage function sees.
+"""What the file of an aggregate is written in: statements, the tables that they are of, and the connection that runs them.
 
 Statements are built once with SQLAlchemy Core, rendered once per dialect to text, and executed by the driver itself. A connection is the
-driver's, inside one transaction. A function whose body is one statement is written as that statement.
+driver's, inside one transaction, and the only thing that a storage function sees. A function whose body is one statement is written as it.
 """
 
 import re
@@ -9,14 +9,30 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import update_wrapper
 from inspect import Parameter, signature
 from operator import itemgetter
-from typing import Annotated, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, cast, get_origin
+from types import NoneType
+from typing import (
+    Annotated,
+    ClassVar,
+    Concatenate,
+    Generic,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+)
 
 import orjson
 import sqlalchemy as sa
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
+from sqlmodel import Field, SQLModel
 
 Value: TypeAlias = str | int | float | bytes | None
 
@@ -194,57 +210,6 @@ def upsert(
     return lambda dialect: dialect.insert(table).values(given).on_conflict_do_update(index_elements=key, set_=changed, where=where)
 
 
-class Unindexed(FunctionElement[str]):
-    """See `unindexed`."""
-
-    name = "unindexed"
-    type = sa.Text()
-    inherit_cache = True
-
-
-@compiles(Unindexed)
-def compile_plain(element: Unindexed, compiler: SQLCompiler, **how: object) -> str:
-    """PostgreSQL knows how many rows have which value."""
-    return compiler.process(element.clauses, **how)
-
-
-@compiles(Unindexed, "sqlite")
-def compile_hidden(element: Unindexed, compiler: SQLCompiler, **how: object) -> str:
-    """No index is over this."""
-    return f"({compiler.process(element.clauses, **how)} || '')"
-
-
-def unindexed(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """A text column to compare with, but not to search by.
-
-    SQLite keeps no statistics here: it takes an equality for better than a range, and would read every finished row to find what is due.
-    """
-    return Unindexed(column)
-
-
-def selective(dialect: Dialect, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
-    """A condition that few rows meet.
-
-    SQLite keeps no statistics here: of an index with this condition and one without it takes the one without, and reads what is left.
-    """
-    if dialect.name != "sqlite":
-        return condition
-    # Without a type: SQLAlchemy would compare a truth value with 1, and nothing would be looked up.
-    return cast(sa.ColumnElement[bool], sa.func.likelihood(condition, sa.literal_column("0.001")))
-
-
-RowCondition = Callable[[sa.FromClause], sa.ColumnElement[bool]]
-
-
-def distinct_values(table: sa.Table, column: str, rows: RowCondition, name: str) -> sa.CTE:
-    """The values, each once, of a text column that begins an index over just these rows. `value` is null in the last one."""
-    first, following = table.alias("first"), table.alias("following")
-    begin = sa.select(sa.func.min(first.c[column]).label("value")).where(rows(first))
-    found = begin.cte(name, recursive=True)
-    after = sa.select(sa.func.min(following.c[column])).where(rows(following), following.c[column] > found.c.value)
-    return found.union_all(sa.select(after.correlate(found).scalar_subquery()).where(found.c.value.is_not(None)))
-
-
 ColumnKind: TypeAlias = type[sa.types.TypeEngine[str]] | type[sa.types.TypeEngine[int]]
 
 
@@ -276,18 +241,86 @@ def bound_list(dialect: Dialect, bind: str, kind: ColumnKind = sa.Text) -> sa.Se
     return cast("sa.Select[str]", sa.select(json_rows(dialect, bind, "given", value=kind).c.value))
 
 
-def in_id_range(dialect: Dialect, column: sa.ColumnElement[str]) -> list[sa.ColumnElement[bool]]:
-    """That an id of a list is between the ends of it (`ends`), which tells PostgreSQL the partitions. SQLite would take another index."""
-    return (
-        []
-        if dialect.name == "sqlite"
-        else [column >= sa.bindparam("lowest", type_=sa.Text), column <= sa.bindparam("highest", type_=sa.Text)]
-    )
+# What SQLAlchemy leaves untyped.
+make_table = cast(Callable[..., sa.Table], sa.Table)
+
+make_column = cast(Callable[..., sa.Column[object]], sa.Column)
+
+Key: TypeAlias = Annotated[str, Field(primary_key=True)]
+"""A text of the primary key, in a row type that a table takes its columns from."""
+
+BigInt: TypeAlias = Annotated[int, Field(sa_type=sa.BigInteger)]
+"""An integer of 64 bits, in a row type or a table."""
+
+COLUMN_TYPES: Mapping[object, object] = {str: sa.Text, float: sa.Double, bytes: sa.LargeBinary, int: sa.Integer}
 
 
-def id_range(ids: Sequence[str]) -> dict[str, str]:
-    """The first and the last of some ids."""
-    return {"lowest": min(ids), "highest": max(ids)}
+class TableDescription:
+    """Describes a table in SQLModel's words and names it after its class: WebhookEndpointTable is webhook_endpoint.
+
+    `row`: a named tuple whose fields are columns, behind those of the class, all but the fields `without`. A column is text, a double,
+    bytes or an integer of 32 bits where no Field says otherwise, and may be null where its type ends in `| None`.
+
+    Choice: these are no SQLModel classes, since no row is ever an object of a session: mappers and validators for every table, which
+    nobody used, were a sixth of every start.
+    """
+
+    __tablename__: ClassVar[str]
+    __table_args__: ClassVar[tuple[sa.schema.SchemaItem | Mapping[str, object], ...] | Mapping[str, object]] = ()
+
+    def __init_subclass__(cls, *, table: bool, row: type[tuple[object, ...]] | None = None, without: Sequence[str] = ()) -> None:
+        assert table, "every class is a table"
+        cls.__tablename__ = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Table")).lower()
+        described = cast("dict[str, object]", {} if row is None else row.__annotations__)
+        shared = {name: kind for name, kind in described.items() if name not in without}
+        columns = [described_column(name, kind, vars(cls).get(name, ...)) for name, kind in (cls.__annotations__ | shared).items()]
+        given = cls.__table_args__ if isinstance(cls.__table_args__, tuple) else (cls.__table_args__,)
+        items = [each for each in given if not isinstance(each, Mapping)]
+        options = {name: value for each in given if isinstance(each, Mapping) for name, value in each.items()}
+        make_table(cls.__tablename__, SQLModel.metadata, *columns, *items, **options)
+
+
+def described_column(name: str, kind: object, given: object) -> sa.Column[object]:
+    """The column of a field: `given` is the Field or the default behind its equals sign, unless its type `kind` holds a Field."""
+    is_nullable = NoneType in get_args(kind)
+    plain = next(each for each in get_args(kind) if each is not NoneType) if is_nullable else kind
+    if get_origin(plain) is Annotated:
+        plain, given = get_args(plain)
+    field = given if isinstance(given, FieldInfo) else Field(default=given)
+    given_options = {"default": cast("object", field.default), **cast("dict[str, object]", vars(field))}
+    options = {option: value for option, value in given_options.items() if value is not PydanticUndefined}
+    if isinstance(column := options.get("sa_column"), sa.Column):
+        column.name = column.key = name
+        return cast("sa.Column[object]", column)
+    references = [sa.ForeignKey(str(options["foreign_key"]))] if "foreign_key" in options else []
+    stated = {option: options[option] for option in ("default", "primary_key", "index", "unique") if option in options}
+    stated["nullable"] = is_nullable and not stated.get("primary_key")
+    stated |= cast("dict[str, object]", options.get("sa_column_kwargs", {}))
+    column_type = options.get("sa_type") or COLUMN_TYPES[str if get_origin(plain) is Literal else plain]
+    return make_column(name, column_type, *references, **stated)
+
+
+# Choice: SQLite keeps these rows in the order of their keys (WITHOUT ROWID). The file is a third smaller and a month is read in one piece;
+# events that come in the order of their ids are stored a tenth faster, those that come in none a tenth slower.
+CLUSTERED = {"sqlite_with_rowid": False}
+
+
+def table_lookup(name: str) -> Callable[[Dialect], sa.Select[str]]:
+    """A table, looked up: a query of one that is not there would fail."""
+
+    def look_up(dialect: Dialect) -> sa.Select[str]:
+        if dialect.name == "sqlite":
+            known = sa.table("sqlite_master", sa.column("name", sa.String))
+            return sa.select(known.c.name).where(known.c.name == name)
+        found = sa.cast(sa.func.to_regclass(name), sa.String).label("name")
+        return sa.select(found).where(sa.func.to_regclass(name).is_not(None))
+
+    return look_up
+
+
+def table_of(description: type[TableDescription]) -> sa.Table:
+    """The table that a class describes."""
+    return SQLModel.metadata.tables[description.__tablename__]
 
 
 P = ParamSpec("P")
