@@ -8,13 +8,18 @@ from collections.abc import Iterable
 from urllib.parse import unquote_plus
 
 from registry.call import Call, Surface
-from registry.caller import ANONYMOUS_CALLER, BRIDGE_CALLER, STOREFRONT_CALLER, Caller
+from registry.caller import ANONYMOUS_CALLER, Caller
 from registry.errors import Unauthorized
-from registry.operation import Auth
+from registry.operation import Auth, Scope
 from registry.ports import Directory, Sessions, SharedSecrets, Site
 
 API_KEY = re.compile(r"ak_[A-Za-z0-9]{46}", re.ASCII)
 BASE62_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+BRIDGE_CALLER = Caller(kind="internal", principal="internal", scopes=int(Scope.READ | Scope.ANY))
+
+STOREFRONT_CALLER = Caller(kind="storefront", principal="storefront", scopes=int(Scope.READ | Scope.ANY))
 
 
 def api_key_checksum(body: str) -> str:

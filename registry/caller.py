@@ -1,7 +1,7 @@
 """Who is calling, as our own store knows them at this moment, and what the credential may not do although its maker may."""
 
 from dataclasses import dataclass
-from enum import IntFlag, StrEnum
+from enum import StrEnum
 from typing import Literal, TypeVar
 
 RestrictedT = TypeVar("RestrictedT", str, int)
@@ -77,16 +77,6 @@ class Tier(StrEnum):
     ENTERPRISE = "enterprise"
 
 
-class Scope(IntFlag):
-    """What an operation asks of its caller. NONE asks for nothing; ANY is a write that every tier may make."""
-
-    NONE = 0
-    READ = 1
-    ANY = 2
-    WRITE = 4
-    ADMIN = 8
-
-
 class Role(StrEnum):
     """What a member is in an organisation."""
 
@@ -138,23 +128,9 @@ class Caller:
             return False
         return self.role is Role.ADMIN or own != NO_ADMIN
 
-    def has(self, scope: Scope) -> bool:
-        """Every bit of the scope."""
-        return not int(scope) & ~self.scopes
+    def has(self, scope: int) -> bool:
+        """Every bit of the `Scope`."""
+        return not scope & ~self.scopes
 
 
 ANONYMOUS_CALLER = Caller(kind="public", principal="public")
-
-BRIDGE_CALLER = Caller(kind="internal", principal="internal", scopes=int(Scope.READ | Scope.ANY))
-
-STOREFRONT_CALLER = Caller(kind="storefront", principal="storefront", scopes=int(Scope.READ | Scope.ANY))
-
-
-def scopes_of(tier: Tier, role: Role) -> Scope:
-    """The scopes a member of a role has in an organisation of a tier."""
-    scopes = Scope.READ | Scope.ANY
-    if tier is not Tier.FREE:
-        scopes |= Scope.WRITE
-    if tier is Tier.ENTERPRISE and role is Role.ADMIN:
-        scopes |= Scope.ADMIN
-    return scopes

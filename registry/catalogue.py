@@ -9,9 +9,8 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from registry.caller import Scope
 from registry.errors import BadRequest
-from registry.operation import Operation
+from registry.operation import Operation, Scope
 
 AnyOperation = Operation[Any, Any]
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from registry.call import Call, CallState
-from registry.caller import Caller, Scope
+from registry.caller import Caller
 from registry.errors import OcsError, Refusal, StoreUnavailable
-from registry.operation import Input
+from registry.operation import Input, Scope
 from registry.policy import require_admin, require_scope
 from registry.ports import AlreadyAnswered, CallRecord, Conclusion, Journal, Site, StoredAnswer, WriteList
 from registry.restrictions import check_line_account

@@ -4,7 +4,7 @@ import inspect
 import types
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from enum import StrEnum
+from enum import IntFlag, StrEnum
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Concatenate, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict, Unpack
 
-from registry.caller import Caller, Role, Scope
+from registry.caller import Caller, Role
 from registry.errors import ProviderError, Refusal
 
 
@@ -106,6 +106,16 @@ def field_spellings(model: type[BaseModel]) -> dict[str, str]:
             words.append(name)
         found.update(dict.fromkeys(words, name))
     return found
+
+
+class Scope(IntFlag):
+    """What an operation asks of its caller. NONE asks for nothing; ANY is a write that every tier may make."""
+
+    NONE = 0
+    READ = 1
+    ANY = 2
+    WRITE = 4
+    ADMIN = 8
 
 
 P = TypeVar("P", bound=Input)

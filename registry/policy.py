@@ -10,15 +10,25 @@ from typing import Any, Literal
 import orjson
 
 from registry.call import Call, Surface
-from registry.caller import Caller, Role, Scope, Tier
+from registry.caller import Caller, Role, Tier
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Restricted, RoleRequired, UpgradeRequired
 from registry.limits import TierLimits
-from registry.operation import Auth, Input
+from registry.operation import Auth, Input, Scope
 from registry.ports import Directory, QuotaPeriod, Site
 
 IDEMPOTENCY_KEY_NAMES: Mapping[Surface, str] = {"mcp": "idempotency_key", "cli": "--idempotency-key"}
 """What the header Idempotency-Key is called where there are no headers."""
+
+
+def scopes_of(tier: Tier, role: Role) -> Scope:
+    """The scopes a member of a role has in an organisation of a tier."""
+    scopes = Scope.READ | Scope.ANY
+    if tier is not Tier.FREE:
+        scopes |= Scope.WRITE
+    if tier is Tier.ENTERPRISE and role is Role.ADMIN:
+        scopes |= Scope.ADMIN
+    return scopes
 
 
 async def authorize(call: Call, caller: Caller, directory: Directory, site: Site) -> None:

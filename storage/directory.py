@@ -7,11 +7,12 @@ from typing import Literal, NamedTuple, cast
 import sqlalchemy as sa
 
 from registry.authentication import is_api_key
-from registry.caller import UNRESTRICTED, Caller, CallerKind, Restrictions, Role, Scope, Tier, scopes_of
+from registry.caller import UNRESTRICTED, Caller, CallerKind, Restrictions, Role, Tier
 from registry.caller import OrganisationConnection as Upstream
 from registry.errors import OrgRef
 from registry.ids import base32
-from registry.policy import quota_period
+from registry.operation import Scope
+from registry.policy import quota_period, scopes_of
 from registry.ports import SessionClaims
 from storage.access_grants import GRANT_PREFIX, AccessGrant, find_grant
 from storage.api_keys import API_KEY, read_restrictions

@@ -12,9 +12,10 @@ from functools import partial
 from typing import NamedTuple, TypedDict
 
 from registry.call import QuotaUsage
-from registry.caller import Role, Tier, scopes_of
+from registry.caller import Role, Tier
 from registry.clock import Clock
 from registry.errors import BadRequest, Refusal, StoreUnavailable, Unauthorized
+from registry.policy import scopes_of
 from registry.ports import AlreadyAnswered, AuditRecord, CallRecord, Conclusion, StoredAnswer, WriteArguments, WriteFunction, WriteList
 from storage import claims, confirm_tokens, quota
 from storage.access_grants import GRANT_PREFIX, MEMBER_BY_GRANT

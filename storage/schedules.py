@@ -6,9 +6,11 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from registry.caller import Role, Scope, Tier, scopes_of
+from registry.caller import Role, Tier
 from registry.errors import Conflict
 from registry.ids import Ids
+from registry.operation import Scope
+from registry.policy import scopes_of
 from storage.access_grants import ACCESS_GRANT
 from storage.api_keys import API_KEY
 from storage.deliveries import DELIVERY, DELIVERY_ATTEMPT, drop_pending, enqueue_event_for

@@ -13,9 +13,8 @@ from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedB
 from operations.upstream.connection import AccountGone, AccountRef, OwnAccount, Upstream, connect_upstream, own_account
 from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import ResellerPage, read_of_reseller, resolve_reseller
-from registry.caller import Scope
 from registry.errors import NotFound, OcsError
-from registry.operation import Example, Once, operation
+from registry.operation import Example, Once, Scope, operation
 
 
 @keeps_unknown

@@ -14,10 +14,9 @@ from operations.upstream.connection import AccountRef, Upstream, own_account, re
 from operations.upstream.paging import Data
 from operations.upstream.resellers import NETWORK_PROFILE_LIST, require_row
 from operations.vocabulary import UpstreamId
-from registry.caller import Scope
 from registry.context import Replacement
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 
 LineRangeType = Literal["IMSI", "ICCID"]
 RANGE_PREFIX_DIGITS = {"IMSI": 10, "ICCID": 13}

@@ -4,9 +4,8 @@ from operations.deps import Ctx
 from operations.ledger.payment_accounts import AfterProcessorId, find_payment_account
 from operations.ledger.payment_records import ChargeRecord, FeeRecord, load_payment_record, refunded_amount
 from operations.vocabulary import ListOf, ListPage, list_page, unknown_last_id
-from registry.caller import Scope
 from registry.errors import BadRequest
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 from storage.engine.sql import Connection
 from storage.payment_records import (
     FIRST_RECORD_PLACE,

@@ -13,9 +13,8 @@ from operations.ledger.payment_attempts import processor_key_of
 from operations.ledger.payment_intake import take_processor_record
 from operations.ledger.payment_records import CLOSED_DISPUTE_STATUSES, DisputeRecord, load_payment_record, render_dispute
 from operations.vocabulary import ListOf, list_page
-from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused
-from registry.operation import Example, Input, Once, operation
+from registry.operation import Example, Input, Once, Scope, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.sql import Connection
 from storage.payment_records import find_payment_record, lock_payment_account

@@ -9,9 +9,8 @@ from operations.billing.charges import PaymentRecordPage
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import ProcessorId, find_payment_account, own_payment_account
 from operations.vocabulary import ListOf, plain_line, render_fields
-from registry.caller import Scope
 from registry.errors import Conflict, NotFound, NotSupported, PaymentsRefused
-from registry.operation import Example, Input, operation
+from registry.operation import Example, Input, Scope, operation
 from storage.connect_accounts import ConnectAccount
 
 

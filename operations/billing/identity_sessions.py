@@ -8,9 +8,8 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import ReturnUrl
 from operations.vocabulary import plain_line, render_fields
-from registry.caller import Scope
 from registry.errors import Conflict, NotFound
-from registry.operation import Auth, Example, Input, Nothing, operation
+from registry.operation import Auth, Example, Input, Nothing, Scope, operation
 from storage.engine.sql import Connection
 from storage.identity_sessions import (
     IdentitySession,

@@ -31,10 +31,10 @@ from operations.ledger.payment_accounts import (
     sync_new_account,
 )
 from operations.secret_tokens import new_secret_token
-from registry.caller import Role, Scope
+from registry.caller import Role
 from registry.context import Replacement
 from registry.errors import BadRequest, Conflict, NotFound, NotSupported, PaymentsError, Refusal
-from registry.operation import Auth, Example, Input, Nothing, operation
+from registry.operation import Auth, Example, Input, Nothing, Scope, operation
 from storage.connect_accounts import (
     ConnectAccount,
     ConnectState,

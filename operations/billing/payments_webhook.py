@@ -21,9 +21,9 @@ from operations.deps import Ctx, Deps
 from operations.ledger.payment_accounts import keep_payment_account_status
 from operations.ledger.payment_intake import take_checkout, take_invoice_payment, take_processor_record
 from registry.call import Call
-from registry.caller import Caller, Scope
+from registry.caller import Caller
 from registry.errors import BadRequest, Unauthorized
-from registry.operation import Auth, Example, Input, operation
+from registry.operation import Auth, Example, Input, Scope, operation
 from storage.connect_accounts import detach_connect_account
 from storage.engine.sql import Connection
 from storage.payment_records import lock_payment_account, take_payment_event

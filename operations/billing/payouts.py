@@ -14,9 +14,8 @@ from operations.ledger.payment_attempts import begin_payment_attempt, correct_un
 from operations.ledger.payment_dispatch import send_payment_once
 from operations.ledger.payment_records import PayoutRecord, load_payment_record
 from operations.vocabulary import ListOf, list_page, render_fields
-from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, PaymentsError, PaymentsRefused
-from registry.operation import Example, FieldRule, Input, Nothing, Once, operation
+from registry.operation import Example, FieldRule, Input, Nothing, Once, Scope, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.sql import Connection
 from storage.payment_records import AttemptKind, PaymentAttempt, lock_payment_account

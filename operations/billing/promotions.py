@@ -12,9 +12,8 @@ from operations.deps import Ctx
 from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import Currency, ListOf, ListPage, list_page, render_fields
-from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, ProviderError, Refusal
-from registry.operation import Example, FieldRule, Input, Once, operation
+from registry.operation import Example, FieldRule, Input, Once, Scope, operation
 from registry.ports import Conclusion
 from storage.connect_accounts import ConnectAccount
 from storage.engine.sql import Connection

@@ -20,9 +20,8 @@ from operations.ledger.payment_records import (
     reserve_refund,
 )
 from operations.vocabulary import ListOf, list_page
-from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused
-from registry.operation import Example, Input, Once, operation
+from registry.operation import Example, Input, Once, Scope, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.sql import Connection
 from storage.payment_records import (

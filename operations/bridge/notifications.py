@@ -15,12 +15,12 @@ from clients.webhooks.signature import BadWebhookSignature, verify_webhook_signa
 from operations.deps import Ctx, Deps
 from operations.times import EventTime
 from operations.vocabulary import Iccid, Mcc, Mnc, network_country, zero_padded
-from registry.authentication import matches_secret
+from registry.authentication import BRIDGE_CALLER, matches_secret
 from registry.call import Call
-from registry.caller import BRIDGE_CALLER, Caller, Scope
+from registry.caller import Caller
 from registry.errors import BadRequest, OcsError, Unauthorized
 from registry.ids import Ids
-from registry.operation import Auth, CamelInput, Example, operation
+from registry.operation import Auth, CamelInput, Example, Scope, operation
 from storage.country_entries import enter_country, find_neighbours
 from storage.engine.sql import Connection
 from storage.inbound_pushes import InboundPush, take_push

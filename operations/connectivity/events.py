@@ -9,11 +9,10 @@ from operations.deps import Ctx
 from operations.ledger.intents import IntentId
 from operations.ledger.webhooks import Event, event_of_row
 from operations.vocabulary import ListOf, ListPage, list_page
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, QuotaExceeded
 from registry.ids import first_id
-from registry.operation import Example, Input, operation
+from registry.operation import Example, Input, Scope, operation
 from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
 from storage.deliveries import AttemptRow, DeliveryRow, list_deliveries

@@ -15,9 +15,8 @@ from operations.ledger.issuance_targets import IntentTarget, as_processing_inten
 from operations.plans import Plan
 from operations.upstream.connection import connect_upstream
 from operations.vocabulary import ListOf, ListPage, list_page
-from registry.caller import Scope
 from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
-from registry.operation import Document, Example, Input, Once, operation
+from registry.operation import Document, Example, Input, Once, Scope, operation
 from storage.engine.sql import Connection
 from storage.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, intent_not_confirmable, list_intents
 from storage.issuance import IssuanceRow, find_issuance, issuance_of_claim

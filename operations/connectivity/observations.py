@@ -10,10 +10,9 @@ from operations.deps import Ctx
 from operations.times import UnixTime
 from operations.vocabulary import Mcc, Mnc, network_country, zero_padded
 from registry import validation_errors
-from registry.caller import Scope
 from registry.errors import BadRequest
 from registry.ids import Ids
-from registry.operation import Auth, Example, Input, operation
+from registry.operation import Auth, Example, Input, Scope, operation
 from storage.engine.sql import Connection
 from storage.sightings import Sighting, observe_line
 

@@ -11,9 +11,8 @@ from operations.plans import BYTES_PER_MB, Plan, offered_plan, product_not_found
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.resellers import find_template, own_templates, zone_countries
 from operations.vocabulary import ListOf, LongListPage, list_page
-from registry.caller import Scope
 from registry.errors import NotFound, OcsConflict, OrgNotConnected, UpgradeRequired
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 from registry.policy import require_connection
 from storage.directory import StoreDirectory
 from storage.products import ProductRow, find_product, list_products

@@ -8,9 +8,8 @@ from pydantic import Field
 from operations.deps import Ctx
 from operations.plans import Plan, offered_plan, product_not_found
 from operations.vocabulary import Currency, ListOf, LongListPage, list_page
-from registry.caller import Scope
 from registry.errors import NotFound
-from registry.operation import Example, Input, Once, operation
+from registry.operation import Example, Input, Once, Scope, operation
 from storage.products import ProductRow, find_product, insert_product, list_products
 
 # Choice: two upper-case letters as in ISO 3166-1, but any two: the codes are the operator's own words.

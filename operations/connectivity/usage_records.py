@@ -11,10 +11,9 @@ from operations.ledger.intents import IntentId
 from operations.plans import BYTES_PER_MB
 from operations.times import UnixTime
 from operations.vocabulary import Iccid, ListOf, Mcc, Mnc, PageLimit, StartingAfter, list_page, render_fields
-from registry.caller import Scope
 from registry.errors import NotFound
 from registry.ids import Ids
-from registry.operation import Auth, Example, Input, Once, operation
+from registry.operation import Auth, Example, Input, Once, Scope, operation
 from storage.engine.sql import Connection
 from storage.intents import IntentRow
 from storage.usage import MeteredLine, UsageRecordRow, insert_metered_line, insert_usage_record, list_usage_records

@@ -9,9 +9,8 @@ from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.deps import Ctx
 from operations.ledger.webhooks import check_webhook_address
 from operations.vocabulary import ListOf, list_page
-from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
-from registry.operation import Example, Input, Nothing, operation
+from registry.operation import Example, Input, Nothing, Scope, operation
 from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
 from storage.deliveries import Requeued, requeue_deliveries, requeue_delivery

@@ -12,10 +12,9 @@ from operations.intelligence.reports.sheet import Finding, make_finding
 from operations.upstream.connection import visible_accounts
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.vocabulary import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 from storage.country_entries import country_history
 
 PRESENCE_METHOD = (

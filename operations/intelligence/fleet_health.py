@@ -23,9 +23,8 @@ from operations.intelligence.reports.sheet import (
 from operations.upstream.connection import AccountGone, connect_upstream
 from operations.upstream.paging import cursor_index
 from operations.vocabulary import UpstreamId
-from registry.caller import Scope
 from registry.errors import BadRequest, NotFound, OcsError
-from registry.operation import CamelInput, Example, operation
+from registry.operation import CamelInput, Example, Scope, operation
 
 HEALTH_METHOD = (
     "Lines are counted by the list of the charging system, eSIMs by its stock; what accounts spend is estimated from a sample of lines."

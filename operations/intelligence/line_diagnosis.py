@@ -35,10 +35,9 @@ from operations.intelligence.reports.sheet import (
     upstream_text,
 )
 from operations.upstream.lines import Line, LineRef, PackageState, own_line
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 
 DIAGNOSIS_METHOD = (
     "A table of causes in a fixed order, each found when its first rule holds for what the charging system says now, its signalling and "

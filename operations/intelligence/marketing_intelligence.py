@@ -49,9 +49,8 @@ from operations.intelligence.reports.sheet import (
 from operations.times import DayWindow
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.vocabulary import UpstreamId
-from registry.caller import Scope
 from registry.errors import NotFound, OcsError
-from registry.operation import CamelInput, Example, operation
+from registry.operation import CamelInput, Example, Scope, operation
 
 NO_PRICES = "The catalogue could not be read: there are no prices, and nothing is said of what could be sold."
 PACKAGE_SAMPLE_LINES = 2_000

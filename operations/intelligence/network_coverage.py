@@ -34,10 +34,9 @@ from operations.intelligence.reports.sheet import (
 )
 from operations.upstream.connection import AccountGone, connect_upstream
 from operations.vocabulary import UpstreamId
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, OcsError
-from registry.operation import CamelInput, Example, operation
+from registry.operation import CamelInput, Example, Scope, operation
 
 COVERAGE_METHOD = (
     f"Each active line seen in the last {SEEN_LATELY_DAYS} days (its last registration, or its last use, which is no later than that) "

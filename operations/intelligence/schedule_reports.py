@@ -32,10 +32,9 @@ from operations.intelligence.schedules import (
     schedule_not_found,
 )
 from registry.call import Reply
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, Internal, KeyUnknown, NotFound, ProviderError, QuotaExceeded, Refusal, StoreUnavailable
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 from registry.rate_limits import rate_limited
 from registry.redaction import redact
 from storage.directory import reader_for

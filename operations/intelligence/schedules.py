@@ -25,10 +25,9 @@ from operations.times import utc_today
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.answer import InternalCalls
 from registry.binding import binding_of
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, Restricted
-from registry.operation import Example, Input, operation
+from registry.operation import Example, Input, Scope, operation
 from registry.redaction import redact
 from registry.restrictions import check_restricted_operation
 from storage.engine.sql import Connection

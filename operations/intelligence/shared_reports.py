@@ -19,9 +19,8 @@ from operations.intelligence.reports.redaction import (
 )
 from operations.intelligence.reports.sheet import Sheet
 from operations.secret_tokens import secret_digest
-from registry.caller import Scope
 from registry.errors import NotFound
-from registry.operation import Auth, Document, Example, Input, operation
+from registry.operation import Auth, Document, Example, Input, Scope, operation
 from storage.schedule_reports import SharedLink, shared_by
 
 ShareFormat: TypeAlias = Literal["json", "html"]

@@ -21,9 +21,8 @@ from operations.ledger.payment_accounts import (
     render_connect_status,
 )
 from operations.vocabulary import Currency
-from registry.caller import Scope
 from registry.errors import BadRequest, Conflict
-from registry.operation import Auth, Example, Input, Nothing, operation
+from registry.operation import Auth, Example, Input, Nothing, Scope, operation
 from storage.billing_config import BillingConfig, change_config, ensure_config, find_config
 from storage.connect_accounts import ConnectAccount
 from storage.engine.sql import Connection

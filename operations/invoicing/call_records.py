@@ -12,11 +12,10 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.times import CdrMoment
 from operations.vocabulary import Iccid, ListOf, ListPage, list_page, plain_line, render_fields, unknown_last_id
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
 from registry.ids import Ids
-from registry.operation import Example, Input, operation
+from registry.operation import Example, Input, Scope, operation
 from storage.cdr_events import CdrEvent, ingest_cdr
 from storage.cdr_sums import largest_sims_of_month, sim_of_month
 from storage.engine.sql import Connection, runs_in_thread

@@ -23,10 +23,9 @@ from operations.invoicing.invoices import (
 from operations.upstream.account_lines import read_account_lines
 from operations.upstream.connection import connect_upstream, require_own_account
 from operations.vocabulary import Currency, Email, Iccid, UpstreamId, divide_half_up, share_of
-from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, NotFound, OcsError, OrgNotConnected
 from registry.ids import Ids
-from registry.operation import Example, Input, Once, operation
+from registry.operation import Example, Input, Once, Scope, operation
 from registry.policy import require_connection
 from registry.ports import Site
 from storage.billing_config import ensure_config

@@ -30,10 +30,9 @@ from operations.invoicing.invoices import (
 from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import Email, check_legible, without_default
-from registry.caller import Scope
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 from registry.ports import Conclusion
 from storage.engine.sql import Connection
 from storage.invoices import (

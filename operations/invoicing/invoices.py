@@ -19,9 +19,8 @@ from operations.invoicing.call_records import InvoicePeriod, render_invoice_peri
 from operations.ledger.payment_intake import take_invoice_payment
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import MISLEADING_CHARACTERS, Currency, ListOf, ListPage, list_page
-from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal
-from registry.operation import Example, Input, StreamedAnswer, operation
+from registry.operation import Example, Input, Scope, StreamedAnswer, operation
 from registry.ports import Conclusion, Site
 from storage.engine.sql import Connection, runs_in_thread
 from storage.invoice_lines import InvoiceLineRow, find_line_position, read_invoice_lines

@@ -13,10 +13,9 @@ from clients.payments.records import ConnectedAccount, HostedPage
 from operations.deps import Ctx, Deps
 from operations.ledger.payment_intake import sync_payments
 from operations.vocabulary import CountryOfRegistration, check_web_address
-from registry.caller import Scope
 from registry.context import Replacement
 from registry.errors import Conflict, PaymentsError, PaymentsRefused, Refusal
-from registry.operation import Example, Input
+from registry.operation import Example, Input, Scope
 from registry.policy import require_scope
 from storage.billing_config import find_config
 from storage.connect_accounts import (

@@ -23,9 +23,8 @@ from operations.upstream.resellers import (
 )
 from operations.upstream.tariffs import NetworkOffer, OfferedNetwork, networks_by_country, read_tariff_rules, tariff_offer
 from operations.vocabulary import UpstreamId
-from registry.caller import Scope
 from registry.errors import NotFound, OcsError, OrgNotConnected
-from registry.operation import CamelInput, Example, Nothing, operation
+from registry.operation import CamelInput, Example, Nothing, Scope, operation
 from registry.policy import require_connection
 from storage.directory import StoreDirectory
 from storage.network_defaults import find_network_default, put_network_default

@@ -28,9 +28,8 @@ from operations.upstream.connection import Upstream, connect_upstream, name_refu
 from operations.upstream.paging import Data
 from operations.upstream.resellers import DESTINATION_LISTS, SPONSOR_LIST, ZONE_LIST, read_template, require_creator, require_listed
 from operations.vocabulary import UpstreamId
-from registry.caller import Scope
 from registry.errors import BadRequest, NotFound, OcsError
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 
 
 def present_fields(row: Template, names: tuple[str, ...]) -> dict[str, object]:

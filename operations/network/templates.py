@@ -22,9 +22,8 @@ from operations.upstream.resellers import (
     resolve_reseller,
 )
 from operations.vocabulary import UpstreamId
-from registry.caller import Scope
 from registry.errors import NotFound, OcsError
-from registry.operation import CamelInput, Example, Input, Once, operation
+from registry.operation import CamelInput, Example, Input, Once, Scope, operation
 from storage.upstream_objects import add_upstream_object
 
 THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)

@@ -23,9 +23,8 @@ from operations.upstream.resellers import (
     resolve_reseller,
 )
 from operations.vocabulary import UpstreamId
-from registry.caller import Scope
 from registry.errors import NotFound, OcsError
-from registry.operation import CamelInput, Example, StreamedAnswer, operation
+from registry.operation import CamelInput, Example, Scope, StreamedAnswer, operation
 from storage.upstream_objects import add_upstream_object
 
 

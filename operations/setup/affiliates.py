@@ -9,11 +9,11 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
 from operations.vocabulary import ListOf, ListPage, list_page, unknown_last_id
-from registry.caller import Role, Scope
+from registry.caller import Role
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict
 from registry.ids import Ids
-from registry.operation import Auth, Example, Input, Nothing, operation
+from registry.operation import Auth, Example, Input, Nothing, Scope, operation
 from registry.policy import require_scope
 from storage.affiliates import (
     Affiliate,

@@ -11,11 +11,11 @@ from operations.deps import Ctx
 from operations.secret_tokens import new_api_key
 from operations.setup.members import membership_changed
 from operations.vocabulary import Iccid, ListOf, ListPage, UpstreamId, list_page, render_fields
-from registry.caller import EVERY_TOOL, UNRESTRICTED, Caller, Restrictions, Scope
+from registry.caller import EVERY_TOOL, UNRESTRICTED, Caller, Restrictions
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
 from registry.input_bounds import MaxEntries
-from registry.operation import AuthorityChange, Example, Input, operation
+from registry.operation import AuthorityChange, Example, Input, Scope, operation
 from storage.access_grants import hold_credential
 from storage.api_keys import ApiKeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys, read_restrictions, write_restrictions
 from storage.engine.sql import Connection

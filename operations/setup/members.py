@@ -11,11 +11,11 @@ from clients.mail.letter import Letter
 from operations.deps import Ctx
 from operations.letters import queue_letter, seal_letter
 from operations.vocabulary import Email, ListOf, ListPage, list_page, mailbox_of, normal_email, render_fields
-from registry.caller import Role, Scope
+from registry.caller import Role
 from registry.characters import MISLEADING_CHARACTERS
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
-from registry.operation import AuthorityChange, Example, Input, operation
+from registry.operation import AuthorityChange, Example, Input, Scope, operation
 from registry.policy import quota_period
 from registry.ports import Site
 from registry.rate_limits import rate_limited

@@ -13,10 +13,9 @@ from operations.deps import Ctx
 from operations.upstream.connection import connect_upstream
 from operations.upstream.resellers import find_template
 from operations.vocabulary import CountryOfRegistration, UpstreamId, check_web_address, plain_line
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected
-from registry.operation import Example, Input, Nothing, operation
+from registry.operation import Example, Input, Nothing, Scope, operation
 from registry.policy import require_connection
 from storage.directory import StoreDirectory
 from storage.engine.sql import Connection

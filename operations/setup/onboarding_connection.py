@@ -8,10 +8,10 @@ from pydantic import Field
 from operations.deps import Ctx
 from operations.setup.onboarding import ONBOARDING_EXAMPLE, OnboardingState, read_onboarding
 from operations.upstream.connection import Upstream, credential_digest, open_own_token
-from registry.caller import Role, Scope
+from registry.caller import Role
 from registry.context import Replacement
 from registry.errors import BadRequest, Conflict, OcsError, QuotaExceeded, Refusal
-from registry.operation import Example, Input, Nothing, Secret, operation
+from registry.operation import Example, Input, Nothing, Scope, Secret, operation
 from storage.allowances import allowance_for, spend_allowances
 from storage.engine.sql import Connection
 from storage.former_tokens import FormerToken, find_former_token

@@ -15,9 +15,8 @@ from operations.setup.onboarding_connection import (
     read_connection_reach,
 )
 from operations.upstream.connection import Upstream, credential_digest
-from registry.caller import Scope
 from registry.errors import Refusal
-from registry.operation import Example, Nothing, operation
+from registry.operation import Example, Nothing, Scope, operation
 from storage.change_counters import CALLERS, count_change
 from storage.engine.sql import Connection
 from storage.onboarding import OnboardingRow, choose_managed, find_onboarding

@@ -11,9 +11,8 @@ from operations.ledger.esims import new_test_esim_profile
 from operations.setup.onboarding import ONBOARDING_EXAMPLE, DemoReason, OnboardingState, TestEsim, then_onboarding
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.lines import public_line_row
-from registry.caller import Scope
 from registry.errors import OcsError, Refusal
-from registry.operation import Example, Nothing, operation
+from registry.operation import Example, Nothing, Scope, operation
 from storage.onboarding import save_test_esim
 
 _PREVIEW_ICCID = re.compile(r"89[0-9]{16,20}", re.ASCII)

@@ -18,9 +18,9 @@ from operations.people.verifications import (
 )
 from operations.setup.affiliates import attach_referral, is_referral_code
 from operations.vocabulary import Email, mailbox_of, normal_email, plain_line
-from registry.caller import Role, Scope
+from registry.caller import Role
 from registry.errors import BadRequest, QuotaExceeded
-from registry.operation import Auth, Example, Input, operation
+from registry.operation import Auth, Example, Input, Scope, operation
 from registry.rate_limits import address_network
 from storage.allowances import allowance_for, spend_allowances
 from storage.engine.sql import Connection

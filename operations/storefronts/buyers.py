@@ -13,10 +13,10 @@ from operations.storefronts.hosted_storefronts import STOREFRONT_ID_EXAMPLE
 from operations.storefronts.orders import ORDER_NUMBER_EXAMPLE, READY_ORDER_EXAMPLE, Order, SoldAtSlug, place_of_order, render_order
 from operations.storefronts.storefronts import StorefrontRef, own_storefront
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
-from registry.caller import Role, Scope
+from registry.caller import Role
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.ids import ORDER_TOKEN
-from registry.operation import Auth, Example, Input, operation
+from registry.operation import Auth, Example, Input, Scope, operation
 from storage.engine.sql import Connection
 from storage.mail import WaitingMail, sealed_mails, withdraw_mail
 from storage.orders import OrderDetail, OrderRow, end_access, erase_address, find_order, orders_of_buyer, token_digest, token_digests

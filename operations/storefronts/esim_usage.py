@@ -16,10 +16,9 @@ from operations.storefronts.orders import ORDER_TOKEN_EXAMPLE, OrderRef, order_o
 from operations.storefronts.sales.checkout import OrderNotReady
 from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.lines import package_end
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
-from registry.operation import Auth, Example, operation
+from registry.operation import Auth, Example, Scope, operation
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import OrderDetail, order_status_of
 

@@ -9,9 +9,8 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.storefronts.sales.checkout import ReadinessReason, reasons_against_sale
 from operations.vocabulary import Currency, ListPage, render_fields
-from registry.caller import Scope
 from registry.errors import NotFound, OcsError
-from registry.operation import Auth, CamelInput, Example, Input, operation
+from registry.operation import Auth, CamelInput, Example, Input, Scope, operation
 from storage.engine.sql import Connection
 from storage.storefronts import ShopOffer, Storefront, StorefrontPlan, find_published, list_offers, named_plan, plans_on_sale
 

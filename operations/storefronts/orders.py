@@ -17,10 +17,9 @@ from operations.storefronts.sales.checkout import OrderNotReady
 from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.lines import Line
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, OcsError
-from registry.operation import Auth, CamelInput, Example, Input, operation
+from registry.operation import Auth, CamelInput, Example, Input, Scope, operation
 from storage.engine.sql import Connection
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import (

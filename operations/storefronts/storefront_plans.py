@@ -20,9 +20,8 @@ from operations.storefronts.storefronts import (
     render_storefront_plan,
 )
 from operations.vocabulary import COUNTRY_CODES, UpstreamId, check_country_code, plain_line, without_default
-from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, NotFound
-from registry.operation import Example, FieldRule, operation
+from registry.operation import Example, FieldRule, Scope, operation
 from storage.engine.sql import Connection
 from storage.products import ProductRow, find_product
 from storage.storefronts import Storefront, StorefrontPlan, count_plans, find_plan, hold_storefront, put_plan, write_plan

@@ -16,10 +16,9 @@ from operations.storefronts.hosted_storefronts import (
     render_public_storefront,
 )
 from operations.vocabulary import Currency, Email, ListOf, ListPage, list_page, plain_line, without_default
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound
-from registry.operation import Example, Input, Once, operation
+from registry.operation import Example, Input, Once, Scope, operation
 from storage.engine.sql import Connection
 from storage.storefronts import (
     Storefront,

@@ -11,9 +11,8 @@ from operations.ledger.payment_intake import is_paid_checkout
 from operations.storefronts.hosted_storefronts import PUBLIC_PLAN_EXAMPLE, PublicPlan, render_public_plan
 from operations.storefronts.orders import ORDER_TOKEN_EXAMPLE, TOP_UP_ID_EXAMPLE, OrderRef, order_of_any_shop
 from operations.storefronts.sales.checkout import addable_plans
-from registry.caller import Scope
 from registry.errors import Conflict, NotFound, OcsError, Refusal, Unverifiable
-from registry.operation import Auth, Example, operation
+from registry.operation import Auth, Example, Scope, operation
 from storage.orders import OrderDetail, OrderRow, find_order
 
 

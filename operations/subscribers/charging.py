@@ -10,9 +10,8 @@ from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedB
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
 from operations.upstream.resellers import MOBILE_PLAN_LIST, require_listed, require_voip_plan
-from registry.caller import Scope
 from registry.errors import EndOfLife, NotFound, OcsError
-from registry.operation import Example, Once, operation
+from registry.operation import Example, Once, Scope, operation
 
 
 class LineBalanceChange(BalanceChange, LineRef):

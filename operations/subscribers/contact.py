@@ -9,9 +9,8 @@ from operations.deps import Ctx
 from operations.upstream.connection import name_refused_field
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
-from registry.caller import Scope
 from registry.errors import EndOfLife, NotFound, OcsError
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 
 ContactText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$")]
 EMAIL_PART = r"[^@\s\x00-\x1f\x85\ufeff]+"

@@ -24,10 +24,9 @@ from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import Line
 from operations.upstream.resellers import find_template
 from operations.vocabulary import LARGEST_ID
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
-from registry.operation import CamelInput, Example, Once, operation
+from registry.operation import CamelInput, Example, Once, Scope, operation
 from registry.policy import KEY_SPELLING_LIMIT
 from storage.issuance import IssuanceRow, find_issuance
 

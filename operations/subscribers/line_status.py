@@ -10,9 +10,8 @@ from clients.ocs.subscribers import ProviderStatus
 from operations.deps import Ctx
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
-from registry.caller import Scope
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 
 LineStatusTarget = Literal["ACTIVE", "SUSPENDED", "INACTIVE", "DISCONNECTED", "END_OF_LIFE"]
 

@@ -9,9 +9,8 @@ from operations.deps import Ctx
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
 from operations.upstream.resellers import STEERING_LISTS, require_listed
-from registry.caller import Scope
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsConflict, OcsError, Refusal
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 
 SpeedLimit = Literal[
     "KB_32",

@@ -8,10 +8,9 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.upstream.lines import HasIccid, own_line
 from operations.vocabulary import Iccid
-from registry.caller import Scope
 from registry.clock import rfc3339_utc
 from registry.errors import OcsError
-from registry.operation import Example, Input, operation
+from registry.operation import Example, Input, Scope, operation
 from storage.notes import NoteRow, add_note, put_notes, read_notes
 
 

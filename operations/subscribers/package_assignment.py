@@ -16,9 +16,8 @@ from operations.upstream.lines import HasIccid, Line, LineRef, own_line
 from operations.upstream.paging import Data
 from operations.upstream.resellers import find_template
 from operations.vocabulary import LARGEST_ID
-from registry.caller import Scope
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
-from registry.operation import CamelInput, Example, Once, operation
+from registry.operation import CamelInput, Example, Once, Scope, operation
 from storage.placed_packages import insert_placed_package
 
 

@@ -22,9 +22,8 @@ from operations.upstream.lines import (
 )
 from operations.upstream.paging import Data, FieldsQuery, paged_data
 from operations.vocabulary import LARGEST_ID
-from registry.caller import Scope
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 
 # Choice: one line of text without control characters.
 PackageComment = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]

@@ -10,9 +10,8 @@ from clients.ocs.subscribers import escape_sms_text
 from operations.deps import Ctx
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
-from registry.caller import Scope
 from registry.errors import EndOfLife, NotFound, OcsError
-from registry.operation import Example, Once, operation
+from registry.operation import Example, Once, Scope, operation
 
 GSM_BASIC = frozenset("@$\n\r_ !\"#%&'()*+,-./0123456789:;<=>?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 GSM_EXTENDED = frozenset("^{}\\[~]|")

@@ -25,9 +25,8 @@ from operations.upstream.lines import (
 )
 from operations.upstream.paging import Data, FieldName, FieldsQuery, cursor_value, page_rows, select_fields
 from operations.vocabulary import UpstreamId
-from registry.caller import Scope
 from registry.errors import BadRequest, NotFound, NotSupported, OcsError
-from registry.operation import CamelInput, Example, operation
+from registry.operation import CamelInput, Example, Scope, operation
 
 INSTALL_CODES = ("activationCode", "confirmationCode")
 """Members of `sim` that install the profile on any device."""

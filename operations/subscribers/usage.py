@@ -30,9 +30,8 @@ from operations.deps import Ctx
 from operations.times import DayRange, DayWindow, day_window, split_weeks
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
-from registry.caller import Scope
 from registry.errors import EndOfLife, NotFound, OcsError
-from registry.operation import Example, operation
+from registry.operation import Example, Scope, operation
 
 DATA_QUANTITY_KEY = "33"
 

@@ -3,8 +3,7 @@
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from registry.caller import Scope
-from registry.operation import Auth, Example, Nothing, operation
+from registry.operation import Auth, Example, Nothing, Scope, operation
 
 
 class Health(TypedDict):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from operations.catalogue import CATALOGUE
-from registry.caller import Role, Scope, Tier
+from registry.caller import Role, Tier
 from registry.catalogue import AnyOperation
-from registry.operation import Auth, shown_field_name
+from registry.operation import Auth, Scope, shown_field_name
 from tests.contract.cast import IDENTITIES, By, Identity, Narrow, Place
 from tests.contract.connections import REPLACING
 from tests.contract.payments import UNCONNECTED

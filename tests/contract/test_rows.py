@@ -10,9 +10,8 @@ import orjson
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.caller import Scope
 from registry.catalogue import AnyOperation
-from registry.operation import Auth
+from registry.operation import Auth, Scope
 
 SPEC = Path(__file__).resolve().parent.parent / "spec" / "operations.tsv"
 ALIASES = {"": None, "x": "X-Idempotency-Key"}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.caller import Scope
 from registry.catalogue import AnyOperation
 from registry.errors import EndOfLife
+from registry.operation import Scope
 from simulators.network.seed.build import build_world
 from tests.contract.fleet import DOCUMENTED_ICCID
 from tests.network_facts import ACCOUNT

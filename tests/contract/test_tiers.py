@@ -2,9 +2,9 @@
 
 import pytest
 
-from registry.caller import Role, Scope, Tier
+from registry.caller import Role, Tier
 from registry.catalogue import AnyOperation
-from registry.operation import Auth
+from registry.operation import Auth, Scope
 from tests.contract.connections import REPLACING
 from tests.contract.stage import OPERATIONS, Answered, ServiceHouse, key_for
 

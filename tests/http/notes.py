@@ -7,8 +7,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
-from registry.caller import Scope
-from registry.operation import Auth, Document, Input, Nothing, Once, StreamedAnswer, operation
+from registry.operation import Auth, Document, Input, Nothing, Once, Scope, StreamedAnswer, operation
 from tests.note_rows import Name, Note, add_note_row, every_note
 
 

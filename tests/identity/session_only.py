@@ -3,8 +3,7 @@
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from registry.caller import Scope
-from registry.operation import Auth, Nothing, operation
+from registry.operation import Auth, Nothing, Scope, operation
 
 
 class Who(TypedDict):

@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
 from operations.catalogue import CATALOGUE
-from registry.caller import Scope
+from registry.operation import Scope
 from tests.conformance.test_conformance import MODULES, NODE
 from tests.harness.processes import Child, Running, running
 from tests.interop.consenting import ConsentingPerson, person_of

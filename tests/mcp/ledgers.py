@@ -1,8 +1,7 @@
 """More operations for the tests of the MCP door: a toolset that is only shown when asked for, one of its tools an operator's."""
 
 from operations.deps import Ctx
-from registry.caller import Scope
-from registry.operation import Nothing, operation
+from registry.operation import Nothing, Scope, operation
 from tests.mcp.notes import Note, NoteRef
 from tests.note_rows import add_note_row
 

@@ -6,9 +6,8 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
-from registry.caller import Scope
 from registry.errors import NotFound
-from registry.operation import Document, Example, Input, Nothing, Once, operation
+from registry.operation import Document, Example, Input, Nothing, Once, Scope, operation
 from tests.note_rows import Name, Note, add_note_row, every_note
 
 

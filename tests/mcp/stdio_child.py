@@ -5,7 +5,8 @@ from pathlib import Path
 
 import anyio
 
-from registry.caller import Caller, Role, Tier, scopes_of
+from registry.caller import Caller, Role, Tier
+from registry.policy import scopes_of
 from tests.mcp.house import CATALOGUE, SETTINGS
 from tests.world import open_world
 from transports.mcp.request_caller import select_tools

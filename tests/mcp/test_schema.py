@@ -9,8 +9,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from registry.caller import Scope
-from registry.operation import Input, Once, operation
+from registry.operation import Input, Once, Scope, operation
 from registry.schema import input_schema, output_schema
 
 

@@ -9,7 +9,8 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.server.lowlevel.server import Server
 
-from registry.caller import Caller, Role, Tier, scopes_of
+from registry.caller import Caller, Role, Tier
+from registry.policy import scopes_of
 from tests.mcp.house import CATALOGUE, ERAS, SETTINGS, House
 from tests.mcp.refusals import refusal_of
 from tests.mcp.test_confirm import AnsweringPerson

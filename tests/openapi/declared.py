@@ -7,9 +7,8 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.vocabulary import ListOf
-from registry.caller import Scope
 from registry.errors import Conflict, NotSupported
-from registry.operation import Auth, Document, Example, Input, Nothing, Once, operation
+from registry.operation import Auth, Document, Example, Input, Nothing, Once, Scope, operation
 
 
 class Colour(Conflict):

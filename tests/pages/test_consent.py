@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from registry.caller import Role, Scope, Tier
+from registry.caller import Role, Tier
+from registry.operation import Scope
 from registry.ports import SessionClaims
 from storage.access_grants import grants_of
 from tests.pages.asking import REDIRECT, consent_token

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Role, Scope, Tier, scopes_of
+from registry.caller import Role, Tier
+from registry.operation import Scope
+from registry.policy import scopes_of
 from registry.ports import SharedSecrets
 from tests.registry import things
 from tests.registry.bench import Bench, open_bench

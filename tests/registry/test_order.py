@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from registry.call import Call, Surface
-from registry.caller import Caller, Role, Scope, Tier
+from registry.caller import Caller, Role, Tier
+from registry.operation import Scope
 from tests.registry import things
 from tests.registry.bench import Bench, statuses
 from tests.world import Credentials

@@ -8,9 +8,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from registry.caller import Scope
 from registry.errors import Conflict, NotFound, OcsError, StoreUnavailable
-from registry.operation import Auth, Input, Nothing, Once, operation
+from registry.operation import Auth, Input, Nothing, Once, Scope, operation
 from registry.ports import Conclusion
 from storage.change_counters import ChangeTable
 from storage.engine.sql import Connection, Query, table_of

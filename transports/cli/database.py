@@ -16,9 +16,8 @@ from storage.engine.migrate import upgrade_database as migrate
 from storage.engine.revision import HEAD
 from storage.engine.store import open_store
 from storage.replicas import last_lease_end
-from transports.cli.render import print_line
 from transports.cli.target import DatabaseOption
-from transports.cli.terminal import Failure, command_settings, to_stderr
+from transports.cli.terminal import Failure, command_settings, print_line, to_stderr
 from transports.settings import Settings
 from transports.settings_files import make_data_directory
 

@@ -39,8 +39,7 @@ from transports.cli.outside_checks import (
     examine_payments,
     examine_upstream,
 )
-from transports.cli.render import print_line
-from transports.cli.terminal import Failure, command_settings
+from transports.cli.terminal import Failure, command_settings, print_line
 from transports.keyring import checked_keyring, keyring_path, others_may_read, refuse_lost_keyring
 from transports.settings import SETTING_PREFIX, BadSettings, Settings, UnknownSetting
 from transports.settings_files import files_open_to_others

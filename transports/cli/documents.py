@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from operations.catalogue import CATALOGUE
-from transports.cli.render import print_line
+from transports.cli.terminal import print_line
 from transports.openapi.page import openapi_bytes
 from transports.reference.files import write_reference
 from transports.reference.llms import llms_text

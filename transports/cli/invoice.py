@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from operations.invoicing.invoice_document import get_invoice_document
-from transports.cli.render import print_line
 from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, call_once
-from transports.cli.terminal import Failure
+from transports.cli.terminal import Failure, print_line
 
 invoice_app = typer.Typer(no_args_is_help=True, help="Look at invoices.")
 

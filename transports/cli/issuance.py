@@ -29,9 +29,8 @@ from storage.issuance import UNRESOLVED_ISSUANCE_STATES, IssuanceRow
 from storage.organisations import list_organisations
 from storage.reconciliation import newest_issuances, unresolved_issuances
 from transports.cli.drawing import draw_record, draw_rows
-from transports.cli.render import print_line
 from transports.cli.target import DatabaseOption, decider_name, open_local
-from transports.cli.terminal import Failure, command_settings, indented_json
+from transports.cli.terminal import Failure, command_settings, indented_json, print_line
 from transports.service import Service
 
 AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))

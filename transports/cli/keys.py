@@ -16,7 +16,6 @@ from storage.engine.store import Store
 from storage.rekey import SEALED_COLUMNS, ResealResult, UnopenedValue, count_of_key, count_older, reseal
 from storage.replicas import running_keys
 from storage.sealing import Keyring
-from transports.cli.render import print_line, print_rows
 from transports.cli.target import (
     DatabaseOption,
     JsonOption,
@@ -29,7 +28,7 @@ from transports.cli.target import (
     open_local,
     read_every_page,
 )
-from transports.cli.terminal import Failure, command_settings
+from transports.cli.terminal import Failure, command_settings, print_line, print_rows
 
 
 def rekey_database(data: DatabaseOption = None) -> None:

@@ -12,8 +12,7 @@ import typer
 
 from registry.errors import Refusal
 from storage.engine.migrate import SchemaMismatch
-from transports.cli.render import print_line
-from transports.cli.terminal import Failure, command_settings, text_for
+from transports.cli.terminal import Failure, command_settings, print_line, text_for
 from transports.settings import BadSettings
 from transports.version import VERSION, build_sha
 

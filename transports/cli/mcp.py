@@ -17,9 +17,8 @@ from pydantic import SecretStr
 from operations.catalogue import CATALOGUE
 from registry.call import Call
 from registry.errors import StoreUnavailable
-from transports.cli.render import print_line
 from transports.cli.target import local_caller, only_organisation, open_local
-from transports.cli.terminal import command_settings, to_stderr, warn_of_argument
+from transports.cli.terminal import command_settings, print_line, to_stderr, warn_of_argument
 from transports.mcp.request_caller import select_tools
 from transports.service import mcp_settings
 from transports.settings import Settings

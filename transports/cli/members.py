@@ -7,7 +7,6 @@ import typer
 
 from operations.setup.members import Member
 from registry.caller import Role
-from transports.cli.render import print_line, print_rows
 from transports.cli.target import (
     JsonOption,
     KeyOption,
@@ -18,6 +17,7 @@ from transports.cli.target import (
     call_once,
     read_every_page,
 )
+from transports.cli.terminal import print_line, print_rows
 
 members_app = typer.Typer(no_args_is_help=True, help="List the members of an organisation, invite and remove them.")
 

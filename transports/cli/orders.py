@@ -15,9 +15,8 @@ from registry.ports import AuditRecord
 from storage.audit import append_audit_record
 from storage.engine.sql import Connection
 from storage.orders import OrderRow
-from transports.cli.render import print_line
 from transports.cli.target import DatabaseOption, decider_name, open_local
-from transports.cli.terminal import Failure, command_settings
+from transports.cli.terminal import Failure, command_settings, print_line
 
 
 def decide_order(

@@ -35,9 +35,8 @@ from storage.people import create_person, find_by_address
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import AccountHolder, assign_account, find_upstream, set_connection, unassign_account, use_own_token
 from transports.cli.outside_checks import accounts_of_token, fix_of_refusal, reseller_of_token
-from transports.cli.render import print_line
 from transports.cli.target import DatabaseOption, open_local, operator_audit_record, unknown_organisation
-from transports.cli.terminal import Failure, command_settings
+from transports.cli.terminal import Failure, command_settings, print_line
 from transports.settings import Settings
 from transports.upstream import ocs_settings
 

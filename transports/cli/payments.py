@@ -11,9 +11,8 @@ from registry.errors import Refusal
 from storage.connect_accounts import ConnectAccount, find_connect_account
 from storage.engine.sql import Connection
 from storage.organisations import list_organisations
-from transports.cli.render import print_line
 from transports.cli.target import DatabaseOption, open_local, unknown_organisation
-from transports.cli.terminal import Failure, command_settings
+from transports.cli.terminal import Failure, command_settings, print_line
 from transports.service import Service
 
 payments_app = typer.Typer(no_args_is_help=True, help="Read from the payment processor what its events did not tell.")

@@ -1,16 +1,15 @@
 """An answer for people on a terminal, or for programs in a pipe; also one that is a stream of events."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar, cast
+from collections.abc import Iterator
+from typing import NamedTuple, cast
 
 import orjson
 
 from registry.call import Reply
-from transports.cli.terminal import JsonObject, harmless_text, indented_json, table_cell, text_for
+from transports.cli.terminal import JsonObject, harmless_text, indented_json, print_line, text_for
 
 EVENT_STREAM_TYPE = "text/event-stream"
-RowT = TypeVar("RowT")
 
 
 class StreamEvent(NamedTuple):
@@ -103,20 +102,6 @@ def plain_json(body: bytes) -> str:
         return indented_json(orjson.loads(body))
     except NOT_DRAWABLE:
         return body.decode(errors="replace")
-
-
-def print_rows(rows: Sequence[RowT], cells: Callable[[RowT], Iterable[str]], *, as_json: bool) -> None:
-    """Print `rows` as one JSON object, or each as a line of its `cells` with tabs between them."""
-    if as_json:
-        print_line(indented_json({"data": rows}))
-        return
-    for row in rows:
-        print_line("\t".join(map(table_cell, cells(row))))
-
-
-def print_line(text: str) -> None:
-    """Print a line of the command's output; names in it may be customers', so a terminal gets it without control characters."""
-    sys.stdout.write(text_for(sys.stdout, text) + "\n")
 
 
 def explain_refusal(reply: Reply, command: str) -> str:

@@ -13,7 +13,6 @@ from operations.storefronts.storefronts import ShownStorefront
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from transports.cli.orders import decide_order
-from transports.cli.render import print_line, print_rows
 from transports.cli.target import (
     CallTarget,
     JsonOption,
@@ -26,7 +25,7 @@ from transports.cli.target import (
     read_every_page,
     require_success,
 )
-from transports.cli.terminal import Failure
+from transports.cli.terminal import Failure, print_line, print_rows
 
 LONGEST_SLUG = 40
 

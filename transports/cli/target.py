@@ -16,9 +16,10 @@ import typer
 from clients.http import Outbound, OutboundFailed, OutboundLimits
 from operations.catalogue import CATALOGUE
 from registry.answer import EVENT_STREAM_SECONDS, answer_call, gather_reply
+from registry.authentication import BRIDGE_CALLER
 from registry.binding import Binding
 from registry.call import Call, Reply
-from registry.caller import ANONYMOUS_CALLER, BRIDGE_CALLER, Caller
+from registry.caller import ANONYMOUS_CALLER, Caller
 from registry.catalogue import AnyOperation
 from registry.clock import SystemClock
 from registry.errors import StoreUnavailable

@@ -4,10 +4,10 @@ import json
 import os
 import re
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 import orjson
 import typer
@@ -56,6 +56,23 @@ def table_cell(value: object, widest: int | None = None) -> str:
 def indented_json(answer: object) -> str:
     """`answer` as JSON of several lines, as stdout gets it."""
     return text_for(sys.stdout, orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
+
+
+RowT = TypeVar("RowT")
+
+
+def print_rows(rows: Sequence[RowT], cells: Callable[[RowT], Iterable[str]], *, as_json: bool) -> None:
+    """Print `rows` as one JSON object, or each as a line of its `cells` with tabs between them."""
+    if as_json:
+        print_line(indented_json({"data": rows}))
+        return
+    for row in rows:
+        print_line("\t".join(map(table_cell, cells(row))))
+
+
+def print_line(text: str) -> None:
+    """Print a line of the command's output; names in it may be customers', so a terminal gets it without control characters."""
+    sys.stdout.write(text_for(sys.stdout, text) + "\n")
 
 
 CLEAR_LINE = "\r\x1b[K"

@@ -24,9 +24,9 @@ from transports.cli.events import (
     follow_events,
     until_interrupted,
 )
-from transports.cli.render import print_line, print_reply
+from transports.cli.render import print_reply
 from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, call_once
-from transports.cli.terminal import Failure, warn_of_argument
+from transports.cli.terminal import Failure, print_line, warn_of_argument
 from transports.cli.terminal import past_moment as moment_of
 
 KEPT_ANSWER_BYTES = 1024  # of the answer nothing is shown

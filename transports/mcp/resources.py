@@ -19,8 +19,8 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from registry.caller import Scope
 from registry.catalogue import AnyOperation, Catalogue
+from registry.operation import Scope
 from registry.restrictions import is_shown_to
 from transports.mcp.calls import ToolCalls, readable_body
 from transports.mcp.request_caller import RequestCaller

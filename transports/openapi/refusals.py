@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from registry.binding import PATH_SEGMENT
-from registry.caller import Scope
 from registry.catalogue import AnyOperation
 from registry.errors import (
     BadRequest,
@@ -42,7 +41,7 @@ from registry.errors import (
     UpgradeRequiredBody,
     UriTooLong,
 )
-from registry.operation import Auth
+from registry.operation import Auth, Scope
 
 
 class OperationFault(NamedTuple):

@@ -10,9 +10,8 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from registry.binding import PATH_SEGMENT
-from registry.caller import Scope
 from registry.catalogue import AnyOperation, Catalogue, Toolset
-from registry.operation import Auth, Example
+from registry.operation import Auth, Example, Scope
 from registry.ports import Site
 from transports.openapi.document import build_openapi, document_media_types, is_document_answer, path_fields
 from transports.openapi.refusals import FAULT_RULES, OperationFault, has_json_body, operation_faults

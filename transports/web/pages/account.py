@@ -9,8 +9,10 @@ from operations.people import browser_sessions
 from operations.people.browser_sessions import AuditRecordMaker
 from operations.secret_tokens import secret_digest
 from operations.setup.members import accept_invitation, open_invitations
-from registry.caller import Role, Scope, Tier, scopes_of
+from registry.caller import Role, Tier
 from registry.errors import BadRequest, NotFound, Refusal
+from registry.operation import Scope
+from registry.policy import scopes_of
 from storage.access_grants import AccessGrant, grants_of, revoke_grant
 from storage.audit import append_audit_record
 from storage.browser_sessions import switch_browser_session

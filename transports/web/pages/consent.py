@@ -7,8 +7,9 @@ from starlette.responses import Response
 
 from clients.identity.redirect_uris import is_loopback_redirect
 from operations.people.consents import ConsentQuestion, consent_question, deny_consent, grant_consent
-from registry.caller import Caller, Role, Scope
+from registry.caller import Caller, Role
 from registry.errors import BadRequest, NotFound, Refusal
+from registry.operation import Scope
 from storage.organisations import Membership, memberships_of
 from transports.web.pages.request import PageProblem, PageRequest, problem_of
 from transports.web.site import see_other
