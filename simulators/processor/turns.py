@@ -3,6 +3,7 @@
 It imports all that a processor is made of: a service that only might be asked for payments imports it with the first call.
 """
 
+from functools import cache
 from typing import Protocol
 
 from pydantic import TypeAdapter
@@ -14,6 +15,11 @@ from simulators.processor.onboarding import open_resident_account
 from simulators.processor.pages import PagesProcessor, ProcessorPages
 from simulators.processor.state import ProcessorState, enter_turn, make_processor_state
 from simulators.server import WireAnswer, WireRequest
+
+
+@cache
+def _state_adapter() -> TypeAdapter[ProcessorState]:
+    return TypeAdapter(ProcessorState)
 
 
 class TurnsProcessor(PagesProcessor, ControlledProcessor, Protocol):
@@ -39,9 +45,13 @@ class ProcessorTurns:
 
     def __init__(self, processor: TurnsProcessor) -> None:
         self._processor = processor
-        self.state_adapter = TypeAdapter(ProcessorState)
         self.api = ProcessorApi(key=processor.key)
         self.pages = ProcessorPages(processor)
+
+    @property
+    def state_adapter(self) -> TypeAdapter[ProcessorState]:
+        """How a state is written. Making it takes a tenth of a second: once a process, and never where no file is kept."""
+        return _state_adapter()
 
     def first_state(self) -> ProcessorState:
         """The state of a processor that nobody has asked yet."""
