@@ -19,6 +19,7 @@ from simulators.network.seed.build import build_world
 from simulators.network.seed.catalogue import zone_countries
 from storage.storefronts import find_published
 from tests.databases import migrated_sqlite
+from tests.harness.network_cache import copy_networks
 from tests.pages.site import HTTP
 from tests.tables import tabled
 from tests.world import CountingIds, SettableClock
@@ -58,6 +59,7 @@ async def served(folder: Path, *, real: bool = False) -> AsyncGenerator[Served]:
         data.mkdir()
         migrated_sqlite(data)
     settings = load_settings(REAL if real else {}, data=data, base_url=HTTP, burst_limit=False)
+    copy_networks()
     service = build_service(settings, HTTP, clock=clock, ids=CountingIds(clock), report=said.append)
     app = Application(service, Logs(lambda lines: None, clock, delay=0.0))
     demo = await service.start(seed=True)

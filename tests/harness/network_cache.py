@@ -7,11 +7,15 @@ what tests/sandbox/test_seed.py proves.
 import gc
 import os
 import pickle
+from functools import cache
 from pathlib import Path
 from typing import cast
 
 from simulators.network.seed import build as seeding
 from simulators.network.world import World
+
+LONG_HISTORY_DAYS = 30
+"""A shorter history is built sooner than it is kept or copied."""
 
 
 class NetworkCache:
@@ -34,12 +38,12 @@ class NetworkCache:
                 gc.freeze()
 
     def build(self, seed: int, start: int, *, history_days: int = 90, lines: int = 400) -> World:
-        """In a fork, whose copy of what is ready is its own: to be had once. A short history is built sooner than it is kept."""
+        """In a fork, whose copy of what is ready is its own: to be had once."""
         name = f"{seed}-{start}-{history_days}-{lines}"
         made = self._ready.pop(name, None)
         if made is None:
             made = self._build(seed, start, history_days=history_days, lines=lines)
-            if history_days > 30:
+            if history_days > LONG_HISTORY_DAYS:
                 self._keep(name, made)
         return made
 
@@ -48,3 +52,27 @@ class NetworkCache:
         partial = self._folder / f"{name}.{os.getpid()}"
         partial.write_bytes(pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
         partial.rename(self._folder / f"{name}.network")
+
+
+class NetworkCopies:
+    """The networks of one process: each is built once, and every further one with the same arguments is a copy."""
+
+    def __init__(self) -> None:
+        self._build = seeding.build_world
+        self._pickled = dict[tuple[int, int, int, int], bytes]()
+
+    def build(self, seed: int, start: int, *, history_days: int = 90, lines: int = 400) -> World:
+        if history_days <= LONG_HISTORY_DAYS:
+            return self._build(seed, start, history_days=history_days, lines=lines)
+        arguments = seed, start, history_days, lines
+        if arguments not in self._pickled:
+            self._pickled[arguments] = pickle.dumps(
+                self._build(seed, start, history_days=history_days, lines=lines), pickle.HIGHEST_PROTOCOL
+            )
+        return cast(World, pickle.loads(self._pickled[arguments]))
+
+
+@cache
+def copy_networks() -> None:
+    """From here on, services of this process that simulate a network share what is built."""
+    seeding.build_world = NetworkCopies().build

@@ -13,6 +13,7 @@ from registry.caller import Role, Tier
 from storage.organisations import add_member, create_organisation
 from storage.people import ensure_person
 from tests.databases import migrated_sqlite
+from tests.harness.network_cache import copy_networks
 from tests.mail_catcher import MailCatcher
 from tests.pages.browser import Browser, Seen
 from tests.world import CountingIds, SettableClock
@@ -82,6 +83,7 @@ async def open_site(folder: Path, base_url: str = HTTP, *, burst_limit: bool = F
     data.mkdir()
     migrated_sqlite(data)
     settings = load_settings({}, data=data, base_url=base_url, burst_limit=burst_limit, demo=False, allowed_origins=origins)
+    copy_networks()
     service = build_service(settings, HTTP, clock=clock, ids=CountingIds(clock), report=lambda text: None)
     service.mailer.transport = MailCatcher()
     app = Application(service, Logs(log.append, clock, delay=0.0))
