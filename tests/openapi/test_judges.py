@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from operations.catalogue import CATALOGUE
 from tests.harness.processes import ROOT, running
+from tests.openapi.lamps import LAMPS
 from tests.openapi.tools import generator, node
+from tests.openapi.written import write_openapi
 
 STRICT = ["--noEmit", "--strict", "--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler"]
 # What comes with the compiler is not checked again: that takes longer than all that is ours.
@@ -45,22 +48,29 @@ def test_hey_api_makes_a_client_that_compiles(service_file: Path, tmp_path: Path
     assert (compiled.returncode, compiled.stdout) == (0, "")
 
 
-@pytest.mark.generator
-def test_openapi_python_client_makes_a_client_without_a_warning(document_file: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module", params=["service", "lamps"])
+def python_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of the generated client, and what the generator said."""
+    folder = tmp_path_factory.mktemp("client")
+    write_openapi(CATALOGUE if request.param == "service" else LAMPS, folder / "openapi.json")
     config = ROOT / "docs" / "openapi-python-client.yaml"
-    words = ["--path", document_file, "--output-path", "client", "--config", config, "--fail-on-warning"]
-    done = generator("openapi-python-client", "generate", *words, cwd=tmp_path)
-    assert (done.returncode, done.stdout.strip()) == (0, "Generating client")
+    words = ["--path", "openapi.json", "--output-path", "client", "--config", config, "--fail-on-warning"]
+    done = generator("openapi-python-client", "generate", *words, cwd=folder)
+    return folder, f"{done.stdout.strip()} ({done.returncode})"
 
 
 @pytest.mark.generator
-def test_the_generated_python_client_issues_an_esim(service_file: Path, tmp_path: Path) -> None:
-    config = ROOT / "docs" / "openapi-python-client.yaml"
-    words = ["--path", service_file, "--output-path", "client", "--config", config]
-    generator("openapi-python-client", "generate", *words, cwd=tmp_path)
+def test_openapi_python_client_makes_a_client_without_a_warning(python_client: tuple[Path, str]) -> None:
+    assert python_client[1] == "Generating client (0)"
+
+
+@pytest.mark.generator
+@pytest.mark.parametrize("python_client", ["service"], indirect=True)
+def test_the_generated_python_client_issues_an_esim(python_client: tuple[Path, str], tmp_path: Path) -> None:
+    folder = python_client[0]
     with running(tmp_path / "data") as server:
         assert server.api_key is not None
-        script = (tmp_path / "client" / "issue.py", Path(__file__).with_name("issue.py"))
+        script = (folder / "client" / "issue.py", Path(__file__).with_name("issue.py"))
         script[0].write_text(script[1].read_text())
-        done = generator("python", script[0], server.base_url, server.api_key, cwd=tmp_path)
+        done = generator("python", script[0], server.base_url, server.api_key, cwd=folder)
     assert json.loads(done.stdout) == {"status": "succeeded", "same": True, "lpa": "LPA:1$", "missing": "not_found"}, done.stdout

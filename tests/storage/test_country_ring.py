@@ -201,7 +201,7 @@ async def test_what_an_account_sees_is_the_ring_of_its_own_sightings(
 
 
 @given(travels=TRAVELS)
-@SLOW
+@settings(SLOW, max_examples=40)
 async def test_any_order_of_arrival_gives_the_same_ring_beyond_fifty_entries(store: Store, travels: list[tuple[int, int]]) -> None:
     """Every sighting in a country of its own: nothing is a repeat, so nothing but the cap leaves a row out."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -1,6 +1,7 @@
 """The whole OpenAPI 3.1 document, built from the catalogue: parameters and bodies, answers and refusals of every operation."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import groupby
 from typing import Annotated, get_args, get_origin
 
@@ -294,7 +295,9 @@ _SECURITY_OF_AUTH: dict[Auth, list[OpenapiJson]] = {
 }
 
 
+@lru_cache(maxsize=2)
 def build_openapi(catalogue: Catalogue, site: Site) -> OpenapiJson:
+    """The document. It takes a second to build, and its page and the reference both read it: nobody changes what is returned."""
     operations = list(catalogue.operations.values())
     faults = {operation.id: operation_faults(operation) for operation in operations}
     keyed, defined = build_schemas(_schema_requests(operations, faults))
