@@ -18,6 +18,7 @@ async def waiting(http: httpx.AsyncClient) -> dict[str, Any]:
     return (await create(http, "w", metadata={"order": "1042"})).json()
 
 
+@pytest.mark.rule("3.1.4")
 async def test_a_waiting_intent_takes_a_plan_and_gets_its_esim(http: httpx.AsyncClient) -> None:
     before = await waiting(http)
     answer = await confirm(http, before["id"], "test_eu_1gb")
@@ -61,6 +62,8 @@ async def test_a_replay_of_a_confirmation_returns_its_bytes(http: httpx.AsyncCli
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
 
 
+@pytest.mark.rule("2.1.1")
+@pytest.mark.rule("7.2")
 @pytest.mark.parametrize(
     ("body", "param"), [({}, "plan"), ({"plan": None}, "plan"), ({"plan": "x", "id": "y"}, "id"), ({"plan": 5}, "plan")]
 )

@@ -15,6 +15,9 @@ from tests.stage import without_request_id
 from tests.world import Credentials, World
 
 
+@pytest.mark.rule("2.4.1")
+@pytest.mark.rule("2.4.3")
+@pytest.mark.rule("3.1.2")
 async def test_a_test_plan_issues_an_esim_at_once(http: httpx.AsyncClient) -> None:
     answer = await create(http, "k", plan="test_eu_1gb", metadata={"order": "1042"})
     assert answer.status_code == 201
@@ -40,6 +43,9 @@ async def test_a_test_plan_issues_an_esim_at_once(http: httpx.AsyncClient) -> No
     )
 
 
+@pytest.mark.rule("2.4.2")
+@pytest.mark.rule("2.4.5")
+@pytest.mark.rule("3.1.1")
 async def test_without_a_plan_the_intent_waits_for_one(http: httpx.AsyncClient) -> None:
     answer = await create(http, "k")
     assert answer.status_code == 201
@@ -74,6 +80,7 @@ async def test_an_intent_without_any_body_says_what_was_done_and_what_comes_next
     assert confirmed.json()["status"] == "succeeded" and "hint" not in confirmed.json()
 
 
+@pytest.mark.rule("4.1.7")
 async def test_an_intent_reads_as_it_was_created(http: httpx.AsyncClient) -> None:
     for key, body in (("one", {"plan": "test_global_1gb", "metadata": {"a": "ü"}}), ("two", {})):
         made = await create(http, key, **body)
@@ -81,6 +88,7 @@ async def test_an_intent_reads_as_it_was_created(http: httpx.AsyncClient) -> Non
         assert (read.status_code, read.content) == (200, made.content)
 
 
+@pytest.mark.rule("3.1.5")
 async def test_a_second_call_with_the_same_key_returns_the_same_intent(http: httpx.AsyncClient) -> None:
     first = await create(http, "k", plan="test_eu_1gb")
     second = await create(http, "k", plan="test_eu_1gb", metadata={})
@@ -134,6 +142,9 @@ async def test_a_drawn_iccid_that_is_taken_is_refused_with_503_and_the_key_stays
     assert len((await http.get(INTENTS)).json()["data"]) == len(await events(http)) == 2
 
 
+@pytest.mark.rule("2.4.4")
+@pytest.mark.rule("4.1.6")
+@pytest.mark.rule("8.4")
 async def test_intents_are_listed_newest_first_20_at_a_time(http: httpx.AsyncClient, pro: httpx.AsyncClient) -> None:
     made = [(await create(http, f"k{n}")).json()["id"] for n in range(25)]
     page = (await http.get(INTENTS)).json()
@@ -161,6 +172,7 @@ async def test_an_unknown_plan_is_404_and_names_the_field(http: httpx.AsyncClien
     assert (await create(http, "k", plan="test_eu_1gb")).status_code == 201
 
 
+@pytest.mark.rule("7.4")
 @pytest.mark.parametrize("plan", ["cnp_01k0a8w7zv6q4k3m2n1p0r9s8t", "nordic-1gb-30d"])
 async def test_a_live_plan_needs_write_access(http: httpx.AsyncClient, plan: str) -> None:
     answer = await create(http, "k", plan=plan)
@@ -200,6 +212,7 @@ async def test_an_account_that_the_network_does_not_have_draws_nothing(world: Wo
         assert (await http.get(INTENTS)).json()["data"] == []
 
 
+@pytest.mark.rule("2.4.2")
 @pytest.mark.parametrize(
     "metadata",
     [
@@ -231,6 +244,8 @@ async def test_metadata_at_its_limits_is_kept(http: httpx.AsyncClient) -> None:
     assert (await create(http, "k", metadata=metadata)).json()["metadata"] == metadata
 
 
+@pytest.mark.rule("2.6.1")
+@pytest.mark.rule("6.1")
 async def test_the_event_names_the_esim_and_not_its_activation_code(http: httpx.AsyncClient) -> None:
     intent = await issued(http)
     assert await events(http) == snapshot(

@@ -34,6 +34,7 @@ async def observe(bridge: httpx.AsyncClient, bridge_type: str, **body: object) -
     return answer.json()
 
 
+@pytest.mark.rule("6.2")
 async def test_the_first_country_of_an_esim_is_an_event(http: httpx.AsyncClient, bridge: httpx.AsyncClient) -> None:
     intent = await issued(http)
     iccid = intent["esim"]["iccid"]
@@ -71,6 +72,7 @@ async def test_an_event_without_a_country_is_not_the_first(http: httpx.AsyncClie
     assert [event["data"]["country"] for event in await events(http, ATTACH)] == ["GP"]
 
 
+@pytest.mark.rule("4.1.15")
 @pytest.mark.parametrize(
     "body",
     [

@@ -30,6 +30,8 @@ def key_of(parts: Sequence[int]) -> str:
     return "-".join(map(str, parts))
 
 
+@pytest.mark.rule("2.7.1")
+@pytest.mark.rule("2.7.3")
 async def test_usage_of_a_test_intent_is_stored(http: httpx.AsyncClient) -> None:
     intent = await issued(http)
     answer = await report(http, "u", intent["id"], 12.5)
@@ -48,6 +50,7 @@ async def test_usage_of_a_test_intent_is_stored(http: httpx.AsyncClient) -> None
     assert listed.json() == {"object": "list", "data": [answer.json()], "has_more": False}
 
 
+@pytest.mark.rule("4.1.8")
 async def test_the_same_key_and_quantity_return_the_original_record(http: httpx.AsyncClient) -> None:
     id = (await issued(http))["id"]
     first, second = await report(http, "u", id, 600), await report(http, "u", id, 600.0)
@@ -58,6 +61,7 @@ async def test_the_same_key_and_quantity_return_the_original_record(http: httpx.
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
 
 
+@pytest.mark.rule("4.1.9")
 async def test_usage_of_a_live_intent_is_metered_by_the_network_and_not_stored(
     http: httpx.AsyncClient, world: World, caller: Credentials
 ) -> None:
@@ -73,6 +77,7 @@ async def test_usage_of_a_live_intent_is_metered_by_the_network_and_not_stored(
     assert await events(http) == []
 
 
+@pytest.mark.rule("8.3")
 @pytest.mark.parametrize(
     "quantity",
     [
@@ -131,6 +136,8 @@ async def test_foreign_intents_take_and_show_no_usage(http: httpx.AsyncClient, p
     assert len((await http.get(USAGE, params={"intent": str(id)})).json()["data"]) == 1
 
 
+@pytest.mark.rule("2.7.2")
+@pytest.mark.rule("4.1.10")
 async def test_records_are_listed_for_one_intent_in_pages(http: httpx.AsyncClient) -> None:
     id, other = (await issued(http))["id"], (await issued(http, "other"))["id"]
     made = [(await report(http, f"u{n}", id, n + 1)).json()["id"] for n in range(5)]
@@ -143,6 +150,7 @@ async def test_records_are_listed_for_one_intent_in_pages(http: httpx.AsyncClien
     assert (missing.status_code, missing.json()["param"]) == (400, "intent")
 
 
+@pytest.mark.rule("6.3")
 async def test_a_threshold_event_names_the_threshold_and_the_usage(http: httpx.AsyncClient) -> None:
     id = (await issued(http))["id"]
     await report(http, "u", id, 499.999999)
@@ -186,6 +194,7 @@ async def test_any_split_and_order_of_usage_tells_each_crossed_threshold_once(ht
     assert await percents(http, id) == [percent for percent in (50, 80, 100) if sum(parts) * 100 >= percent * 10**9]
 
 
+@pytest.mark.rule("4.1.11")
 async def test_a_metered_line_is_stored_once(http: httpx.AsyncClient, bridge: httpx.AsyncClient, world: World, caller: Credentials) -> None:
     id = await live_intent(world, caller.organisation, data_mb=96)
     answers = [await bridge.post(INGEST_USAGE, json=USAGE_LINE) for _ in range(3)]

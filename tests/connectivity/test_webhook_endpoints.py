@@ -27,6 +27,9 @@ async def listed(http: httpx.AsyncClient) -> list[dict[str, object]]:
     return (await http.get(PATH)).json()["data"]
 
 
+@pytest.mark.rule("2.5.1")
+@pytest.mark.rule("2.5.3")
+@pytest.mark.rule("4.1.16")
 async def test_the_answer_shows_the_secret_and_the_list_does_not(office: PostOffice) -> None:
     answer = await office.http.post(PATH, json={"url": URL})
     body = answer.json()
@@ -47,6 +50,7 @@ async def test_the_answer_shows_the_secret_and_the_list_does_not(office: PostOff
     assert (await office.http.get(PATH)).json() == {"object": "list", "data": [body], "has_more": False}
 
 
+@pytest.mark.rule("2.5.2")
 @pytest.mark.parametrize(
     "url",
     [
@@ -110,6 +114,8 @@ async def test_sixteen_of_32_concurrent_creations_succeed_on_postgresql(tmp_path
             await create_32(office)
 
 
+@pytest.mark.rule("2.5.4")
+@pytest.mark.rule("3.4.1")
 async def test_deleting_says_so_and_frees_a_place(office: PostOffice) -> None:
     endpoints = [(await office.endpoint(URL))[0] for _ in range(16)]
     answer = await office.http.delete(f"{PATH}/{endpoints[0]}")

@@ -376,6 +376,7 @@ async def test_a_commit_of_another_process_wakes_the_worker(
     assert office.reports == []
 
 
+@pytest.mark.rule("6.1")
 async def test_an_intent_of_a_test_plan_is_told_to_the_endpoint_at_once(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transports.worker.worker.POLL_SECONDS", 3600.0)
     async with receiver(status_answer("200 OK")) as there:
