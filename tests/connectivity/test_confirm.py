@@ -53,15 +53,6 @@ async def test_a_succeeded_intent_takes_no_other_plan(http: httpx.AsyncClient) -
     assert (await http.get(f"{INTENTS}/{intent['id']}")).json() == intent
 
 
-async def test_a_replay_of_a_confirmation_returns_its_bytes(http: httpx.AsyncClient) -> None:
-    id = (await waiting(http))["id"]
-    key = {"Idempotency-Key": "c"}
-    first, second = await confirm(http, id, "test_eu_1gb", **key), await confirm(http, id, "test_eu_1gb", **key)
-    assert (second.content, second.headers["Idempotent-Replayed"]) == (first.content, "true")
-    other = await confirm(http, id, "test_global_1gb", **key)
-    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
-
-
 @pytest.mark.rule("2.1.1")
 @pytest.mark.rule("7.2")
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from operations.ledger.esims import luhn_digit
 from registry.caller import Tier
 from tests.connectivity.requests import INTENTS, create, events, issued
 from tests.stage import without_request_id
-from tests.world import Credentials, World
+from tests.world import World
 
 
 @pytest.mark.rule("2.4.1")
@@ -103,21 +103,6 @@ async def test_a_key_serves_for_ever(http: httpx.AsyncClient, world: World) -> N
     assert (await create(http, "k", plan="test_eu_1gb")).content == first.content
 
 
-async def test_the_same_key_with_another_body_is_refused_and_shows_nothing(http: httpx.AsyncClient) -> None:
-    await create(http, "k", plan="test_eu_1gb")
-    answer = await create(http, "k", plan="test_global_1gb")
-    assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_key_reused")
-    assert "Retry-After" not in answer.headers
-    assert len((await http.get(INTENTS)).json()["data"]) == 1
-
-
-async def test_another_organisation_may_use_the_same_key(http: httpx.AsyncClient, pro: httpx.AsyncClient) -> None:
-    ours, theirs = await create(http, "k", plan="test_eu_1gb"), await create(pro, "k", plan="test_eu_1gb")
-    assert theirs.status_code == 201
-    assert theirs.json()["id"] != ours.json()["id"]
-    assert theirs.json()["esim"]["iccid"] != ours.json()["esim"]["iccid"]
-
-
 async def test_iccids_have_their_check_digit_and_differ(http: httpx.AsyncClient) -> None:
     answers = await asyncio.gather(*(create(http, f"k{n}", plan="test_eu_1gb") for n in range(100)))
     iccids = [answer.json()["esim"]["iccid"] for answer in answers]
@@ -153,16 +138,6 @@ async def test_intents_are_listed_newest_first_20_at_a_time(http: httpx.AsyncCli
     assert ([intent["id"] for intent in rest["data"]], rest["has_more"]) == (made[4::-1], False)
     assert len((await http.get(INTENTS, params={"limit": 100})).json()["data"]) == 25
     assert (await pro.get(INTENTS)).json() == {"object": "list", "data": [], "has_more": False}
-
-
-async def test_a_foreign_intent_answers_as_an_unknown_one(http: httpx.AsyncClient, pro: httpx.AsyncClient) -> None:
-    id = (await issued(http))["id"]
-    for path in ("", "/qr.svg"):
-        foreign, unknown = await pro.get(f"{INTENTS}/{id}{path}"), await pro.get(f"{INTENTS}/cni_unknown{path}")
-        assert foreign.status_code == unknown.status_code == 404
-        assert {**foreign.json(), "request_id": ""} == {**unknown.json(), "request_id": ""}
-    confirm = await pro.post(f"{INTENTS}/{id}/confirm", json={"plan": "test_eu_1gb"})
-    assert (confirm.status_code, confirm.json()["code"]) == (404, "not_found")
 
 
 @pytest.mark.parametrize("plan", ["test_mars_1gb", "cnp!", "Nordic 1 GB", "--", "nordic_1gb", "test_"])
@@ -276,14 +251,6 @@ async def test_no_activation_code_stands_in_the_database_or_the_log(http: httpx.
     assert [code for code in codes if code.encode() in dump] == []
     assert b"LPA:1$" not in dump
     assert [line for line in world.lines if "LPA:" in str(line) or "TEST-" in str(line)] == []
-
-
-async def test_a_member_who_left_gets_no_replay(http: httpx.AsyncClient, world: World, caller: Credentials) -> None:
-    await issued(http, "k")
-    await world.leave(caller.person, caller.organisation)
-    answer = await create(http, "k", plan="test_eu_1gb")
-    assert answer.status_code == 401
-    assert "8999" not in answer.text
 
 
 async def test_the_picture_shows_the_activation_code_and_is_not_cached(http: httpx.AsyncClient) -> None:

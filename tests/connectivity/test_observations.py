@@ -126,7 +126,3 @@ async def test_a_known_member_that_breaks_a_rule_is_named(
     answer = await bridge.post(OBSERVE, json={"bridge_type": "network.attach", "iccid": iccid, "data": data})
     assert (answer.status_code, answer.json()["param"]) == (400, f"data.{param}")
     assert await events(http, ATTACH) == []
-
-
-async def test_only_the_internal_key_observes(http: httpx.AsyncClient) -> None:
-    assert (await http.post(OBSERVE, json={"bridge_type": "network.attach"})).status_code == 401

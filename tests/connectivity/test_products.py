@@ -41,14 +41,6 @@ async def test_a_product_is_answered_as_a_plan(pro: httpx.AsyncClient) -> None:
     assert (read.status_code, read.json()) == (200, answer.json())
 
 
-@pytest.mark.rule("4.1.3")
-async def test_the_same_key_and_body_return_the_original_plan(pro: httpx.AsyncClient) -> None:
-    first, second = await define(pro), await define(pro)
-    assert (second.status_code, second.content) == (201, first.content)
-    assert second.headers["Idempotent-Replayed"] == "true"
-    assert len((await pro.get(PRODUCTS)).json()["data"]) == 1
-
-
 @pytest.mark.rule("4.1.2")
 @pytest.mark.rule("8.5")
 async def test_products_are_listed_newest_first_and_in_pages(pro: httpx.AsyncClient) -> None:
@@ -57,25 +49,6 @@ async def test_products_are_listed_newest_first_and_in_pages(pro: httpx.AsyncCli
     assert ([plan["id"] for plan in page["data"]], page["has_more"]) == (made[:0:-1], True)
     rest = (await pro.get(PRODUCTS, params={"limit": 2, "starting_after": made[2]})).json()
     assert ([plan["id"] for plan in rest["data"]], rest["has_more"]) == (made[1::-1], False)
-
-
-async def test_a_foreign_product_answers_as_an_unknown_one(pro: httpx.AsyncClient, http: httpx.AsyncClient) -> None:
-    id = (await define(pro)).json()["id"]
-    foreign, unknown = await http.get(f"{PRODUCTS}/{id}"), await http.get(f"{PRODUCTS}/cnp_unknown")
-    assert foreign.status_code == unknown.status_code == 404
-    assert (
-        {**foreign.json(), "request_id": ""}
-        == {**unknown.json(), "request_id": ""}
-        == snapshot(
-            {
-                "error": "Your organisation has no product with this id",
-                "code": "not_found",
-                "request_id": "",
-                "param": "id",
-                "hint": "list_connectivity_products names the ones you defined",
-            }
-        )
-    )
 
 
 @pytest.mark.rule("8.1")

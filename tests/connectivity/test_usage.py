@@ -77,37 +77,6 @@ async def test_usage_of_a_live_intent_is_metered_by_the_network_and_not_stored(
     assert await events(http) == []
 
 
-@pytest.mark.rule("8.3")
-@pytest.mark.parametrize(
-    "quantity",
-    [
-        "NaN",
-        "Infinity",
-        "-Infinity",
-        "1e999",
-        "-0",
-        "0",
-        "0.0",
-        "-1",
-        "1000000.0001",
-        "1000001",
-        "true",
-        '"5"',
-        "9" * 30,
-        "null",
-        "[]",
-        "{}",
-    ],
-)
-async def test_a_quantity_outside_the_rules_is_refused_and_changes_nothing(http: httpx.AsyncClient, quantity: str) -> None:
-    id = (await issued(http))["id"]
-    headers = {"Idempotency-Key": "u", "Content-Type": "application/json"}
-    answer = await http.post(USAGE, content=f'{{"intent": "{id}", "quantity_mb": {quantity}}}', headers=headers)
-    assert (answer.status_code, answer.json()["code"]) in ((400, "invalid_request"), (400, "invalid_json"))
-    assert (await http.get(USAGE, params={"intent": str(id)})).json()["data"] == []
-    assert (await report(http, "u", id, 1_000_000)).status_code == 201
-
-
 async def test_the_least_quantity_is_taken(http: httpx.AsyncClient) -> None:
     id = (await issued(http))["id"]
     assert (await report(http, "u", id, 5e-324)).json()["quantity_mb"] == 5e-324
@@ -259,9 +228,3 @@ async def test_a_line_that_breaks_a_rule_is_refused(bridge: httpx.AsyncClient, f
 @pytest.mark.parametrize("at", [0, 1_800_014_000.25, "2026-11-20T09:00:00Z", "2026-11-20T10:00:00.5+01:00"])
 async def test_a_time_is_unix_seconds_or_rfc_3339(bridge: httpx.AsyncClient, at: object) -> None:
     assert (await bridge.post(INGEST_USAGE, json=USAGE_LINE | {"occurred_at": at})).status_code == 200
-
-
-async def test_only_the_internal_key_ingests(http: httpx.AsyncClient, world: World) -> None:
-    assert (await http.post(INGEST_USAGE, json=USAGE_LINE)).status_code == 401
-    async with world.client() as anonymous:
-        assert (await anonymous.post(INGEST_USAGE, json=USAGE_LINE)).status_code == 401

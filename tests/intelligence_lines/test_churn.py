@@ -151,24 +151,6 @@ async def test_a_fleet_of_which_nothing_can_be_read_is_no_fleet_without_risk(sta
     assert said.status_code == 502
 
 
-@pytest.mark.parametrize("iccid", ["foreign", "8988303700009999999"])
-async def test_a_foreign_line_is_not_found_like_an_unknown_one(stage: UsageStage, iccid: str) -> None:
-    if iccid == "foreign":
-        iccid = stage.lines(8103)[0].iccid
-    said = await stage.http.post(CHURN, json={"iccid": iccid})
-    assert said.status_code == 404
-    body = said.json()
-    del body["request_id"]
-    assert body == snapshot(
-        {
-            "error": "Your account has no line with this ICCID",
-            "code": "not_found",
-            "param": "iccid",
-            "hint": "list_subscribers finds lines by the beginning or the last digits of an ICCID, or by name",
-        }
-    )
-
-
 async def test_a_line_that_was_never_used_has_no_score(stage: UsageStage) -> None:
     fresh = next(line for line in stage.lines() if line.sim.status == "FREE")
     said = await stage.churn(iccid=fresh.iccid)

@@ -7,7 +7,6 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.ledger.payment_accounts import platform_fee_bps_of
-from registry.caller import Tier
 from storage.connect_accounts import attach_connect_account
 from storage.organisations import set_fee_bps
 from tests.invoices.billing import CONFIG, Billing
@@ -99,16 +98,6 @@ async def test_each_organisation_has_its_own(bill: Billing, stranger: httpx.Asyn
     await bill.config(currency="GBP")
     found = (await stranger.get(CONFIG)).json()
     assert (found["currency"], found["org_id"] == bill.who.organisation) == ("USD", False)
-
-
-@pytest.mark.rule("5.2.4")
-async def test_the_free_tier_reads_it_and_sets_nothing(bill: Billing) -> None:
-    free = await bill.world.caller(Tier.FREE)
-    async with bill.world.client(free.secret) as http:
-        assert (await http.get(CONFIG)).status_code == 200
-        answer = await http.put(CONFIG, json={"currency": "EUR"})
-        assert (answer.status_code, answer.json()["required_tier"]) == (402, "pro")
-        assert (await http.get(CONFIG)).json()["currency"] == "USD"
 
 
 async def test_it_shows_the_account_at_the_payment_processor_and_the_fee_of_the_organisation(bill: Billing) -> None:

@@ -6,7 +6,6 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Tier
 from storage.organisations import set_fee_bps
 from tests.cdr.records import PERIODS
 from tests.invoices.billing import DECEMBER, GB, INVOICES, SIM, Billing, invoice_of, sim
@@ -308,15 +307,6 @@ async def test_a_field_that_is_wrong_or_not_theirs_is_named_and_makes_nothing(bi
     answer = await bill.http.post(INVOICES, json={"period_id": period, field: value})
     assert (answer.status_code, answer.json()["param"]) == (400, field)
     assert (await bill.http.get(INVOICES)).json()["data"] == []
-
-
-@pytest.mark.rule("5.2.4")
-async def test_the_free_tier_reads_invoices_and_makes_changes_and_voids_none(bill: Billing) -> None:
-    made = await bill.draft()
-    await bill.world.move_to(Tier.FREE, bill.who.organisation)
-    assert (await bill.read(made["id"]))["id"] == made["id"]
-    refused = [await bill.create(made["period_id"]), await bill.update(made["id"], notes="x"), await bill.void(made["id"])]
-    assert [(answer.status_code, answer.json()["required_tier"]) for answer in refused] == [(402, "pro")] * 3
 
 
 async def test_five_thousand_sims_are_five_thousand_lines(bill: Billing) -> None:

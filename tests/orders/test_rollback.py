@@ -141,23 +141,6 @@ async def test_an_organisation_that_lost_its_account_gives_nothing_back(shop: Or
     assert shop.sent(DELETE) == [] and await shop.states() == {id: "issued"}
 
 
-@pytest.mark.rule("4.6.11")
-async def test_the_storefront_key_is_needed_always(shop: OrdersShop) -> None:
-    id = await shop.ready()
-    for http in (shop.buyer, shop.http):
-        assert (await shop.take_back(id, http=http)).status_code == 401
-    assert (await shop.read(id))["status"] == "ready"
-
-
-@pytest.mark.rule("4.6.11")
-@pytest.mark.rule("5.1.3")
-async def test_where_no_key_is_set_nobody_rolls_back(open_door: OrdersShop) -> None:
-    id = await open_door.ready()
-    for http in (open_door.buyer, open_door.server, open_door.http):
-        assert (await open_door.take_back(id, http=http)).status_code == 401
-    assert await open_door.states() == {id: "issued"}
-
-
 async def test_operators_issue_nothing_under_an_order_s_id(shop: OrdersShop) -> None:
     said = await shop.issue(await shop.paid())
     assert (said.status_code, said.json()["param"]) == (400, "idempotency_key")

@@ -8,7 +8,7 @@ import pytest
 from inline_snapshot import Is, snapshot
 
 from operations.subscribers import notes
-from registry.caller import Role, Tier
+from registry.caller import Tier
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits
 from tests.stage import caller_client, opened
@@ -71,14 +71,6 @@ async def test_the_history_shows_the_newest_hundred(http: httpx.AsyncClient) -> 
     for number in range(103):
         await http.post(PATH, json={"note": f"{number}"})
     assert [entry["note"] for entry in (await read(http))["data"]] == [f"{number}" for number in range(102, 2, -1)]
-
-
-async def test_the_same_key_appends_once(http: httpx.AsyncClient) -> None:
-    answers = [await http.post(PATH, json={"note": "once"}, headers={"Idempotency-Key": "k"}) for _ in range(2)]
-    assert [answer.status_code for answer in answers] == [201, 201]
-    assert answers[0].json() == answers[1].json()
-    assert answers[1].headers["idempotent-replayed"] == "true"
-    assert len((await read(http))["data"]) == 1
 
 
 async def test_notes_written_at_once_are_all_kept(http: httpx.AsyncClient) -> None:
@@ -148,10 +140,3 @@ async def test_the_longest_note_and_text_are_taken_after_trim(http: httpx.AsyncC
 async def test_what_is_no_iccid_is_refused(http: httpx.AsyncClient, iccid: str) -> None:
     answer = await http.get(f"/v1/subscribers/{iccid}/notes")
     assert (answer.status_code, answer.json()["param"]) == (400, "iccid")
-
-
-async def test_writing_needs_the_write_scope_and_reading_does_not(world: World) -> None:
-    async with world.client((await world.caller(Tier.FREE, Role.MEMBER)).secret) as free:
-        assert (await free.get(PATH)).status_code == 200
-        refusals = [await free.post(PATH, json={"note": "x"}), await free.put(PATH, json={"notes": "x"})]
-        assert [(answer.status_code, answer.json()["required_tier"]) for answer in refusals] == [(402, "pro")] * 2

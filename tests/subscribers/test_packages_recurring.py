@@ -97,13 +97,6 @@ async def test_a_one_time_template_makes_no_series(stage: PackagesStage) -> None
     assert stage.line.series == []
 
 
-async def test_foreign_templates_and_lines_are_not_found_and_nothing_is_sent(stage: PackagesStage) -> None:
-    foreign = f"/v1/subscribers/{stage.foreign().iccid}/packages/recurring"
-    assert (await stage.http.post(foreign, json={"templateId": stage.template(MONTHLY)})).status_code == 404
-    assert (await start(stage, packageTemplateId=stage.template("Alps weekly 1GB", 7002))).status_code == 404
-    assert stage.writes() == []
-
-
 @pytest.mark.rule("4.2.38")
 async def test_a_series_is_stopped_and_resumed_by_one_of_its_packages(stage: PackagesStage) -> None:
     await start(stage)
@@ -138,14 +131,6 @@ async def test_a_one_time_package_has_no_series_to_stop(stage: PackagesStage) ->
             "hint": "modify_package_status pauses it; list_subscriber_packages shows which packages have `recurring`",
         }
     )
-
-
-async def test_series_and_packages_of_other_lines_are_not_found(stage: PackagesStage) -> None:
-    other = next(line for line in stage.network.lines.values() if line.series and line.account_id != 8101)
-    for id in (other.series[0].id, other.packages[0].id, 1):
-        said = await stage.http.put(f"{stage.path}/{id}/recurring-status", json={"action": "stop"})
-        assert (said.status_code, said.json()["param"]) == (404, "packageId")
-    assert stage.writes() == []
 
 
 async def test_only_stop_and_resume_are_known(stage: PackagesStage) -> None:
