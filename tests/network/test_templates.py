@@ -120,16 +120,9 @@ async def test_a_template_against_the_rules_reaches_nothing(stage: NetworkStage)
         ({"throttlingThreshold4Limit": 512}, "throttlingThreshold4Perc: missing"),
         ({**THROTTLED, "throttlingErrorAction": None}, "throttlingErrorAction: missing"),
         ({"throttlingActive": True, "throttlingErrorAction": 0}, "throttlingThreshold1Perc: missing"),
-        ({**THROTTLED, "throttlingThreshold1Limit": 500}, "throttlingThreshold1Limit: got 500"),
-        ({**THROTTLED, "throttlingThreshold1Perc": 101}, "throttlingThreshold1Perc: got 101"),
-        ({**THROTTLED, "throttlingErrorAction": True}, "throttlingErrorAction: got true"),
         ({**WEEKLY, "nbOccurrence": None}, "nbOccurrence: missing"),
         ({"recurring": True}, "recurringPeriodicityType: missing"),
         ({**WEEKLY, "recurring": False}, "recurring is false"),
-        ({"validityDays": 0}, "validityDays: got 0"),
-        ({"dataLimit": -1}, "dataLimit: got -1"),
-        ({"cost": -0.5}, "cost: got -0.5"),
-        ({"name": "two\nlines"}, "name: got"),
     ]
     for wrong, text in cases:
         said = await stage.http.post("/v1/package-templates", json={**NEW, **wrong})

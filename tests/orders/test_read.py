@@ -41,27 +41,8 @@ async def test_a_ready_order_holds_its_esim(shop: OrdersShop) -> None:
 
 
 async def test_an_order_that_is_not_paid_holds_nothing(shop: OrdersShop) -> None:
-    order = await shop.read(id := await shop.order())
-    assert order.pop("id") == id
-    assert order == snapshot(
-        {
-            "object": "storefront.order",
-            "number": "onr_01mcckg2g0000000000000000c",
-            "storefront": "fjord-travel",
-            "plan": {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_days": 30, "countries": ["DK", "NO", "SE"]},
-            "status": "pending_payment",
-            "amount": 900,
-            "currency": "EUR",
-            "error": None,
-            "esim": None,
-            "refund": None,
-            "top_ups": [],
-            "created": "2027-01-15T12:00:00Z",
-            "paid_at": None,
-            "ready_at": None,
-            "cancelled_at": None,
-        }
-    )
+    order = await shop.read(await shop.order())
+    assert (order["status"], order["esim"], order["paid_at"], order["ready_at"]) == ("pending_payment", None, None, None)
 
 
 async def test_a_failed_order_says_why_and_what_goes_back(shop: OrdersShop) -> None:

@@ -9,7 +9,6 @@ from tests.issuance.road import RoadGate, held
 from tests.issuance.stage import ISSUANCE_WRITES
 from tests.network_facts import DELETE, TEMPLATE
 from tests.orders.stage import OrdersShop
-from tests.stage import without_request_id
 
 
 @pytest.mark.rule("3.6.6")
@@ -75,25 +74,9 @@ async def test_an_ambiguous_answer_is_told_apart_and_nothing_further_is_sent(sho
     id = await shop.ready()
     shop.trouble(NetworkFault(DELETE, drop_after=True))
     said = await shop.take_back(id)
-    body = without_request_id(said)
-    assert body["details"].pop("idempotency_key") == id
-    assert said.status_code == 502
-    assert body == snapshot(
-        {
-            "error": "Whether the eSIM was given back is not known; a person at the service has to settle it. "
-            "It is never issued again by itself",
-            "code": "MANUAL_RECONCILIATION_REQUIRED",
-            "hint": "Keep the key, and have whoever runs the service look: reseller issuance list --unknown",
-            "details": {
-                "status": "rollback_unknown",
-                "iccid": "8988303700000101276",
-                "package_id": 3300366,
-                "account_id": 8101,
-                "updated_at": "2027-01-15T12:00:00Z",
-            },
-            "outcome_unknown": True,
-        }
-    )
+    assert (said.status_code, said.json()["code"], said.json()["outcome_unknown"]) == (502, "MANUAL_RECONCILIATION_REQUIRED", True)
+    details = said.json()["details"]
+    assert (details["idempotency_key"], details["status"]) == (id, "rollback_unknown")
     order = await shop.read(id)
     assert order["status"] == "rollback_unknown"
     assert order["esim"] is None
