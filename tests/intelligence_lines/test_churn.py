@@ -5,7 +5,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence.churn_risk import CHURN_BANDS, CHURN_METHOD, churn_sheet
-from registry.caller import Restrictions, Tier
+from registry.caller import Tier
 from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, FleetAnswers, UsageStage, lines_answer
 from tests.sandbox.planted import planted
 from tests.tables import tabled
@@ -167,12 +167,6 @@ async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: 
     rest = await fleet.tool("churn_risk", {"starting_after": result["_meta"]["next"]})
     whole = (await fleet.churn(limit=20))["data"]["lines"]
     assert [*said["data"]["lines"], *rest["structuredContent"]["data"]["lines"]] == whole
-
-
-async def test_a_key_for_one_line_does_not_see_a_fleet(stage: UsageStage) -> None:
-    _, secret = await stage.world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(iccids=(stage.lines()[0].iccid,)))
-    async with stage.world.client(secret) as http:
-        assert (await http.post(CHURN, json={})).status_code == 403
 
 
 async def test_an_own_token_sees_the_lines_of_all_its_accounts(stage: UsageStage) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import httpx
 import pytest
 from inline_snapshot import snapshot
 
@@ -239,9 +238,3 @@ async def test_a_downgrade_between_the_check_and_the_commit_changes_nothing(bill
     answer, _ = await asyncio.gather(bill.send(made["id"]), downgrade())
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
     assert (await bill.read(made["id"]))["status"] == "draft"
-
-
-async def test_the_query_of_a_deletion_takes_nothing_else(bill: Billing) -> None:
-    made = await bill.draft()
-    answer: httpx.Response = await bill.http.delete(f"{INVOICES}/{made['id']}", params={"status": "paid"})
-    assert (answer.status_code, answer.json()["code"]) == (400, "unknown_field")

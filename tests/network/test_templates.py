@@ -104,11 +104,6 @@ async def test_the_wire_s_own_names_are_taken(stage: NetworkStage) -> None:
     assert (made["prepaidpackagetemplatename"], made["perioddays"], made["databyte"], made["mosmsnumber"]) == ("Raw", 7, 1, 2)
 
 
-async def test_two_spellings_of_one_field_are_refused(stage: NetworkStage) -> None:
-    said = await stage.http.post("/v1/package-templates", json={**NEW, "perioddays": 7})
-    assert (said.status_code, said.json()["error"]) == (400, "perioddays: given twice, it is another spelling of validityDays")
-
-
 async def test_the_reseller_is_never_the_caller_s_to_say(stage: NetworkStage) -> None:
     said = await stage.http.post("/v1/package-templates", json={**NEW, "resellerid": 7002})
     assert (said.status_code, said.json()["code"]) == (400, "unknown_field")

@@ -123,9 +123,3 @@ async def test_the_longest_note_and_text_are_taken_after_trim(http: httpx.AsyncC
     assert (await http.put(PATH, json={"notes": longest})).status_code == 200
     said = await read(http)
     assert (said["notes"], said["data"][0]["note"]) == (longest, longest)
-
-
-@pytest.mark.parametrize("iccid", ["1", "x" * 19, "8888303000000912345", "89" + "1" * 21, "89883030000009123%2045"])
-async def test_what_is_no_iccid_is_refused(http: httpx.AsyncClient, iccid: str) -> None:
-    answer = await http.get(f"/v1/subscribers/{iccid}/notes")
-    assert (answer.status_code, answer.json()["param"]) == (400, "iccid")

@@ -78,19 +78,6 @@ async def test_a_package_is_paused_and_resumed(stage: PackagesStage) -> None:
             assert package.active == (status == "ACTIVE")
 
 
-async def test_other_words_for_a_status_are_refused(stage: PackagesStage) -> None:
-    said = await stage.http.put(f"{stage.path}/1/status", json={"status": "PAUSED"})
-    assert said.status_code == 400
-    assert without_request_id(said) == snapshot(
-        {
-            "error": "status: got \"PAUSED\"; must be one of 'ACTIVE' or 'INACTIVE'",
-            "code": "invalid_request",
-            "param": "status",
-            "hint": "INACTIVE pauses, ACTIVE resumes.",
-        }
-    )
-
-
 @pytest.mark.rule("4.2.36")
 async def test_the_end_of_a_running_package_is_moved_to_a_time(stage: PackagesStage) -> None:
     package = await stage.assign(validityPeriod=10)

@@ -131,8 +131,3 @@ async def test_a_one_time_package_has_no_series_to_stop(stage: PackagesStage) ->
             "hint": "modify_package_status pauses it; list_subscriber_packages shows which packages have `recurring`",
         }
     )
-
-
-async def test_only_stop_and_resume_are_known(stage: PackagesStage) -> None:
-    said = await stage.http.put(f"{stage.path}/1/recurring-status", json={"action": "pause"})
-    assert (said.status_code, said.json()["param"]) == (400, "action")

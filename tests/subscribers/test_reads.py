@@ -131,25 +131,6 @@ async def test_a_speed_is_set_in_either_spelling(stage: AccountsStage) -> None:
         assert (await stage.managed.get(path)).json() == expected
 
 
-NO_SPEEDS: list[dict[str, Any]] = [
-    {},
-    {"bitrate": 256000, "bitrateString": "KB_256"},
-    {"bitrate": 256},
-    {"bitrate": -1},
-    {"bitrate": True},
-    {"bitrateString": "KB_257"},
-    {"limit": "KB_256", "bitrateString": "KB_256"},
-    {"bitrate": 0, "speed": 1},
-]
-
-
-async def test_a_speed_that_no_network_knows_asks_nobody(stage: AccountsStage) -> None:
-    for body in NO_SPEEDS:
-        said = await stage.managed.put(f"/v1/subscribers/{stage.used().iccid}/bitrate", json=body)
-        assert said.status_code == 400
-        assert stage.calls() == []
-
-
 async def test_a_line_at_its_end_keeps_its_speed(stage: AccountsStage) -> None:
     line = stage.used()
     line.statuses[-1].status = "END_OF_LIFE"
