@@ -6,6 +6,7 @@ from registry.caller import Restrictions, Tier
 from tests.storefronts.asking import PLAN_BODY, ShopSeller, seller
 from tests.world import Credentials, World
 
+
 async def narrowed(world: World, maker: ShopSeller, **restrictions: Any) -> ShopSeller:
     assert maker.who is not None
     who = maker.who

@@ -18,49 +18,21 @@ async def start(stage: PackagesStage, **body: object) -> httpx.Response:
 async def test_a_series_starts_now_with_its_first_package(stage: PackagesStage) -> None:
     said = await start(stage)
     assert said.status_code == 201
-    assert plain(said.json()) == snapshot(
+    package, line = said.json()["data"]["packageInfo"], plain(said.json())["data"]["simInfo"]
+    assert {name: package[name] for name in ("tsactivationutc", "tsexpirationutc", "perioddays", "cost", "templateId")} == snapshot(
         {
-            "data": {
-                "packageInfo": {
-                    "subscriberprepaidpackageid": "int",
-                    "subscriberid": "int",
-                    "priority": 1,
-                    "locationzoneid": 2301,
-                    "rdbLocationZones": {"locationzoneid": 2301, "locationzonename": "Nordics"},
-                    "packageTemplate": {"prepaidpackagetemplateid": 55032, "prepaidpackagetemplatename": "Nordic monthly 3GB"},
-                    "templateId": 55032,
-                    "esimId": "int",
-                    "pckdatabyte": 3221225472,
-                    "useddatabyte": 0,
-                    "usedmocsecond": 0,
-                    "usedmtcsecond": 0,
-                    "usedmocvoipsecond": 0,
-                    "usedmosmsnumber": 0,
-                    "usedmtsmsnumber": 0,
-                    "tsassigned": "2027-01-15T12:00:00",
-                    "tsactivationutc": "2027-01-15T12:00:00",
-                    "tsexpirationutc": "2027-02-15T12:00:00",
-                    "perioddays": 31,
-                    "cost": 8.9,
-                    "active": True,
-                    "recurringPackage": "int",
-                    "resellerCost": 0.0,
-                    "packageId": "int",
-                },
-                "simInfo": {
-                    "iccid": "str",
-                    "smdpServer": "smdp.spx-roaming.test",
-                    "activationCode": "str",
-                    "urlQrCode": "str",
-                    "subscriberId": "int",
-                    "esimId": "int",
-                    "subsPackageId": "int",
-                    "userSimName": "str",
-                },
-            }
+            "tsactivationutc": "2027-01-15T12:00:00",
+            "tsexpirationutc": "2027-02-15T12:00:00",
+            "perioddays": 31,
+            "cost": 8.9,
+            "templateId": 55032,
         }
     )
-    assert said.json()["data"]["packageInfo"]["packageId"] == stage.line.packages[0].id
+    assert isinstance(package["recurringPackage"], int) and (line["smdpServer"], line["subsPackageId"]) == (
+        "smdp.spx-roaming.test",
+        "int",
+    )
+    assert package["packageId"] == stage.line.packages[0].id
 
 
 async def test_a_series_at_first_use_has_a_package_that_waits(stage: PackagesStage) -> None:
