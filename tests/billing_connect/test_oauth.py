@@ -21,6 +21,7 @@ from tests.billing_connect.asking import (
     own_account,
     trouble,
 )
+from tests.billing_connect.test_connect_status import ABLE, NOTHING
 from tests.contract.stage import ServiceHouse
 from tests.stage import without_request_id
 from tests.world import NOON, Credentials
@@ -104,20 +105,7 @@ async def test_the_account_is_attached(house: ServiceHouse) -> None:
     account, code, state = await way(house, caller)
     status, body = await complete(house, caller, code, state)
     assert status == 200
-    assert {**body, "account_id": ""} == snapshot(
-        {
-            "status": "active",
-            "account_id": "",
-            "charges_enabled": True,
-            "payouts_enabled": True,
-            "details_submitted": True,
-            "requirements": None,
-            "capabilities": None,
-            "payout_schedule": None,
-            "default_currency": "USD",
-            "platform_fee_bps": 100,
-        }
-    )
+    assert body == {**NOTHING, "status": "active", "account_id": account, **ABLE}
     assert await stored(house, caller) == (caller.organisation, account, "standard", "active", 1)
     assert (await call_connect(house, caller.secret, "GET", f"{BILLING_PATH}/connect/status"))[1] == {**body, "currently_due": []}
 
