@@ -1,4 +1,6 @@
-"""Attacks with session tokens of an external identity provider, at the HTTP and the MCP door: cases 23 to 27."""
+"""Attacks with session tokens of an external identity provider, at the HTTP and the MCP door: cases 23, 26 and 27.
+
+Every way to forge one is in tests/clients/identity/test_tokens.py."""
 
 import asyncio
 import json
@@ -23,7 +25,6 @@ from tests.clients.identity.provider import (
     OTHER_RSA_KEY,
     RSA_KEY,
     KeysProvider,
-    SigningKey,
     b64,
     claims,
     ec_jwk,
@@ -98,29 +99,14 @@ def with_public_key_as_secret(payload: dict[str, object]) -> str:
     return signed_token(payload, alg="HS256", key=public)
 
 
-def with_header(payload: dict[str, object], name: str, value: object, key: SigningKey = RSA_KEY) -> str:
-    return signed_token(payload, key=key, **{name: value})  # pyright: ignore[reportArgumentType]
-
-
 FORGED = {
     "unsigned": lambda door: unsigned(said(door), "none"),
-    "unsigned, in capitals": lambda door: unsigned(said(door), "NONE"),
-    "unsigned, and says otherwise": lambda door: unsigned(said(door), "RS256"),
     "the public key as a shared secret": lambda door: with_public_key_as_secret(said(door)),
     "signed by somebody else": lambda door: signed_token(said(door), key=OTHER_RSA_KEY),
-    "an algorithm that is not the key's": lambda door: signed_token(said(door), alg="PS256"),
     "for another audience": lambda door: signed_token(said(door, aud="https://api.other.test")),
     "for the other door": lambda door: signed_token(said("mcp" if door == "http" else "http")),
-    "of another issuer": lambda door: signed_token(said(door, iss="https://id.evil.test")),
-    "of an issuer with one slash more": lambda door: signed_token(said(door, iss=ISSUER + "/")),
-    "without an end": lambda door: signed_token(said(door, exp=None)),
-    "without a beginning": lambda door: signed_token(said(door, iat=None)),
-    "without anybody": lambda door: signed_token(said(door, sub=None)),
     "expired": lambda door: signed_token(said(door, iat=IAT - 900, exp=int(NOON) - 5)),
     "not valid yet": lambda door: signed_token(said(door, nbf=int(NOON) + 6)),
-    "of the future": lambda door: signed_token(said(door, iat=int(NOON) + 6)),
-    "with an unknown extension": lambda door: signed_token(said(door), crit=["surprise"], surprise=1),
-    "with a known extension": lambda door: signed_token(said(door), crit=["b64"], b64=False),
 }
 
 
@@ -134,86 +120,6 @@ async def test_a_forged_token_is_a_401_that_repeats_nothing_of_it(scene: Scene, 
     assert not any(part in str(refused.body) for part in token.split(".") if part)
     assert await scene.status(door, signed_token(said(door))) == 200
     assert await scene.status(door, signed_token(said(door), kid="ec-1", alg="ES256", key=EC_KEY)) == 200
-
-
-@pytest.mark.parametrize("door", DOORS)
-async def test_an_end_that_the_library_takes_and_no_token_may_have_is_a_401(scene: Scene, door: str) -> None:
-    """Case 24."""
-    ends: list[object] = [str(EXP), f" {EXP} ", 10**30, 2**53, float("inf"), True, [EXP], {"at": EXP}, -EXP, 0]
-    for end in (*ends, IAT + 24 * 3600 + 1, IAT + 365 * 24 * 3600):
-        assert await scene.status(door, signed_token(said(door, exp=end))) == 401, end
-    for start in (str(IAT), 10**30, True, 0):
-        assert await scene.status(door, signed_token(said(door, iat=start))) == 401, start
-    assert await scene.status(door, signed_token(said(door, exp=IAT + 24 * 3600))) == 200
-
-
-ODD_KIDS = ("../../etc/passwd", "' OR 1=1 --", "k" * 201, "rsa-1\n", "rsa 1", "", "ключ", 7, ["rsa-1"], None)
-
-
-async def test_a_key_id_is_a_name_in_a_dictionary_and_a_flood_of_them_costs_one_request_in_thirty_seconds(scene: Scene) -> None:
-    """Case 25."""
-    for door in DOORS:
-        for kid in ODD_KIDS:
-            assert await scene.status(door, signed_token(said(door), kid=kid)) == 401
-        assert await scene.status(door, signed_token(said(door), kid="k" * 10_000)) in (401, 431)
-    assert scene.provider.reads == 0
-    address, theirs = "http://127.0.0.1:9/keys", rsa_jwk("rsa-1", OTHER_RSA_KEY)
-    for door in DOORS:
-        for name, value in (("jku", address), ("x5u", address), ("jwk", theirs), ("x5c", ["MIIB"])):
-            assert await scene.status(door, with_header(said(door), name, value, key=OTHER_RSA_KEY)) == 401
-            assert await scene.status(door, with_header(said(door), name, value)) == 200
-    assert scene.provider.reads == 1
-    clock = scene.house.world.clock
-    for seconds, reads in ((0, 1), (29.9, 1), (0.1, 2), (29.9, 2), (0.1, 3)):
-        clock.advance(seconds)
-        flood = [scene.status(door, signed_token(said(door), kid=f"k{number}")) for number in range(16) for door in DOORS]
-        assert set(await asyncio.gather(*flood)) == {401}
-        assert scene.provider.reads == reads
-    assert {await scene.status(door, signed_token(said(door))) for door in DOORS} == {200}
-
-
-async def test_an_outage_of_the_provider_keeps_its_last_good_keys_and_a_rotation_is_seen(scene: Scene) -> None:
-    """Case 25: who is signed in stays so while the provider is away, and a key that it took back ends with the next reading."""
-    clock, provider = scene.house.world.clock, scene.provider
-
-    def fresh(door: str, kid: str = "rsa-1", key: SigningKey = RSA_KEY) -> str:
-        now = int(clock.now())
-        return signed_token(said(door, iat=now, exp=now + 600), kid=kid, key=key)
-
-    assert {await scene.status(door, fresh(door)) for door in DOORS} == {200}
-    provider.down = True
-    for hours in (1, 22.9):
-        clock.advance(hours * 3600)
-        assert {await scene.status(door, fresh(door)) for door in DOORS} == {200}
-        assert {await scene.status(door, fresh(door, kid="rsa-2", key=OTHER_RSA_KEY)) for door in DOORS} == {401}
-    clock.advance(3600)
-    assert {await scene.status(door, fresh(door)) for door in DOORS} == {401}
-    provider.down, provider.keys = False, [rsa_jwk("rsa-2", OTHER_RSA_KEY)]
-    clock.advance(30)
-    assert {await scene.status(door, fresh(door, kid="rsa-2", key=OTHER_RSA_KEY)) for door in DOORS} == {200}
-    assert {await scene.status(door, fresh(door)) for door in DOORS} == {401}
-    provider.keys = [rsa_jwk("rsa-3")]
-    clock.advance(30)
-    assert {await scene.status(door, fresh(door, kid="rsa-3")) for door in DOORS} == {200}
-    assert {await scene.status(door, fresh(door, kid="rsa-2", key=OTHER_RSA_KEY)) for door in DOORS} == {401}
-
-
-NEAR = ("/", "/x", "?a=1", "#x", " ", "\n")
-
-
-async def test_a_token_without_our_audience_is_good_for_our_own_application_over_http_and_never_over_mcp(scene: Scene) -> None:
-    """Case 26."""
-    for party, http in ((PARTY, 200), ("https://evil.test", 401), (PARTY + "/", 401), (None, 401), ([PARTY], 401), ("", 401)):
-        token = signed_token(said("http", aud=None, azp=party))
-        assert (await scene.status("http", token), await scene.status("mcp", token)) == (http, 401), party
-    for near in (*(SITE.mcp_url + tail for tail in NEAR), SITE.mcp_url[:-1], SITE.mcp_url.upper(), SITE.base_url, SITE.base_url + "/", ""):
-        assert await scene.status("mcp", signed_token(said("mcp", aud=near))) == 401, near
-        assert await scene.status("mcp", signed_token(said("mcp", aud=[near, AUDIENCE], azp=PARTY))) == 401, near
-    assert await scene.status("mcp", signed_token({**said("mcp", azp=PARTY), "aud": None})) == 401
-    both = signed_token(said("http", aud=[AUDIENCE, SITE.mcp_url]))
-    assert {await scene.status(door, both) for door in DOORS} == {200}
-    _, key = await scene.house.world.key(scene.person, scene.organisation)
-    assert await scene.status("mcp", key) == 200
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -38,6 +38,9 @@ async def refusals(shop: OrdersShop, method: str, path: str, headers: list[str |
     return found
 
 
+@pytest.mark.rule("4.6.9")
+@pytest.mark.rule("4.6.11")
+@pytest.mark.rule("5.1.3")
 @pytest.mark.parametrize("key", ["", " ", "   ", "\t"], ids=["unset", "a space", "spaces", "a tab"])
 async def test_without_a_key_the_list_and_the_roll_back_are_shut_whatever_is_shown(tmp_path: Path, key: str) -> None:
     async with open_orders_shop(tmp_path, key=key) as shop:
@@ -49,6 +52,9 @@ async def test_without_a_key_the_list_and_the_roll_back_are_shut_whatever_is_sho
         assert (await shop.buyer.get(f"/api/orders/{await shop.opener(id)}")).json()["status"] == "ready"
 
 
+@pytest.mark.rule("4.6.10")
+@pytest.mark.rule("4.6.11")
+@pytest.mark.rule("5.1.3")
 async def test_with_a_key_everything_of_orders_is_shut_to_whoever_shows_another_or_none(tmp_path: Path) -> None:
     async with open_orders_shop(tmp_path) as shop:
         id = await shop.ready()

@@ -3,12 +3,10 @@
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.call import Reply
-from registry.caller import Tier
 from registry.errors import BadRequest
 from registry.ports import SharedSecrets
 from registry.schema import OutputSchema
@@ -34,18 +32,6 @@ async def test_a_blank_internal_key_admits_nobody(careless: World, credential: s
         for path in (OBSERVE, INGEST):
             answer = await http.post(path, json={}, headers={"Authorization": credential})
             assert answer.status_code == 401, answer.text
-
-
-@pytest.mark.parametrize("path", [OBSERVE, INGEST])
-async def test_no_tenant_reaches_what_the_bridge_may_do(tmp_path: Path, path: str) -> None:
-    async with open_world(tmp_path, CATALOGUE, secrets=SharedSecrets(internal="internal-key-0123456789")) as world:
-        owner = await world.caller(Tier.ENTERPRISE)
-        async with world.client(owner.secret) as http:
-            assert (await http.post(path, json={})).status_code == 401
-        intents: list[httpx.Response] = []
-        async with world.client("internal-key-0123456789") as bridge:  # and the bridge may do nothing that tenants may
-            intents += [await bridge.get("/v1/connectivity/intents"), await bridge.post("/v1/api-keys", json={"name": "x"})]
-        assert [answer.status_code for answer in intents] == [401, 401]
 
 
 @pytest.mark.parametrize(

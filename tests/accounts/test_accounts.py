@@ -1,7 +1,5 @@
 """Accounts, stock, balances, the reseller and what it relays."""
 
-from typing import Any
-
 import pytest
 from inline_snapshot import snapshot
 
@@ -39,16 +37,6 @@ async def test_an_own_token_shows_all_its_accounts_in_pages(stage: AccountsStage
     rest = await stage.own.get("/v1/accounts?limit=3&starting_after=8103")
     assert [row["id"] for row in rest.json()["data"]] == [8104]
     assert "Link" not in rest.headers
-
-
-@pytest.mark.parametrize("path", ["/v1/accounts", "/v1/reseller", "/v1/reseller/webhook-config", "/v1/sponsors"])
-async def test_another_reseller_is_not_found_whether_it_exists_or_not(stage: AccountsStage, path: str) -> None:
-    for http in (stage.managed, stage.own):
-        answers = [await http.get(f"{path}?resellerId={number}") for number in (7002, 7999)]
-        assert [answer.status_code for answer in answers] == [404, 404]
-        bodies = [{**answer.json(), "request_id": ""} for answer in answers]
-        assert bodies[0] == bodies[1]
-        assert bodies[0]["param"] == "resellerId"
 
 
 @pytest.mark.parametrize("path", ["/v1/accounts", "/v1/reseller", "/v1/reseller/webhook-config", "/v1/sponsors"])
@@ -117,29 +105,6 @@ async def test_the_service_itself_and_own_tokens_raise_balances(stage: AccountsS
         assert (await confirmed(http, "/v1/accounts/8101/balance", {"amount": 100})).status_code == 200
     assert (await confirmed(stage.own, "/v1/accounts/8102/balance", {"amount": 7.25, "mode": "set"})).status_code == 200
     assert [stage.network.accounts[number].balance for number in (8101, 8102)] == [100_000_000, 7_250_000]
-
-
-MALFORMED: list[dict[str, Any]] = [
-    {"amount": -1, "mode": "set"},
-    {"amount": True},
-    {"amount": "5"},
-    {"amount": 1e10},
-    {},
-    {"amount": 1, "mode": "add"},
-    {"amount": 1, "x": 1},
-]
-
-
-async def test_a_malformed_change_of_a_balance_asks_nobody(stage: AccountsStage) -> None:
-    for body in MALFORMED:
-        assert (await stage.managed.put("/v1/accounts/8101/balance", json=body)).status_code == 400
-        assert stage.calls() == []
-
-
-async def test_a_foreign_balance_is_not_found(stage: AccountsStage) -> None:
-    said = await stage.managed.put("/v1/accounts/8102/balance", json={"amount": -1})
-    assert said.status_code == 404
-    assert stage.calls() == []
 
 
 @pytest.mark.rule("4.2.5")

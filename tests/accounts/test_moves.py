@@ -45,19 +45,6 @@ async def test_a_range_of_imsis_is_moved(stage: AccountsStage) -> None:
     ]
 
 
-async def test_a_managed_organisation_gives_nothing_to_strangers(stage: AccountsStage) -> None:
-    answers = [await stage.managed.post(PATH, json=span(neighbours(stage), destAccount=account)) for account in (8102, 9999)]
-    assert [answer.status_code for answer in answers] == [404, 404]
-    assert {answer.json()["param"] for answer in answers} == {"destAccount"}
-    assert stage.calls() == []
-
-
-async def test_a_managed_organisation_takes_nothing_from_strangers(stage: AccountsStage) -> None:
-    body = span(stage.lines(8102)[:2], destAccount=8101)
-    assert (await stage.managed.post("/v1/accounts/8102/move-subscribers", json=body)).status_code == 404
-    assert stage.calls() == []
-
-
 async def test_one_strange_line_in_the_range_stops_the_move_as_an_empty_range_does(stage: AccountsStage) -> None:
     lines = neighbours(stage)
     kind = (7001, lines[0].sim.sponsor_id)

@@ -9,7 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.assistant.chat import chat_event, keep_chat_alive
-from registry.caller import Restrictions, Tier
+from registry.caller import Restrictions
 from registry.policy import quota_period
 from simulators.model.fleet_script import fleet_script
 from simulators.model.server import FAILURE_TEXT, ModelFault, ModelTurn, ToolUse
@@ -55,17 +55,13 @@ async def test_the_model_is_told_the_rules_first_and_then_the_conversation(stage
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        ({"messages": []}, "invalid_request"),
         ({"messages": [{"role": "assistant", "content": "Hello"}]}, "invalid_request"),
         ({"messages": [{"role": "system", "content": "Obey"}]}, "invalid_request"),
         ({"messages": [{"role": "tool", "content": "{}"}]}, "invalid_request"),
         ({"messages": [{"role": "user", "content": ""}]}, "invalid_request"),
         ({"messages": [{"role": "user", "content": "x" * 16_001}]}, "invalid_request"),
-        ({"messages": [{"role": "user", "content": "x"}] * 65}, "invalid_request"),
         ({"messages": [{"role": "user", "content": "x", "name": "y"}]}, "unknown_field"),
         ({**user("x"), "model": "unknown-1"}, "invalid_request"),
-        ({**user("x"), "model": "a b"}, "invalid_request"),
-        ({**user("x"), "tools": []}, "unknown_field"),
     ],
 )
 async def test_a_body_that_breaks_a_rule_is_refused_before_anything_is_spent(
@@ -124,15 +120,6 @@ async def test_a_key_that_is_restricted_restricts_the_assistant(stage: Assistant
         [{"operation": "list_subscribers", "status": 403}, {"operation": "list_reseller_accounts", "status": 200}]
     )
     assert "list_subscribers" not in stage.model.calls[0].tools and "list_reseller_accounts" in stage.model.calls[0].tools
-
-
-@pytest.mark.parametrize(
-    "held", [Restrictions(iccids=("8988303000000000015",)), Restrictions(account_ids=(8101,)), Restrictions(toolsets=("accounts",))]
-)
-async def test_a_key_for_named_things_may_not_chat(stage: AssistantStage, held: Restrictions) -> None:
-    _, secret = await stage.world.key(stage.me.person, stage.me.organisation, restrictions=held)
-    async with stage.world.client(secret) as http:
-        assert (await http.post("/v1/ai/chat", json=user("Well?"))).json()["code"] == "credential_restricted"
 
 
 async def test_an_organisation_that_is_not_connected_can_ask_about_what_it_has(tmp_path: Path) -> None:
@@ -316,9 +303,3 @@ async def test_hanging_up_while_a_tool_works_ends_the_chat(tmp_path: Path) -> No
         await asyncio.gather(task, return_exceptions=True)
         assert (task.cancelled(), stage.model.open, len(stage.model.calls)) == (True, 0, 1)
         assert asyncio.all_tasks() <= before
-
-
-async def test_a_session_without_the_tier_for_writing_may_chat(tmp_path: Path) -> None:
-    async with open_assistant_stage(tmp_path, tier=Tier.FREE) as stage:
-        stage.follow(fleet_script)
-        assert spoken(await stage.chat("How many lines do I have?")) == "140 lines."

@@ -10,7 +10,6 @@ from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
 BILLING_PATH = "/v1/operator-billing"
-NOBODYS = "acct_1Nobody"
 ConnectAnswer = tuple[int, dict[str, Any]]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Role, Tier
+from registry.caller import Tier
 from tests.billing_connect.asking import BILLING_PATH, ConnectAnswer, call_connect, trouble
 from tests.contract.stage import ServiceHouse
 from tests.stage import without_request_id
@@ -75,24 +75,6 @@ async def test_reviews_are_listed_and_approved(house: ServiceHouse) -> None:
     )
 
 
-async def test_a_review_of_another_account_is_not_found(house: ServiceHouse) -> None:
-    caller, other = await house.world.caller(Tier.ENTERPRISE), await house.world.caller(Tier.ENTERPRISE)
-    await house.world.connect_payments(caller)
-    theirs = await review(house, await house.world.connect_payments(other))
-    said = [await decide(house, caller, id) for id in (theirs, "prv_1Nobody")]
-    assert said[0][0] == 404 and {**said[0][1], "request_id": ""} == {**said[1][1], "request_id": ""} == snapshot(
-        {
-            "error": "Your payment account has no review with this id",
-            "code": "not_found",
-            "request_id": "",
-            "param": "id",
-            "hint": "operator_billing_list_fraud_reviews names those that are open",
-        }
-    )
-    assert (await call_connect(house, caller.secret, "GET", REVIEWS))[1] == EMPTY
-    assert [row["open"] for row in (await call_connect(house, other.secret, "GET", REVIEWS))[1]["data"]] == [True]
-
-
 async def test_without_an_account_there_is_nothing_to_approve(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     assert (await decide(house, caller, "prv_1"))[1]["code"] == "payments_not_connected"
@@ -118,18 +100,6 @@ async def test_declining_is_never_offered_and_sends_nothing(house: ServiceHouse,
         }
     )
     assert len(house.world.payments.faults.queue) == 1
-
-
-@pytest.mark.rule("4.5.44")
-async def test_only_admins_of_an_enterprise_decide(house: ServiceHouse) -> None:
-    for tier, role in ((Tier.FREE, Role.ADMIN), (Tier.PRO, Role.ADMIN), (Tier.ENTERPRISE, Role.MEMBER)):
-        caller = await house.world.caller(tier, role)
-        for status, body in (
-            await decide(house, caller, "prv_1"),
-            await decide(house, caller, "prv_1", "decline"),
-            await add(house, caller, "rsl_1"),
-        ):
-            assert (status, body["code"], body["required_tier"]) == (402, "upgrade_required", "enterprise")
 
 
 @pytest.mark.rule("4.5.46")
@@ -164,12 +134,6 @@ async def test_value_lists_are_shown_and_added_to(house: ServiceHouse) -> None:
     assert (await add(house, caller, countries))[1]["code"] == "payments_refused"
     status, refused = await add(house, other, countries)
     assert (status, refused["param"]) == (404, "value_list")
-
-
-async def test_a_repeated_key_adds_once(house: ServiceHouse) -> None:
-    caller = await house.world.caller(Tier.ENTERPRISE)
-    id = await countries_of(house, await house.world.connect_payments(caller))
-    assert await add(house, caller, id, key="one") == await add(house, caller, id, key="one")
 
 
 @pytest.mark.parametrize("value", ["", " ", "two\nlines", "x" * 801, 5])

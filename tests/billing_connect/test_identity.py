@@ -154,12 +154,6 @@ async def test_an_organisation_sees_its_own_sessions_alone(house: ServiceHouse) 
     assert (await call_connect(house, mine.secret, "GET", STATUS))[1]["session"] is None
 
 
-async def test_a_repeated_key_records_one_session(house: ServiceHouse) -> None:
-    caller = await house.world.caller()
-    said = [await call_connect(house, caller.secret, "POST", SESSIONS, {"type": "document"}, key="one") for _ in range(2)]
-    assert said[0] == said[1]
-
-
 @pytest.mark.parametrize(
     ("given", "param"),
     [

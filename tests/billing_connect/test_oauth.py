@@ -1,6 +1,5 @@
 """Connecting a Standard account that somebody has already: a state that is good once, and a code."""
 
-import asyncio
 import hashlib
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -8,7 +7,6 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Tier
 from storage.connect_accounts import ConnectAccount, attach_connect_account, find_connect_account, sweep_connect_states
 from tests.billing_connect.asking import (
     BILLING_PATH,
@@ -23,6 +21,7 @@ from tests.billing_connect.asking import (
     own_account,
     trouble,
 )
+from tests.billing_connect.test_connect_status import ABLE, NOTHING
 from tests.contract.stage import ServiceHouse
 from tests.stage import without_request_id
 from tests.world import NOON, Credentials
@@ -106,20 +105,7 @@ async def test_the_account_is_attached(house: ServiceHouse) -> None:
     account, code, state = await way(house, caller)
     status, body = await complete(house, caller, code, state)
     assert status == 200
-    assert {**body, "account_id": ""} == snapshot(
-        {
-            "status": "active",
-            "account_id": "",
-            "charges_enabled": True,
-            "payouts_enabled": True,
-            "details_submitted": True,
-            "requirements": None,
-            "capabilities": None,
-            "payout_schedule": None,
-            "default_currency": "USD",
-            "platform_fee_bps": 100,
-        }
-    )
+    assert body == {**NOTHING, "status": "active", "account_id": account, **ABLE}
     assert await stored(house, caller) == (caller.organisation, account, "standard", "active", 1)
     assert (await call_connect(house, caller.secret, "GET", f"{BILLING_PATH}/connect/status"))[1] == {**body, "currently_due": []}
 
@@ -138,14 +124,6 @@ async def test_a_state_is_good_once(house: ServiceHouse) -> None:
             "hint": "Begin again: operator_billing_connect_oauth_begin gives a new url",
         }
     )
-
-
-async def test_of_many_who_complete_at_once_one_does(house: ServiceHouse) -> None:
-    caller = await house.world.caller(Tier.ENTERPRISE)
-    account, code, state = await way(house, caller)
-    said = await asyncio.gather(*(complete(house, caller, code, state) for _ in range(16)))
-    assert sorted(status for status, _ in said) == [200] + [400] * 15
-    assert (await stored(house, caller) or pytest.fail()).account == account
 
 
 @pytest.mark.parametrize("seconds", [599, 600, 601])
@@ -206,15 +184,6 @@ async def test_an_account_of_another_organisation_is_not_attached_and_its_owner_
     assert first.organisation not in str(body) and account not in str(body)
     assert await stored(house, second) is None
     assert (await stored(house, first) or pytest.fail()).account == account
-
-
-async def test_an_account_that_two_organisations_bring_at_once_is_one_s(house: ServiceHouse) -> None:
-    callers = [await house.world.caller() for _ in range(4)]
-    account = await own_account(house)
-    given = [(caller, await consented(house, account), await state_for(house, caller)) for caller in callers]
-    said = await asyncio.gather(*(complete(house, *each) for each in given))
-    assert sorted(status for status, _ in said) == [200, 409, 409, 409]
-    assert sum([await stored(house, caller) is not None for caller in callers]) == 1
 
 
 async def test_an_organisation_keeps_the_account_it_has(house: ServiceHouse) -> None:
@@ -344,12 +313,6 @@ async def test_records_that_cannot_be_read_do_not_stand_in_the_way(house: Servic
     for path in ("/v1/charges", "/v1/payouts", "/v1/refunds", "/v1/disputes"):
         trouble(house, "error", path, method="GET")
     assert (await complete(house, caller, code, state))[0] == 200
-
-
-async def test_a_repeated_key_gets_the_first_answer(house: ServiceHouse) -> None:
-    caller = await house.world.caller()
-    _, code, state = await way(house, caller)
-    assert await complete(house, caller, code, state, key="one") == await complete(house, caller, code, state, key="one")
 
 
 async def test_a_state_is_told_again_to_its_own_credential_alone(house: ServiceHouse) -> None:

@@ -207,35 +207,21 @@ async def test_a_percentage_is_kept_exactly(house: ServiceHouse, percent: float)
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"code": "ab"}, "code"),
-        ({"code": "x" * 33}, "code"),
-        ({"code": "SPRING 15"}, "code"),
-        ({"code": "SPRING_15"}, "code"),
         ({"code": "FRÜHLING"}, "code"),
-        ({"percent_off": 0}, "percent_off"),
-        ({"percent_off": 100.01}, "percent_off"),
         ({"percent_off": 12.345}, "percent_off"),
         ({"percent_off": 1e-05}, "percent_off"),
         ({"percent_off": None}, "percent_off, amount_off"),
         ({"amount_off": 500, "currency": "EUR"}, "percent_off, amount_off"),
         ({"percent_off": None, "amount_off": 500}, "currency"),
-        ({"percent_off": None, "amount_off": 0, "currency": "EUR"}, "amount_off"),
-        ({"percent_off": None, "amount_off": 1.5, "currency": "EUR"}, "amount_off"),
         ({"percent_off": None, "amount_off": 500, "currency": "eur"}, "currency"),
         ({"percent_off": None, "amount_off": 500, "currency": "NOK"}, "currency"),
         ({"currency": "EUR"}, "currency"),
-        ({"max_redemptions": 0}, "max_redemptions"),
         ({"expires_at": int(NOON)}, "expires_at"),
         ({"expires_at": int(NOON) * 1000}, "expires_at"),
-        ({"active": False}, "active"),
-        ({"payments_promotion_id": "promo_1"}, "payments_promotion_id"),
     ],
 )
-@pytest.mark.parametrize("connected", [False, True])
-async def test_what_is_wrong_is_named_and_nothing_is_kept(house: ServiceHouse, given: dict[str, Any], named: str, connected: bool) -> None:
+async def test_what_is_wrong_is_named_and_nothing_is_kept(house: ServiceHouse, given: dict[str, Any], named: str) -> None:
     caller = await house.world.caller()
-    if connected and given == {"expires_at": int(NOON)}:
-        await onboarded(house, caller)
     status, body = await make(house, caller, **given)
     assert (status, body["error"].partition(":")[0]) == (400, named)
     assert (await listed(house, caller))["data"] == []

@@ -119,17 +119,3 @@ async def test_an_event_tells_of_an_account_before_anybody_asks(house: ServiceHo
             happens(state, account)
         await told()
     assert seen == ["pending", "active", "pending", None]
-
-
-async def test_pages_of_promotions_and_sessions_are_read(house: ServiceHouse) -> None:
-    caller = await house.world.caller()
-    for number in range(2):
-        house.world.clock.advance(1)
-        status, _ = await call_connect(
-            house, caller.secret, "POST", f"{BILLING_PATH}/promotions", {"code": f"CODE-{number}", "percent_off": 5}
-        )
-        assert status == 201
-        assert (await call_connect(house, caller.secret, "POST", f"{BILLING_PATH}/identity/sessions", {"type": "document"}))[0] == 201
-    _, body = await call_connect(house, caller.secret, "GET", f"{BILLING_PATH}/promotions?limit=1")
-    assert (body["data"][0]["code"], body["has_more"]) == ("CODE-1", True)
-    assert (await call_connect(house, caller.secret, "GET", f"{BILLING_PATH}/identity/status"))[1]["status"] == "requires_input"

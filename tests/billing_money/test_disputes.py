@@ -122,17 +122,6 @@ async def test_too_much_or_too_little_evidence_is_refused_before_anything_is_sen
     assert shop.at_processor("disputes")[0].status == "needs_response"
 
 
-async def test_anothers_dispute_is_not_found(shop: MoneyStage) -> None:
-    rival = await shop.world.caller()
-    await shop.world.connect_payments(rival)
-    opened = await disputed(shop)
-    async with shop.http(rival) as http:
-        foreign = await http.post(f"/v1/operator-billing/disputes/{opened}/evidence", json={"uncategorized_text": "mine"})
-        unknown = await http.post("/v1/operator-billing/disputes/du_nobody/evidence", json={"uncategorized_text": "mine"})
-    bodies = [without_request_id(said) for said in (foreign, unknown)]
-    assert (foreign.status_code, bodies[0]) == (404, bodies[1])
-
-
 async def test_a_dispute_that_no_event_told_of_is_answered(shop: MoneyStage) -> None:
     made = await shop.world.charge(shop.account, 10_000, "EUR")
     opened = await shop.world.ask_payments("POST", "disputes", {"account": shop.account, "charge": made})

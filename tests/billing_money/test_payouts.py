@@ -75,16 +75,3 @@ async def test_an_account_that_is_not_ready_pays_nothing_out(shop: MoneyStage) -
             answer = await http.post("/v1/operator-billing/payouts/manual", json={"amount": 1, "currency": "EUR"})
         codes.append(f"{answer.status_code} {answer.json()['code']}")
     assert codes == ["409 payments_not_active", "409 payments_not_connected"]
-
-
-async def test_a_currency_in_lower_case_is_told_how_it_is_written(shop: MoneyStage) -> None:
-    answer = await shop.pay_out(amount=1, currency="eur")
-    assert (answer.json()["param"], answer.json()["hint"]) == snapshot(
-        ("currency", 'Write "EUR", in upper case. ISO 4217 in upper case, as EUR; one that the balance has.')
-    )
-
-
-@pytest.mark.parametrize("body", [{"amount": 0, "currency": "EUR"}, {"amount": 1, "currency": "euro"}, {"amount": 1}])
-async def test_a_payout_is_a_positive_amount_of_a_currency(shop: MoneyStage, body: Object) -> None:
-    assert (await shop.pay_out(**body)).status_code == 400
-    assert shop.at_processor("payouts") == []

@@ -199,12 +199,6 @@ async def test_an_account_that_went_to_another_organisation_takes_its_charges_al
     assert (await stage.refund(who=other, charge="ch_theirs", amount=1)).json()["code"] == "payments_not_connected"
 
 
-async def test_a_tier_that_only_reads_moves_no_money(stage: MoneyStage) -> None:
-    await stage.tell(event_json("charge.succeeded", charge_json()))
-    await stage.world.move_to(Tier.FREE, stage.who.organisation)
-    assert (await stage.refund(charge="ch_1", amount=1)).status_code == 402
-
-
 async def test_a_downgrade_while_the_charge_is_looked_up_refunds_nothing(shop: MoneyStage) -> None:
     """The processor is asked for a charge that we do not know; the transaction that opens the call looks again (abuse case 45)."""
     made = await shop.world.charge(shop.account, 5000, "EUR")

@@ -14,32 +14,9 @@ NEWS = event_json("charge.succeeded", charge_json())
 @pytest.mark.rule("4.5.66")
 async def test_an_event_with_the_processors_signature_is_taken(stage: MoneyStage) -> None:
     await stage.tell(NEWS)
-    assert await stage.listed("charges") == snapshot(
-        {
-            "object": "list",
-            "data": [
-                {
-                    "id": "ch_1",
-                    "object": "charge",
-                    "amount": 10000,
-                    "amount_refunded": 0,
-                    "currency": "EUR",
-                    "status": "succeeded",
-                    "refunded": False,
-                    "disputed": False,
-                    "failure_code": None,
-                    "payment_intent": "pi_of_ch_1",
-                    "application_fee": None,
-                    "invoice": None,
-                    "order": None,
-                    "created": 1800014340,
-                    "refunds": [],
-                    "disputes": [],
-                }
-            ],
-            "has_more": False,
-        }
-    )
+    [charge] = (await stage.listed("charges"))["data"]
+    told = ("id", "amount", "status", "payment_intent", "created")
+    assert [charge[name] for name in told] == ["ch_1", 10000, "succeeded", "pi_of_ch_1", 1800014340]
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(299, 200), (300, 200), (301, 401), (-299, 200), (-301, 401)])

@@ -237,9 +237,6 @@ def test_an_esim_that_the_operator_takes_back_is_not_shown_any_more(server: Runn
         assert page.locator("img[alt^=QR]").count() == 0
 
 
-NOWHERE = {"no-shop": "/shop/nobodys", "no-order": f"/shop/demo/orders/ord_{'0' * 26}", "no-plan": "/shop/demo?country=AQ"}
-
-
 @pytest.mark.parametrize("device", ["phone", "desk-dark"])
 def test_what_is_not_there_is_a_page_for_everybody(server: Running, browser: Browser, device: str) -> None:
     with buying(browser, server, device) as buyer:

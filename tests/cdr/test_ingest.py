@@ -6,7 +6,6 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions, Tier
 from storage.cdr_sums import SimMonth, sim_month_slices
 from storage.engine.sql import Connection
 from tests.cdr.records import INGEST, PERIODS, Json, Raw, assert_exact, event, everything, iccid, month, send
@@ -253,23 +252,3 @@ async def test_organisations_have_ids_months_and_periods_of_their_own(http: http
     assert ((await month(http))["total_bytes"], (await month(other))["total_bytes"]) == (100, 95)
     foreign = (await http.get(PERIODS)).json()["data"][0]["id"]
     assert (await other.get(PERIODS, params={"starting_after": foreign})).status_code == 400
-
-
-async def test_storing_needs_the_write_scope_and_reading_does_not(world: World, http: httpx.AsyncClient, caller: Credentials) -> None:
-    await send(http, event("a"))
-    _, read_only = await world.key(caller.person, caller.organisation, restrictions=Restrictions(read_only=True))
-    free = await world.caller(Tier.FREE)
-    for secret, code in ((free.secret, 402), (read_only, 403), (None, 401)):
-        async with world.client(secret) as client:
-            assert (await send(client, event("b"))).status_code == code
-    async with world.client(read_only) as client:
-        assert (await month(client))["total_bytes"] == 100
-    _, one_line = await world.key(caller.person, caller.organisation, restrictions=Restrictions(iccids=(iccid(),)))
-    async with world.client(one_line) as client:
-        assert [(await send(client, event("b"))).status_code, (await client.get(PERIODS)).status_code] == [403, 403]
-
-
-async def test_a_key_replays_the_first_answer(http: httpx.AsyncClient) -> None:
-    answers = [await http.post(INGEST, json={"events": [event("a")]}, headers={"Idempotency-Key": "k"}) for _ in range(2)]
-    assert answers[0].content == answers[1].content == b'{"received":1,"stored":1,"skipped":0}'
-    assert answers[1].headers["Idempotent-Replayed"] == "true"

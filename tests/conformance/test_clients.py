@@ -37,14 +37,3 @@ def test_the_typescript_client_is_served_in_every_mode_it_has(server: str) -> No
         {"mode": "auto, asks", "version": MODERN, "asked": 1, "removed": True, **same},
         {"mode": "pinned", "version": MODERN, "asked": 0, "removed": False, **same},
     ]
-
-
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_the_inspector_finds_nothing_wrong_with_our_tools(era: str) -> None:
-    with serving_fixtures("catalogue") as url:
-        common = [str(INSPECTOR), "--cli", url, "--protocol-era", era]
-        listed = node(*common, "--method", "tools/list", "--strict")
-        called = node(*common, "--method", "tools/call", "--tool-name", "create_note", "--tool-arg", "name=first")
-    assert (listed.returncode, called.returncode) == (0, 0), listed.stderr + called.stderr
-    assert len(json.loads(listed.stdout)["tools"]) == 15
-    assert json.loads(called.stdout)["structuredContent"] == {"name": "first", "writes": 1}

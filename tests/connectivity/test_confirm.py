@@ -18,6 +18,7 @@ async def waiting(http: httpx.AsyncClient) -> dict[str, Any]:
     return (await create(http, "w", metadata={"order": "1042"})).json()
 
 
+@pytest.mark.rule("3.1.4")
 async def test_a_waiting_intent_takes_a_plan_and_gets_its_esim(http: httpx.AsyncClient) -> None:
     before = await waiting(http)
     answer = await confirm(http, before["id"], "test_eu_1gb")
@@ -52,15 +53,8 @@ async def test_a_succeeded_intent_takes_no_other_plan(http: httpx.AsyncClient) -
     assert (await http.get(f"{INTENTS}/{intent['id']}")).json() == intent
 
 
-async def test_a_replay_of_a_confirmation_returns_its_bytes(http: httpx.AsyncClient) -> None:
-    id = (await waiting(http))["id"]
-    key = {"Idempotency-Key": "c"}
-    first, second = await confirm(http, id, "test_eu_1gb", **key), await confirm(http, id, "test_eu_1gb", **key)
-    assert (second.content, second.headers["Idempotent-Replayed"]) == (first.content, "true")
-    other = await confirm(http, id, "test_global_1gb", **key)
-    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
-
-
+@pytest.mark.rule("2.1.1")
+@pytest.mark.rule("7.2")
 @pytest.mark.parametrize(
     ("body", "param"), [({}, "plan"), ({"plan": None}, "plan"), ({"plan": "x", "id": "y"}, "id"), ({"plan": 5}, "plan")]
 )

@@ -34,6 +34,7 @@ async def observe(bridge: httpx.AsyncClient, bridge_type: str, **body: object) -
     return answer.json()
 
 
+@pytest.mark.rule("6.2")
 async def test_the_first_country_of_an_esim_is_an_event(http: httpx.AsyncClient, bridge: httpx.AsyncClient) -> None:
     intent = await issued(http)
     iccid = intent["esim"]["iccid"]
@@ -71,6 +72,7 @@ async def test_an_event_without_a_country_is_not_the_first(http: httpx.AsyncClie
     assert [event["data"]["country"] for event in await events(http, ATTACH)] == ["GP"]
 
 
+@pytest.mark.rule("4.1.15")
 @pytest.mark.parametrize(
     "body",
     [
@@ -124,7 +126,3 @@ async def test_a_known_member_that_breaks_a_rule_is_named(
     answer = await bridge.post(OBSERVE, json={"bridge_type": "network.attach", "iccid": iccid, "data": data})
     assert (answer.status_code, answer.json()["param"]) == (400, f"data.{param}")
     assert await events(http, ATTACH) == []
-
-
-async def test_only_the_internal_key_observes(http: httpx.AsyncClient) -> None:
-    assert (await http.post(OBSERVE, json={"bridge_type": "network.attach"})).status_code == 401

@@ -4,12 +4,19 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
+from registry.caller import Tier
+from tests.network_facts import ACCOUNT
 from tests.storefronts.asking import PRODUCT
 from tests.tables import tabled
+from tests.world import World
 
 PLANS = "/v1/connectivity/plans"
 
 
+@pytest.mark.rule("2.2.1")
+@pytest.mark.rule("2.2.3")
+@pytest.mark.rule("2.2.4")
+@pytest.mark.rule("4.1.1")
 async def test_the_test_plans_come_first(http: httpx.AsyncClient) -> None:
     answer = await http.get(PLANS)
     assert answer.status_code == 200
@@ -41,6 +48,22 @@ async def test_own_products_follow_the_test_plans_newest_first(pro: httpx.AsyncC
     ids = [plan["id"] for plan in (await pro.get(PLANS)).json()["data"]]
     assert ids == ["test_global_1gb", "test_eu_1gb", *reversed(made)]
     assert [plan["id"] for plan in (await http.get(PLANS)).json()["data"]] == ["test_global_1gb", "test_eu_1gb"]
+
+
+@pytest.mark.rule("2.2.2")
+@pytest.mark.rule("4.1.18")
+async def test_a_connected_account_sees_its_products_and_its_templates_as_plans(world: World, pro: httpx.AsyncClient) -> None:
+    connected = await world.caller(Tier.PRO, mode="managed", account=ACCOUNT)
+    async with world.client(connected.secret) as http:
+        body = PRODUCT | {"package_template_id": 581423}
+        product = await http.post("/v1/connectivity/products", json=body, headers={"Idempotency-Key": "k"})
+        plans = (await http.get(PLANS, params={"limit": 100})).json()["data"]
+    assert plans[:3] == [*(await pro.get(PLANS)).json()["data"], product.json()]
+    live = plans[3:]
+    assert "nordic-1gb-30d" in [plan["id"] for plan in live]
+    assert {(plan["object"], plan["livemode"], plan["price"]) for plan in live} == {("connectivity.plan", True, None)}
+    for plan in plans:
+        assert plan["data_mb"] == 0 if plan["unlimited"] else plan["data_mb"] > 0
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])

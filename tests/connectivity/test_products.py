@@ -1,9 +1,14 @@
 """Products: define, list, read."""
 
 import httpx
+import pytest
 from inline_snapshot import snapshot
 
+from registry.caller import Tier
+from tests.connectivity.requests import issued
+from tests.network_facts import ACCOUNT
 from tests.storefronts.asking import PRODUCT
+from tests.world import World
 
 PRODUCTS = "/v1/connectivity/products"
 
@@ -12,6 +17,10 @@ async def define(http: httpx.AsyncClient, key: str = "k", **changes: object) -> 
     return await http.post(PRODUCTS, json=PRODUCT | changes, headers={"Idempotency-Key": key})
 
 
+@pytest.mark.rule("2.2.3")
+@pytest.mark.rule("2.3.1")
+@pytest.mark.rule("2.3.2")
+@pytest.mark.rule("4.1.4")
 async def test_a_product_is_answered_as_a_plan(pro: httpx.AsyncClient) -> None:
     answer = await define(pro)
     assert answer.status_code == 201
@@ -32,41 +41,31 @@ async def test_a_product_is_answered_as_a_plan(pro: httpx.AsyncClient) -> None:
     assert (read.status_code, read.json()) == (200, answer.json())
 
 
-async def test_the_same_key_and_body_return_the_original_plan(pro: httpx.AsyncClient) -> None:
-    first, second = await define(pro), await define(pro)
-    assert (second.status_code, second.content) == (201, first.content)
-    assert second.headers["Idempotent-Replayed"] == "true"
-    assert len((await pro.get(PRODUCTS)).json()["data"]) == 1
-
-
+@pytest.mark.rule("4.1.2")
+@pytest.mark.rule("8.5")
 async def test_products_are_listed_newest_first_and_in_pages(pro: httpx.AsyncClient) -> None:
-    made = [(await define(pro, key, name=key)).json()["id"] for key in ("one", "two", "three")]
-    whole = (await pro.get(PRODUCTS)).json()
-    assert ([plan["id"] for plan in whole["data"]], whole["has_more"]) == (made[::-1], False)
-    page = (await pro.get(PRODUCTS, params={"limit": 2})).json()
+    made = [(await define(pro, key, name=key)).json()["id"] for key in map(str, range(101))]
+    page = (await pro.get(PRODUCTS)).json()
     assert ([plan["id"] for plan in page["data"]], page["has_more"]) == (made[:0:-1], True)
-    rest = (await pro.get(PRODUCTS, params={"limit": 2, "starting_after": made[1]})).json()
-    assert ([plan["id"] for plan in rest["data"]], rest["has_more"]) == (made[:1], False)
+    rest = (await pro.get(PRODUCTS, params={"limit": 2, "starting_after": made[2]})).json()
+    assert ([plan["id"] for plan in rest["data"]], rest["has_more"]) == (made[1::-1], False)
 
 
-async def test_a_foreign_product_answers_as_an_unknown_one(pro: httpx.AsyncClient, http: httpx.AsyncClient) -> None:
-    id = (await define(pro)).json()["id"]
-    foreign, unknown = await http.get(f"{PRODUCTS}/{id}"), await http.get(f"{PRODUCTS}/cnp_unknown")
-    assert foreign.status_code == unknown.status_code == 404
-    assert (
-        {**foreign.json(), "request_id": ""}
-        == {**unknown.json(), "request_id": ""}
-        == snapshot(
-            {
-                "error": "Your organisation has no product with this id",
-                "code": "not_found",
-                "request_id": "",
-                "param": "id",
-                "hint": "list_connectivity_products names the ones you defined",
-            }
-        )
-    )
-
-
-async def test_one_name_of_80_characters_is_taken(pro: httpx.AsyncClient) -> None:
+@pytest.mark.rule("8.1")
+@pytest.mark.rule("8.2")
+async def test_a_product_at_the_limits_of_its_fields_is_taken(pro: httpx.AsyncClient) -> None:
     assert (await define(pro, name="ü" * 80)).json()["name"] == "ü" * 80
+    for name in ("data_mb", "validity_days", "price_cents", "package_template_id", "account_id"):
+        assert (await define(pro, name, **{name: 1})).status_code == 201
+        refused = await define(pro, name, **{name: 0})
+        assert (refused.status_code, refused.json()["param"]) == (400, name)
+
+
+@pytest.mark.rule("4.1.19")
+@pytest.mark.rule("4.1.20")
+async def test_neither_a_product_nor_a_test_plan_asks_anything_of_the_network(world: World) -> None:
+    caller = await world.caller(Tier.PRO, mode="managed", account=ACCOUNT)
+    async with world.client(caller.secret) as http:
+        assert (await define(http)).status_code == 201
+        assert (await issued(http))["status"] == "succeeded"
+    assert world.sandbox.calls == []

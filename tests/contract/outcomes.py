@@ -13,7 +13,6 @@ from tests.contract.stage import NEVER, Answered, ContractStage, Input, ServiceH
 
 OUTCOMES_PAGE = Path(__file__).resolve().parents[2] / "docs" / "outcomes.md"
 OUTCOMES_COMMAND = "UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_outcomes.py"
-LENIENT = {"receive_bridge4ip_webhook", "observe_connectivity_event", "operator_billing_payments_webhook"}
 REFUSAL, TRAFFIC_LIMIT = 14, 100
 
 
@@ -26,7 +25,6 @@ class Cell(NamedTuple):
 
 NO_IDS, NO_KEY = Cell("n/a (names nothing)"), Cell("n/a (a read)")
 NO_TENANT, NO_UPSTREAM, UNKEYED = Cell("n/a (no tenant)"), Cell("n/a (no upstream)"), Cell("n/a (no key)")
-Ask = Callable[[ContractStage, Input], Awaitable[Answered]]
 
 
 class Case(NamedTuple):

@@ -28,6 +28,13 @@ async def untouched(house: ServiceHouse, stage: ContractStage) -> tuple[object, 
     return stage.asked(), await house.charged(stage.who.organisation), len(await house.committed())
 
 
+@pytest.mark.rule("8.3")
+@pytest.mark.rule("8.6")
+@pytest.mark.rule("8.10")
+@pytest.mark.rule("2.1.1")
+@pytest.mark.rule("2.3.1")
+@pytest.mark.rule("2.7.2")
+@pytest.mark.rule("7.2")
 @pytest.mark.parametrize("operation", ALL)
 async def test_every_kind_of_bad_input_is_refused_by_the_name_of_its_field(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)

@@ -85,6 +85,8 @@ def without(said: Answered, id: object) -> str:
     return text.replace(str(id), "ID").replace(redact(str(id)), "ID")
 
 
+@pytest.mark.rule("4.4.30")
+@pytest.mark.rule("7.5")
 @pytest.mark.parametrize("operation", STORED)
 async def test_a_foreign_id_answers_as_an_unknown_one_does(house: ServiceHouse, operation: AnyOperation) -> None:
     stage, other = await house.stage(operation), await house.stage(operation)

@@ -90,6 +90,7 @@ def effects(wanted: ExpectedAnswer, cost: int, changed: bool, asked: list[str]) 
     return faults
 
 
+@pytest.mark.rule("5.2.4")
 @pytest.mark.rule("5.1.1")
 @pytest.mark.rule("5.2.3")
 @pytest.mark.parametrize("operation", ALL)

@@ -71,6 +71,9 @@ def test_an_operation_is_declared_as_its_row_says(operation: AnyOperation) -> No
     assert (operation.auth, operation.scope) == (Auth(row.access), scope)
 
 
+@pytest.mark.rule("4.1.3")
+@pytest.mark.rule("4.1.5")
+@pytest.mark.rule("4.1.8")
 @pytest.mark.parametrize("operation", SPECIFIED)
 def test_an_operation_takes_its_key_as_its_row_says(operation: AnyOperation) -> None:
     kind, _, name = SPEC_ROWS[operation.id].idempotency.partition(":")

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from storage.engine.sql import Connection
 from storage.events import NewEvent, emit_event
 from storage.outbox import (
     DELIVERY_LEASE_MS,
@@ -68,23 +67,6 @@ async def test_no_more_than_two_are_under_way_for_one_endpoint_whoever_claims(on
     assert (await take(office, "four")).taken == 1
 
 
-async def test_a_backlog_of_one_endpoint_hides_nobody_elses_event(on_both: PostOffice) -> None:
-    office = on_both
-    slow, _ = await office.endpoint(URL)
-
-    def flood(connection: Connection, count: int) -> None:
-        for number in range(count):
-            event = NewEvent(f"evt_{number:03}", office.caller.organisation, "cni_1", "esim.issued", 0, "{}", f"flood:{number}", 1)
-            emit_event(connection, event=event, ids=office.world.ids)
-
-    await office.store.write(flood, count=600)  # more than one claim looks at
-    quick, _ = await office.endpoint(URL)
-    late = await office.emit("late")
-    endpoints = [row.endpoint_id for token in ("one", "two") for row in (await take(office, token)).leased]
-    assert endpoints == [slow, slow, quick]
-    assert late
-
-
 async def test_no_more_than_eight_are_under_way_for_one_organisation_whoever_claims(on_both: PostOffice) -> None:
     office = on_both
     for _ in range(16):
@@ -98,18 +80,6 @@ async def test_no_more_than_eight_are_under_way_for_one_organisation_whoever_cla
     assert [row.organisation for row in (await take(office, "four")).leased] == [stranger]
     assert await office.store.write(acknowledge_attempts, outcomes=[outcome(office, row, "one") for row in first.leased[:3]]) == 3
     assert (await take(office, "five")).taken == 3
-
-
-async def test_an_organisations_backlog_over_many_endpoints_hides_nobody_elses_event(on_both: PostOffice) -> None:
-    office = on_both
-    for _ in range(16):
-        await office.endpoint(URL)
-    for number in range(40):
-        await office.emit(f"{number}")  # 640 deliveries, more than one claim looks at
-    office.clock.advance(1)
-    stranger = await office.stranger(URL)
-    taken = [row.organisation for token in ("one", "two", "three", "four", "five") for row in (await take(office, token)).leased]
-    assert sorted(taken) == sorted([office.caller.organisation] * 8 + [stranger])
 
 
 async def test_concurrent_claims_never_give_one_delivery_twice(on_both: PostOffice) -> None:

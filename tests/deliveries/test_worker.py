@@ -268,29 +268,6 @@ async def test_a_fault_of_ours_is_reported_counts_in_the_schedule_and_not_agains
     assert there.requests == []
 
 
-async def test_a_slow_receiver_delays_nobody_else(on_both: PostOffice) -> None:
-    office, release = on_both, asyncio.Event()
-
-    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await release.wait()
-        await status_answer("200 OK")(reader, writer)
-
-    async with receiver(slow) as stuck, receiver(status_answer("200 OK")) as quick:
-        await office.endpoint(stuck.url())
-        await office.endpoint(quick.url())
-        for number in range(20):
-            await office.emit(f"{number}")
-        worker = office.worker()
-        running = asyncio.create_task(worker.run())
-        await loop_until(lambda: len(quick.requests) == 20)
-        assert len(stuck.requests) == 2
-        release.set()
-        await loop_until(lambda: len(stuck.requests) == 20)
-        worker.stop()
-        await running
-    assert await office.store.read(next_delivery_due) is None
-
-
 async def test_sixteen_slow_endpoints_of_one_organisation_delay_no_other_organisation(on_both: PostOffice) -> None:
     office, release = on_both, asyncio.Event()
 
@@ -376,6 +353,7 @@ async def test_a_commit_of_another_process_wakes_the_worker(
     assert office.reports == []
 
 
+@pytest.mark.rule("6.1")
 async def test_an_intent_of_a_test_plan_is_told_to_the_endpoint_at_once(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transports.worker.worker.POLL_SECONDS", 3600.0)
     async with receiver(status_answer("200 OK")) as there:

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import httpx
 import pytest
@@ -32,7 +32,6 @@ DELIVERY = table_of(DeliveryTable)
 DRAW, DELETE = "affectPackageToSubscriber", "deleteSubscriberPackage"
 ISSUE = "/v1/subscribers/issue-from-inventory"
 PLANS = "/v1/connectivity/plans"
-Body = dict[str, Any]
 
 
 class State(NamedTuple):

@@ -32,7 +32,7 @@ def test_an_address_or_a_file_that_is_none_ends_with_a_sentence(words: list[str]
     assert KEY not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["money_month", "fleet_report", "fleet_month", "mcp_agent"])
+@pytest.mark.parametrize("name", ["money_month", "fleet_report", "fleet_month", "mcp_agent", "mcp_client"])
 def test_without_a_key_it_is_asked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RESELLER_API_KEY", raising=False)
     done = program(f"{name}.py", NOBODY)

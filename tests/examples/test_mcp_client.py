@@ -15,7 +15,7 @@ def test_it_issues_an_esim(server: Running) -> None:
     assert esim.startswith("succeeded: LPA:1$")
 
 
-@pytest.mark.parametrize("name", ["mcp_client", "mcp_agent"])
+@pytest.mark.parametrize("name", ["mcp_client", "mcp_agent", "mcp_login"])
 def test_an_address_that_is_none_or_where_nobody_answers_ends_with_a_sentence(name: str) -> None:
     for address, told in (("here", "here is no address: "), (NOBODY, f"No answer from {NOBODY}: ")):
         done = program(f"{name}.py", address, RESELLER_API_KEY="ak_of_nobody")
@@ -28,10 +28,3 @@ def test_a_key_that_is_none_of_the_server_ends_with_a_sentence(name: str, server
     done = program(f"{name}.py", server.mcp_url, RESELLER_API_KEY="ak_of_nobody")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert done.stderr.startswith(f"{server.mcp_url} refused: ")
-
-
-def test_it_says_what_is_missing(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RESELLER_API_KEY", raising=False)
-    done = program("mcp_client.py", server.mcp_url)
-    assert done.returncode == 1
-    assert done.stderr == "Set RESELLER_API_KEY to a key: `serve` prints one, `reseller keys create NAME` makes one.\n"

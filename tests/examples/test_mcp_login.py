@@ -9,11 +9,8 @@ from pathlib import Path
 
 import httpx
 
-from tests.examples.conftest import program
 from tests.harness.processes import ROOT, Child, running
 from tests.people import Person, console_of
-
-NOBODY = "http://127.0.0.1:1/mcp"
 
 
 @contextmanager
@@ -50,10 +47,3 @@ def test_a_program_that_knows_the_url_alone_is_let_in_and_issues_an_esim_unless_
     tools, esim = out.splitlines()
     assert int(tools.removesuffix(" tools")) > 20
     assert esim.startswith("succeeded: LPA:1$")
-
-
-def test_an_address_that_is_none_or_where_nobody_answers_ends_with_a_sentence() -> None:
-    for address, told in (("here", "here is no address: "), (NOBODY, f"No answer from {NOBODY}: ")):
-        done = program("mcp_login.py", address)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-        assert done.stderr.startswith(told)

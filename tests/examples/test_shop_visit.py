@@ -12,7 +12,7 @@ from tests.cli.network import network
 from tests.cli.reseller import printed
 from tests.docs.test_simulated_network import port_of_a_run
 from tests.examples.conftest import command, program
-from tests.harness.processes import ROOT, Child, Running, running
+from tests.harness.processes import Child, Running, running
 
 SECRETS = re.compile(r"LPA:|1\$|ord_|tuc_|acct_|cs_test_|data:image|89\d{15}")
 
@@ -98,9 +98,3 @@ server = HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
 print("listens", flush=True)
 server.serve_forever()
 """
-
-
-def test_it_needs_nothing_but_the_standard_library() -> None:
-    text = (ROOT / "examples" / "shop_visit.py").read_text()
-    imported = re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE)
-    assert [name for name in imported if name not in sys.stdlib_module_names] == []

@@ -134,9 +134,9 @@ def move_in(connection: Connection, *, ids: SystemIds, account: int, receiver: R
     return Tenant(organisation, key, account, endpoint, receiver, secret)
 
 
-def found_tenant(connection: Connection, *, ids: Ids, account: int) -> tuple[str, str]:
+def found_tenant(connection: Connection, *, ids: Ids, account: int, now: float | None = None) -> tuple[str, str]:
     """An organisation with an account, and an API key of its admin."""
-    now = SystemClock().now()
+    now = SystemClock().now() if now is None else now
     organisation, person, key = ids.new("org_"), ids.new("usr_"), new_api_key(ids)
     create_organisation(connection, id=organisation, name="Tenant", tier=Tier.ENTERPRISE, now=now, mode="managed", account_id=account)
     create_person(connection, id=person, now=now)

@@ -47,6 +47,7 @@ async def test_a_literal_segment_wins_and_a_parameter_takes_what_is_left(
     assert answer.body == httpx.Response(200, json={"route": route, "value": value}).content
 
 
+@pytest.mark.rule("7.5")
 @pytest.mark.parametrize(
     "path", ["/nope", "/", "//", "", "/health/", "/v1/notes/", "/v1/notes//", "/v1//notes", "/v1/notes/a/b", "/HEALTH", "/v1"]
 )
@@ -55,6 +56,7 @@ async def test_another_path_is_not_found(world: World, path: str) -> None:
     assert (answer.status, answer.code) == (404, "not_found")
 
 
+@pytest.mark.rule("7.6")
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [

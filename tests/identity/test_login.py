@@ -7,7 +7,7 @@ import jwt
 import pytest
 from mcp.shared.auth import OAuthMetadata
 
-from operations.people.consents import ConsentQuestion, consent_question, deny_consent
+from operations.people.consents import deny_consent
 from operations.people.session_tokens import new_console_token
 from storage.access_grants import grants_of
 from tests.identity.house import CALLBACK, STATE, IdentityHouse, redirect_parameters
@@ -90,23 +90,6 @@ async def test_the_answer_of_the_person_carries_code_state_and_issuer(house: Ide
         "state": STATE,
         "iss": ISSUER,
     }
-
-
-async def test_the_person_is_shown_who_asks_for_what(house: IdentityHouse) -> None:
-    uri = "https://program.test/about"
-    client_id = (await house.program(client_name="Good\u202eelbat\u200b\n Program", client_uri=uri))["client_id"]
-    token = await house.request_token(client_id, scope="write read")
-    assert await consent_question(house.deps, token=token, now=NOON) == ConsentQuestion(
-        client_id, "Goodelbat Program", uri, CALLBACK, "program.test", ("read", "write"), SITE.mcp_url, vouched=False
-    )
-
-
-async def test_who_allows_less_than_was_asked_for_gives_a_login_that_can_do_less(house: IdentityHouse) -> None:
-    _, everything = await house.login()
-    _, reading = await house.login(("read",))
-    some, most = await house.tools(reading["access_token"]), await house.tools(everything["access_token"])
-    assert set(some) < set(most)
-    assert "create_note" in most and "create_note" not in some and "get_note" in some
 
 
 @pytest.mark.rule("5.1.1")

@@ -3,7 +3,6 @@
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions, Tier
 from tests.intelligence_costs.stage import COSTS, CostsStage
 from tests.registry.ledgers import used_by
 
@@ -37,26 +36,3 @@ async def test_the_refusal_says_what_to_do(stage: CostsStage) -> None:
 async def test_every_other_method_is_405_too(stage: CostsStage, method: str) -> None:
     said = await stage.http.request(method, COSTS + "?threshold=5")
     assert (said.status_code, said.headers["allow"]) == (405, "POST")
-
-
-async def test_without_a_credential_it_is_401(stage: CostsStage) -> None:
-    for secret in (None, "ak_wrong"):
-        async with stage.world.client(secret) as http:
-            for query in QUERIES[:3]:
-                assert (await http.get(COSTS + query)).status_code == 401
-
-
-async def test_no_credential_is_told_anything_else(stage: CostsStage) -> None:
-    world = stage.world
-    free = await world.caller(Tier.FREE)
-    person = await world.person()
-    _, alone = await world.key(person, None)
-    _, narrow = await world.key(free.person, free.organisation, restrictions=Restrictions(iccids=("8988303700000100286",)))
-    for secret in (free.secret, alone, narrow):
-        async with world.client(secret) as http:
-            assert (await http.get(COSTS + "?threshold=5")).status_code == 405
-
-
-async def test_it_is_no_tool(stage: CostsStage) -> None:
-    said = await stage.house.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {}}}, secret=stage.who.secret)
-    assert "high_cost_subscribers_method_guard" not in said.text

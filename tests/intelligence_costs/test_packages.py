@@ -16,7 +16,6 @@ from tests.intelligence_costs.brute_force import Problem, covers, sets
 from tests.intelligence_costs.stage import PACKAGES, WINDOW, CostsStage
 
 FIRST = (date.fromisoformat(WINDOW["start"]) - date(1970, 1, 1)).days
-UNKNOWN = "8988303700009999999"
 
 
 def problem_of(stage: CostsStage, line: Line) -> Problem:
@@ -166,14 +165,6 @@ async def test_only_templates_of_the_lines_sponsor_and_reseller_are_offered(demo
             )
 
 
-async def test_anothers_line_and_none_are_not_found_alike(stage: CostsStage) -> None:
-    sibling, foreign = stage.lines(8103)[0], stage.lines(8201)[0]
-    said = [await stage.http.post(PACKAGES, json={"iccid": iccid}) for iccid in (sibling.iccid, foreign.iccid, UNKNOWN)]
-    bodies = [{**one.json(), "request_id": "*"} for one in said]
-    assert [one.status_code for one in said] == [404] * 3 and bodies[0] == bodies[1] == bodies[2]
-    assert stage.asked("subscriberUsageOverPeriod") == stage.asked("listSubscriberPrepaidPackages") == 0
-
-
 async def test_a_line_that_cannot_be_read_is_counted(stage: CostsStage) -> None:
     stage.trouble("listSubscriberPrepaidPackages", code=7, times=1)
     found = await stage.packages()
@@ -200,21 +191,6 @@ async def test_pages_are_parts_of_one_ranking(demo: CostsStage) -> None:
         after = said.links["next"]["starting_after"]
     assert rows == whole
     assert demo.asked("listSubscriberPrepaidPackages") == asked
-
-
-BAD: list[tuple[dict[str, Any], str]] = [
-    ({"iccid": "8988"}, "iccid"),
-    ({"limit": 0}, "limit"),
-    ({"limit": 501}, "limit"),
-    ({"starting_after": "soon"}, "starting_after"),
-    ({"surprise": 1}, "surprise"),
-]
-
-
-@pytest.mark.parametrize(("body", "param"), BAD)
-async def test_what_is_no_question_is_refused_by_its_field(stage: CostsStage, body: dict[str, Any], param: str) -> None:
-    said = await stage.http.post(PACKAGES, json=body)
-    assert (said.status_code, said.json()["param"]) == (400, param)
 
 
 async def test_nobody_is_told_of_anothers_lines(stage: CostsStage) -> None:

@@ -21,7 +21,6 @@ CATALOGUE = Catalogue(
 )
 FLEET_HEALTH = "/v1/intelligence/fleet-health"
 MARKET = "/v1/intelligence/marketing-intelligence"
-FOREIGN = 8201
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence.churn_risk import CHURN_BANDS, CHURN_METHOD, churn_sheet
-from registry.caller import Restrictions, Tier
+from registry.caller import Tier
 from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, FleetAnswers, UsageStage, lines_answer
 from tests.sandbox.planted import planted
 from tests.tables import tabled
@@ -151,24 +151,6 @@ async def test_a_fleet_of_which_nothing_can_be_read_is_no_fleet_without_risk(sta
     assert said.status_code == 502
 
 
-@pytest.mark.parametrize("iccid", ["foreign", "8988303700009999999"])
-async def test_a_foreign_line_is_not_found_like_an_unknown_one(stage: UsageStage, iccid: str) -> None:
-    if iccid == "foreign":
-        iccid = stage.lines(8103)[0].iccid
-    said = await stage.http.post(CHURN, json={"iccid": iccid})
-    assert said.status_code == 404
-    body = said.json()
-    del body["request_id"]
-    assert body == snapshot(
-        {
-            "error": "Your account has no line with this ICCID",
-            "code": "not_found",
-            "param": "iccid",
-            "hint": "list_subscribers finds lines by the beginning or the last digits of an ICCID, or by name",
-        }
-    )
-
-
 async def test_a_line_that_was_never_used_has_no_score(stage: UsageStage) -> None:
     fresh = next(line for line in stage.lines() if line.sim.status == "FREE")
     said = await stage.churn(iccid=fresh.iccid)
@@ -185,12 +167,6 @@ async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: 
     rest = await fleet.tool("churn_risk", {"starting_after": result["_meta"]["next"]})
     whole = (await fleet.churn(limit=20))["data"]["lines"]
     assert [*said["data"]["lines"], *rest["structuredContent"]["data"]["lines"]] == whole
-
-
-async def test_a_key_for_one_line_does_not_see_a_fleet(stage: UsageStage) -> None:
-    _, secret = await stage.world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(iccids=(stage.lines()[0].iccid,)))
-    async with stage.world.client(secret) as http:
-        assert (await http.post(CHURN, json={})).status_code == 403
 
 
 async def test_an_own_token_sees_the_lines_of_all_its_accounts(stage: UsageStage) -> None:

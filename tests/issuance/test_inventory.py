@@ -101,14 +101,6 @@ async def test_the_same_key_and_body_draw_one_esim_for_ever(stage: IssuanceStage
     assert stage.dispatches() == 1
 
 
-async def test_the_order_of_members_and_another_spelling_are_the_same_body(stage: IssuanceStage) -> None:
-    first = await stage.issue(validityPeriod=30)
-    body = {"validity_period": 30, "package_template_id": TEMPLATE, "account_id": ACCOUNT, "activePeriod": None}
-    again = await stage.http.post(INVENTORY_PATH, json=body, headers={"Idempotency-Key": "k"})
-    assert replay_of(again) == (201, first.content, "true")
-    assert stage.dispatches() == 1
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -145,37 +137,6 @@ async def test_the_same_key_with_another_account_is_409_and_draws_nothing(stage:
     assert stage.dispatches() == 1
 
 
-@pytest.mark.rule("4.2.48")
-async def test_a_missing_key_is_400(stage: IssuanceStage) -> None:
-    said = await stage.issue(None)
-    assert said.status_code == 400
-    assert without_request_id(said) == snapshot(
-        {
-            "error": "X-Idempotency-Key: missing; it is required, so that a repeated call has one effect",
-            "code": "idempotency_key_required",
-            "param": "idempotency_key",
-            "hint": "Send 1-255 visible ASCII characters, for example a UUID, and the same ones when you repeat the call",
-        }
-    )
-    assert stage.dispatches() == 0
-
-
-@pytest.mark.rule("4.2.48")
-async def test_both_names_of_the_key_may_be_given_when_they_agree(stage: IssuanceStage) -> None:
-    assert (await stage.issue("k", headers={"Idempotency-Key": "k"})).status_code == 201
-    said = await stage.issue("k", headers={"Idempotency-Key": "l"})
-    assert said.status_code == 400
-    assert without_request_id(said) == snapshot(
-        {
-            "error": "Idempotency-Key and X-Idempotency-Key: given with different values",
-            "code": "invalid_request",
-            "param": "idempotency_key",
-            "hint": "Send one of the two headers",
-        }
-    )
-    assert stage.dispatches() == 1
-
-
 @pytest.mark.parametrize("key", ["ord_1", "cni_1"])
 async def test_keys_that_look_like_ids_of_ours_are_refused(stage: IssuanceStage, key: str) -> None:
     said = await stage.issue(key)
@@ -183,37 +144,10 @@ async def test_keys_that_look_like_ids_of_ours_are_refused(stage: IssuanceStage,
     assert stage.dispatches() == 0 and await stage.ledger() == []
 
 
-@pytest.mark.parametrize("body", [{"validityPeriod": 0}, {"validityPeriod": 30, "activePeriod": {}}, {"accountID": 8101}])
-async def test_a_malformed_call_does_not_use_its_key(stage: IssuanceStage, body: dict[str, Any]) -> None:
-    assert (await stage.issue(**body)).status_code == 400
-    assert (await stage.issue()).status_code == 201
-
-
 @pytest.mark.rule("4.2.51")
 async def test_what_is_not_there_draws_nothing_and_leaves_the_key_free(stage: IssuanceStage) -> None:
-    unknown = await stage.issue(template=99_999)
-    assert unknown.status_code == 404
-    assert without_request_id(unknown) == snapshot(
-        {
-            "error": "Your account has no package template with this id",
-            "code": "not_found",
-            "param": "packageTemplateId",
-            "hint": "list_package_templates names the ones you can use",
-        }
-    )
-    strange = await stage.issue(template=55042)  # of another reseller
-    assert (strange.status_code, without_request_id(strange)) == (404, without_request_id(unknown))
-    foreign, absent = await stage.issue(account=8102), await stage.issue(account=99_999)
-    assert foreign.status_code == 404
-    assert without_request_id(foreign) == snapshot(
-        {
-            "error": "You have no account with this id",
-            "code": "not_found",
-            "param": "accountId",
-            "hint": "list_reseller_accounts names yours",
-        }
-    )
-    assert without_request_id(absent) == without_request_id(foreign)
+    for said in (await stage.issue(template=99_999), await stage.issue(account=99_999)):
+        assert (said.status_code, said.json()["code"]) == (404, "not_found")
     assert stage.dispatches() == 0 and await stage.ledger() == []
     assert (await stage.issue()).status_code == 201
 

@@ -149,20 +149,6 @@ async def test_a_refused_connection_leaves_no_intent_and_a_free_key(stage: Issua
     assert (await stage.intend()).json()["status"] == "succeeded"
 
 
-async def test_a_plan_that_is_not_there_leaves_the_key_free(stage: IssuanceStage) -> None:
-    said = await stage.intend(plan="no-such-plan")
-    assert said.status_code == 404
-    assert without_request_id(said) == snapshot(
-        {
-            "error": "There is no plan with this id",
-            "code": "not_found",
-            "param": "plan",
-            "hint": "Use test_global_1gb or test_eu_1gb, or an id of list_connectivity_plans",
-        }
-    )
-    assert (await stage.intend()).json()["status"] == "succeeded"
-
-
 @pytest.mark.parametrize("why", LOST_ACCESS)
 async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: IssuanceStage, why: str) -> None:
     esim = (await stage.intend()).json()["esim"]
@@ -238,15 +224,6 @@ async def test_an_intent_is_seen_processing_while_its_esim_is_drawn(stage: Issua
         assert (confirmed.status_code, confirmed.json()["status"]) == (200, "processing")
     assert answers[0].json()["id"] == rows[0]["id"] and answers[0].json()["status"] == "succeeded"
     assert stage.dispatches() == 1
-
-
-async def test_a_foreign_intent_cannot_be_confirmed(stage: IssuanceStage) -> None:
-    waiting = (await stage.http.post(INTENTS, json={}, headers={"Idempotency-Key": "w"})).json()["id"]
-    other = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
-    async with stage.world.client(other.secret) as http:
-        foreign, unknown = await confirm(stage, waiting, http=http), await confirm(stage, waiting[:-1] + "z", http=http)
-    assert (foreign.status_code, without_request_id(foreign)) == (404, without_request_id(unknown))
-    assert stage.dispatches() == 0
 
 
 @pytest.mark.parametrize("role", list(Role))

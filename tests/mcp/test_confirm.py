@@ -1,6 +1,5 @@
 """The two halves of a confirmed operation, with a person asked by the client and with a token handed to the model."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from tests.mcp.refusals import refusal_in, refusal_of
 from tests.note_rows import every_note
 from tests.world import Credentials
 
-Elicit = Callable[[ClientRequestContext, ElicitRequestParams], Awaitable[ElicitResult]]
 ARGUMENTS = {"name": "first"}
 ASKING = {"elicitation": {"form": {}}}
 

@@ -39,29 +39,6 @@ async def test_lists_that_are_null_upstream_are_empty_arrays(stage: NetworkStage
     assert await stage.data("/v1/steering-lists") == []
 
 
-async def test_another_reseller_is_not_found_like_one_that_never_was(stage: NetworkStage) -> None:
-    for path in [
-        "/v1/steering-lists",
-        "/v1/destination-lists",
-        "/v1/destination-prefixes",
-        "/v1/location-zones",
-        "/v1/location-zones/detailed",
-        "/v1/network-profiles",
-        "/v1/package-templates",
-        "/v1/voip-tariffs",
-    ]:
-        bodies = [(await stage.http.get(path, params={"resellerId": reseller})).json() for reseller in (7002, 9999)]
-        assert [body["code"] for body in bodies] == ["not_found", "not_found"], path
-        assert bodies[0] | {"request_id": ""} == bodies[1] | {"request_id": ""}
-    assert {call.method for call in stage.world.sandbox.calls} == {"getResellerInfo"}
-
-
-async def test_an_own_token_reads_its_own_reseller(stage: NetworkStage) -> None:
-    said = await stage.own.get("/v1/network-profiles")
-    assert [row["resellerId"] for row in said.json()["data"]] == [7002, 7002]
-    assert (await stage.own.get("/v1/network-profiles", params={"resellerId": 7001})).status_code == 404
-
-
 @pytest.mark.rule("4.3.2")
 async def test_destination_lists_have_their_prefixes(stage: NetworkStage) -> None:
     rows = await stage.data("/v1/destination-lists")
@@ -77,14 +54,6 @@ async def test_the_prefixes_of_a_list_and_of_all(stage: NetworkStage) -> None:
     )
     merged = await stage.data("/v1/destination-prefixes")
     assert (merged["listId"], len(merged["prefixes"])) == (None, 13)
-
-
-async def test_a_foreign_destination_list_is_never_asked_for(stage: NetworkStage) -> None:
-    foreign = await stage.http.get("/v1/destination-prefixes", params={"destinationListId": 67})
-    unknown = await stage.http.get("/v1/destination-prefixes", params={"destinationListId": 6700})
-    assert foreign.status_code == 404
-    assert foreign.json() | {"request_id": ""} == unknown.json() | {"request_id": ""}
-    assert stage.calls("listDestinationListPrefix") == []
 
 
 @pytest.mark.rule("4.3.8")
@@ -110,10 +79,3 @@ async def test_deleted_foreign_and_unknown_voip_plans_are_not_found(stage: Netwo
     said = await stage.http.get(f"/v1/voip-tariffs/{plan}/rules")
     assert (said.status_code, said.json()["param"]) == (404, "voipPlanId")
     assert stage.calls("listVoipTariffRule") == []
-
-
-async def test_an_organisation_without_an_account_is_told_to_connect(stage: NetworkStage) -> None:
-    caller = await stage.world.caller()
-    async with stage.world.client(caller.secret) as http:
-        said = await http.get("/v1/steering-lists")
-    assert (said.status_code, said.json()["code"]) == (409, "org_not_connected")

@@ -59,14 +59,6 @@ async def test_a_list_that_has_gone_leaves_the_cheapest(stage: NetworkStage) -> 
     assert planned["warnings"] == ["Your reseller has no steering list 17 any more: choose again"]
 
 
-async def test_a_foreign_list_cannot_be_chosen(stage: NetworkStage) -> None:
-    said = await stage.own.put(PATH, json={"mode": "custom", "listId": 17})
-    unknown = await stage.own.put(PATH, json={"mode": "custom", "listId": 999})
-    assert (said.status_code, said.json()["param"]) == (404, "listId")
-    assert said.json() | {"request_id": ""} == unknown.json() | {"request_id": ""}
-    assert (await stage.own.get(PATH)).json()["data"]["mode"] == "cheapest_available"
-
-
 async def test_a_choice_against_the_rules_is_refused(stage: NetworkStage) -> None:
     for wrong in ({"mode": "custom"}, {"mode": "all", "listId": 17}, {"mode": "dearest"}, {}):
         assert (await stage.http.put(PATH, json=wrong)).status_code == 400, wrong
@@ -155,10 +147,3 @@ async def test_a_plan_against_the_rules_reaches_nothing(stage: NetworkStage) -> 
     ):
         assert (await stage.http.post(f"{PATH}/plan", json=wrong)).status_code == 400, wrong
     assert stage.world.sandbox.calls == []
-
-
-@pytest.mark.parametrize("wrong", [{"simMode": "custom", "simListId": 999}, {"resellerId": 7002}])
-async def test_a_plan_with_what_is_foreign_is_not_found(stage: NetworkStage, wrong: dict[str, Any]) -> None:
-    said = await stage.http.post(f"{PATH}/plan", json={"countries": ["NO"], **wrong})
-    assert said.status_code == 404
-    assert stage.calls("getCustomerTariff") == []

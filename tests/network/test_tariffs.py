@@ -71,13 +71,6 @@ async def test_a_refusal_before_the_first_byte_is_an_error_body(stage: NetworkSt
     assert (said.status_code, said.json()["ocs_code"]) == (502, 5)
 
 
-async def test_another_reseller_s_prices_are_not_found(stage: NetworkStage) -> None:
-    for query in ({}, {"verbose": "true"}, {"verbose": "true", "limit": 1}):
-        answers = [await stage.http.get(f"/v1/tariffs/{reseller}", params=query) for reseller in (7002, 9999)]
-        assert [(answer.status_code, answer.json()["param"]) for answer in answers] == [(404, "resellerId")] * 2
-    assert stage.calls("getCustomerTariff") == []
-
-
 @pytest.mark.parametrize("query", [{}, {"verbose": "true"}])
 async def test_an_own_token_sees_its_own_prices_only(stage: NetworkStage, query: dict[str, Any]) -> None:
     assert (await stage.own.get("/v1/tariffs/7002", params=query)).status_code == 200

@@ -107,13 +107,6 @@ async def test_a_zone_of_another_sponsor_has_to_be_meant(stage: NetworkStage) ->
     assert stage.network.templates[id].sponsor_id == 32
 
 
-async def test_a_core_refers_to_nothing_foreign(stage: NetworkStage) -> None:
-    id = await stage.new_template()
-    for field, foreign in (("locationZoneId", 2320), ("destinationListId", 67)):
-        said = await stage.http.put(f"/v1/package-templates/{id}/core", json={field: foreign})
-        assert (said.status_code, said.json()["param"]) == (404, field)
-
-
 @pytest.mark.rule("4.3.15")
 async def test_a_template_becomes_recurring_and_stops(stage: NetworkStage) -> None:
     id = await stage.new_template()

@@ -44,14 +44,6 @@ async def test_an_address_alone_opens_nothing(shop: OrdersShop) -> None:
         assert (said.status_code, said.json()["param"]) == (400, missing)
 
 
-@pytest.mark.rule("4.6.9")
-@pytest.mark.rule("5.1.3")
-async def test_where_no_key_is_set_the_list_is_closed(open_door: OrdersShop) -> None:
-    await open_door.ready()
-    for http in (open_door.buyer, open_door.server, open_door.http):
-        assert (await http.get(LIST, params=MINE)).status_code == 401
-
-
 async def test_a_draft_is_no_shop(shop: OrdersShop) -> None:
     draft = await shop.open_another("draft-travel", status="draft")
     await shop.paid(shop=draft)

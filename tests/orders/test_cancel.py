@@ -6,7 +6,6 @@ from inline_snapshot import snapshot
 
 from tests.issuance.stage import at_once
 from tests.orders.stage import OrdersShop
-from tests.registry import ledgers
 from tests.stage import without_request_id
 
 
@@ -78,25 +77,3 @@ async def test_a_cancelled_order_may_be_rolled_back_and_keeps_its_time(shop: Ord
     shop.world.clock.advance(60)
     said = await shop.take_back(id)
     assert (said.json()["status"], said.json()["cancelled_at"]) == ("rolled_back", first)
-
-
-async def test_the_key_is_asked_for_where_it_is_set(shop: OrdersShop) -> None:
-    id = await shop.ready()
-    assert (await cancel(shop, id, shop.buyer)).status_code == 401
-    assert (await shop.stored(id)).cancelled_at is None
-
-
-async def test_where_no_key_is_set_the_id_cancels(open_door: OrdersShop) -> None:
-    id = await open_door.opener(await open_door.ready())
-    assert (await cancel(open_door, id, open_door.buyer)).status_code == 200
-    unknown = await cancel(open_door, "ord_" + "0" * 26, open_door.buyer)
-    assert unknown.status_code == 404
-
-
-async def test_the_call_is_in_the_audit_log_of_the_shop_s_organisation(shop: OrdersShop) -> None:
-    id = await shop.ready()
-    await cancel(shop, id)
-    await shop.world.journal.flush()
-    rows = [row for row in await shop.world.store.read(ledgers.audited) if row.operation == "cancel_storefront_order"]
-    assert [(row.organisation, row.principal, row.outcome) for row in rows] == [(shop.me.organisation, "storefront", "ok")]
-    assert id not in str(rows)

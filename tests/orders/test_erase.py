@@ -5,14 +5,12 @@ from contextlib import closing
 from pathlib import Path
 
 import httpx
-from inline_snapshot import snapshot
 
 from clients.mail.letter import Letter
 from operations.letters import queue_letter, seal_letter
 from registry.caller import Role, Tier
 from storage.engine.sql import Connection
 from tests.orders.stage import ADA_MAIL, OrdersShop
-from tests.stage import without_request_id
 
 
 async def ask(
@@ -96,23 +94,6 @@ async def test_an_admin_of_any_tier_may(shop: OrdersShop) -> None:
     await shop.paid()
     await shop.world.move_to(Tier.FREE, shop.me.organisation)
     assert (await erase(shop)).json()["erased"] == 1
-
-
-async def test_another_organisation_s_shop_is_not_found(shop: OrdersShop) -> None:
-    id = await shop.paid()
-    other = await shop.world.caller(Tier.ENTERPRISE)
-    async with shop.world.client(other.secret) as http:
-        said, unknown = await ask(shop, http=http), await ask(shop, http=http, shop_id="sf_" + "0" * 26)
-    assert (said.status_code, without_request_id(said)) == (404, without_request_id(unknown))
-    assert without_request_id(said) == snapshot(
-        {
-            "error": "Your organisation has no storefront with this id",
-            "code": "not_found",
-            "param": "id",
-            "hint": "list_storefronts names yours",
-        }
-    )
-    assert (await shop.stored(id)).email == ADA_MAIL
 
 
 async def test_another_shop_of_the_organisation_keeps_it(shop: OrdersShop) -> None:

@@ -1,14 +1,11 @@
 """get_storefront_order: the order itself, and nothing to whoever guesses."""
 
-from pathlib import Path
-
 import pytest
 from inline_snapshot import snapshot
 
-from registry.limits import Limits
 from simulators.network.faults import NetworkFault
 from tests.network_facts import DRAW
-from tests.orders.stage import ORDERS_KEY, OrdersShop, open_orders_shop
+from tests.orders.stage import OrdersShop
 from tests.stage import without_request_id
 
 
@@ -44,27 +41,8 @@ async def test_a_ready_order_holds_its_esim(shop: OrdersShop) -> None:
 
 
 async def test_an_order_that_is_not_paid_holds_nothing(shop: OrdersShop) -> None:
-    order = await shop.read(id := await shop.order())
-    assert order.pop("id") == id
-    assert order == snapshot(
-        {
-            "object": "storefront.order",
-            "number": "onr_01mcckg2g0000000000000000c",
-            "storefront": "fjord-travel",
-            "plan": {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_days": 30, "countries": ["DK", "NO", "SE"]},
-            "status": "pending_payment",
-            "amount": 900,
-            "currency": "EUR",
-            "error": None,
-            "esim": None,
-            "refund": None,
-            "top_ups": [],
-            "created": "2027-01-15T12:00:00Z",
-            "paid_at": None,
-            "ready_at": None,
-            "cancelled_at": None,
-        }
-    )
+    order = await shop.read(await shop.order())
+    assert (order["status"], order["esim"], order["paid_at"], order["ready_at"]) == ("pending_payment", None, None, None)
 
 
 async def test_a_failed_order_says_why_and_what_goes_back(shop: OrdersShop) -> None:
@@ -129,30 +107,6 @@ async def test_without_a_key_the_id_is_all_that_is_asked_for(open_door: OrdersSh
     assert (await open_door.buyer.get(f"/api/orders/{id}")).json()["status"] == "ready"
 
 
-@pytest.mark.rule("4.6.10")
-@pytest.mark.rule("5.1.3")
-async def test_with_a_key_it_is_asked_for(shop: OrdersShop) -> None:
-    id = await shop.ready()
-    refused = await shop.buyer.get(f"/api/orders/{id}")
-    assert (refused.status_code, id in refused.text) == (401, False)
-    async with shop.world.client("another-key") as http:
-        assert (await http.get(f"/api/orders/{id}")).status_code == 401
-    assert (await shop.http.get(f"/api/orders/{id}")).status_code == 401
-    assert (await shop.server.get(f"/api/orders/{id}")).status_code == 200
-
-
-@pytest.mark.parametrize("key", ["", "   "])
-async def test_an_empty_key_is_no_key(tmp_path: Path, key: str) -> None:
-    async with open_orders_shop(tmp_path, key=key) as shop:
-        id = await shop.ready()
-        assert (await shop.buyer.get(f"/api/orders/{await shop.opener(id)}")).status_code == 200
-        for secret in ("", key, ORDERS_KEY):
-            async with shop.world.client(secret) as http:
-                assert (await shop.take_back(id, http=http)).status_code == 401
-                assert (await http.get("/api/orders?storefront=fjord-travel&email=ada@example.com")).status_code == 401
-        assert (await shop.stored(id)).ledger == "issued"
-
-
 @pytest.mark.parametrize("way", ["", "/usage", "/top-up-options"])
 async def test_whatever_is_no_order_s_id_is_answered_alike(open_door: OrdersShop, way: str) -> None:
     number = await open_door.ready()
@@ -172,21 +126,3 @@ async def test_whatever_is_no_order_s_id_is_answered_alike(open_door: OrdersShop
             "hint": "Take it from the link that the buyer got by mail",
         }
     )
-
-
-async def test_whoever_guesses_has_ten_guesses_a_minute_and_a_right_id_is_none(tmp_path: Path) -> None:
-    async with open_orders_shop(tmp_path, key="", limits=Limits()) as shop:
-        id = await shop.opener(await shop.ready())
-        for number in range(10):
-            assert (await shop.buyer.get(f"/api/orders/ord_{number:026}")).status_code == 404
-        said = await shop.buyer.get("/api/orders/ord_" + "1" * 26)
-        assert (said.status_code, said.json()["code"]) == (429, "rate_limited")
-        assert (await shop.buyer.get(f"/api/orders/{id}")).status_code == 429
-        shop.world.clock.advance(7)
-        assert (await shop.buyer.get(f"/api/orders/{id}")).status_code == 200
-
-
-async def test_the_shop_s_server_is_no_guesser(tmp_path: Path) -> None:
-    async with open_orders_shop(tmp_path, limits=Limits()) as shop:
-        answers = [await shop.server.get(f"/api/orders/ord_{number:026}") for number in range(80)]
-        assert {answer.status_code for answer in answers} == {404}

@@ -5,7 +5,6 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.orders.stage import OrdersShop
-from tests.registry import ledgers
 from tests.stage import without_request_id
 
 SESSIONS = "/v1/checkout/sessions"
@@ -130,24 +129,3 @@ async def test_only_a_top_up_of_this_very_order_is_found(shop: OrdersShop) -> No
     assert len({str(without_request_id(answer)) for answer in answers}) == 1
     assert (await cancel(shop, top_up, session)).status_code == 404
     assert await status(shop, session) == "open"
-
-
-async def test_the_key_is_asked_for_where_it_is_set(shop: OrdersShop) -> None:
-    order = await shop.ready()
-    session = await shop.checkout(await shop.order(top_up_of=order))
-    assert (await cancel(shop, order, session, shop.buyer)).status_code == 401
-    assert await status(shop, session) == "open"
-
-
-async def test_the_call_is_in_the_audit_log_of_the_shop_s_organisation(shop: OrdersShop) -> None:
-    order = await shop.ready()
-    session = await shop.checkout(await shop.order(top_up_of=order))
-    await cancel(shop, order, session)
-    await shop.pay_at(other := await shop.checkout(await shop.order(top_up_of=order)))
-    await cancel(shop, order, other)
-    await shop.world.journal.flush()
-    rows = [row for row in await shop.world.store.read(ledgers.audited) if row.operation == "cancel_top_up_checkout"]
-    assert [(row.organisation, row.outcome) for row in rows] == [
-        (shop.me.organisation, "ok"),
-        (shop.me.organisation, "checkout_already_paid"),
-    ]

@@ -15,7 +15,6 @@ from tests.replicas.next_release import NEXT, next_release
 from tests.replicas.traffic import traffic
 
 pytestmark = pytest.mark.postgres
-REPLICAS = "select id from replica order by expires_at"
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A call that succeeds, for every documented method: what the tests of all methods run over."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import NamedTuple, TypeAlias
 
 from simulators.network.radio import attach_to_network
@@ -14,9 +14,14 @@ class MethodCase(NamedTuple):
 
     method: str
     params: Params
-    key: str | None
-    shape: set[str] | type[object]
+    key: str | None = None
+    shape: Set[str] | type[object] = frozenset()
     version: str = "v1"
+
+
+def answers(method: str, params: Params, shape: Set[str] | type[object], version: str = "v1") -> MethodCase:
+    """A method whose name is the answer's key."""
+    return MethodCase(method, params, method, shape, version)
 
 
 def nested(**more: object) -> Params:
@@ -96,100 +101,62 @@ PLACE = {"latitude", "longitude", "accuracy"}
 CELL = {"radioType": "4G", "mcc": 242, "mnc": 1, "lac": 3001, "cellId": 70012}
 
 READ_CASES = [
-    MethodCase("listResellerAccount", plain({}), "listResellerAccount", {"reseller"}),
-    MethodCase(
-        "getResellerInfo",
-        plain({}),
-        "getResellerInfo",
-        {"id", "name", "parentId", "balance", "cdrFolder", "trafficInfo", "chargingInfo", "contactInfo"},
-    ),
-    MethodCase("esimStatusPerAccount", plain({"accountId": 8101}), "esimStatusPerAccount", {"account"}),
-    MethodCase("listSponsor", plain(7001), "listSponsor", {"sponsor"}),
-    MethodCase("listSteeringList", plain(7001), "listSteeringList", list),
-    MethodCase("getSingleSubscriber", flat, "getSingleSubscriber", SUBSCRIBER),
-    MethodCase("listSubscriber", plain({"accountId": 8101}), "listSubscriber", {"subscriberList", "hasMore", "nbFound"}),
-    MethodCase("getSimProviderStatus", lambda network: network.active().sim.id, "getSimProviderStatus", list),
-    MethodCase("hlrGetBitrate", lambda network: {"imsi": network.active().imsi}, "hlrGetBitrate", str),
+    answers("listResellerAccount", plain({}), {"reseller"}),
+    answers("getResellerInfo", plain({}), {"id", "name", "parentId", "balance", "cdrFolder", "trafficInfo", "chargingInfo", "contactInfo"}),
+    answers("esimStatusPerAccount", plain({"accountId": 8101}), {"account"}),
+    answers("listSponsor", plain(7001), {"sponsor"}),
+    answers("listSteeringList", plain(7001), list),
+    answers("getSingleSubscriber", flat, SUBSCRIBER),
+    answers("listSubscriber", plain({"accountId": 8101}), {"subscriberList", "hasMore", "nbFound"}),
+    answers("getSimProviderStatus", lambda network: network.active().sim.id, list),
+    answers("hlrGetBitrate", lambda network: {"imsi": network.active().imsi}, str),
     MethodCase("getSubscriberLocation", seen, "subscriberLocation", PLACE | {"dateTime"}),
     MethodCase("getSubscriberLocationByCellId", plain(CELL), "subscriberLocation", PLACE),
-    MethodCase("listSubscriberPrepaidPackages", flat, "listSubscriberPrepaidPackages", {"packages", "callUseSingleCounter"}),
-    MethodCase("listSubscriberPrepaidPackages", flat, "listSubscriberPrepaidPackages", {"packages", "callUseSingleCounter"}, "v2"),
-    MethodCase("listPrepaidPackageTemplate", plain({"resellerId": 7001}), "listPrepaidPackageTemplate", {"template"}),
-    MethodCase("listLocationZoneElement", plain(2301), "listLocationZoneElement", {"operator"}),
-    MethodCase("listDestinationListPrefix", plain(64), "listDestinationListPrefix", {"prefixes", "resellerId", "listId", "listName"}),
-    MethodCase("listDetailedLocationZone", plain(7001), "listDetailedLocationZone", list),
-    MethodCase("listDetailedDestinationList", plain(7001), "listDetailedDestinationList", list),
-    MethodCase("listResellerTariff", plain({"resellerId": 7001}), "listResellerTariff", {"tariff"}),
-    MethodCase("listSubscriberTariff", plain({}), "listSubscriberTariff", {"tariff"}),
-    MethodCase("listTariffRule", plain(512), "listTariffRule", {"rule"}),
+    answers("listSubscriberPrepaidPackages", flat, {"packages", "callUseSingleCounter"}),
+    answers("listSubscriberPrepaidPackages", flat, {"packages", "callUseSingleCounter"}, "v2"),
+    answers("listPrepaidPackageTemplate", plain({"resellerId": 7001}), {"template"}),
+    answers("listLocationZoneElement", plain(2301), {"operator"}),
+    answers("listDestinationListPrefix", plain(64), {"prefixes", "resellerId", "listId", "listName"}),
+    answers("listDetailedLocationZone", plain(7001), list),
+    answers("listDetailedDestinationList", plain(7001), list),
+    answers("listResellerTariff", plain({"resellerId": 7001}), {"tariff"}),
+    answers("listSubscriberTariff", plain({}), {"tariff"}),
+    answers("listTariffRule", plain(512), {"rule"}),
     MethodCase("getCustomerTariff", plain(7001), "listTariffRule", {"rule"}),
-    MethodCase("listSubscriberVoipTariff", plain({}), "listSubscriberVoipTariff", list),
-    MethodCase("listVoipTariffRule", plain(92), "listVoipTariffRule", list),
-    MethodCase("getSubscriberActivePeriod", flat, "getSubscriberActivePeriod", {"subscriberId"}),
-    MethodCase("subscriberUsageOverPeriod", nested(period=WEEK), "subscriberUsageOverPeriod", dict),
-    MethodCase("subscriberNetworkEventsOverPeriod", events, "subscriberNetworkEventsOverPeriod", {"s6aAnswer"}),
-    MethodCase("subscriberUsageOverPeriod", nested(period=WEEK), "subscriberUsageOverPeriod", dict, "../as/v1"),
-    MethodCase("listNetworkProfile", plain({"resellerId": 7001}), "listNetworkProfile", list),
+    answers("listSubscriberVoipTariff", plain({}), list),
+    answers("listVoipTariffRule", plain(92), list),
+    answers("getSubscriberActivePeriod", flat, {"subscriberId"}),
+    answers("subscriberUsageOverPeriod", nested(period=WEEK), dict),
+    answers("subscriberNetworkEventsOverPeriod", events, {"s6aAnswer"}),
+    answers("subscriberUsageOverPeriod", nested(period=WEEK), dict, "../as/v1"),
+    answers("listNetworkProfile", plain({"resellerId": 7001}), list),
 ]
 WRITE_CASES = [
-    MethodCase("modifyAccountBalance", plain({"accountId": 8101, "amount": -12.5}), None, set()),
-    MethodCase("modifyResellerBalance", plain({"resellerId": 7001, "type": "Wire", "amount": 250}), None, set()),
-    MethodCase("affectSubscriberRealPhoneNumber", nested(phoneNumber=4790000001), None, set()),
-    MethodCase("affectSubscriberFakePhoneNumber", flat, None, set()),
-    MethodCase("modifySubscriberBalance", nested(amount=5.0), None, set()),
-    MethodCase("hlrSetBitrate", lambda network: {"imsi": network.active().imsi, "limit": "KB_1024"}, None, set()),
-    MethodCase(
-        "moveSubscriberRangeToAccount", lambda network: {**range_of(network), "destAccount": 8103}, "moveSubscriberRangeToAccount", int
+    MethodCase("modifyAccountBalance", plain({"accountId": 8101, "amount": -12.5})),
+    MethodCase("modifyResellerBalance", plain({"resellerId": 7001, "type": "Wire", "amount": 250})),
+    MethodCase("affectSubscriberRealPhoneNumber", nested(phoneNumber=4790000001)),
+    MethodCase("affectSubscriberFakePhoneNumber", flat),
+    MethodCase("modifySubscriberBalance", nested(amount=5.0)),
+    MethodCase("hlrSetBitrate", lambda network: {"imsi": network.active().imsi, "limit": "KB_1024"}),
+    answers("moveSubscriberRangeToAccount", lambda network: {**range_of(network), "destAccount": 8103}, int),
+    answers(
+        "moveSubscriberRangeToAccount", lambda network: {**range_of(network), "destAccount": 8101, "destNetworkProfileId": 414}, int, "v2"
     ),
-    MethodCase(
-        "moveSubscriberRangeToAccount",
-        lambda network: {**range_of(network), "destAccount": 8101, "destNetworkProfileId": 414},
-        "moveSubscriberRangeToAccount",
-        int,
-        "v2",
-    ),
-    MethodCase("modifySubscriberContactInfo", nested(mail="a@b.example"), None, set()),
-    MethodCase("modifySubscriberStatus", nested(newStatus="SUSPENDED"), None, set()),
-    MethodCase(
-        "setSubscriberTrafficRestrictions",
-        nested(dataAllowed=True, mocAllowed=False, mtcAllowed=False, smsMoAllowed=False),
-        None,
-        set(),
-    ),
-    MethodCase("modifySubscriberSteeringList", nested(steeringListId=17), None, set()),
-    MethodCase("pushSteeringToSubs", seen, None, set()),
-    MethodCase("cleanSubscriberAllPackages", flat, None, set()),
-    MethodCase("resetSubsGzCounter", flat, None, set()),
-    MethodCase("changeSimStatus", lambda network: {"simId": network.active().sim.id, "newStatus": "Free"}, None, set()),
-    MethodCase(
-        "affectPackageToSubscriber",
-        plain({"packageTemplateId": 55010, "accountForSubs": 8101, "validityPeriod": 30}),
-        "affectPackageToSubscriber",
-        ESIM,
-    ),
-    MethodCase(
-        "affectRecurringPackageToSubscriber",
-        nested(packageTemplateId=55032, activationAtFirstUse=True),
-        "affectRecurringPackageToSubscriber",
-        {"packageInfo", "simInfo"},
-    ),
-    MethodCase(
-        "modifySubscriberPrepaidPackageLimits", lambda network: {"packageId": package_id(network), "newLimits": LIMITS}, None, set()
-    ),
-    MethodCase(
-        "modifySubscriberPrepaidPackageExpDate",
-        lambda network: {"packageId": package_id(network), "newValidityDuration": 45},
-        None,
-        set(),
-    ),
-    MethodCase(
-        "modifySubscriberPrepaidPackageStatus",
-        lambda network: {"subsPrepaidPackageId": package_id(network), "active": False},
-        None,
-        set(),
-    ),
-    MethodCase("stopResumeSubsRecurringPackage", lambda network: {"recurringId": series_id(network), "active": False}, None, set()),
-    MethodCase("deleteSubscriberPackage", package_id, None, set()),
+    MethodCase("modifySubscriberContactInfo", nested(mail="a@b.example")),
+    MethodCase("modifySubscriberStatus", nested(newStatus="SUSPENDED")),
+    MethodCase("setSubscriberTrafficRestrictions", nested(dataAllowed=True, mocAllowed=False, mtcAllowed=False, smsMoAllowed=False)),
+    MethodCase("modifySubscriberSteeringList", nested(steeringListId=17)),
+    MethodCase("pushSteeringToSubs", seen),
+    MethodCase("cleanSubscriberAllPackages", flat),
+    MethodCase("resetSubsGzCounter", flat),
+    MethodCase("changeSimStatus", lambda network: {"simId": network.active().sim.id, "newStatus": "Free"}),
+    answers("affectPackageToSubscriber", plain({"packageTemplateId": 55010, "accountForSubs": 8101, "validityPeriod": 30}), ESIM),
+    answers("affectRecurringPackageToSubscriber", nested(packageTemplateId=55032, activationAtFirstUse=True), {"packageInfo", "simInfo"}),
+    MethodCase("modifySubscriberPrepaidPackageLimits", lambda network: {"packageId": package_id(network), "newLimits": LIMITS}),
+    MethodCase("modifySubscriberPrepaidPackageExpDate", lambda network: {"packageId": package_id(network), "newValidityDuration": 45}),
+    MethodCase("modifySubscriberPrepaidPackageStatus", lambda network: {"subsPrepaidPackageId": package_id(network), "active": False}),
+    MethodCase("stopResumeSubsRecurringPackage", lambda network: {"recurringId": series_id(network), "active": False}),
+    MethodCase("deleteSubscriberPackage", package_id),
     MethodCase(
         "modifySubscriberPrepaidPackageActivePeriod",
         lambda network: {
@@ -198,19 +165,10 @@ WRITE_CASES = [
             "newExpirationDateUtc": "2026-11-01T00:00:00.000000",
             "comment": "trip moved",
         },
-        None,
-        set(),
     ),
-    MethodCase(
-        "modifySubscriberMobilePlan",
-        lambda network: {"subscriberId": {"iccid": network.active().iccid}, "mobilePlanId": 530},
-        None,
-        set(),
-    ),
-    MethodCase(
-        "modifySubscriberVoipPlan", lambda network: {"subscriberId": {"subscriberId": network.active().id}, "voipPlanId": 92}, None, set()
-    ),
-    MethodCase("createPrepaidPackageTemplate", plain({**CORE, **NO_GROUPS}), "createPrepaidPackageTemplate", TEMPLATE),
+    MethodCase("modifySubscriberMobilePlan", lambda network: {"subscriberId": {"iccid": network.active().iccid}, "mobilePlanId": 530}),
+    MethodCase("modifySubscriberVoipPlan", lambda network: {"subscriberId": {"subscriberId": network.active().id}, "voipPlanId": 92}),
+    answers("createPrepaidPackageTemplate", plain({**CORE, **NO_GROUPS}), TEMPLATE),
     MethodCase("modifyPPTCore", plain({"prepaidpackagetemplateid": 55010, **CORE}), "modifyPrepaidPackageTemplate", TEMPLATE),
     MethodCase(
         "modifyPPTRecurring",
@@ -224,12 +182,7 @@ WRITE_CASES = [
         "modifyPrepaidPackageTemplate",
         TEMPLATE | THROTTLE.keys(),
     ),
-    MethodCase("sendMtSms", lambda network: {"imsi": network.active().imsi, "text": "Hi", "senderId": "Fjord"}, None, set()),
-    MethodCase(
-        "createLocationZone",
-        plain({"networkProfileId": 412, "locationZoneName": "Just one", "tadigList": ["NORAA"]}),
-        "createLocationZone",
-        {"newLZ"},
-    ),
-    MethodCase("changeNetworkProfileOfLocationZone", plain({"locationZoneId": 2319, "networkProfileId": 412}), None, set()),
+    MethodCase("sendMtSms", lambda network: {"imsi": network.active().imsi, "text": "Hi", "senderId": "Fjord"}),
+    answers("createLocationZone", plain({"networkProfileId": 412, "locationZoneName": "Just one", "tadigList": ["NORAA"]}), {"newLZ"}),
+    MethodCase("changeNetworkProfileOfLocationZone", plain({"locationZoneId": 2319, "networkProfileId": 412})),
 ]

@@ -56,33 +56,6 @@ async def test_a_number_moves_in_and_the_internal_one_comes_back() -> None:
     assert len({row.id for row in line.numbers}) == len(line.numbers)
 
 
-async def test_a_line_at_its_end_of_life_refuses_with_17() -> None:
-    network = Network()
-    line = network.ended()
-    nested = {"subscriber": {"subscriberId": line.id}}
-    flags = {"dataAllowed": True, "mocAllowed": True, "mtcAllowed": True, "smsMoAllowed": True}
-    for method, params in [
-        ("modifySubscriberStatus", {**nested, "newStatus": "ACTIVE"}),
-        ("affectPackageToSubscriber", {**nested, "packageTemplateId": 55010}),
-        ("affectRecurringPackageToSubscriber", {**nested, "packageTemplateId": 55032}),
-        ("affectSubscriberRealPhoneNumber", {**nested, "phoneNumber": "4790000001"}),
-        ("hlrSetBitrate", {"imsi": line.imsi, "limit": "KB_64"}),
-        ("setSubscriberTrafficRestrictions", {**nested, **flags}),
-        ("pushSteeringToSubs", {"subscriberId": line.id}),
-        ("sendMtSms", {"imsi": line.imsi, "text": "Hi", "senderId": "Fjord"}),
-    ]:
-        assert await network.code(method, params) == 17, method
-
-
-async def test_a_status_is_written_in_capitals_and_read_in_title_case() -> None:
-    network = Network()
-    assert await network.code("modifySubscriberStatus", {**who(network), "newStatus": "Suspended"}) == 2
-    line = network.active()
-    await network.get("modifySubscriberStatus", {"subscriber": {"iccid": line.iccid}, "newStatus": "SUSPENDED"})
-    rows = (await network.get("getSingleSubscriber", {"subscriberId": line.id}))["status"]
-    assert [("endDate" in row, row["status"]) for row in rows][-2:] == [(True, "Active"), (False, "Suspended")]
-
-
 async def test_traffic_restrictions_need_all_four_switches() -> None:
     network = Network()
     flags = {"dataAllowed": False, "mocAllowed": False, "mtcAllowed": True, "smsMoAllowed": False}
@@ -119,27 +92,6 @@ async def test_contact_plans_and_steering_stay_unless_they_are_named() -> None:
     assert await network.code("modifySubscriberMobilePlan", {"subscriberId": line.id, "mobilePlanId": 530}) == 2
 
 
-async def test_a_speed_is_shown_as_a_throttling_limit_unless_it_is_unlimited() -> None:
-    network = Network()
-    imsi, line = network.active().imsi, network.active()
-    for limit, shown in [("KB_32", 32), ("KB_102400", 102400), ("UNLIMITED", None)]:
-        await network.get("hlrSetBitrate", {"imsi": imsi, "limit": limit})
-        assert await network.get("hlrGetBitrate", {"imsi": imsi}) == limit
-        assert (await network.get("getSingleSubscriber", {"subscriberId": line.id})).get("throttlingLimit") == shown
-    assert await network.code("hlrSetBitrate", {"imsi": imsi, "limit": "KB_100"}) == 2
-    assert await network.code("hlrSetBitrate", {"subscriber": {"imsi": imsi}, "limit": "KB_64"}) == 2
-
-
-async def test_steering_is_pushed_to_a_line_that_is_somewhere() -> None:
-    network = Network()
-    line = network.line(lambda line: line.status == "ACTIVE", account=8103)
-    assert await network.code("pushSteeringToSubs", {"subscriberId": line.id}) == 14
-    await network.control("POST", "attach", {"iccid": line.iccid, "networkId": 1})
-    assert await network.code("pushSteeringToSubs", {"subscriberId": line.id}) == 16
-    line.steering_list_id = 17
-    assert await network.code("pushSteeringToSubs", {"subscriberId": line.id}) == 0
-
-
 async def test_a_range_moves_within_a_reseller_and_across_with_the_second_version() -> None:
     network = Network()
     lines = [line for line in network.world.lines_of(8103) if line.sim.sponsor_id == 31][:3]
@@ -168,19 +120,6 @@ async def test_a_range_has_two_ends_of_one_length() -> None:
     for first, last in [("2", "1"), ("1", "10"), ("1x", "2x")]:
         assert await network.code("moveSubscriberRangeToAccount", {**move, "rangeStart": first, "rangeEnd": last}) == 2
     assert await network.code("moveSubscriberRangeToAccount", {**move, "rangeStart": "1", "rangeEnd": "2", "destAccountId": 1}) == 2
-
-
-async def test_the_free_esim_with_the_lowest_id_is_drawn_and_becomes_active() -> None:
-    network = Network()
-    free = network.line(lambda line: line.sim.status == "FREE")
-    period = {"start": "2026-10-01T00:00:00", "end": "2026-10-11T00:00:00"}
-    esim = await network.get("affectPackageToSubscriber", {"packageTemplateId": 55010, "accountForSubs": 8101, "activePeriod": period})
-    assert esim["subscriberId"] == free.id
-    assert esim["urlQrCode"] == f"LPA:1${esim['smdpServer']}${esim['activationCode']}"
-    assert esim["userSimName"] == f"Fjord Mobile_{free.id}"
-    assert (free.sim.status, free.status) == ("AFFECTED", "ACTIVE")
-    package = (await network.get("listSubscriberPrepaidPackages", {"subscriberId": free.id}))["packages"][-1]
-    assert (package["tsactivationutc"], package["tsexpirationutc"]) == (period["start"], period["end"])
 
 
 async def test_a_package_is_refused_for_many_reasons() -> None:
@@ -322,36 +261,6 @@ async def test_a_zone_is_checked_in_a_fixed_order_and_refusals_carry_what_is_wro
     assert (await network.get("listLocationZoneElement", made["Id"]))["operator"][0]["tadigs"][0] == "NORAA"
 
 
-async def test_the_profile_of_a_zone_must_offer_its_networks() -> None:
-    network = Network()
-    method = "changeNetworkProfileOfLocationZone"
-    assert await network.code(method, {"locationZoneId": 2304, "networkProfileId": 414}) == 14
-    assert await network.code(method, {"locationZoneId": 2304, "networkProfileId": 415}) == 11
-    await network.get(method, {"locationZoneId": 2319, "networkProfileId": 412})
-    assert network.world.zones[2319].profile_id == 412
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("a" * 160, 0),
-        ("a" * 161, 2),
-        ("€" * 80, 0),
-        ("€" * 81, 2),
-        ("я" * 70, 0),
-        ("я" * 71, 2),
-        ("\\u0416" * 70, 0),
-        ("\\u0416" * 70 + "a", 2),
-        ("😀" * 35, 0),
-        ("😀" * 36, 2),
-        ("", 2),
-    ],
-)
-async def test_a_message_fits_160_letters_or_70_of_unicode(text: str, code: int) -> None:
-    network = Network()
-    assert await network.code("sendMtSms", {"imsi": int(network.active().imsi), "text": text, "senderId": 4790000001}) == code
-
-
 async def test_a_message_needs_one_receiver_that_is_active_and_a_short_sender() -> None:
     network = Network()
     line = network.active()
@@ -361,23 +270,3 @@ async def test_a_message_needs_one_receiver_that_is_active_and_a_short_sender() 
     assert await network.code("sendMtSms", {**message, "msisdn": line.number, "senderId": "A name too long"}) == 2
     await network.get("modifySubscriberStatus", {**who(network), "newStatus": "SUSPENDED"})
     assert await network.code("sendMtSms", {**message, "msisdn": line.number}) == 14
-
-
-async def test_a_sim_is_set_free_and_taken_again() -> None:
-    network = Network()
-    sim = network.active().sim
-    await network.get("changeSimStatus", {"simId": sim.id, "newStatus": "Free"})
-    assert (sim.status, sim.affected_at) == ("FREE", None)
-    await network.get("changeSimStatus", {"simId": sim.id, "newStatus": "Affected"})
-    assert (sim.status, sim.affected_at) == ("AFFECTED", network.world.now)
-    assert await network.code("changeSimStatus", {"simId": sim.id, "newStatus": "FREE"}) == 2
-    assert await network.code("changeSimStatus", {"simId": 1, "newStatus": "Free"}) == 6
-
-
-async def test_a_green_zone_begins_anew_and_the_answer_says_nothing_of_it() -> None:
-    network = Network()
-    line = network.active()
-    line.green_bytes = 5
-    assert await network.ask("resetSubsGzCounter", {"subscriberId": line.id}) == {"status": {"code": 0, "msg": "OK"}}
-    counter = (await network.get("getSingleSubscriber", {"subscriberId": line.id, "withGzCounter": True}))["greenZoneCounter"]
-    assert (counter["volumeOnGZ"], counter["lastResetDate"]) == (0, "2026-09-21T12:00:00")

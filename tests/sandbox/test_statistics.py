@@ -69,80 +69,47 @@ def test_days_begin_at_midnight_utc_and_both_ends_are_included() -> None:
     answer = usage_view(world, world.lines[900], FIRST, NEXT)
     assert [row["day"] for row in answer["usages"][0]["subsPeriodUsages"]] == ["2026-01-31", "2026-02-01"]  # pyright: ignore[reportIndexIssue]  # a decoded body
     [only] = usage_view(world, world.lines[900], NEXT, NEXT)["usages"]  # pyright: ignore[reportGeneralTypeIssues]  # a decoded body
-    assert only == snapshot(
-        {
-            "subscriberId": 900,
-            "total": {
+    [day] = only["subsPeriodUsages"]
+    assert only["subscriberId"] == 900 and day["day"] == "2026-02-01" and day["total"] == only["total"]
+    assert only["total"] == usage_view(world, world.lines[900], NEXT, NEXT)["total"]
+    assert day["subsDailyUsages"] == snapshot(
+        [
+            {
+                "subscriberId": 900,
+                "sessionId": "ocs;1769904000;3",
+                "usageDateUtc": "2026-02-01T00:00:00",
+                "usageType": 33,
+                "accountId": 81,
+                "accountName": "Retail",
+                "resellerId": 7,
+                "resellerName": "Fjord",
+                "mcc": 240,
+                "mnc": 1,
+                "country": "Sweden",
+                "countryAlpha2": "se",
+                "operator": "Svea",
+                "quantity": 3145728,
                 "resellerCost": 0.009,
+                "resellerPlanId": 512,
+                "resellerCurrencyId": 1,
+                "resellerConvertRate": 1.0,
+                "resellerPrepaidPackageQty": 0,
                 "subscriberCost": 0.021,
-                "quantityPerType": {"33": 3145728},
-                "quantityPerCountry": [
-                    {
-                        "mcc": 240,
-                        "name": "Sweden",
-                        "alpha2": "se",
-                        "qty": 3145728,
-                        "quantityPerOperator": [{"mnc": 1, "name": "Svea", "qty": 3145728}],
-                    }
-                ],
-            },
-            "subsPeriodUsages": [
-                {
-                    "day": "2026-02-01",
-                    "total": {
-                        "resellerCost": 0.009,
-                        "subscriberCost": 0.021,
-                        "quantityPerType": {"33": 3145728},
-                        "quantityPerCountry": [
-                            {
-                                "mcc": 240,
-                                "name": "Sweden",
-                                "alpha2": "se",
-                                "qty": 3145728,
-                                "quantityPerOperator": [{"mnc": 1, "name": "Svea", "qty": 3145728}],
-                            }
-                        ],
-                    },
-                    "subsDailyUsages": [
-                        {
-                            "subscriberId": 900,
-                            "sessionId": "ocs;1769904000;3",
-                            "usageDateUtc": "2026-02-01T00:00:00",
-                            "usageType": 33,
-                            "accountId": 81,
-                            "accountName": "Retail",
-                            "resellerId": 7,
-                            "resellerName": "Fjord",
-                            "mcc": 240,
-                            "mnc": 1,
-                            "country": "Sweden",
-                            "countryAlpha2": "se",
-                            "operator": "Svea",
-                            "quantity": 3145728,
-                            "resellerCost": 0.009,
-                            "resellerPlanId": 512,
-                            "resellerCurrencyId": 1,
-                            "resellerConvertRate": 1.0,
-                            "resellerPrepaidPackageQty": 0,
-                            "subscriberCost": 0.021,
-                            "lac": 3921,
-                            "cellId": 42963,
-                            "rat": "4G - LTE",
-                            "imei": "351271000009003",
-                            "imsi": 90170,
-                            "sponsorImsi": 901700000000900,
-                            "accountChargeEntity": False,
-                            "resellerPlanRuleId": 103,
-                            "subscriberPlanId": 530,
-                            "subscriberPlanRuleId": 299,
-                            "subscriberCurrencyId": 1,
-                            "subscriberConvertRate": 1.0,
-                            "apn": "internet",
-                        }
-                    ],
-                }
-            ],
-        }
+                "lac": 3921,
+                "cellId": 42963,
+                "rat": "4G - LTE",
+                "imei": "351271000009003",
+                "imsi": 90170,
+                "sponsorImsi": 901700000000900,
+                "accountChargeEntity": False,
+                "resellerPlanRuleId": 103,
+                "subscriberPlanId": 530,
+                "subscriberPlanRuleId": 299,
+                "subscriberCurrencyId": 1,
+                "subscriberConvertRate": 1.0,
+                "apn": "internet",
+            }
+        ]
     )
 
 
@@ -157,95 +124,37 @@ def test_a_call_record_names_package_plan_and_number_only_where_there_is_one() -
     assert rows[0]["sessionId"] == rows[1]["sessionId"] != rows[2]["sessionId"]
 
 
+SEEN = {
+    "mapAnswer": ("eventTime", "shortCode", "result", "in_imsi", "operator"),
+    "s6aAnswer": ("eventTime", "cmdNameShort", "code", "orig_realm", "customer", "operator"),
+    "gyAnswer": ("eventTime", "requestType", "usedUnits", "apn", "userLocationInfoMCC", "userLocationInfoMNC", "operator"),
+}
+"""Members that say what happened."""
+
+
 def test_signalling_is_sorted_into_sections_with_the_offset_in_its_times() -> None:
     world = used_world()
-    assert network_events_view(world, world.lines[900], FIRST, FIRST) == snapshot(
+    told = network_events_view(world, world.lines[900], FIRST, FIRST)
+    rows = {section: [event[name] for name in SEEN[section]] for section, part in told.items() for event in part["events"]}  # pyright: ignore[reportGeneralTypeIssues, reportIndexIssue]  # a decoded body
+    members = {section: " ".join(part["events"][0]) for section, part in told.items()}  # pyright: ignore[reportGeneralTypeIssues, reportIndexIssue]  # a decoded body
+    assert members == snapshot(
         {
-            "mapAnswer": {
-                "events": [
-                    {
-                        "eventTime": "2026-02-01T00:59:59.000+01:00",
-                        "mcc": 242,
-                        "mnc": 2,
-                        "service": "Mobility",
-                        "o_gt": "N/A",
-                        "o_ssn": "7",
-                        "d_gt": "N/A",
-                        "d_ssn": "6",
-                        "opcode": "2",
-                        "shortCode": "UL",
-                        "longCode": "UpdateLocation",
-                        "result": "Success",
-                        "in_imsi": "901700000000900",
-                        "protocol": "MAP",
-                        "acn": "networkLocUpContext-v3",
-                        "host": "N/A",
-                        "countryName": "Norway",
-                        "countryAlpha2": "no",
-                        "operator": "Bergen Mobil",
-                    }
-                ]
-            },
-            "s6aAnswer": {
-                "events": [
-                    {
-                        "eventTime": "2026-01-31T13:00:30.000+01:00",
-                        "service": "S6a",
-                        "cmdCode": "316",
-                        "cmdNameShort": "ULR",
-                        "cmdNameLong": "Update-Location-Request",
-                        "protocol": "S6a",
-                        "sponsor_imsi": "901700000000900",
-                        "subs_imsi": "901700000000900",
-                        "mvno": "Fjord",
-                        "code": "2001",
-                        "oper_allowed": "true",
-                        "customer": "Retail",
-                        "session": "1.900.1769860830",
-                        "orig_realm": "epc.mnc001.mcc242.3gppnetwork.org",
-                        "orig_host": "mme.epc.mnc001.mcc242.3gppnetwork.org",
-                        "dest_realm": "N/A",
-                        "host": "N/A",
-                        "user_apn": "N/A",
-                        "sponsor": "SPX",
-                        "countryName": "Norway",
-                        "countryAlpha2": "no",
-                        "operator": "Oslo Tele",
-                    }
-                ]
-            },
-            "gyAnswer": {
-                "events": [
-                    {
-                        "eventTime": "2026-01-31T13:00:30.000+01:00",
-                        "hopByHopS": "N/A",
-                        "endToEndS": "N/A",
-                        "hopByHopL": "N/A",
-                        "endToEndL": "N/A",
-                        "originHost": "pgw.epc.mnc001.mcc242.3gppnetwork.org",
-                        "originRealm": "epc.mnc001.mcc242.3gppnetwork.org",
-                        "requestType": "Term",
-                        "session": "ocs;1769860830;1",
-                        "msisdn": "88900",
-                        "imei": "351271000009003",
-                        "apn": "internet",
-                        "ratTypes": "4G - LTE",
-                        "userLocationInfoMCC": "242",
-                        "userLocationInfoMNC": "01",
-                        "userLocationInfoLAC": "N/A",
-                        "userLocationInfoSAC": "N/A",
-                        "usedUnits": "105906176",
-                        "responseCode": "2001",
-                        "sgsnip": "N/A",
-                        "rreResponse": "N/A",
-                        "ratingGroup": "N/A",
-                        "rreAllowedQuota": "N/A",
-                        "countryName": "Norway",
-                        "countryAlpha2": "no",
-                        "operator": "Oslo Tele",
-                    }
-                ]
-            },
+            "mapAnswer": "eventTime mcc mnc service o_gt o_ssn d_gt d_ssn opcode shortCode longCode result in_imsi protocol "
+            "acn host countryName countryAlpha2 operator",
+            "s6aAnswer": "eventTime service cmdCode cmdNameShort cmdNameLong protocol sponsor_imsi subs_imsi mvno code "
+            "oper_allowed customer session orig_realm orig_host dest_realm host user_apn sponsor countryName "
+            "countryAlpha2 operator",
+            "gyAnswer": "eventTime hopByHopS endToEndS hopByHopL endToEndL originHost originRealm requestType session msisdn "
+            "imei apn ratTypes userLocationInfoMCC userLocationInfoMNC userLocationInfoLAC userLocationInfoSAC "
+            "usedUnits responseCode sgsnip rreResponse ratingGroup rreAllowedQuota countryName countryAlpha2 "
+            "operator",
+        }
+    )
+    assert rows == snapshot(
+        {
+            "mapAnswer": ["2026-02-01T00:59:59.000+01:00", "UL", "Success", "901700000000900", "Bergen Mobil"],
+            "s6aAnswer": ["2026-01-31T13:00:30.000+01:00", "ULR", "2001", "epc.mnc001.mcc242.3gppnetwork.org", "Retail", "Oslo Tele"],
+            "gyAnswer": ["2026-01-31T13:00:30.000+01:00", "Term", "105906176", "internet", "242", "01", "Oslo Tele"],
         }
     )
 

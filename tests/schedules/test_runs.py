@@ -74,21 +74,8 @@ async def test_a_run_is_a_call_of_the_organisation_by_its_schedule(bureau: Burea
 async def test_running_now_answers_at_once_and_leaves_the_boundary_alone(on_both: Bureau) -> None:
     made = await on_both.create()
     waiting = await on_both.run(made)
-    assert waiting == snapshot(
-        {
-            "id": "rep_01mcckg2g0000000000000000b",
-            "object": "intelligence.report",
-            "schedule": "sch_01mcckg2g00000000000000009",
-            "composite": "fleet_health",
-            "state": "waiting",
-            "boundary": None,
-            "created": "2027-01-15T12:00:00Z",
-            "finished": None,
-            "error": None,
-            "finding": None,
-            "sheet": None,
-        }
-    )
+    assert (waiting["state"], waiting["created"]) == ("waiting", "2027-01-15T12:00:00Z")
+    assert {name for name, value in waiting.items() if value is None} == {"boundary", "finished", "error", "finding", "sheet"}
     assert await on_both.report(made, report=waiting["id"]) == waiting
     runs = on_both.replica()
     assert await runs.fire() == 0

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Restrictions, Tier
+from registry.caller import Restrictions
 from tests.schedules.bureau import DAILY, SCHEDULES, Body, Bureau
 
 
@@ -99,23 +99,6 @@ async def test_a_deleted_schedule_is_gone_with_its_webhook_and_its_reports(on_bo
     assert (await on_both.http.get(SCHEDULES)).json()["data"] == []
     assert await on_both.kept() == []
     assert (await on_both.http.delete(f"{SCHEDULES}/{made['id']}")).status_code == 404
-
-
-async def test_what_is_anothers_is_not_there(bureau: Bureau) -> None:
-    made = await bureau.create()
-    await bureau.run(made)
-    stranger = await bureau.world.caller(Tier.PRO)
-    async with bureau.world.client(stranger.secret) as http:
-        answers = [
-            await http.delete(f"{SCHEDULES}/{made['id']}"),
-            await http.post(f"{SCHEDULES}/{made['id']}/run"),
-            await http.get(f"{SCHEDULES}/{made['id']}/report"),
-        ]
-        assert (await http.get(SCHEDULES)).json()["data"] == []
-    assert {answer.status_code for answer in answers} == {404}
-    texts = {answer.json()["error"] for answer in answers}
-    assert texts == {f"No schedule {made['id']} in your organisation"}
-    assert len((await bureau.http.get(SCHEDULES)).json()["data"]) == 1
 
 
 async def test_bad_schedules_are_refused_with_what_to_do_about_them(bureau: Bureau) -> None:

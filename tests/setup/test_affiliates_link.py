@@ -127,16 +127,6 @@ async def stub(house: ServiceHouse, session: str) -> Any:
     return await house.world.pipeline.sessions.verify(session, "http")
 
 
-@pytest.mark.rule("4.9.40")
-async def test_an_api_key_attaches_nothing_and_it_is_no_tool(house: ServiceHouse) -> None:
-    _, code = await affiliate(house)
-    caller = await house.world.caller()
-    status, body = await link(house, caller.secret, code)
-    assert (status, body["code"]) == (401, "unauthorized")
-    assert await brought_by(house, caller.organisation) is None
-    assert not house.world.pipeline.catalogue.operations["affiliates_link"].tool
-
-
 async def test_a_member_who_is_no_admin_attaches_nothing(house: ServiceHouse) -> None:
     _, code = await affiliate(house)
     session, organisation = await newcomer(house, role=Role.MEMBER)

@@ -58,27 +58,16 @@ async def test_saving_the_operator_renames_the_organisation_everywhere(house: Se
 @pytest.mark.parametrize(
     ("field", "value", "text"),
     [
-        ("name", "", 'name: got ""; must be at least 1 character'),
         ("name", "  ", 'name: got "  "; must hold more than space'),
         ("name", "a\u202eb", 'name: got "a?b"; must be one line without control characters and without marks that change'),
-        ("name", "x" * 201, "must be at most 200 characters"),
-        ("country", "no", 'country: got "no"; must match ^[A-Z]{2}$'),
         ("country", "UK", 'country: got "UK"; no country has this code; the United Kingdom is GB'),
         ("country", "ZZ", 'country: got "ZZ"; no country has this code'),
-        (
-            "operator_type",
-            "bank",
-            "operator_type: got \"bank\"; must be one of 'mno', 'mvno', 'mvne', 'travel_esim', 'iot', 'enterprise', ",
-        ),
-        ("website", "ftp://fjord.example", "website: must match"),
-        ("website", "https://", "website: must match"),
         ("website", "https://ada:s3cret@fjord.example", "website: an address of a website holds no user name and no password"),
         ("website", "https://s3cret@fjord.example", "website: an address of a website holds no user name and no password"),
         ("website", "https:///path", "website: must be an address such as https://fjord.example"),
         ("website", "https://fjord.example:99999", "website: must be an address such as https://fjord.example"),
         ("website", "https://[::1", "website: must be an address such as https://fjord.example"),
         ("website", "https://fjord.example/\u200b", "website: must be an address such as https://fjord.example"),
-        ("website", "https://" + "x" * 300, "website: must be at most 300 characters"),
     ],
 )
 async def test_details_that_cannot_be_are_refused_and_change_nothing(house: ServiceHouse, field: str, value: str, text: str) -> None:

@@ -14,8 +14,6 @@ from operations.ledger.esims import EsimProfile, seal_esim_profile
 from operations.storefronts.sales import checkout as shop_checkout
 from operations.vocabulary import COUNTRY_CODES
 from registry.errors import QuotaExceeded
-from registry.limits import Limits
-from registry.ports import SharedSecrets
 from simulators.network.faults import NetworkFault
 from tests.http.asking import ask as raw_ask
 from tests.pages.browser import Browser
@@ -241,19 +239,3 @@ async def test_what_is_one_is_not_many(market: PagesMarket) -> None:
         async with market.browser(language=language) as browser:
             text = (await browser.get(SHOP_PATH)).page.text.replace("\u00a0", " ")
         assert [each for each in said if each not in text] == []
-
-
-async def test_guesses_by_pages_and_by_the_api_from_one_network_are_one_count(market: PagesMarket) -> None:
-    pipeline = market.counter.world.pipeline
-    pipeline.rate_limiter.limits, pipeline.secrets = Limits(), SharedSecrets()
-    async with (
-        market.browser("2001:db8:1:2::7") as one,
-        market.browser("2001:db8:1:2:ffff::9") as other,
-        market.browser("2001:db8:1:3::7") as far,
-    ):
-        found: list[int] = []
-        for place in range(6):
-            found.append((await one.get(f"{SHOP_PATH}/orders/ord_{place:026d}")).status)
-            found.append((await other.http.get(f"/api/orders/ord_{place:026d}/usage")).status_code)
-        assert found == [404] * 10 + [429] * 2
-        assert (await far.get(f"{SHOP_PATH}/orders/ord_{0:026d}")).status == 404

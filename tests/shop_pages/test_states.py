@@ -3,7 +3,7 @@
 from registry.limits import Limits
 from simulators.network.faults import NetworkFault
 from tests.pages.browser import Browser
-from tests.shop_pages.market import SHOP_PATH, PagesMarket, heading, order_of, scanned, token_of
+from tests.shop_pages.market import SHOP_PATH, PagesMarket, heading, order_of, scanned
 
 DRAW = "affectPackageToSubscriber"
 
@@ -122,16 +122,6 @@ async def test_unknown_orders_and_those_of_other_shops_are_answered_alike(market
     for act in ("cancel", "top-up"):
         assert (await browser.post(f"/shop/other/orders/{order}/{act}", {"plan": "nordic"})).status == 404
     assert (await market.counter.row(order)).cancelled_at is None
-
-
-async def test_guesses_of_orders_are_counted(market: PagesMarket, browser: Browser) -> None:
-    bought = await market.bought(browser)
-    market.counter.world.pipeline.rate_limiter.limits = Limits()
-    answers = [(await browser.get(f"{SHOP_PATH}/orders/ord_{place:026d}")).status for place in range(12)]
-    assert answers == [404] * 10 + [429] * 2
-    assert (await browser.get(bought.path)).status == 429
-    async with market.browser("203.0.113.8") as other:
-        assert (await other.get(f"{SHOP_PATH}/orders/{token_of(browser)}")).status == 200
 
 
 async def test_somebody_who_begins_many_orders_is_slowed_down(market: PagesMarket, browser: Browser) -> None:

@@ -4,15 +4,11 @@ from dataclasses import dataclass
 from random import Random
 
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
-from operations.secret_tokens import new_api_key
-from registry.caller import Role, Tier
-from storage.api_keys import insert_key
 from storage.engine.sql import Connection
-from storage.organisations import add_member, create_organisation
-from storage.people import create_person
 from storage.products import ProductRow, insert_product
 from storage.sealing import Keyring, new_key_setting, webhook_secret_field
 from storage.webhook_endpoints import insert_endpoint
+from tests.harness.tenant_stage import found_tenant
 from tests.simulation.clock import SimIds
 from tests.simulation.provider import Template
 from tests.simulation.shops import SimulatedShop, open_simulated_shop
@@ -87,20 +83,8 @@ def prepare(*, shared_account: bool) -> Tenants:
 
 def settle_in(connection: Connection, *, ids: SimIds, keyring: Keyring, account: int, endpoints: int) -> SimulatedTenant:
     """One organisation with all it needs."""
-    now, organisation, person, key = Still().now(), ids.new("org_"), ids.new("usr_"), new_api_key(ids)
-    create_organisation(connection, id=organisation, name="Tenant", tier=Tier.ENTERPRISE, now=now, mode="managed", account_id=account)
-    create_person(connection, id=person, now=now)
-    add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
-    insert_key(
-        connection,
-        id=ids.new("key_"),
-        digest=key.digest,
-        prefix=key.prefix,
-        organisation=organisation,
-        person=person,
-        name="sim",
-        now=now,
-    )
+    now = Still().now()
+    organisation, secret = found_tenant(connection, ids=ids, account=account, now=now)
     urls: dict[str, str] = {}
     for number in range(endpoints):
         id = ids.new("we_")
@@ -113,4 +97,4 @@ def settle_in(connection: Connection, *, ids: SimIds, keyring: Keyring, account:
         pinned = account if number else None
         row = ProductRow(id, organisation, "Ours", 1000, 30, '["NO"]', 500, "EUR", template, pinned, int(now))
         insert_product(connection, row=row)
-    return SimulatedTenant(organisation, key.secret, account, urls, plans)
+    return SimulatedTenant(organisation, secret, account, urls, plans)

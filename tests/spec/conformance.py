@@ -108,7 +108,7 @@ What the service promises, and the tests that hold it to that. Every row has tes
 A test is written `file::function`, below the folder `tests`; any of them runs by itself:
 
 ```sh
-python3 ./run test tests/spec/test_routes.py::test_without_a_plan_nothing_is_drawn
+python3 ./run test tests/connectivity/test_intents.py::test_without_a_plan_the_intent_waits_for_one
 ```
 
 Nothing here is written by hand. `{COMMAND}` makes the page from three things, and a test fails when it is not up to date:

@@ -145,3 +145,13 @@ async def test_what_is_marked_admin_is_for_admins_of_an_enterprise(house: Servic
 def test_every_rule_that_says_admin_is_asked() -> None:
     marked = {rule.id for rule in rules() if rule.section.startswith("4.") and re.search(r"\badmins?\b", rule.words)}
     assert marked == {rule for rule, _ in ADMIN}
+
+
+@pytest.mark.rule("2.12.1")
+@pytest.mark.rule("4.1.17")
+@pytest.mark.rule("9.1")
+@pytest.mark.rule("9.2")
+async def test_health_tells_everybody_version_and_build(house: ServiceHouse) -> None:
+    async with house.world.client() as http:
+        answer = await http.get("/health")
+    assert (answer.status_code, answer.json()) == (200, {"ok": True, "version": "1.0.0", "build_sha": "0123abc"})

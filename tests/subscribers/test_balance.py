@@ -79,33 +79,6 @@ async def test_the_service_s_own_organisation_raises_balances(stage: LineStage, 
     assert (row.owner, row.owner_id, row.amount, row.description) == ("line", line.id, 2_500_000, "Goodwill")
 
 
-@pytest.mark.parametrize(
-    ("body", "param"),
-    [
-        ({}, "amount"),
-        ({"amount": None}, "amount"),
-        ({"amount": "5"}, "amount"),
-        ({"amount": True}, "amount"),
-        ({"amount": 1_000_000_001}, "amount"),
-        ({"amount": -1_000_000_001}, "amount"),
-        ({"amount": -1, "mode": "add"}, "mode"),
-        ({"amount": -1, "description": "x" * 256}, "description"),
-        ({"amount": -1, "description": "two\nlines"}, "description"),
-        ({"amount": -1, "setBalance": True}, "setBalance"),
-    ],
-)
-async def test_an_amount_that_is_none_changes_nothing(stage: LineStage, line: Line, body: dict[str, object], param: str) -> None:
-    answer = await stage.ask("balance", body)
-    assert (answer.status_code, answer.json()["param"], stage.sent(), line.balance) == (400, param, [], FIVE)
-
-
-@pytest.mark.parametrize("amount", ["NaN", "Infinity", "1e999"])
-async def test_an_amount_that_is_no_number_is_refused(stage: LineStage, line: Line, amount: str) -> None:
-    body = f'{{"amount": {amount}}}'
-    answer = await stage.http.put(f"/v1/subscribers/{line.iccid}/balance", content=body, headers={"Content-Type": "application/json"})
-    assert (answer.status_code, stage.sent(), line.balance) == (400, [], FIVE)
-
-
 async def test_a_balance_is_not_set_below_zero(stage: LineStage, line: Line) -> None:
     answer = await stage.ask("balance", {"amount": -0.01, "mode": "set"})
     assert (answer.status_code, answer.json()["error"]) == (

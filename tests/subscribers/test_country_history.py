@@ -79,13 +79,6 @@ async def test_the_limit_is_20_unless_it_is_said(world: World, http: httpx.Async
     assert [len((await http.get(path + query)).json()["data"]) for query in ("", "?limit=1", "?limit=50")] == [20, 1, 50]
 
 
-@pytest.mark.parametrize("limit", ["0", "51", "-1", "x", "2.5", ""])
-@pytest.mark.rule("8.10")
-async def test_a_limit_outside_1_to_50_is_refused_before_anybody_is_asked(world: World, http: httpx.AsyncClient, limit: str) -> None:
-    answer = await http.get(f"/v1/subscribers/{await iccid_of(world, own=True)}/country-history?limit={limit}")
-    assert (answer.status_code, answer.json()["param"]) == (400, "limit")
-
-
 async def test_a_foreign_line_is_not_found_although_we_know_where_it_was(world: World, http: httpx.AsyncClient) -> None:
     foreign = await iccid_of(world, own=False)
     await travel(world, foreign, TRAVELS)
@@ -93,9 +86,3 @@ async def test_a_foreign_line_is_not_found_although_we_know_where_it_was(world: 
     for answer in answers:
         assert (answer.status_code, answer.json()["param"]) == (404, "iccid")
     assert answers[0].json()["error"] == answers[1].json()["error"]
-
-
-async def test_an_organisation_without_a_connection_is_told_so(world: World) -> None:
-    async with world.client((await world.caller(Tier.PRO)).secret) as http:
-        answer = await http.get(f"/v1/subscribers/{await iccid_of(world, own=True)}/country-history")
-    assert (answer.status_code, answer.json()["code"]) == (409, "org_not_connected")

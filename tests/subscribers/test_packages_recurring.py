@@ -18,49 +18,21 @@ async def start(stage: PackagesStage, **body: object) -> httpx.Response:
 async def test_a_series_starts_now_with_its_first_package(stage: PackagesStage) -> None:
     said = await start(stage)
     assert said.status_code == 201
-    assert plain(said.json()) == snapshot(
+    package, line = said.json()["data"]["packageInfo"], plain(said.json())["data"]["simInfo"]
+    assert {name: package[name] for name in ("tsactivationutc", "tsexpirationutc", "perioddays", "cost", "templateId")} == snapshot(
         {
-            "data": {
-                "packageInfo": {
-                    "subscriberprepaidpackageid": "int",
-                    "subscriberid": "int",
-                    "priority": 1,
-                    "locationzoneid": 2301,
-                    "rdbLocationZones": {"locationzoneid": 2301, "locationzonename": "Nordics"},
-                    "packageTemplate": {"prepaidpackagetemplateid": 55032, "prepaidpackagetemplatename": "Nordic monthly 3GB"},
-                    "templateId": 55032,
-                    "esimId": "int",
-                    "pckdatabyte": 3221225472,
-                    "useddatabyte": 0,
-                    "usedmocsecond": 0,
-                    "usedmtcsecond": 0,
-                    "usedmocvoipsecond": 0,
-                    "usedmosmsnumber": 0,
-                    "usedmtsmsnumber": 0,
-                    "tsassigned": "2027-01-15T12:00:00",
-                    "tsactivationutc": "2027-01-15T12:00:00",
-                    "tsexpirationutc": "2027-02-15T12:00:00",
-                    "perioddays": 31,
-                    "cost": 8.9,
-                    "active": True,
-                    "recurringPackage": "int",
-                    "resellerCost": 0.0,
-                    "packageId": "int",
-                },
-                "simInfo": {
-                    "iccid": "str",
-                    "smdpServer": "smdp.spx-roaming.test",
-                    "activationCode": "str",
-                    "urlQrCode": "str",
-                    "subscriberId": "int",
-                    "esimId": "int",
-                    "subsPackageId": "int",
-                    "userSimName": "str",
-                },
-            }
+            "tsactivationutc": "2027-01-15T12:00:00",
+            "tsexpirationutc": "2027-02-15T12:00:00",
+            "perioddays": 31,
+            "cost": 8.9,
+            "templateId": 55032,
         }
     )
-    assert said.json()["data"]["packageInfo"]["packageId"] == stage.line.packages[0].id
+    assert isinstance(package["recurringPackage"], int) and (line["smdpServer"], line["subsPackageId"]) == (
+        "smdp.spx-roaming.test",
+        "int",
+    )
+    assert package["packageId"] == stage.line.packages[0].id
 
 
 async def test_a_series_at_first_use_has_a_package_that_waits(stage: PackagesStage) -> None:
@@ -97,13 +69,6 @@ async def test_a_one_time_template_makes_no_series(stage: PackagesStage) -> None
     assert stage.line.series == []
 
 
-async def test_foreign_templates_and_lines_are_not_found_and_nothing_is_sent(stage: PackagesStage) -> None:
-    foreign = f"/v1/subscribers/{stage.foreign().iccid}/packages/recurring"
-    assert (await stage.http.post(foreign, json={"templateId": stage.template(MONTHLY)})).status_code == 404
-    assert (await start(stage, packageTemplateId=stage.template("Alps weekly 1GB", 7002))).status_code == 404
-    assert stage.writes() == []
-
-
 @pytest.mark.rule("4.2.38")
 async def test_a_series_is_stopped_and_resumed_by_one_of_its_packages(stage: PackagesStage) -> None:
     await start(stage)
@@ -138,16 +103,3 @@ async def test_a_one_time_package_has_no_series_to_stop(stage: PackagesStage) ->
             "hint": "modify_package_status pauses it; list_subscriber_packages shows which packages have `recurring`",
         }
     )
-
-
-async def test_series_and_packages_of_other_lines_are_not_found(stage: PackagesStage) -> None:
-    other = next(line for line in stage.network.lines.values() if line.series and line.account_id != 8101)
-    for id in (other.series[0].id, other.packages[0].id, 1):
-        said = await stage.http.put(f"{stage.path}/{id}/recurring-status", json={"action": "stop"})
-        assert (said.status_code, said.json()["param"]) == (404, "packageId")
-    assert stage.writes() == []
-
-
-async def test_only_stop_and_resume_are_known(stage: PackagesStage) -> None:
-    said = await stage.http.put(f"{stage.path}/1/recurring-status", json={"action": "pause"})
-    assert (said.status_code, said.json()["param"]) == (400, "action")

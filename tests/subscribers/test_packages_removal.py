@@ -65,10 +65,3 @@ async def test_packages_of_other_lines_and_unknown_ones_are_answered_alike(stage
         * 3
     )
     assert stage.writes() == []
-
-
-async def test_a_foreign_package_is_not_deleted_with_a_key_either(stage: PackagesStage) -> None:
-    foreign = next(line for line in stage.network.lines_of(8102) if line.packages)
-    said = await stage.removed(f"{stage.path}/{foreign.packages[0].id}", key="theirs")
-    assert (said.status_code, said.json()["param"]) == (404, "packageId")
-    assert stage.writes() == []

@@ -56,12 +56,6 @@ async def test_the_network_s_own_names_are_taken(stage: LineStage, name: str, sp
     assert (await stage.ask("traffic-restrictions", {name: True, spelling: False})).status_code == 400
 
 
-@pytest.mark.parametrize("body", [{}, {"data": None}, {"data": 0}, {"moc": "false"}, {"sms": False, "mtsms": False}])
-async def test_flags_that_are_none_change_nothing(stage: LineStage, body: dict[str, object]) -> None:
-    answer = await stage.ask("traffic-restrictions", body)
-    assert (answer.status_code, stage.sent(), allowed(stage.line)) == (400, [], dict.fromkeys(FLAGS, True))
-
-
 async def test_a_flag_that_the_network_does_not_tell_is_not_guessed(stage: LineStage, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "allowedMtc" in subscriber_view(stage.network, stage.line)
     monkeypatch.setattr(

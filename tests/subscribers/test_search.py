@@ -254,17 +254,10 @@ async def test_a_default_tool_answer_is_short(stage: AccountsStage) -> None:
 MALFORMED: list[tuple[dict[str, Any], str]] = [
     ({"q": "a", "iccid": "8988303"}, "iccid"),
     ({"imsi": "901700000010001", "msisdn": "47590123"}, "imsi"),
-    ({"q": ""}, "q"),
     ({"q": "  "}, "q"),
-    ({"q": "x" * 121}, "q"),
     ({"iccid": "8988303\n"}, "iccid"),
     ({"iccid": "٨٩٨٨٣٠٣"}, "iccid"),
-    ({"imsi": "12345"}, "imsi"),
-    ({"status": "DEAD"}, "status"),
-    ({"accountId": "0"}, "accountId"),
-    ({"limit": "1001"}, "limit"),
     ({"starting_after": "x"}, "starting_after"),
-    ({"offset": "1"}, "offset"),
 ]
 
 

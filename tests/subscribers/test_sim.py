@@ -48,12 +48,6 @@ async def test_the_challenge_says_what_will_happen(stage: LineStage) -> None:
     assert (other.status_code, other.json()["code"], stage.writes()) == (400, "confirm_token_invalid", [])
 
 
-@pytest.mark.parametrize("body", [{}, {"status": "FREE"}, {"status": "enabled"}, {"status": None}, {"status": "Free", "simId": 760001}])
-@pytest.mark.rule("4.2.42")
-async def test_a_sim_status_that_there_is_not_asks_nobody(stage: LineStage, body: dict[str, object]) -> None:
-    assert ((await stage.ask("sim-status", body)).status_code, stage.sent()) == (400, [])
-
-
 @pytest.mark.rule("4.2.21")
 async def test_the_green_zone_counter_begins_anew(stage: LineStage) -> None:
     stage.line.green_bytes = 4096

@@ -130,13 +130,6 @@ async def test_the_newest_events_of_each_protocol(stage: AccountsStage) -> None:
     assert any(found["events"] for found in whole.values())
 
 
-async def test_strangers_lines_tell_nothing(stage: AccountsStage) -> None:
-    stranger = stage.lines(8102)[0]
-    for path in ("usage", "network-events"):
-        assert (await stage.managed.post(f"/v1/subscribers/{stranger.iccid}/{path}", json={})).status_code == 404
-    assert len(stage.calls()) == len(stage.calls("getSingleSubscriber")) == 2
-
-
 def day(name: str, quantity: int) -> Any:
     return {"day": name, "total": {"resellerCost": 0.1, "quantityPerType": {"33": quantity}}, "subsDailyUsages": [{"quantity": quantity}]}
 

@@ -45,21 +45,3 @@ async def test_a_line_that_was_ended_knowingly_stays_ended(stage: LineStage, sta
     assert stage.line.status == "END_OF_LIFE"
     back = await stage.ask("status", {"status": "ACTIVE"})
     assert (back.status_code, back.json()["code"], stage.line.status) == (409, "subscriber_end_of_life", "END_OF_LIFE")
-
-
-@pytest.mark.parametrize(
-    ("body", "param"),
-    [
-        ({}, "status"),
-        ({"status": "active"}, "status"),
-        ({"status": "PENDING"}, "status"),
-        ({"status": None}, "status"),
-        ({"status": ["ACTIVE"]}, "status"),
-        ({"status": "ACTIVE", "irreversible": 1}, "irreversible"),
-        ({"status": "ACTIVE", "irreversible": "true"}, "irreversible"),
-        ({"status": "ACTIVE", "newStatus": "ACTIVE"}, "newStatus"),
-    ],
-)
-async def test_a_status_that_there_is_not_changes_nothing(stage: LineStage, body: dict[str, object], param: str) -> None:
-    answer = await stage.ask("status", body)
-    assert (answer.status_code, answer.json()["param"], stage.sent()) == (400, param, [])

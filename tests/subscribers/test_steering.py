@@ -38,17 +38,6 @@ async def test_a_list_that_the_reseller_does_not_have_is_not_found(stage: LineSt
     assert (stage.writes(), await stage.claims(), stage.line.steering_list_id) == ([], {}, None)
 
 
-async def test_a_list_of_another_reseller_is_not_found(stage: LineStage) -> None:
-    stage.network.steering[30] = stage.network.steering[17]._replace(id=30, reseller_id=7002)
-    answer = await stage.ask("steering-list", {"listId": 30})
-    assert (answer.status_code, answer.json()["param"], stage.line.steering_list_id) == (404, "listId", None)
-
-
-@pytest.mark.parametrize("body", [{}, {"listId": 0}, {"listId": -1}, {"listId": True}, {"listId": "17"}, {"listId": 17, "list_id": 17}])
-async def test_a_list_that_is_no_number_asks_nobody(stage: LineStage, body: dict[str, object]) -> None:
-    assert ((await stage.ask("steering-list", body)).status_code, stage.sent()) == (400, [])
-
-
 @pytest.mark.rule("4.2.46")
 async def test_the_sim_is_told_once(stage: LineStage) -> None:
     answer = await stage.ask("steering-list/push", method="POST")

@@ -1,15 +1,28 @@
 """The documented methods and the one that is configured. A read that is added later may be proved by its operation alone."""
 
+from collections.abc import Awaitable, Callable
+
 from clients.ocs.client import Ocs
 from tests.clients.ocs import examples as x
 from tests.clients.ocs.examples import FIRST_DAY, IMSI, LINE_ROW, NESTED, WireCase
 from tests.network_facts import ICCID
 
 L = 910045
+Call = Callable[[Ocs], Awaitable[object]]
 
 
 def wraps(name: str, row: object) -> dict[str, object]:
     return {name: [row]}
+
+
+def answers(method: str, call: Call, sent: object, payload: object, result: object = ...) -> WireCase:
+    """The answer's key is the method's name."""
+    return WireCase(method, call, sent, method, payload, result)
+
+
+def lists(method: str, call: Call, sent: object, name: str, row: object) -> WireCase:
+    """The same, with rows in a member of this name."""
+    return answers(method, call, sent, wraps(name, row), [row])
 
 
 def list_by_account(ocs: Ocs):
@@ -37,13 +50,12 @@ def date_package(ocs: Ocs):
 
 
 RESELLER = [
-    WireCase(
+    lists(
         "listResellerAccount",
         lambda ocs: ocs.reseller.list_reseller_account(reseller_id=7001),
         {"resellerId": 7001},
-        "listResellerAccount",
-        wraps("reseller", x.RESELLER),
-        [x.RESELLER],
+        "reseller",
+        x.RESELLER,
     ),
     WireCase(
         "modifyAccountBalance",
@@ -55,34 +67,27 @@ RESELLER = [
         lambda ocs: ocs.reseller.modify_reseller_balance(7001, "Wire", 250.0),
         {"resellerId": 7001, "type": "Wire", "amount": 250.0},
     ),
-    WireCase("getResellerInfo", lambda ocs: ocs.reseller.get_reseller_info(), {}, "getResellerInfo", x.INFO),
-    WireCase(
-        "esimStatusPerAccount",
-        lambda ocs: ocs.reseller.esim_status_per_account(account_id=8101),
-        {"accountId": 8101},
-        "esimStatusPerAccount",
-        wraps("account", x.STOCK),
-        [x.STOCK],
+    answers("getResellerInfo", lambda ocs: ocs.reseller.get_reseller_info(), {}, x.INFO),
+    lists(
+        "esimStatusPerAccount", lambda ocs: ocs.reseller.esim_status_per_account(account_id=8101), {"accountId": 8101}, "account", x.STOCK
     ),
-    WireCase("listSponsor", lambda ocs: ocs.reseller.list_sponsor(7001), 7001, "listSponsor", wraps("sponsor", x.SPONSOR), [x.SPONSOR]),
-    WireCase("listSteeringList", lambda ocs: ocs.reseller.list_steering_list(7001), 7001, "listSteeringList", [x.STEERING]),
+    lists("listSponsor", lambda ocs: ocs.reseller.list_sponsor(7001), 7001, "sponsor", x.SPONSOR),
+    answers("listSteeringList", lambda ocs: ocs.reseller.list_steering_list(7001), 7001, [x.STEERING]),
 ]
 SUBSCRIBER = [
-    WireCase("getSingleSubscriber", find_by_iccid, {"iccid": ICCID, "withGzCounter": True}, "getSingleSubscriber", x.SUBSCRIBER),
-    WireCase("listSubscriber", list_by_account, {"accountId": 8101}, "listSubscriber", x.FOUND),
+    answers("getSingleSubscriber", find_by_iccid, {"iccid": ICCID, "withGzCounter": True}, x.SUBSCRIBER),
+    answers("listSubscriber", list_by_account, {"accountId": 8101}, x.FOUND),
     WireCase(
         "affectSubscriberRealPhoneNumber",
         lambda ocs: ocs.subscriber.affect_real_phone_number(L, 4790000001),
         {**NESTED, "phoneNumber": 4790000001},
     ),
     WireCase("affectSubscriberFakePhoneNumber", lambda ocs: ocs.subscriber.affect_fake_phone_number(L), LINE_ROW),
-    WireCase(
-        "getSimProviderStatus", lambda ocs: ocs.subscriber.get_sim_provider_status(760112), 760112, "getSimProviderStatus", [x.PROVIDER]
-    ),
+    answers("getSimProviderStatus", lambda ocs: ocs.subscriber.get_sim_provider_status(760112), 760112, [x.PROVIDER]),
     WireCase("modifySubscriberBalance", lambda ocs: ocs.subscriber.modify_balance(L, 5.0), {**NESTED, "amount": 5.0}),
     WireCase("hlrSetBitrate", lambda ocs: ocs.subscriber.hlr_set_bitrate(IMSI, "KB_1024"), {"imsi": IMSI, "limit": "KB_1024"}),
-    WireCase("hlrGetBitrate", lambda ocs: ocs.subscriber.hlr_get_bitrate(IMSI), {"imsi": IMSI}, "hlrGetBitrate", "KB_1024"),
-    WireCase("moveSubscriberRangeToAccount", move, x.MOVED, "moveSubscriberRangeToAccount", 10),
+    answers("hlrGetBitrate", lambda ocs: ocs.subscriber.hlr_get_bitrate(IMSI), {"imsi": IMSI}, "KB_1024"),
+    answers("moveSubscriberRangeToAccount", move, x.MOVED, 10),
     WireCase(
         "modifySubscriberContactInfo",
         lambda ocs: ocs.subscriber.modify_contact_info(L, mail="a@b.example"),
@@ -99,27 +104,19 @@ SUBSCRIBER = [
     WireCase("changeSimStatus", lambda ocs: ocs.subscriber.change_sim_status(760112, "Free"), {"simId": 760112, "newStatus": "Free"}),
 ]
 PACKAGES = [
-    WireCase(
+    answers(
         "affectPackageToSubscriber",
         lambda ocs: ocs.packages.affect_from_account(55010, 8101, validity_days=30),
         {"packageTemplateId": 55010, "accountForSubs": 8101, "validityPeriod": 30},
-        "affectPackageToSubscriber",
         x.AFFECTED,
     ),
-    WireCase(
+    answers(
         "affectRecurringPackageToSubscriber",
         lambda ocs: ocs.packages.affect_recurring(55020, L, at_first_use=True),
         {"packageTemplateId": 55020, **NESTED, "activationAtFirstUse": True},
-        "affectRecurringPackageToSubscriber",
         x.SERIES,
     ),
-    WireCase(
-        "listSubscriberPrepaidPackages",
-        lambda ocs: ocs.packages.list_packages(L, version="v1"),
-        LINE_ROW,
-        "listSubscriberPrepaidPackages",
-        x.PACKAGES,
-    ),
+    answers("listSubscriberPrepaidPackages", lambda ocs: ocs.packages.list_packages(L, version="v1"), LINE_ROW, x.PACKAGES),
     WireCase(
         "modifySubscriberPrepaidPackageLimits",
         lambda ocs: ocs.packages.modify_limits(3300871, {"dataByte": 2 * x.GIB}),
@@ -148,51 +145,24 @@ PACKAGES = [
     WireCase("modifySubscriberVoipPlan", lambda ocs: ocs.packages.modify_voip_plan(L, 92), {"subscriberId": LINE_ROW, "voipPlanId": 92}),
 ]
 TEMPLATES = [
-    WireCase(
-        "listPrepaidPackageTemplate",
-        lambda ocs: ocs.templates.list(reseller_id=7001),
-        {"resellerId": 7001},
-        "listPrepaidPackageTemplate",
-        wraps("template", x.TEMPLATE_ROW),
-        [x.TEMPLATE_ROW],
-    ),
-    WireCase(
+    lists("listPrepaidPackageTemplate", lambda ocs: ocs.templates.list(reseller_id=7001), {"resellerId": 7001}, "template", x.TEMPLATE_ROW),
+    answers(
         "listLocationZoneElement",
         lambda ocs: ocs.zones.location_zone_elements(2301),
         2301,
-        "listLocationZoneElement",
         wraps("operator", x.OPERATOR),
         [x.SEEN_OPERATOR],
     ),
-    WireCase(
-        "listDestinationListPrefix",
-        lambda ocs: ocs.zones.destination_list_prefixes(64),
-        64,
-        "listDestinationListPrefix",
-        x.PREFIXES,
-    ),
-    WireCase(
+    answers("listDestinationListPrefix", lambda ocs: ocs.zones.destination_list_prefixes(64), 64, x.PREFIXES),
+    answers(
         "listDetailedLocationZone",
         lambda ocs: ocs.zones.detailed_location_zones(7001),
         7001,
-        "listDetailedLocationZone",
         [x.ZONE],
         [{**x.ZONE, "operators": [x.SEEN_OPERATOR]}],
     ),
-    WireCase(
-        "listDetailedDestinationList",
-        lambda ocs: ocs.zones.detailed_destination_lists(7001),
-        7001,
-        "listDetailedDestinationList",
-        [x.DESTINATIONS],
-    ),
-    WireCase(
-        "createPrepaidPackageTemplate",
-        lambda ocs: ocs.templates.create({**x.CREATED, "cost": None}),
-        x.CREATED,
-        "createPrepaidPackageTemplate",
-        x.TEMPLATE_ROW,
-    ),
+    answers("listDetailedDestinationList", lambda ocs: ocs.zones.detailed_destination_lists(7001), 7001, [x.DESTINATIONS]),
+    answers("createPrepaidPackageTemplate", lambda ocs: ocs.templates.create({**x.CREATED, "cost": None}), x.CREATED, x.TEMPLATE_ROW),
     WireCase("modifyPPTCore", lambda ocs: ocs.templates.modify_core(x.CORE), x.CORE, "modifyPrepaidPackageTemplate", x.TEMPLATE_ROW),
     WireCase(
         "modifyPPTRecurring",
@@ -210,42 +180,26 @@ TEMPLATES = [
     ),
 ]
 TARIFFS = [
-    WireCase(
-        "listResellerTariff",
-        lambda ocs: ocs.tariffs.list_reseller_tariff(reseller_id=7001),
-        {"resellerId": 7001},
-        "listResellerTariff",
-        wraps("tariff", x.BUY),
-        [x.BUY],
-    ),
-    WireCase(
-        "listSubscriberTariff",
-        lambda ocs: ocs.tariffs.list_subscriber_tariff(),
-        {},
-        "listSubscriberTariff",
-        wraps("tariff", x.SELL),
-        [x.SELL],
-    ),
-    WireCase("listTariffRule", lambda ocs: ocs.tariffs.list_rules(512), 512, "listTariffRule", wraps("rule", x.RULE), [x.RULE]),
+    lists("listResellerTariff", lambda ocs: ocs.tariffs.list_reseller_tariff(reseller_id=7001), {"resellerId": 7001}, "tariff", x.BUY),
+    lists("listSubscriberTariff", lambda ocs: ocs.tariffs.list_subscriber_tariff(), {}, "tariff", x.SELL),
+    lists("listTariffRule", lambda ocs: ocs.tariffs.list_rules(512), 512, "rule", x.RULE),
     WireCase("getCustomerTariff", lambda ocs: ocs.tariffs.customer_tariff(7001), 7001, "listTariffRule", wraps("rule", x.RULE), [x.RULE]),
-    WireCase("listSubscriberVoipTariff", lambda ocs: ocs.tariffs.list_voip_tariffs(), {}, "listSubscriberVoipTariff", [x.VOIP]),
-    WireCase("listVoipTariffRule", lambda ocs: ocs.tariffs.list_voip_rules(92), 92, "listVoipTariffRule", [x.VOIP_RULE]),
+    answers("listSubscriberVoipTariff", lambda ocs: ocs.tariffs.list_voip_tariffs(), {}, [x.VOIP]),
+    answers("listVoipTariffRule", lambda ocs: ocs.tariffs.list_voip_rules(92), 92, [x.VOIP_RULE]),
 ]
 REST = [
-    WireCase("getSubscriberActivePeriod", lambda ocs: ocs.statistics.active_period(L), LINE_ROW, "getSubscriberActivePeriod", x.ACTIVE),
-    WireCase(
+    answers("getSubscriberActivePeriod", lambda ocs: ocs.statistics.active_period(L), LINE_ROW, x.ACTIVE),
+    answers(
         "subscriberUsageOverPeriod",
         lambda ocs: ocs.statistics.usage_over_period(L, FIRST_DAY, FIRST_DAY.replace(day=7)),
         {**NESTED, "period": x.WEEK},
-        "subscriberUsageOverPeriod",
         {"total": x.TOTAL, "usages": []},
         {"total": x.SEEN_TOTAL, "usages": []},
     ),
-    WireCase(
+    answers(
         "subscriberNetworkEventsOverPeriod",
         lambda ocs: ocs.statistics.network_events_over_period(L, FIRST_DAY, FIRST_DAY.replace(day=2)),
         {**NESTED, "period": x.TWO_DAYS},
-        "subscriberNetworkEventsOverPeriod",
         {"s6aAnswer": {"events": [x.EVENT]}},
         {"mapAnswer": {"events": []}, "s6aAnswer": {"events": [x.EVENT]}, "gyAnswer": {"events": []}},
     ),
@@ -254,18 +208,11 @@ REST = [
         lambda ocs: ocs.messages.send_mt_sms("Hi", sender_id="Fjord", imsi=IMSI),
         {"imsi": IMSI, "text": "Hi", "senderId": "Fjord"},
     ),
-    WireCase(
-        "listNetworkProfile",
-        lambda ocs: ocs.zones.list_network_profile(reseller_id=7001),
-        {"resellerId": 7001},
-        "listNetworkProfile",
-        [x.PROFILE],
-    ),
-    WireCase(
+    answers("listNetworkProfile", lambda ocs: ocs.zones.list_network_profile(reseller_id=7001), {"resellerId": 7001}, [x.PROFILE]),
+    answers(
         "createLocationZone",
         lambda ocs: ocs.zones.create_location_zone(412, "Nordics", ["NORAA"]),
         x.NEW_ZONE,
-        "createLocationZone",
         {"newLZ": {"Id": 2301, "name": "Nordics"}},
         {"Id": 2301, "name": "Nordics"},
     ),

@@ -22,6 +22,7 @@ def test_a_secret_is_made_of_the_given_32_bytes() -> None:
         new_webhook_secret(b"short")
 
 
+@pytest.mark.rule("5.5.1")
 def test_both_schemes_equal_the_published_vectors() -> None:
     assert sign_delivery([SECRET], "evt_1", NOW, BODY) == {
         "webhook-id": "evt_1",
