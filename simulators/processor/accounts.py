@@ -1,6 +1,15 @@
 """Accounts: made and changed by calls, and how they go over the wire."""
 
-from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, account_refusal, invalid_parameter, list_object, null_members
+from simulators.processor.call import (
+    ApiCall,
+    CallForm,
+    ProcessorRefusal,
+    account_refusal,
+    invalid_parameter,
+    list_object,
+    null_members,
+    row_members,
+)
 from simulators.processor.payouts import (
     balance_settings_json,
     change_payout_schedule,
@@ -149,7 +158,7 @@ def update_balance_settings(call: ApiCall, form: CallForm) -> JsonObject:
 
 def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
     return {
-        "id": row.id,
+        **row_members(row, "id business_type charges_enabled country created details_submitted email payouts_enabled"),
         "object": "account",
         "business_profile": {
             **null_members(
@@ -159,19 +168,12 @@ def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
             "name": row.name,
             "url": row.url,
         },
-        "business_type": row.business_type,
         "capabilities": dict(row.capabilities),
-        "charges_enabled": row.charges_enabled,
         "controller": _controller_json(state, row),
-        "country": row.country,
-        "created": row.created,
         "default_currency": row.currency,
-        "details_submitted": row.details_submitted,
-        "email": row.email,
         "external_accounts": list_object([_bank_json(row)] if row.bank else [], f"/v1/accounts/{row.id}/external_accounts"),
         "future_requirements": {**requirements_json([]), "disabled_reason": None},
         "metadata": dict(row.metadata),
-        "payouts_enabled": row.payouts_enabled,
         "requirements": requirements_json(row.currently_due),
         "settings": account_settings_json(row),
         "tos_acceptance": {"date": row.created if row.details_submitted else None, "ip": None, "user_agent": None},

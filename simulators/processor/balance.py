@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, null_members, row_members
 from simulators.processor.state import BalanceTransaction, JsonObject, ProcessorState
 
 BALANCE_DAY_SECONDS = 86_400
@@ -66,22 +66,14 @@ def balance_transaction_json(state: ProcessorState, row: BalanceTransaction) -> 
     if own:
         details.append(_fee_detail_json(row, own, "stripe_fee", None))
     return {
-        "id": row.id,
+        **row_members(row, "id amount available_on created currency fee source type"),
         "object": "balance_transaction",
-        "amount": row.amount,
-        "available_on": row.available_on,
         "balance_type": "payments",
-        "created": row.created,
-        "currency": row.currency,
-        "description": None,
-        "exchange_rate": None,
-        "fee": row.fee,
+        **null_members("description exchange_rate"),
         "fee_details": details,
         "net": row.amount - row.fee,
         "reporting_category": "dispute" if row.type == "adjustment" else row.type,
-        "source": row.source,
         "status": "pending" if row.available_on > state.now() else "available",
-        "type": row.type,
     }
 
 

@@ -460,3 +460,8 @@ def list_object(data: list[JsonObject], url: str, *, more: bool = False) -> Json
 
 def null_members(names: str) -> JsonObject:
     return {name: None for name in names.split()}  # noqa: C420
+
+
+def row_members(row: StoredRow, names: str) -> JsonObject:
+    """The members that the wire calls as `row` does."""
+    return {name: getattr(row, name) for name in names.split()}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, find_row, invalid_parameter, null_members
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, find_row, invalid_parameter, null_members, row_members
 from simulators.processor.state import Customer, JsonObject, ProcessorState
 
 ADDRESS_MEMBERS = ("city", "country", "line1", "line2", "postal_code", "state")
@@ -71,26 +71,16 @@ def _customer_json(state: ProcessorState, row: Customer) -> JsonObject:
     if row.deleted:
         return {"id": row.id, "object": "customer", "deleted": True}
     return {
-        "id": row.id,
+        **row_members(row, "id address created currency description email name phone"),
         "object": "customer",
-        "address": row.address,
         "balance": 0,
-        "created": row.created,
-        "currency": row.currency,
-        "default_source": None,
+        **null_members("default_source discount shipping test_clock"),
         "delinquent": False,
-        "description": row.description,
-        "discount": None,
-        "email": row.email,
         "invoice_prefix": row.prefix,
         "invoice_settings": null_members("custom_fields default_payment_method footer rendering_options"),
         "livemode": state.live,
         "metadata": dict(row.metadata),
-        "name": row.name,
         "next_invoice_sequence": 1,
-        "phone": row.phone,
         "preferred_locales": [],
-        "shipping": None,
         "tax_exempt": "none",
-        "test_clock": None,
     }

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, balance_transaction_json, book_transaction
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, row_members
 from simulators.processor.state import Dispute, JsonObject, ProcessorState
 
 DISPUTES = ApiNoun(
@@ -154,13 +154,9 @@ def accept_dispute(call: ApiCall, form: CallForm) -> JsonObject:
 
 def dispute_json(state: ProcessorState, account: str, row: Dispute) -> JsonObject:
     return {
-        "id": row.id,
+        **row_members(row, "id amount charge created currency reason status"),
         "object": "dispute",
-        "amount": row.amount,
         "balance_transactions": [balance_transaction_json(state, state.book(account).txns[id]) for id in row.txns],
-        "charge": row.charge,
-        "created": row.created,
-        "currency": row.currency,
         "enhanced_eligibility_types": [],
         "evidence": {**{name: row.evidence.get(name) for name in (*EVIDENCE_TEXTS, *EVIDENCE_FILES)}, "enhanced_evidence": {}},
         "evidence_details": {
@@ -184,6 +180,4 @@ def dispute_json(state: ProcessorState, account: str, row: Dispute) -> JsonObjec
             },
             "type": "card",
         },
-        "reason": row.reason,
-        "status": row.status,
     }

@@ -2,7 +2,17 @@
 
 import re
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, null_members
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    list_object,
+    null_members,
+    row_members,
+)
 from simulators.processor.state import Charge, JsonObject, ListValue, ProcessorState, Review, ValueList
 
 VALUE_TYPES = (
@@ -144,19 +154,12 @@ def find_open_review(state: ProcessorState, account: str, charge: Charge) -> Rev
 def review_json(state: ProcessorState, row: Review) -> JsonObject:
     place = {**null_members("city latitude longitude region"), "country": row.country}
     return {
-        "id": row.id,
+        **row_members(row, "id charge closed_reason created ip_address open opened_reason reason"),
         "object": "review",
         "billing_zip": row.zip,
-        "charge": row.charge,
-        "closed_reason": row.closed_reason,
-        "created": row.created,
-        "ip_address": row.ip_address,
         "ip_address_location": place if row.country else None,
         "livemode": state.live,
-        "open": row.open,
-        "opened_reason": row.opened_reason,
         "payment_intent": row.intent,
-        "reason": row.reason,
         "session": None,
     }
 
@@ -165,26 +168,20 @@ def _value_list_json(state: ProcessorState, account: str, row: ValueList) -> Jso
     values = [_list_value_json(state, one) for one in state.book(account).values.values() if one.list == row.id]
     newest = values[::-1][:VALUES_IN_LIST]
     return {
-        "id": row.id,
+        **row_members(row, "id alias created item_type name"),
         "object": "radar.value_list",
-        "alias": row.alias,
-        "created": row.created,
         "created_by": "platform@example.com",
-        "item_type": row.item_type,
         "list_items": list_object(newest, f"/v1/radar/value_list_items?value_list={row.id}", more=len(values) > VALUES_IN_LIST),
         "livemode": state.live,
         "metadata": dict(row.metadata),
-        "name": row.name,
     }
 
 
 def _list_value_json(state: ProcessorState, row: ListValue) -> JsonObject:
     return {
-        "id": row.id,
+        **row_members(row, "id created value"),
         "object": "radar.value_list_item",
-        "created": row.created,
         "created_by": "platform@example.com",
         "livemode": state.live,
-        "value": row.value,
         "value_list": row.list,
     }

@@ -2,7 +2,7 @@
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, null_members, row_members
 from simulators.processor.customers import find_customer
 from simulators.processor.state import Invoice, InvoiceItem, JsonObject, ProcessorState
 
@@ -96,13 +96,9 @@ def invoice_line_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
     return {
         "id": row.line,
         "object": "line_item",
-        "amount": row.amount,
-        "currency": row.currency,
-        "description": row.description,
+        **row_members(row, "amount currency description discountable invoice quantity"),
         "discount_amounts": [],
-        "discountable": row.discountable,
         "discounts": [],
-        "invoice": row.invoice,
         "livemode": state.live,
         "metadata": dict(row.metadata),
         "parent": {
@@ -113,7 +109,6 @@ def invoice_line_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
         "period": {"end": row.period_end, "start": row.period_start},
         "pretax_credit_amounts": [],
         "pricing": _line_pricing_json(row),
-        "quantity": row.quantity,
         "quantity_decimal": str(row.quantity),
         "subscription": None,
         "subtotal": row.amount,
@@ -128,28 +123,19 @@ def _line_pricing_json(row: InvoiceItem) -> JsonObject:
 
 def _invoice_item_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
     return {
-        "id": row.id,
+        **row_members(row, "id amount currency customer description discountable invoice quantity"),
         "object": "invoiceitem",
-        "amount": row.amount,
-        "currency": row.currency,
-        "customer": row.customer,
-        "customer_account": None,
+        **null_members("customer_account parent test_clock"),
         "date": row.created,
-        "description": row.description,
-        "discountable": row.discountable,
         "discounts": [],
-        "invoice": row.invoice,
         "livemode": state.live,
         "metadata": dict(row.metadata),
         "net_amount": row.amount,
-        "parent": None,
         "period": {"end": row.period_end, "start": row.period_start},
         "pricing": _line_pricing_json(row),
         "proration": False,
-        "quantity": row.quantity,
         "quantity_decimal": str(row.quantity),
         "tax_rates": [],
-        "test_clock": None,
     }
 
 

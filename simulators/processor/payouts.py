@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, account_funds, book_transaction
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, null_members, row_members
 from simulators.processor.state import JsonObject, Payout, ProcessorAccount, ProcessorState
 
 PAYOUTS = ApiNoun(
@@ -235,31 +235,17 @@ def change_payout_schedule(row: ProcessorAccount, wanted: ScheduleRequest) -> No
 
 def payout_json(state: ProcessorState, row: Payout) -> JsonObject:
     return {
-        "id": row.id,
+        **row_members(row, "id amount automatic created currency description destination failure_code failure_message method"),
+        **row_members(row, "statement_descriptor status"),
         "object": "payout",
-        "amount": row.amount,
-        "application_fee": None,
-        "application_fee_amount": None,
+        **null_members("application_fee application_fee_amount original_payout payout_method reversed_by"),
         "arrival_date": row.arrival,
-        "automatic": row.automatic,
         "balance_transaction": row.txn,
-        "created": row.created,
-        "currency": row.currency,
-        "description": row.description,
-        "destination": row.destination,
         "failure_balance_transaction": row.failure_txn,
-        "failure_code": row.failure_code,
-        "failure_message": row.failure_message,
         "livemode": state.live,
         "metadata": dict(row.metadata),
-        "method": row.method,
-        "original_payout": None,
-        "payout_method": None,
         "reconciliation_status": "completed" if row.automatic else "not_applicable",
-        "reversed_by": None,
         "source_type": "card",
-        "statement_descriptor": row.statement_descriptor,
-        "status": row.status,
         "trace_id": {"status": "supported", "value": row.id[-15:]} if row.status == "paid" else {"status": "pending", "value": None},
         "type": "bank_account",
     }
@@ -287,9 +273,8 @@ def balance_settings_json(row: ProcessorAccount) -> JsonObject:
         "payments": {
             "debit_negative_balances": True,
             "payouts": {
-                "minimum_balance_by_currency": None,
+                **null_members("minimum_balance_by_currency statement_descriptor"),
                 "schedule": found,
-                "statement_descriptor": None,
                 "status": "enabled" if row.payouts_enabled else "disabled",
             },
             "settlement_timing": {"delay_days": row.delay_days},

@@ -1,6 +1,6 @@
 """Coupons and the codes for them: calls about them, and how they go over the wire."""
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, row_members
 from simulators.processor.customers import find_customer
 from simulators.processor.state import Coupon, JsonObject, ProcessorState, PromotionCode
 
@@ -113,36 +113,22 @@ def _coupon_json(state: ProcessorState, row: Coupon) -> JsonObject:
     used_up = row.max_redemptions is not None and row.times_redeemed >= row.max_redemptions
     over = row.redeem_by is not None and row.redeem_by <= state.now()
     return {
-        "id": row.id,
+        **row_members(row, "id amount_off created currency duration duration_in_months max_redemptions name percent_off redeem_by"),
+        **row_members(row, "times_redeemed"),
         "object": "coupon",
-        "amount_off": row.amount_off,
-        "created": row.created,
-        "currency": row.currency,
-        "duration": row.duration,
-        "duration_in_months": row.duration_in_months,
         "livemode": state.live,
-        "max_redemptions": row.max_redemptions,
         "metadata": dict(row.metadata),
-        "name": row.name,
-        "percent_off": row.percent_off,
-        "redeem_by": row.redeem_by,
-        "times_redeemed": row.times_redeemed,
         "valid": not (used_up or over or row.deleted),
     }
 
 
 def _promotion_json(state: ProcessorState, row: PromotionCode) -> JsonObject:
     return {
-        "id": row.id,
+        **row_members(row, "id code created customer expires_at max_redemptions times_redeemed"),
         "object": "promotion_code",
         "active": promotion_usable(state, row),
-        "code": row.code,
-        "created": row.created,
-        "customer": row.customer,
         "customer_account": None,
-        "expires_at": row.expires_at,
         "livemode": state.live,
-        "max_redemptions": row.max_redemptions,
         "metadata": dict(row.metadata),
         "promotion": {"coupon": row.coupon, "type": "coupon"},
         "restrictions": {
@@ -150,7 +136,6 @@ def _promotion_json(state: ProcessorState, row: PromotionCode) -> JsonObject:
             "minimum_amount": row.minimum_amount,
             "minimum_amount_currency": row.minimum_currency,
         },
-        "times_redeemed": row.times_redeemed,
     }
 
 

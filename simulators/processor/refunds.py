@@ -2,7 +2,17 @@
 
 from simulators.processor.application_fees import refund_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, missing_row, null_members
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    missing_row,
+    null_members,
+    row_members,
+)
 from simulators.processor.cards import REFUND_FAILS_LAST4
 from simulators.processor.charges import CHARGES
 from simulators.processor.fraud import close_review, find_open_review
@@ -126,13 +136,9 @@ def update_refund(call: ApiCall, form: CallForm) -> JsonObject:
 
 def refund_json(state: ProcessorState, row: Refund) -> JsonObject:
     found: JsonObject = {
-        "id": row.id,
+        **row_members(row, "id amount charge created currency reason status"),
         "object": "refund",
-        "amount": row.amount,
         "balance_transaction": row.txn,
-        "charge": row.charge,
-        "created": row.created,
-        "currency": row.currency,
         "destination_details": {
             "card": {
                 "reference_status": "pending",
@@ -143,10 +149,7 @@ def refund_json(state: ProcessorState, row: Refund) -> JsonObject:
         },
         "metadata": dict(row.metadata),
         "payment_intent": row.intent,
-        "reason": row.reason,
-        **null_members("receipt_number source_transfer_reversal"),
-        "status": row.status,
-        "transfer_reversal": None,
+        **null_members("receipt_number source_transfer_reversal transfer_reversal"),
     }
     if row.failure_reason is not None:
         found |= {"failure_reason": row.failure_reason, "failure_balance_transaction": row.failure_txn}
