@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, table_of, upsert
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, upsert
 
 
 class ListingRow(NamedTuple):
@@ -53,9 +53,9 @@ class AccountPartTable(TableDescription, row=PartMembers, table=True):
     account_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
 
 
-ACCOUNT_LISTING = table_of(AccountListingTable)
+ACCOUNT_LISTING = AccountListingTable.table
 
-ACCOUNT_PART = table_of(AccountPartTable)
+ACCOUNT_PART = AccountPartTable.table
 
 
 class AccountPlace(NamedTuple):

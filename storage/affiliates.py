@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import StatementBuild, TableDescription, changes_one, first_row, insert_once, row_exists, table_of, value_or
+from storage.engine.sql import StatementBuild, TableDescription, changes_one, first_row, insert_once, row_exists, value_or
 from storage.organisations import MEMBERSHIP, ORGANISATION
 
 
@@ -29,9 +29,9 @@ class ReferralTable(TableDescription, table=True):
     created: float
 
 
-AFFILIATE = table_of(AffiliateTable)
+AFFILIATE = AffiliateTable.table
 
-REFERRAL = table_of(ReferralTable)
+REFERRAL = ReferralTable.table
 
 
 class Referral(NamedTuple):

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.billing_config import BILLING_CONFIG, ensure_config
-from storage.engine.sql import Command, Connection, Key, Query, TableDescription, changes_rows, first_row, row_exists, table_of, writes
+from storage.engine.sql import Command, Connection, Key, Query, TableDescription, changes_rows, first_row, row_exists, writes
 
 
 class ConnectState(NamedTuple):
@@ -177,7 +177,7 @@ def detach_connect_account(connection: Connection, *, account: str, as_of: float
     connection.run(DETACH_CONNECT_ACCOUNT, account=account, as_of=float(int(as_of)), now=int(now))
 
 
-CONNECT_STATE = table_of(ConnectStateTable)
+CONNECT_STATE = ConnectStateTable.table
 
 
 @writes

@@ -14,10 +14,9 @@ import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
 from storage.claims import ClaimTable
-from storage.engine.database_url import START_SECONDS, is_sqlite_url, load_psycopg, sqlite_path
-from storage.engine.postgres_errors import unreachable
+from storage.engine.database_url import START_SECONDS, is_sqlite_url, load_psycopg, sqlite_path, unreachable
 from storage.engine.revision import Schema, schema_in
-from storage.engine.sql import Connection, Query, T, postgresql_dialect, sqlite_dialect, table_lookup, table_of, text_query
+from storage.engine.sql import Connection, Query, T, postgresql_dialect, sqlite_dialect, table_lookup, text_query
 from storage.engine.sqlite_file import open_sqlite_file, outage_of
 from storage.engine.store import Store
 from storage.intents import IntentTable
@@ -91,7 +90,7 @@ def outermost_queries(model: type[SealedTable], order: str, sealed: str) -> tupl
 
 def one_end(model: type[SealedTable], order: str, sealed: str, *, newest: bool) -> Query[str]:
     """The first sealed value from one end of a table."""
-    columns = table_of(model).c
+    columns = model.table.c
     first = (
         sa.select(columns[order].label("place"), sa.func.substr(columns[sealed], 1, KEY_ID_LENGTH + 1).label("head"))
         .where(columns[order].is_not(None))

@@ -10,7 +10,6 @@ from sqlmodel import Field
 
 from registry.ids import Ids
 from storage.engine.database_url import conninfo, is_sqlite_url, load_psycopg
-from storage.engine.expressions import id_range, in_id_range
 from storage.engine.partitions import history_by_ids
 from storage.engine.sql import (
     LAST_ID_LETTERS,
@@ -24,7 +23,6 @@ from storage.engine.sql import (
     bound_list,
     insert_once,
     pack_rows,
-    table_of,
     writes,
 )
 
@@ -88,9 +86,9 @@ class DeliveryAttemptTable(TableDescription, row=AttemptRow, table=True):
     delivery_id: str = Field(primary_key=True)
 
 
-DELIVERY = table_of(DeliveryTable)
+DELIVERY = DeliveryTable.table
 
-DELIVERY_ATTEMPT = table_of(DeliveryAttemptTable)
+DELIVERY_ATTEMPT = DeliveryAttemptTable.table
 
 PENDING_STATE = 0
 
@@ -129,6 +127,20 @@ def new_delivery_id(event: str, ids: Ids) -> str:
 def since_event(dialect: Dialect) -> list[sa.ColumnElement[bool]]:
     """No delivery is older than its event, so that older partitions need not be looked into; SQLite has none, and another index."""
     return [] if dialect.name == "sqlite" else [DELIVERY.c.id >= sa.bindparam("first", type_=sa.Text)]
+
+
+def in_id_range(dialect: Dialect, column: sa.ColumnElement[str]) -> list[sa.ColumnElement[bool]]:
+    """That an id of a list is between the ends of it (`ends`), which tells PostgreSQL the partitions. SQLite would take another index."""
+    return (
+        []
+        if dialect.name == "sqlite"
+        else [column >= sa.bindparam("lowest", type_=sa.Text), column <= sa.bindparam("highest", type_=sa.Text)]
+    )
+
+
+def id_range(ids: Sequence[str]) -> dict[str, str]:
+    """The first and the last of some ids."""
+    return {"lowest": min(ids), "highest": max(ids)}
 
 
 # An event has one delivery for an endpoint: where the table is whole a rule of it says so, else the same rule of the event's partition.

@@ -16,10 +16,17 @@ from registry.policy import quota_period, scopes_of
 from registry.ports import SessionClaims
 from storage.access_grants import GRANT_PREFIX, AccessGrant, find_grant
 from storage.api_keys import API_KEY, read_restrictions
-from storage.change_counters import CALLERS, read_change_count
 from storage.engine.sql import Command, Connection, Query, changes_one, row_exists
 from storage.engine.store import Store
-from storage.organisations import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member, first_membership, list_connected
+from storage.organisations import (
+    MEMBERSHIP,
+    SELECT_MEMBERSHIPS,
+    Membership,
+    find_member,
+    first_membership,
+    list_connected,
+    read_change_count,
+)
 from storage.people import PERSON
 
 CACHED_KEYS = 10_000
@@ -186,7 +193,7 @@ class StoreDirectory:
         digest = hashlib.sha256(secret.encode()).digest()
         if digest not in self._cache and not is_api_key(secret):
             return None  # mistyped: not worth a look-up
-        counter = await self._store.read(read_change_count, name=CALLERS)
+        counter = await self._store.read(read_change_count)
         cached = self._cache.get(digest)
         if cached is None or cached.counter != counter:
             cached = await self._load(digest, counter)

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Key, TableDescription, first_row, returning, row_exists, table_of, writes
+from storage.engine.sql import BigInt, Key, TableDescription, first_row, row_exists, writes
 
 
 class IdentitySession(NamedTuple):
@@ -26,7 +26,7 @@ class IdentitySessionTable(TableDescription, row=IdentitySession, table=True):
     """A verification of who runs an organisation: requires_input, processing, verified or canceled."""
 
 
-IDENTITY_SESSION = table_of(IdentitySessionTable)
+IDENTITY_SESSION = IdentitySessionTable.table
 
 IDENTITY_SESSION_COLUMNS = tuple(IDENTITY_SESSION.c[name] for name in IdentitySession._fields)
 
@@ -60,9 +60,8 @@ def has_verified_identity(*, organisation: str) -> sa.Executable:
 @first_row(IdentitySession)
 def move_identity_session(*, session: str, before: str, status: str, reason: str | None, now: Annotated[float, int]) -> sa.Executable:
     """The session after it went from the status `before` to `status`; None where it is in another one. `now`: Unix seconds."""
-    return returning(
+    return (
         sa.update(IDENTITY_SESSION)
         .where(IDENTITY_SESSION.c.id == session, IDENTITY_SESSION.c.status == before)
-        .values(status=status, reason=reason, updated=now),
-        IDENTITY_SESSION_COLUMNS,
+        .values(status=status, reason=reason, updated=now)
     )

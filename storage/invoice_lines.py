@@ -19,7 +19,6 @@ from storage.engine.sql import (
     first_row,
     json_rows,
     pack_rows,
-    table_of,
 )
 from storage.invoices import INVOICE
 
@@ -42,7 +41,7 @@ class InvoiceLineTable(TableDescription, row=InvoiceLineRow, table=True):
     """One SIM's usage on an invoice, copied when the invoice was made. `position` counts from 1 in the order of the ICCIDs."""
 
 
-INVOICE_LINE = table_of(InvoiceLineTable)
+INVOICE_LINE = InvoiceLineTable.table
 
 
 class BilledUsage(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypedDict
+from typing import Concatenate, NamedTuple, TypedDict
 
 from registry.call import QuotaUsage
 from registry.caller import Role, Tier
@@ -21,7 +21,7 @@ from storage import claims, confirm_tokens, quota
 from storage.access_grants import GRANT_PREFIX, MEMBER_BY_GRANT
 from storage.audit import NumberedAuditRecord, append_audit_reads, append_audit_record
 from storage.directory import MEMBER_BY_KEY
-from storage.engine.sql import Connection, T, runs_in_thread_like
+from storage.engine.sql import Connection, P, T, is_run_in_thread, runs_in_thread
 from storage.engine.store import Store
 from storage.organisations import find_member
 from storage.orphans import recover_orphans
@@ -144,6 +144,11 @@ def audit_record_of(entry: CallRecord, outcome: str, status: int, clock: Clock) 
         entry.request_id,
         entry.change,
     )
+
+
+def runs_in_thread_like(write: object, fn: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Connection, P], T]:
+    """A function that runs another one in its transaction takes as long as that one."""
+    return runs_in_thread(fn) if is_run_in_thread(write) else fn
 
 
 def settle_call(

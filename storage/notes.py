@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, table_of, upsert, writes
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, upsert, writes
 
 
 class NoteRow(NamedTuple):
@@ -35,9 +35,9 @@ class SubscriberNotesTable(TableDescription, table=True):
     updated: BigInt
 
 
-SUBSCRIBER_NOTE = table_of(SubscriberNoteTable)
+SUBSCRIBER_NOTE = SubscriberNoteTable.table
 
-SUBSCRIBER_NOTES = table_of(SubscriberNotesTable)
+SUBSCRIBER_NOTES = SubscriberNotesTable.table
 
 MOST_NOTES_SHOWN = 100
 

@@ -9,12 +9,8 @@ from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.access_grants import ACCESS_GRANT, AccessGrant, find_grant, grant_to_member, prolong_grant, revoke_grant
 from storage.audit import append_audit_record
-from storage.engine.sql import Command, Connection, TableDescription, changes_rows, first_row, table_of
-from storage.oauth_clients import (
-    SWEEP_REQUESTS,
-    end_authorization_request,
-    note_client_use,
-)
+from storage.engine.sql import Command, Connection, TableDescription, changes_rows, first_row
+from storage.oauth_clients import SWEEP_REQUESTS, end_authorization_request, note_client_use
 
 
 class AuthorizationCode(NamedTuple):
@@ -52,7 +48,7 @@ class RefreshTokenTable(TableDescription, row=RefreshToken, table=True):
 USED_CODES_KEPT = 86_400.0
 """How long after its 60 seconds a code that is used again is still known."""
 
-AUTHORIZATION_CODE = table_of(AuthorizationCodeTable)
+AUTHORIZATION_CODE = AuthorizationCodeTable.table
 
 ANSWERED = "This login has been answered already, or it took too long"
 
@@ -134,7 +130,7 @@ def sweep_authorizations(connection: Connection, *, now: float) -> int:
     return connection.run(SWEEP_REQUESTS, now=now) + connection.run(SWEEP_CODES, before=now - USED_CODES_KEPT)
 
 
-REFRESH_TOKEN = table_of(RefreshTokenTable)
+REFRESH_TOKEN = RefreshTokenTable.table
 
 REFRESH_TOKEN_SECONDS = 30 * 86_400.0
 

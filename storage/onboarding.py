@@ -5,10 +5,9 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.change_counters import CALLERS, count_change
-from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, table_of, upsert, writes
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, upsert, writes
 from storage.former_tokens import FORMER_TOKEN
-from storage.organisations import ORGANISATION
+from storage.organisations import ORGANISATION, count_change
 
 FIELDS_OF_ORGANISATION = ("id", "name", "mode", "account_id", "assigned_account_id")
 
@@ -43,7 +42,7 @@ class OnboardingTable(TableDescription, row=OnboardingRow, without=(*FIELDS_OF_O
     test_esim_at: float | None
 
 
-ONBOARDING = table_of(OnboardingTable)
+ONBOARDING = OnboardingTable.table
 
 FIND_ONBOARDING = Query(
     OnboardingRow,
@@ -91,7 +90,7 @@ def save_onboarding_details(
     connection: Connection, *, organisation: str, name: str, website: str | None, country: str, operator_type: str, now: float
 ) -> None:
     """Who the operator is; the organisation is called so from now on. `now`: Unix seconds."""
-    count_change(connection, name=CALLERS)
+    count_change(connection)
     connection.run(RENAME_ORGANISATION, organisation=organisation, new_name=name)
     values = {"website": website, "country": country, "operator_type": operator_type}
     connection.run(SAVE_DETAILS, organisation=organisation, org_saved_at=now, **values)

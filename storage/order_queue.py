@@ -9,8 +9,20 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.expressions import RowCondition, distinct_values, unindexed
-from storage.engine.sql import Command, Connection, Query, Value, all_rows, changes_one, first_row, row_exists, writes
+from storage.engine.sql import (
+    Command,
+    Connection,
+    Query,
+    RowCondition,
+    Value,
+    all_rows,
+    changes_one,
+    distinct_values,
+    first_row,
+    row_exists,
+    unindexed,
+    writes,
+)
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.orders import ORDER_COLUMNS, ORDERS_WITH_LEDGER, STOREFRONT_ORDER, OrderRow, forget_access
 

@@ -12,7 +12,6 @@ from typing import Annotated, Literal, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.expressions import unindexed
 from storage.engine.sql import (
     BigInt,
     Command,
@@ -26,7 +25,7 @@ from storage.engine.sql import (
     changes_rows,
     first_row,
     pack_rows,
-    table_of,
+    unindexed,
     writes,
 )
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
@@ -122,7 +121,7 @@ class OrderAccessTable(TableDescription, table=True):
     __table_args__ = (sa.Index("order_access_order", "storefront_order"),)
 
 
-STOREFRONT_ORDER = table_of(StorefrontOrderTable)
+STOREFRONT_ORDER = StorefrontOrderTable.table
 
 
 class NewOrder(NamedTuple):
@@ -271,7 +270,6 @@ def erase_address(*, storefront: str, organisation: str, email: str) -> sa.Execu
             STOREFRONT_ORDER.c.email == email,
         )
         .values(email=None)
-        .returning(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.top_up_of)
     )
 
 
@@ -409,7 +407,7 @@ def order_details(connection: Connection, rows: Sequence[OrderRow]) -> list[Orde
     return [OrderDetail(row, shops.get(row.storefront, ""), top_ups[row.id]) for row in rows]
 
 
-ORDER_ACCESS = table_of(OrderAccessTable)
+ORDER_ACCESS = OrderAccessTable.table
 
 
 class OrderAccess(NamedTuple):

@@ -16,9 +16,10 @@ from storage.deliveries import (
     DELIVERY_ATTEMPT,
     FAILED_STATE,
     PENDING_STATE,
+    id_range,
+    in_id_range,
     remove_attempts,
 )
-from storage.engine.expressions import id_range, in_id_range
 from storage.engine.sql import Command, Connection, Dialect, Query, Value, bound_list, first_row, json_rows, pack_rows
 from storage.events import EVENT
 from storage.fair_share import choose_deliveries, is_pending, is_waiting
@@ -148,7 +149,6 @@ def acknowledge_query(dialect: Dialect) -> sa.Executable:
         .values(
             state=outcome.c.state, attempt=DELIVERY.c.attempt + 1, attempts=DELIVERY.c.attempts + 1, due_ms=outcome.c.due_ms, lease=None
         )
-        .returning(DELIVERY.c.id, DELIVERY.c.attempts)
     )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import BigInt, Key, TableDescription, all_rows, first_row, or_last, table_of, writes
+from storage.engine.sql import BigInt, Key, TableDescription, all_rows, first_row, or_last, writes
 
 
 class ProductRow(NamedTuple):
@@ -30,7 +30,7 @@ class ProductTable(TableDescription, row=ProductRow, table=True):
     __table_args__ = (sa.Index("product_organisation", "organisation", "id"),)
 
 
-PRODUCT = table_of(ProductTable)
+PRODUCT = ProductTable.table
 
 PRODUCT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PRODUCT.c[name] for name in ProductRow._fields)
 

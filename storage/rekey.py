@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from registry.errors import KeyUnknown
 from storage.claims import ClaimTable
-from storage.engine.sql import Command, Connection, Query, all_rows, table_of
+from storage.engine.sql import Command, Connection, Query, all_rows
 from storage.engine.store import Store
 from storage.former_tokens import FormerTokenTable
 from storage.intents import IntentTable
@@ -135,17 +135,17 @@ PLACE_BY_CLAIM = {"organisation": "organisation", "part": "operation", "id": "ke
 # The current secret comes before the previous one: a rotation moves it there, and so never behind the walk. An undo moves a former own
 # token the other way: the count at the end finds it, and another run seals it again.
 SEALED_COLUMNS = (
-    sealed_column(table_of(OrganisationTable), "own_token", lambda row: OWN_TOKEN_FIELD, key=PLACE_BY_ID, organisation="id"),
-    sealed_column(table_of(FormerTokenTable), "sealed", lambda row: OWN_TOKEN_FIELD, key={"id": "organisation"}),
+    sealed_column(OrganisationTable.table, "own_token", lambda row: OWN_TOKEN_FIELD, key=PLACE_BY_ID, organisation="id"),
+    sealed_column(FormerTokenTable.table, "sealed", lambda row: OWN_TOKEN_FIELD, key={"id": "organisation"}),
     sealed_column(WEBHOOK_ENDPOINT, "secret", lambda row: webhook_secret_field(row.id), key=PLACE_BY_ID),
     sealed_column(WEBHOOK_ENDPOINT, "previous_secret", lambda row: webhook_secret_field(row.id), key=PLACE_BY_ID),
-    sealed_column(table_of(IntentTable), "esim", lambda row: esim_field(row.id), key=PLACE_BY_ID),
-    sealed_column(table_of(StorefrontOrderTable), "esim", lambda row: esim_field(row.id), key=PLACE_BY_ID),
-    sealed_column(table_of(SigningKeyTable), "private", lambda row: signing_key_field(row.id), key={"id": "kid"}, organisation=None),
-    sealed_column(table_of(OauthClientTable), "secret", lambda row: client_secret_field(row.id), key=PLACE_BY_ID, organisation=None),
+    sealed_column(IntentTable.table, "esim", lambda row: esim_field(row.id), key=PLACE_BY_ID),
+    sealed_column(StorefrontOrderTable.table, "esim", lambda row: esim_field(row.id), key=PLACE_BY_ID),
+    sealed_column(SigningKeyTable.table, "private", lambda row: signing_key_field(row.id), key={"id": "kid"}, organisation=None),
+    sealed_column(OauthClientTable.table, "secret", lambda row: client_secret_field(row.id), key=PLACE_BY_ID, organisation=None),
     # Mails that wait live for minutes, but one that could not be opened any more would be a code that somebody waits for.
-    sealed_column(table_of(MailTable), "sealed", lambda row: mail_field(row.id), key=PLACE_BY_ID, organisation=None),
-    sealed_column(table_of(ClaimTable), "body", lambda row: claim_field(row.part, row.id), key=PLACE_BY_CLAIM),
+    sealed_column(MailTable.table, "sealed", lambda row: mail_field(row.id), key=PLACE_BY_ID, organisation=None),
+    sealed_column(ClaimTable.table, "body", lambda row: claim_field(row.part, row.id), key=PLACE_BY_CLAIM),
 )
 
 

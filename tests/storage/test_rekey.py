@@ -13,7 +13,7 @@ from registry.errors import StoreUnavailable
 from registry.ids import SystemIds
 from storage.claims import find_claim, take_claim
 from storage.database_state import outermost_key_ids
-from storage.engine.sql import Command, Connection, Query, table_of
+from storage.engine.sql import Command, Connection, Query
 from storage.engine.store import Store
 from storage.former_tokens import find_former_token, keep_former_token
 from storage.intents import IntentRow, find_intent, insert_intent
@@ -28,7 +28,7 @@ from tests.wrapped_store import WrappedStore
 P = ParamSpec("P")
 T = TypeVar("T")
 ORG, NOW = "org_a", 1_800_000_000
-ENDPOINT = table_of(WebhookEndpointTable)
+ENDPOINT = WebhookEndpointTable.table
 IDS = SystemIds(SystemClock())
 
 

@@ -7,9 +7,9 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from storage.change_counters import count_change
 from storage.engine.sql import Command, Query, changes_one, postgresql_dialect, sqlite_dialect, value_or
 from storage.engine.store import Store
+from storage.organisations import count_change
 from tests.storage.counters import CHANGE_TABLE, ChangeCount
 from tests.storage.test_all_statements import statement_of
 
