@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, upsert
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, upsert, writes
 
 
 class ListingRow(NamedTuple):
@@ -101,8 +101,6 @@ PUT_PART = Command(upsert(ACCOUNT_PART, (*ACCOUNT_PLACE_FIELDS, *PartMembers._fi
 
 COUNT_PARTS = Command(sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(lines=sa.bindparam("lines")))
 
-CHECK_PARTS = Command(sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(checked=sa.bindparam("checked")))
-
 DROP_LISTING = Command(sa.delete(ACCOUNT_LISTING).where(*OF_LISTING))
 
 DROP_PARTS = Command(sa.delete(ACCOUNT_PART).where(*OF_PART))
@@ -160,9 +158,10 @@ def store_parts(connection: Connection, *, place: AccountPlace, lines: int, gone
     connection.run_many(PUT_PART, [{**place._asdict(), **part._asdict()} for part in parts])
 
 
-def check_parts(connection: Connection, *, place: AccountPlace, checked: float) -> None:
+@writes
+def check_parts(*, place: AccountPlace, checked: float) -> sa.Executable:
     """The charging system counted as many lines at this time (Unix seconds). 0: lines were moved, so that the count has to be asked for."""
-    connection.run(CHECK_PARTS, **place._asdict(), checked=checked)
+    return sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(checked=checked)
 
 
 def drop_parts(connection: Connection, *, place: AccountPlace) -> None:

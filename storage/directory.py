@@ -14,7 +14,7 @@ from registry.ids import base32
 from registry.operation import Scope
 from registry.policy import quota_period, scopes_of
 from registry.ports import SessionClaims
-from storage.access_grants import GRANT_PREFIX, AccessGrant, find_grant
+from storage.access_grants import GRANT_PREFIX, MEMBER_BY_GRANT, AccessGrant, find_grant
 from storage.api_keys import API_KEY, read_restrictions
 from storage.engine.sql import Command, Connection, Query, changes_one, row_exists
 from storage.engine.store import Store
@@ -81,6 +81,15 @@ def find_member_again(connection: Connection, *, caller: Caller, now: float) -> 
         found = find_grant(connection, grant=caller.key_id, now=now)
         return None if found is None else found[1]
     return find_member(connection, person=caller.principal, organisation=caller.organisation)
+
+
+def recheck_member(connection: Connection, *, person: str, organisation: str, credential: str, now: float) -> Membership | None:
+    """The membership that a call acts in, in the transaction that moves a SIM or money; None when it, or the key or grant, has ended."""
+    if credential.startswith(GRANT_PREFIX):
+        return connection.first(MEMBER_BY_GRANT, grant=credential, now=now)
+    if credential:
+        return connection.first(MEMBER_BY_KEY, key_id=credential, now=now)
+    return find_member(connection, person=person, organisation=organisation)
 
 
 def find_subject(connection: Connection, *, subject: str, organisation: str | None) -> tuple[str | None, Membership | None]:

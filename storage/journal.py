@@ -18,12 +18,10 @@ from registry.errors import BadRequest, Refusal, StoreUnavailable, Unauthorized
 from registry.policy import scopes_of
 from registry.ports import AlreadyAnswered, AuditRecord, CallRecord, Conclusion, StoredAnswer, WriteArguments, WriteFunction, WriteList
 from storage import claims, confirm_tokens, quota
-from storage.access_grants import GRANT_PREFIX, MEMBER_BY_GRANT
 from storage.audit import NumberedAuditRecord, append_audit_reads, append_audit_record
-from storage.directory import MEMBER_BY_KEY
+from storage.directory import recheck_member
 from storage.engine.sql import Connection, P, T, is_run_in_thread, runs_in_thread
 from storage.engine.store import Store
-from storage.organisations import find_member
 from storage.orphans import recover_orphans
 from storage.sealing import Keyring, claim_field
 
@@ -46,12 +44,8 @@ class CallOpening:
 
 def recheck_membership(connection: Connection, entry: CallRecord) -> None:
     """Key, membership and tier once more, inside the transaction that moves a SIM or money."""
-    if entry.key_id.startswith(GRANT_PREFIX):
-        member = connection.first(MEMBER_BY_GRANT, grant=entry.key_id, now=entry.now)
-    elif entry.key_id:
-        member = connection.first(MEMBER_BY_KEY, key_id=entry.key_id, now=entry.now)
-    else:
-        member = find_member(connection, person=entry.principal, organisation=entry.organisation)
+    named = {"person": entry.principal, "organisation": entry.organisation, "credential": entry.key_id}
+    member = recheck_member(connection, **named, now=entry.now)
     lacks_role = entry.admin and member is not None and Role(member.role) is not Role.ADMIN
     if member is None or lacks_role or entry.scope & ~scopes_of(Tier(member.tier), Role(member.role)):
         raise Unauthorized("The credential or its membership has changed since the call began; nothing was done", presented=True)

@@ -279,3 +279,51 @@ WRITE_REBOUND = Command(
 def write_rebound(connection: Connection, *, rows: list[tuple[BoundEsim, str]]) -> int:
     """Replaces those that are still as they were read; how many were."""
     return connection.run_many(WRITE_REBOUND, [{"named": row.id, "former": row.esim, "again": sealed} for row, sealed in rows])
+
+
+KEY_ID_LENGTH = 32
+
+NEAREST_ROWS = 100  # rows looked at for one that is sealed: an intent that waits for its plan, and a call under way, hold nothing yet
+
+
+def outermost_queries(table: sa.Table, order: str, sealed: str) -> tuple[Query[str], Query[str]]:
+    """The newest sealed value of a table and the oldest, found by an index: an older key is missed by the oldest."""
+    return one_end(table.c[order], table.c[sealed], newest=True), one_end(table.c[order], table.c[sealed], newest=False)
+
+
+def one_end(order: sa.Column[object], sealed: sa.Column[object], *, newest: bool) -> Query[str]:
+    """The first sealed value from one end of a table."""
+    first = (
+        sa.select(order.label("place"), sa.func.substr(sealed, 1, KEY_ID_LENGTH + 1).label("head"))
+        .where(order.is_not(None))
+        .order_by(order.desc() if newest else order.asc())
+        .limit(NEAREST_ROWS)
+        .subquery()
+    )
+    place = first.c.place.desc() if newest else first.c.place.asc()
+    return Query(str, sa.select(first.c.head).where(first.c.head.is_not(None)).order_by(place).limit(1))
+
+
+# Few organisations have a token of their own, and any of them may be the one: the whole table, which is short, is looked through.
+FIND_OWN_TOKEN = Query(
+    str,
+    sa.select(sa.func.substr(OrganisationTable.table.c.own_token, 1, KEY_ID_LENGTH + 1).label("head"))
+    .where(OrganisationTable.table.c.own_token.is_not(None))
+    .order_by(OrganisationTable.table.c.id.desc())
+    .limit(1),
+)
+
+OUTERMOST_QUERIES = (
+    FIND_OWN_TOKEN,
+    *outermost_queries(WEBHOOK_ENDPOINT, "id", "secret"),
+    *outermost_queries(IntentTable.table, "id", "esim"),
+    *outermost_queries(ClaimTable.table, "expires_at", "body"),
+    *outermost_queries(SigningKeyTable.table, "number", "private"),
+    *outermost_queries(OauthClientTable.table, "created", "secret"),
+)
+
+
+def outermost_key_ids(connection: Connection) -> frozenset[str]:
+    """The ids of the keys that sealed the newest and the oldest rows; what has not the form of a sealed value says nothing."""
+    heads = [row.partition(".") for query in OUTERMOST_QUERIES if (row := connection.first(query)) is not None]
+    return frozenset(key_id for key_id, dot, _ in heads if dot and KEY_ID.fullmatch(key_id))

@@ -4,7 +4,6 @@ The first sight of a country is an event, once per intent. An early sighting is 
 knows whether one was, and for its owner alone: the newest country and the highest total of each subject.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import orjson
@@ -199,8 +198,6 @@ FIND_DRAW_TIMES = Query(
 EARLY_SIGHTING_KEY = ("subject", "kind", "since")
 
 EARLY_SIGHTING_VALUES = (*EarlySighting._fields, "received")
-
-EARLY_SIGHTING_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EARLY_SIGHTING.c[name] for name in EarlySighting._fields)
 
 
 def store_early_command(counts_more: sa.ColumnElement[bool]) -> Command:

@@ -146,8 +146,6 @@ class IntentUsage(NamedTuple):
         return max(self.used_bytes, self.reported_bytes)
 
 
-METERED_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INTENT.c[name] for name in IntentUsage._fields)
-
 USAGE_SUM = sa.case((INTENT.c.used_bytes > sa.bindparam("room"), MOST_BYTES), else_=INTENT.c.used_bytes + sa.bindparam("more"))
 
 ADD_USAGE = Query(IntentUsage, sa.update(INTENT).where(INTENT.c.id == sa.bindparam("intent")).values(used_bytes=USAGE_SUM))
