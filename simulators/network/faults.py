@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import cast
 
 from simulators.network.dispatch import CallOutcome
-from simulators.network.entities import LIMIT_EXCEEDED
 from simulators.network.wire import NULL_PAYLOAD, RequestFields, WireMembers, invalid_request, read_flag, read_positive, read_text
 
 FAULT_DELAY_LIMIT = 600
+LIMIT_EXCEEDED = 100
 ABSENT_VALUES = (None, False)  # a delay of 0.0 is one of them
 FAULT_KINDS = ("code", "delay", "drop_after", "drop_before", "malformed", "empty", "status", "burst", "has_more", "null_lists")
 

@@ -16,7 +16,6 @@ from simulators.network.entities import (
     Package,
     PackageSeries,
     PackageTemplate,
-    ProviderRow,
     ResellerAccount,
     StatusRow,
 )
@@ -281,7 +280,7 @@ def activate_line(world: World, line: Line) -> None:
         line.sim.status, line.sim.affected_at = "AFFECTED", world.now
         world.lookup.sim_changed(line, "FREE")
         profile = line.sim.provider[-1].profile_type if line.sim.provider else "P1"
-        add_provider_status(world, line, "Released", profile)
+        world.add_provider_status(line, "Released", profile)
 
 
 def repetition_start(series: PackageSeries, start: int, index: int) -> int:
@@ -362,13 +361,3 @@ def _add_months(moment: int, months: int) -> int:
     year = day.year + years
     last = monthrange(year, month + 1)[1]
     return int(day.replace(year=year, month=month + 1, day=min(day.day, last)).timestamp())
-
-
-def add_provider_status(world: World, line: Line, status: str, profile_type: str) -> None:
-    """Append a status of the provider's profile, end the row before, and notify the reseller (ES2+)."""
-    rows = line.sim.provider
-    if rows:
-        rows[-1].end = world.now
-    rows.append(ProviderRow(status, world.now, profile_type))
-    body: dict[str, object] = {"iccid": line.iccid, "imsi": line.imsi, "eid": line.sim.eid, "subsId": line.id, "status": status}
-    world.queue_push(world.resellers[line.reseller_id].push.esim_url, body)

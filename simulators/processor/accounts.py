@@ -1,4 +1,6 @@
-"""Accounts: made and changed by calls, and how they go over the wire."""
+"""Accounts and their payout schedules: made and changed by calls, and how they go over the wire."""
+
+from typing import NamedTuple
 
 from simulators.processor.call import (
     ApiCall,
@@ -10,14 +12,7 @@ from simulators.processor.call import (
     null_members,
     row_members,
 )
-from simulators.processor.payouts import (
-    balance_settings_json,
-    change_payout_schedule,
-    payout_schedule_json,
-    read_account_schedule,
-    read_balance_schedule,
-)
-from simulators.processor.state import JsonObject, ProcessorAccount, ProcessorState, emit_event
+from simulators.processor.state import PROCESSOR_DAY_SECONDS, JsonObject, ProcessorAccount, ProcessorState, emit_event
 
 ACCOUNT_TYPES = ("express", "custom", "standard")
 
@@ -44,6 +39,10 @@ COUNTRY_CURRENCIES = {
     "JP": "jpy",
     "PL": "pln",
 }
+
+PAYOUT_INTERVALS = ("daily", "manual", "monthly", "weekly")
+PAYOUT_WORKDAYS = ("friday", "monday", "thursday", "tuesday", "wednesday")
+PAYOUT_DELAY_LIMIT = 31
 
 
 def create_account(call: ApiCall, form: CallForm) -> JsonObject:
@@ -257,7 +256,7 @@ def make_account(state: ProcessorState, *, kind: str, country: str, email: str |
         email=email,
         currently_due=list(REQUIRED_DETAILS),
         delay_days=4 if country == "JP" else 2 if country in ("US", "AU") else 3,
-        swept=state.now() // 86_400,
+        swept=state.now() // PROCESSOR_DAY_SECONDS,
         metadata=metadata,
     )
     account.kind = "standard" if kind == "standard" else "custom" if kind == "custom" else "none" if kind == "none" else "express"
@@ -268,3 +267,114 @@ def make_account(state: ProcessorState, *, kind: str, country: str, email: str |
 
 def notify_account(state: ProcessorState, account: str, type: str = "account.updated", previous: JsonObject | None = None) -> None:
     emit_event(state, type, account_json(state, state.accounts[account]), account, previous)
+
+
+class ScheduleRequest(NamedTuple):
+    """A requested payout schedule; what is None or empty stays as it is."""
+
+    interval: str | None
+    weekly: list[str]
+    monthly: list[int]
+    delay_days: int | None
+    at: str
+    """The parameter's name, for refusals."""
+
+
+def read_account_schedule(form: CallForm) -> ScheduleRequest | None:
+    """`settings[payouts][schedule]` of an account."""
+    settings = form.part("settings")
+    payouts = settings.part("payouts") if settings else None
+    schedule = payouts.part("schedule") if payouts else None
+    if schedule is None:
+        return None
+    weekly, monthly = _read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
+    weekday, anchor = schedule.choice("weekly_anchor", PAYOUT_WORKDAYS), schedule.integer("monthly_anchor", 1, 31)
+    delay = schedule.raw("delay_days")
+    days = None if delay in (None, "minimum") else schedule.integer("delay_days", 2, PAYOUT_DELAY_LIMIT)
+    weekly, monthly = weekly or ([weekday] if weekday else []), monthly or ([anchor] if anchor else [])
+    return check_schedule(
+        ScheduleRequest(schedule.choice("interval", PAYOUT_INTERVALS), weekly, monthly, days, "settings[payouts][schedule]")
+    )
+
+
+def read_balance_schedule(form: CallForm) -> ScheduleRequest | None:
+    """`payments[payouts][schedule]` of the balance's settings."""
+    payments = form.part("payments")
+    if payments is None:
+        return None
+    payments.flag("debit_negative_balances")
+    payouts, timing = payments.part("payouts"), payments.part("settlement_timing")
+    if payouts is not None:
+        payouts.text("statement_descriptor")
+    schedule = payouts.part("schedule") if payouts else None
+    blank = timing is None or timing.raw("delay_days_override") == ""
+    days = None if timing is None or blank else timing.integer("delay_days_override", 2, PAYOUT_DELAY_LIMIT)
+    if schedule is None:
+        return ScheduleRequest(None, [], [], days, "payments[payouts][schedule]")
+    weekly, monthly = _read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
+    return check_schedule(
+        ScheduleRequest(schedule.choice("interval", PAYOUT_INTERVALS), weekly, monthly, days, "payments[payouts][schedule]")
+    )
+
+
+def _read_payout_days(schedule: CallForm, weekly: str, monthly: str) -> tuple[list[str], list[int]]:
+    days = schedule.texts(weekly) or []
+    for day in days:
+        if day not in PAYOUT_WORKDAYS:
+            raise invalid_parameter(f"Invalid {schedule.at(weekly)}: must be one of {', '.join(PAYOUT_WORKDAYS)}", schedule.at(weekly))
+    dates = schedule.texts(monthly) or []
+    if any(not date.isdecimal() or not 1 <= int(date) <= 31 for date in dates):
+        raise invalid_parameter(f"Invalid {schedule.at(monthly)}: must be from 1 to 31", schedule.at(monthly))
+    return days, [int(date) for date in dates]
+
+
+def check_schedule(wanted: ScheduleRequest) -> ScheduleRequest:
+    """Days fit the interval, and an interval has its days."""
+    fits = {"weekly": wanted.weekly, "monthly": wanted.monthly}
+    for interval, days in fits.items():
+        if wanted.interval == interval and not days:
+            raise invalid_parameter(f"You must provide the days of an interval that is {interval}.", f"{wanted.at}[{interval}_payout_days]")
+        if wanted.interval not in (None, interval) and days:
+            raise invalid_parameter(
+                f"Only an interval that is {interval} takes {interval} payout days.", f"{wanted.at}[{interval}_payout_days]"
+            )
+    return wanted
+
+
+def change_payout_schedule(row: ProcessorAccount, wanted: ScheduleRequest) -> None:
+    if wanted.interval is not None:
+        row.interval = wanted.interval
+    if wanted.interval is not None or wanted.weekly or wanted.monthly:
+        row.weekly_days, row.monthly_days = wanted.weekly, wanted.monthly
+    row.delay_days = wanted.delay_days or row.delay_days
+
+
+def payout_schedule_json(row: ProcessorAccount) -> JsonObject:
+    """As account settings say it; parts that the interval has no use for are left out."""
+    found: JsonObject = {"delay_days": row.delay_days, "interval": row.interval}
+    if row.interval == "weekly":
+        found |= {"weekly_anchor": row.weekly_days[0], "weekly_payout_days": list(row.weekly_days)}
+    if row.interval == "monthly":
+        found |= {"monthly_anchor": row.monthly_days[0], "monthly_payout_days": list(row.monthly_days)}
+    return found
+
+
+def balance_settings_json(row: ProcessorAccount) -> JsonObject:
+    """The same schedule, as the balance's settings say it."""
+    found: JsonObject = {"interval": row.interval}
+    if row.interval == "weekly":
+        found["weekly_payout_days"] = list(row.weekly_days)
+    if row.interval == "monthly":
+        found["monthly_payout_days"] = list(row.monthly_days)
+    return {
+        "object": "balance_settings",
+        "payments": {
+            "debit_negative_balances": True,
+            "payouts": {
+                **null_members("minimum_balance_by_currency statement_descriptor"),
+                "schedule": found,
+                "status": "enabled" if row.payouts_enabled else "disabled",
+            },
+            "settlement_timing": {"delay_days": row.delay_days},
+        },
+    }

@@ -6,7 +6,7 @@ from simulators.processor.state import ApplicationFee, Charge, FeeRefund, JsonOb
 
 APPLICATION_FEES = ApiNoun(
     "application_fee",
-    "/v1/application_fees",
+    "application_fees",
     lambda book: book.fees,
     lambda state, _, row: _application_fee_json(state, row),
     filters={"charge": "charge"},

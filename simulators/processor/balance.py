@@ -3,11 +3,14 @@
 from typing import NamedTuple
 
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, null_members, row_members
-from simulators.processor.state import BalanceTransaction, JsonObject, ProcessorState
+from simulators.processor.state import PROCESSOR_DAY_SECONDS, BalanceTransaction, JsonObject, ProcessorState
 
-BALANCE_DAY_SECONDS = 86_400
 TRANSACTIONS = ApiNoun(
-    "balance transaction", "/v1/balance_transactions", lambda book: book.txns, lambda state, _, row: balance_transaction_json(state, row)
+    "balance transaction",
+    "balance_transactions",
+    lambda book: book.txns,
+    lambda state, _, row: balance_transaction_json(state, row),
+    filters={"source": "source", "type": "type"},
 )
 
 
@@ -38,7 +41,7 @@ def book_transaction(
         currency=currency,
         fee=fee,
         application_fee=application_fee,
-        available_on=state.now() + rests * BALANCE_DAY_SECONDS,
+        available_on=state.now() + rests * PROCESSOR_DAY_SECONDS,
         type=type,
         source=source,
     )
@@ -96,12 +99,10 @@ def _balance_json(state: ProcessorState, account: str) -> JsonObject:
 
 
 def list_balance_transactions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Movements by `source`, `type` and `currency`."""
-    source, type, currency = form.text("source"), form.text("type"), form.currency()
+    """Movements by `currency`."""
+    currency = form.currency()
     form.text("payout")
-    return TRANSACTIONS.list(
-        call, form, lambda row: source in (None, row.source) and type in (None, row.type) and currency in (None, row.currency)
-    )
+    return TRANSACTIONS.list(call, form, lambda row: currency in (None, row.currency))
 
 
 def retrieve_balance(call: ApiCall, form: CallForm) -> JsonObject:

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Generic, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from simulators.processor.state import AccountBook, JsonObject, ProcessorAccount, ProcessorState, StoredRow, emit_event
+from simulators.processor.state import AccountBook, JsonObject, LabelledRow, ProcessorAccount, ProcessorState, StoredRow, emit_event
 
 ERROR_DOCS_URL = "https://stripe.com/docs/error-codes/"
 FormNode: TypeAlias = "str | dict[str, FormNode]"
@@ -372,15 +372,17 @@ class ApiNoun(Generic[StoredT]):
 
     kind: str
     """What refusals call it."""
-    url: str
-    """The path of its list."""
-    rows: Callable[[AccountBook], Mapping[str, StoredT]]
+    path: str
+    """Where its list is, below /v1/."""
+    rows: Callable[[AccountBook], dict[str, StoredT]]
     render: Callable[[ProcessorState, str, StoredT], JsonObject]
     """A row of an account (its id is the second argument) as it goes over the wire."""
     param: str = "id"
     """The parameter that refusals name where the path names no row."""
     filters: Mapping[str, str] = field(default_factory=dict[str, str])
     """The parameters of its list, each with the attribute of a row that it is compared with."""
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """The values that a filter may have, where only some make sense."""
 
     def find(self, call: ApiCall) -> StoredT:
         """The row that the path names. Raises ProcessorRefusal (404) where there is none."""
@@ -397,15 +399,24 @@ class ApiNoun(Generic[StoredT]):
 
     def list(self, call: ApiCall, form: CallForm, fits: Callable[[StoredT], bool] = lambda _: True) -> JsonObject:
         """A page of the rows that the filters and `fits` take, newest first. The caller has read its own filters from `form`."""
-        wanted = {attribute: text for name, attribute in self.filters.items() if (text := form.text(name)) is not None}
+        given = {name: form.choice(name, self.choices[name]) if name in self.choices else form.text(name) for name in self.filters}
+        wanted = {self.filters[name]: text for name, text in given.items() if text is not None}
         found = {id: row for id, row in self.rows(call.book).items() if fits(row)}
         rows = {id: row for id, row in found.items() if all(getattr(row, attribute) == text for attribute, text in wanted.items())}
-        return list_page(form, rows, lambda row: self.answer(call, row), url=self.url, kind=self.kind, when=lambda row: row.created)
+        return list_page(
+            form, rows, lambda row: self.answer(call, row), url=f"/v1/{self.path}", kind=self.kind, when=lambda row: row.created
+        )
 
     def notify(self, state: ProcessorState, account: str, row: StoredT, *types: str, previous: JsonObject | None = None) -> None:
         """Emit an event of each type about a row. `previous`: the members that have changed, as they were."""
         for type in types:
             emit_event(state, type, self.render(state, account, row), account, previous)
+
+    def change(self, call: ApiCall, row: StoredT, *types: str) -> JsonObject:
+        """The answer of a call that changed or made a row, which it keeps and of which it emits events."""
+        self.rows(call.book)[row.id] = row
+        self.notify(call.state, call.account, row, *types)
+        return self.answer(call, row)
 
 
 def list_page(
@@ -462,6 +473,11 @@ def null_members(names: str) -> JsonObject:
     return {name: None for name in names.split()}  # noqa: C420
 
 
-def row_members(row: StoredRow, names: str) -> JsonObject:
+def row_members(row: object, names: str) -> JsonObject:
     """The members that the wire calls as `row` does."""
     return {name: getattr(row, name) for name in names.split()}
+
+
+def labelled_json(state: ProcessorState, row: LabelledRow, object: str, names: str) -> JsonObject:
+    """The members that the wire calls as `row` does, and those of every noun with metadata."""
+    return {**row_members(row, names), "object": object, "livemode": state.live, "metadata": dict(row.metadata)}

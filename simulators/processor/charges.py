@@ -2,7 +2,7 @@
 
 from simulators.processor.application_fees import keep_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, null_members, row_members
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, labelled_json, null_members, row_members
 from simulators.processor.cards import CardVerdict, SimulatedCard, card_brand, card_digits, card_verdict
 from simulators.processor.disputes import open_dispute
 from simulators.processor.fraud import REVIEWS, open_review
@@ -10,14 +10,14 @@ from simulators.processor.state import Charge, JsonObject, PaymentIntent, Proces
 
 CHARGES = ApiNoun(
     "charge",
-    "/v1/charges",
+    "charges",
     lambda book: book.charges,
     lambda state, _, row: charge_json(state, row),
     filters={"customer": "customer", "payment_intent": "intent"},
 )
 PAYMENT_INTENTS = ApiNoun(
     "payment_intent",
-    "/v1/payment_intents",
+    "payment_intents",
     lambda book: book.intents,
     lambda state, _, row: _payment_intent_json(state, row),
     "intent",
@@ -128,9 +128,8 @@ def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: in
 def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
     paid = row.status == "succeeded"
     return {
-        **row_members(row, "id amount amount_refunded created currency customer description disputed failure_code failure_message"),
-        **row_members(row, "review status"),
-        "object": "charge",
+        **labelled_json(state, row, "charge", "id amount amount_refunded created currency customer description disputed failure_code"),
+        **row_members(row, "failure_message review status"),
         "amount_captured": row.amount if paid else 0,
         "application": state.client_id if row.fee_amount is not None else None,
         "application_fee": row.fee,
@@ -142,8 +141,6 @@ def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
         **null_members("failure_balance_transaction on_behalf_of receipt_email receipt_number shipping source source_transfer"),
         **null_members("statement_descriptor statement_descriptor_suffix transfer_data transfer_group"),
         "fraud_details": {},
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
         "outcome": _charge_outcome_json(row),
         "paid": paid,
         "payment_intent": row.intent,
@@ -196,9 +193,8 @@ def charge_card_json(row: Charge) -> JsonObject:
 
 def _payment_intent_json(state: ProcessorState, row: PaymentIntent) -> JsonObject:
     return {
-        **row_members(row, "id amount amount_received canceled_at cancellation_reason created currency customer description review"),
-        **row_members(row, "status"),
-        "object": "payment_intent",
+        **labelled_json(state, row, "payment_intent", "id amount amount_received canceled_at cancellation_reason created currency"),
+        **row_members(row, "customer description review status"),
         "amount_capturable": 0,
         "amount_details": {"tip": {}},
         "application": state.client_id if row.fee_amount is not None else None,
@@ -211,8 +207,6 @@ def _payment_intent_json(state: ProcessorState, row: PaymentIntent) -> JsonObjec
         "confirmation_method": "automatic",
         "last_payment_error": last_error_json(row),
         "latest_charge": row.charge,
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
         "payment_method": row.method,
         "payment_method_options": {"card": null_members("installments mandate_options network") | {"request_three_d_secure": "automatic"}},
         "payment_method_types": ["card"],

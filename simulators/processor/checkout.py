@@ -7,6 +7,7 @@ from simulators.processor.call import (
     ProcessorRefusal,
     find_row,
     invalid_parameter,
+    labelled_json,
     list_object,
     null_members,
     row_members,
@@ -18,7 +19,13 @@ from simulators.processor.promotions import promotion_usable
 from simulators.processor.state import CheckoutSession, JsonObject, PaymentIntent, ProcessorState, PromotionCode, SessionLine
 
 SESSIONS = ApiNoun(
-    "checkout.session", "/v1/checkout/sessions", lambda book: book.sessions, lambda state, _, row: session_json(state, row), "session"
+    "checkout.session",
+    "checkout/sessions",
+    lambda book: book.sessions,
+    lambda state, _, row: session_json(state, row),
+    "session",
+    {"status": "status", "payment_intent": "intent", "customer": "customer"},
+    {"status": ("complete", "expired", "open")},
 )
 SHORTEST_SESSION_SECONDS, LONGEST_SESSION_SECONDS = 1800, 86_400
 LEAST_AMOUNTS = {"gbp": 30, "dkk": 250, "nok": 300, "sek": 300, "huf": 17_500, "pln": 200, "czk": 1500, "mxn": 1000, "hkd": 400, "jpy": 50}
@@ -202,15 +209,6 @@ def expire_session(call: ApiCall, form: CallForm) -> JsonObject:
     return session_answer(call, row, form)
 
 
-def list_sessions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Sessions by `status`, `payment_intent` and `customer`."""
-    status, intent = form.choice("status", ("complete", "expired", "open")), form.text("payment_intent")
-    customer = form.text("customer")
-    return SESSIONS.list(
-        call, form, lambda row: status in (None, row.status) and intent in (None, row.intent) and customer in (None, row.customer)
-    )
-
-
 def find_checkout_session(state: ProcessorState, session: str) -> tuple[str, CheckoutSession] | None:
     """The account and the session of a checkout page's address."""
     for account, book in state.books.items():
@@ -306,8 +304,8 @@ def session_total(row: CheckoutSession) -> int:
 def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
     is_open = row.status == "open"
     return {
-        **row_members(row, "id cancel_url created currency customer expires_at locale payment_status status submit_type success_url"),
-        "object": "checkout.session",
+        **labelled_json(state, row, "checkout.session", "id cancel_url created currency customer expires_at locale payment_status"),
+        **row_members(row, "status submit_type success_url"),
         "adaptive_pricing": {"enabled": False},
         **null_members("after_expiration billing_address_collection client_secret consent consent_collection currency_conversion"),
         **null_members("customer_account invoice origin_context payment_link payment_method_configuration_details permissions"),
@@ -329,8 +327,6 @@ def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
             "enabled": False,
             "invoice_data": {**null_members("account_tax_ids custom_fields description footer issuer rendering_options"), "metadata": {}},
         },
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
         "mode": "payment",
         "payment_intent": row.intent,
         "payment_method_collection": "if_required",

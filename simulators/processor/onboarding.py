@@ -2,7 +2,15 @@
 
 from simulators.processor.accounts import find_call_account, make_account, notify_account, requirements_json
 from simulators.processor.call import ApiCall, CallForm, OAuthRefusal, ProcessorRefusal, account_refusal, find_row, invalid_parameter
-from simulators.processor.state import AccountLink, JsonObject, OAuthCode, ProcessorAccount, ProcessorState, emit_event
+from simulators.processor.state import (
+    PROCESSOR_DAY_SECONDS,
+    AccountLink,
+    JsonObject,
+    OAuthCode,
+    ProcessorAccount,
+    ProcessorState,
+    emit_event,
+)
 
 OAUTH_CODE_PREFIX = "ac_"
 ONBOARDING_LINK_SECONDS = 300
@@ -27,7 +35,7 @@ def complete_onboarding(state: ProcessorState, account: str) -> ProcessorAccount
     row.capabilities = dict.fromkeys(row.capabilities, "active")
     row.business_type = row.business_type or "company"
     row.bank = row.bank or state.new_id("ba_")
-    row.swept = max(row.swept, state.now() // 86_400)
+    row.swept = max(row.swept, state.now() // PROCESSOR_DAY_SECONDS)
     notify_account(state, account, previous=previous)
     return row
 
@@ -55,18 +63,6 @@ def open_standard_account(
     row.charges_enabled = row.payouts_enabled = row.details_submitted = True
     row.currently_due, row.bank = [], state.new_id("ba_")
     row.capabilities = dict.fromkeys(row.capabilities, "active")
-    return row
-
-
-def open_resident_account(state: ProcessorState, id: str) -> ProcessorAccount:
-    """An Express account that takes payments, as if it had been onboarded long ago: it emits no event."""
-    active = {"card_payments": "active", "transfers": "active"}
-    state.accounts[id] = row = ProcessorAccount(
-        id, state.now(), country="DE", currency="eur", email="demo@example.com", name="Demo Telecom", capabilities=active
-    )
-    row.charges_enabled = row.payouts_enabled = row.details_submitted = True
-    row.business_type, row.bank = "company", state.new_id("ba_")
-    row.delay_days, row.swept = 3, state.now() // 86_400
     return row
 
 

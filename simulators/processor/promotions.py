@@ -1,16 +1,17 @@
 """Coupons and the codes for them: calls about them, and how they go over the wire."""
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, row_members
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, labelled_json, row_members
 from simulators.processor.customers import find_customer
 from simulators.processor.state import Coupon, JsonObject, ProcessorState, PromotionCode
 
-COUPONS = ApiNoun("coupon", "/v1/coupons", lambda book: book.coupons, lambda state, _, row: _coupon_json(state, row), "coupon")
+COUPONS = ApiNoun("coupon", "coupons", lambda book: book.coupons, lambda state, _, row: _coupon_json(state, row), "coupon")
 PROMOTIONS = ApiNoun(
     "promotion code",
-    "/v1/promotion_codes",
+    "promotion_codes",
     lambda book: book.promotions,
     lambda state, _, row: _promotion_json(state, row),
     "promotion_code",
+    {"coupon": "coupon"},
 )
 PROMOTION_CODE_LIMIT = 500
 PROMOTION_CODE_LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")
@@ -38,9 +39,7 @@ def create_coupon(call: ApiCall, form: CallForm) -> JsonObject:
     off = None if percent is None else float(percent)
     row = Coupon(id or call.state.new_id("", 8), call.state.now(), duration or "once", months, off, amount, currency, name)
     row.max_redemptions, row.redeem_by, row.metadata = limit, until, metadata
-    call.book.coupons[row.id] = row
-    COUPONS.notify(call.state, call.account, row, "coupon.created")
-    return COUPONS.answer(call, row)
+    return COUPONS.change(call, row, "coupon.created")
 
 
 def create_promotion(call: ApiCall, form: CallForm) -> JsonObject:
@@ -67,9 +66,7 @@ def create_promotion(call: ApiCall, form: CallForm) -> JsonObject:
     form.done()
     _check_promotion(call, row)
     row.id, row.code = call.state.new_id("promo_"), row.code or call.state.new_id("promotion", 8).removeprefix("promotion").upper()
-    call.book.promotions[row.id] = row
-    PROMOTIONS.notify(call.state, call.account, row, "promotion_code.created")
-    return PROMOTIONS.answer(call, row)
+    return PROMOTIONS.change(call, row, "promotion_code.created")
 
 
 def _check_promotion(call: ApiCall, row: PromotionCode) -> None:
@@ -94,17 +91,15 @@ def update_promotion(call: ApiCall, form: CallForm) -> JsonObject:
     active, metadata = form.flag("active"), form.metadata(row.metadata)
     form.done()
     row.active, row.metadata = row.active if active is None else active, metadata
-    PROMOTIONS.notify(call.state, call.account, row, "promotion_code.updated")
-    return PROMOTIONS.answer(call, row)
+    return PROMOTIONS.change(call, row, "promotion_code.updated")
 
 
 def list_promotions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Codes by `code` (whatever its case), `coupon` and whether they can be used now."""
-    code, coupon, active = form.text("code"), form.text("coupon"), form.flag("active")
+    """Codes by `code` (whatever its case), and whether they can be used now."""
+    code, active = form.text("code"), form.flag("active")
 
     def fits(row: PromotionCode) -> bool:
-        named = code is None or row.code.lower() == code.lower()
-        return named and coupon in (None, row.coupon) and active in (None, promotion_usable(call.state, row))
+        return (code is None or row.code.lower() == code.lower()) and active in (None, promotion_usable(call.state, row))
 
     return PROMOTIONS.list(call, form, fits)
 
@@ -113,23 +108,17 @@ def _coupon_json(state: ProcessorState, row: Coupon) -> JsonObject:
     used_up = row.max_redemptions is not None and row.times_redeemed >= row.max_redemptions
     over = row.redeem_by is not None and row.redeem_by <= state.now()
     return {
-        **row_members(row, "id amount_off created currency duration duration_in_months max_redemptions name percent_off redeem_by"),
-        **row_members(row, "times_redeemed"),
-        "object": "coupon",
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
+        **labelled_json(state, row, "coupon", "id amount_off created currency duration duration_in_months max_redemptions name"),
+        **row_members(row, "percent_off redeem_by times_redeemed"),
         "valid": not (used_up or over or row.deleted),
     }
 
 
 def _promotion_json(state: ProcessorState, row: PromotionCode) -> JsonObject:
     return {
-        **row_members(row, "id code created customer expires_at max_redemptions times_redeemed"),
-        "object": "promotion_code",
+        **labelled_json(state, row, "promotion_code", "id code created customer expires_at max_redemptions times_redeemed"),
         "active": promotion_usable(state, row),
         "customer_account": None,
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
         "promotion": {"coupon": row.coupon, "type": "coupon"},
         "restrictions": {
             "first_time_transaction": row.first_time,

@@ -7,9 +7,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from itertools import groupby
 
 from simulators.network.entities import DATA, DAY_SECONDS, MICRO_EURO, Cdr, Line, NetworkEvent, NetworkToken
-from simulators.network.methods.tariffs import EURO_CURRENCY_ID
 from simulators.network.named_records import find_flat_line, find_nested_line
-from simulators.network.wire import RequestFields, WireMembers, invalid_request, network_method, read_day, wire_moment
+from simulators.network.wire import EURO_CURRENCY_ID, RequestFields, WireMembers, invalid_request, network_method, read_day, wire_moment
 from simulators.network.world import Country, Sponsor, World
 
 LONGEST_PERIOD = timedelta(days=6)
