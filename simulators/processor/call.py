@@ -124,6 +124,12 @@ class CallForm:
         where = self.at(name)
         return invalid_parameter(f"Missing required param: {where}.", where, "parameter_missing")
 
+    def need(self, name: str, value: RowT | None) -> RowT:
+        """The `value` of a parameter. Raises ProcessorRefusal where it was not sent."""
+        if value is None:
+            raise self.missing(name)
+        return value
+
     def raw(self, name: str) -> str | None:
         """A plain value as it came, "" included."""
         self._read.add(name)
@@ -148,10 +154,7 @@ class CallForm:
         return value
 
     def need_text(self, name: str, longest: int = 5000) -> str:
-        value = self.text(name, longest)
-        if value is None:
-            raise self.missing(name)
-        return value
+        return self.need(name, self.text(name, longest))
 
     def integer(self, name: str, least: int | None = None, most: int | None = None) -> int | None:
         value = self.text(name)
@@ -169,10 +172,7 @@ class CallForm:
         return int(value)
 
     def need_integer(self, name: str, least: int | None = None, most: int | None = None) -> int:
-        value = self.integer(name, least, most)
-        if value is None:
-            raise self.missing(name)
-        return value
+        return self.need(name, self.integer(name, least, most))
 
     def number(self, name: str) -> Decimal | None:
         value = self.text(name)
@@ -208,10 +208,7 @@ class CallForm:
         return value and value.lower()
 
     def need_currency(self, name: str = "currency") -> str:
-        value = self.currency(name)
-        if value is None:
-            raise self.missing(name)
-        return value
+        return self.need(name, self.currency(name))
 
     def url(self, name: str) -> str | None:
         value = self.text(name)

@@ -62,9 +62,7 @@ def create_session(call: ApiCall, form: CallForm) -> JsonObject:
 def read_session_mode(form: CallForm) -> None:
     """Refuses everything but payments on a hosted page: nothing else is simulated."""
     mode, ui = form.choice("mode", ("payment", "setup", "subscription")), form.choice("ui_mode", ("hosted_page", "embedded_page", "form"))
-    if mode is None:
-        raise form.missing("mode")
-    if mode != "payment" or ui not in (None, "hosted_page"):
+    if form.need("mode", mode) != "payment" or ui not in (None, "hosted_page"):
         raise invalid_parameter("Only hosted pages for payments are simulated.", "ui_mode" if mode == "payment" else "mode")
     methods = form.texts("payment_method_types")
     if methods is not None:
@@ -72,9 +70,7 @@ def read_session_mode(form: CallForm) -> None:
 
 
 def _make_session(call: ApiCall, form: CallForm, currency: str) -> CheckoutSession:
-    success = form.url("success_url")
-    if success is None:
-        raise form.missing("success_url")
+    success = form.need("success_url", form.url("success_url"))
     now = call.state.now()
     expires = form.integer("expires_at")
     if expires is not None and expires < now + SHORTEST_SESSION_SECONDS:
@@ -103,16 +99,9 @@ def _read_session_line(call: ApiCall, part: CallForm) -> tuple[SessionLine, str]
     data, quantity = part.part("price_data"), part.integer("quantity", 1)
     if part.text("price") is not None:
         raise ProcessorRefusal("No such price", code="resource_missing", param=part.at("price"), early=True)
-    if data is None:
-        raise part.missing("price_data")
-    if quantity is None:
-        raise part.missing("quantity")
+    data, quantity = part.need("price_data", data), part.need("quantity", quantity)
     currency, amount = data.need_currency(), data.integer("unit_amount", 0)
-    product = data.part("product_data")
-    if product is None:
-        raise data.missing("product_data")
-    if amount is None:
-        raise data.missing("unit_amount")
+    product, amount = data.need("product_data", data.part("product_data")), data.need("unit_amount", amount)
     name, description = product.need_text("name"), product.text("description")
     product.metadata()
     product.text("tax_code")
@@ -160,8 +149,7 @@ def read_session_discount(call: ApiCall, form: CallForm, row: CheckoutSession) -
         if not promotion_usable(call.state, one) or not _promotion_fits(row, one):
             raise ProcessorRefusal("This promotion code cannot be redeemed.", param="discounts[0][promotion_code]")
         row.promotion, coupon = one.id, one.coupon
-    if coupon is None:
-        raise discounts[0].missing("coupon")
+    coupon = discounts[0].need("coupon", coupon)
     find_row(call.book.coupons, coupon, "coupon", param="discounts[0][coupon]", status=400)
     _apply_coupon(call.state, call.account, row, coupon)
 

@@ -172,17 +172,14 @@ def create_account_link(call: ApiCall, form: CallForm) -> JsonObject:
         options.choice("fields", ("currently_due", "eventually_due"))
         options.choice("future_requirements", ("include", "omit"))
     form.done()
-    if kind is None:
-        raise form.missing("type")
-    for name, value in (("refresh_url", refresh_url), ("return_url", return_url)):
-        if value is None:
-            raise form.missing(name)
+    kind = form.need("type", kind)
+    refresh_url, return_url = form.need("refresh_url", refresh_url), form.need("return_url", return_url)
     row = call.state.accounts.get(account)
     if row is None or not row.attached:
         raise account_refusal(account, call.key)
     if row.kind == "standard" and kind == "account_update":
         raise invalid_parameter("You cannot create `account_update` type Account Links for this account.", "type")
-    visit = open_account_link(call.state, account, kind=kind, return_url=return_url or "", refresh_url=refresh_url or "")
+    visit = open_account_link(call.state, account, kind=kind, return_url=return_url, refresh_url=refresh_url)
     url = f"{call.state.pages_url}/onboarding/{visit.id}"
     return {"object": "account_link", "created": visit.created, "expires_at": visit.expires_at, "url": url}
 

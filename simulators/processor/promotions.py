@@ -44,12 +44,9 @@ def create_coupon(call: ApiCall, form: CallForm) -> JsonObject:
 
 def create_promotion(call: ApiCall, form: CallForm) -> JsonObject:
     """A code; among those that are active, each is there once, whatever its case."""
-    given = form.part("promotion")
-    if given is None:
-        raise form.missing("promotion")
-    kind, coupon = given.choice("type", ("coupon",)), given.text("coupon")
-    if kind is None or coupon is None:
-        raise given.missing("type" if kind is None else "coupon")
+    given = form.need("promotion", form.part("promotion"))
+    given.need("type", given.choice("type", ("coupon",)))
+    coupon = given.need_text("coupon")
     code, customer = form.text("code", PROMOTION_CODE_LIMIT), form.text("customer")
     if code is not None and not PROMOTION_CODE_LETTERS.issuperset(code):
         raise invalid_parameter("Promotion codes may hold letters, digits and dashes only.", "code")
