@@ -56,7 +56,6 @@ def insert_affiliate(*, organisation: str, code: str, now: float) -> StatementBu
 
 @first_row(Affiliate)
 def affiliate_of(*, organisation: str) -> sa.Executable:
-    """The row of `organisation`, or None where it has not joined."""
     return sa.select(*AFFILIATE_COLUMNS).where(AFFILIATE.c.organisation == organisation)
 
 

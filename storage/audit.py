@@ -121,8 +121,6 @@ REPEATING_TEXTS = ("organisation", "operation", "principal", "key", "outcome", "
 
 
 class AuditNameRow(NamedTuple):
-    """A text and its number."""
-
     id: int
     text: str
 
@@ -238,7 +236,6 @@ def pack_request_id(request_id: str) -> bytes:
 
 
 def unpack_request_id(request: bytes) -> str:
-    """The request id."""
     return REQUEST_PREFIX + base32(int.from_bytes(request)) if len(request) == 16 else request.decode().removesuffix("\n")
 
 
@@ -269,7 +266,6 @@ def append_audit_reads(connection: Connection, *, lines: Sequence[NumberedAuditR
 
 
 def audit_read_values(each: NumberedAuditRecord, numbers: Mapping[str, int]) -> dict[str, Value]:
-    """A line as it is kept."""
     line = each.line
     return {
         **{name: numbers[text] for name, text in texts_of_record(line).items()},
@@ -291,7 +287,6 @@ def texts_of_reads(connection: Connection, rows: Sequence[AuditReadRow]) -> Mapp
 
 
 def has_audit_read(connection: Connection, *, organisation: str, row: int) -> bool:
-    """Whether the organisation has a read with this id."""
     number = known_text_numbers(connection, {organisation}).get(organisation)
     return number is not None and connection.first(FIND_AUDIT_READ, organisation=number, row=row) is not None
 
@@ -437,7 +432,6 @@ def audit_moment(connection: Connection, *, organisation: str, row: int) -> floa
 
 
 def read_as_audit_row(row: AuditReadRow, texts: Mapping[int, AuditText]) -> AuditRow:
-    """A read as a row of the log."""
     return AuditRow(
         row.id,
         moment_of_read(row.id),

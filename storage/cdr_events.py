@@ -258,7 +258,6 @@ FIND_CDR_DIGESTS = Query(int, finding_digests)
 
 
 def digest_binds(digests: Sequence[bytes]) -> dict[str, Value]:
-    """The digests as values to bind."""
     return {"digests": b"".join(digests), "offsets": orjson.dumps(list(range(1, len(digests) * DIGEST_BYTES, DIGEST_BYTES))).decode()}
 
 

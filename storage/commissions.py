@@ -71,8 +71,6 @@ class EarnedTotal(NamedTuple):
 
 
 class CommissionPlace(NamedTuple):
-    """Where a commission stands in the list."""
-
     month: str
     id: str
 

@@ -136,7 +136,6 @@ def connect_standing(connection: Connection, *, organisation: str) -> ConnectSta
 
 @first_row(str)
 def organisation_of_account(*, account: str) -> sa.Executable:
-    """The organisation whose account this is, or None."""
     return sa.select(BILLING_CONFIG.c.organisation).where(CONFIG_OF_ACCOUNT)
 
 

@@ -50,8 +50,6 @@ FORGOTTEN_AT_ONCE = 200
 
 
 class NeighbourSighting(NamedTuple):
-    """The sighting next to a moment."""
-
     country: str
     account_id: int | None
 

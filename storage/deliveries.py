@@ -35,8 +35,6 @@ WAITING_DELIVERY = sa.text("state + 0 = 0 AND lease IS NULL")
 
 
 class DeliveryRow(NamedTuple):
-    """A delivery as it is shown."""
-
     id: Key
     event_id: str
     endpoint_id: str
@@ -331,7 +329,6 @@ def drop_pending(connection: Connection, *, endpoint: str) -> None:
 
 
 def remove_attempts(connection: Connection, deliveries: Sequence[str]) -> None:
-    """Delete the attempts of deliveries that were removed."""
     if deliveries:
         connection.run(REMOVE_ATTEMPTS, ids=pack_rows([[id] for id in deliveries]), **id_range(deliveries))
 
@@ -402,7 +399,6 @@ def open_listener(url: str, report: Callable[[str], None]) -> Listener | None:
 
 @asynccontextmanager
 async def open_listening(url: str) -> "AsyncGenerator[psycopg.AsyncConnection]":
-    """A connection that listens."""
     connection = await load_psycopg().AsyncConnection.connect(conninfo(url, application_name=LISTENER_NAME), autocommit=True)
     try:
         await connection.execute(f"listen {DELIVERY_CHANNEL}".encode())

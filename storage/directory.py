@@ -168,7 +168,6 @@ def restricted_caller(caller: Caller, restrictions: Restrictions) -> Caller:
 
 
 def scopes_left(restrictions: Restrictions) -> Scope:
-    """The scopes that restrictions leave."""
     if restrictions.read_only:
         return Scope.READ
     every = Scope.READ | Scope.ANY | Scope.WRITE | Scope.ADMIN

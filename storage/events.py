@@ -134,7 +134,6 @@ def event_digest(dedup: str) -> bytes:
 
 @first_row(EventRow)
 def read_event(*, event: str, organisation: str) -> sa.Executable:
-    """The event of `organisation` with this id, or None."""
     return sa.select(*EVENT_COLUMNS).where(EVENT.c.id == event, OWN_EVENT)
 
 

@@ -50,7 +50,6 @@ def take_former_token(*, organisation: str, sealed: str, now: float) -> sa.Execu
 
 @writes
 def erase_former_token(*, organisation: str) -> sa.Executable:
-    """Erases the former token, where there is one."""
     return sa.delete(FORMER_TOKEN).where(FORMER_TOKEN_OF)
 
 

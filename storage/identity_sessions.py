@@ -35,25 +35,21 @@ OWN_IDENTITY_SESSION = IDENTITY_SESSION.c.organisation == sa.bindparam("organisa
 
 @writes
 def insert_identity_session(*, session: IdentitySession) -> sa.Executable:
-    """Insert a new session."""
     return sa.insert(IDENTITY_SESSION).values(session._asdict())
 
 
 @first_row(IdentitySession)
 def find_identity_session(*, session: str) -> sa.Executable:
-    """The session with this id, of any organisation; None where there is none."""
     return sa.select(*IDENTITY_SESSION_COLUMNS).where(IDENTITY_SESSION.c.id == session)
 
 
 @first_row(IdentitySession)
 def latest_identity_session(*, organisation: str) -> sa.Executable:
-    """The newest session of `organisation`, or None."""
     return sa.select(*IDENTITY_SESSION_COLUMNS).where(OWN_IDENTITY_SESSION).order_by(IDENTITY_SESSION.c.id.desc()).limit(1)
 
 
 @row_exists
 def has_verified_identity(*, organisation: str) -> sa.Executable:
-    """Whether any session of `organisation` was verified."""
     return sa.select(*IDENTITY_SESSION_COLUMNS).where(OWN_IDENTITY_SESSION, IDENTITY_SESSION.c.status == "verified").limit(1)
 
 

@@ -100,8 +100,6 @@ class IntentResult(NamedTuple):
 
 
 class IntentHolder(NamedTuple):
-    """The intent that owns an ICCID."""
-
     id: str
     organisation: str
     livemode: int

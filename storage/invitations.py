@@ -39,8 +39,6 @@ class TakenInvitation(NamedTuple):
 
 
 class StoredInvitation(NamedTuple):
-    """An invitation as it is now."""
-
     id: str
     created: float
 

@@ -140,13 +140,11 @@ FIND_SENDING = Query(
 
 @writes
 def insert_invoice(*, row: Invoice) -> sa.Executable:
-    """Insert a new invoice."""
     return sa.insert(INVOICE).values(row._asdict())
 
 
 @first_row(Invoice)
 def find_invoice(*, invoice: str, organisation: str) -> sa.Executable:
-    """The invoice of `organisation` with this id, or None."""
     return sa.select(*INVOICE_COLUMNS).where(THIS_INVOICE, INVOICE.c.organisation == organisation)
 
 
@@ -373,7 +371,6 @@ def open_periods(connection: Connection, *, organisation: str, months: Iterable[
 
 @first_row(InvoicePeriodRow)
 def find_period(*, period: str, organisation: str) -> sa.Executable:
-    """The period of `organisation` with this id, or None."""
     return sa.select(*PERIOD_COLUMNS).where(THIS_PERIOD, OWN_PERIOD)
 
 

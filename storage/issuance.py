@@ -134,8 +134,6 @@ class DrawnSim(NamedTuple):
 
 
 class IssuanceHolder(NamedTuple):
-    """Who has an ICCID."""
-
     held: str
     organisation: str
     key: str
@@ -182,7 +180,6 @@ def unsend_issuance(*, organisation: str, key: str, lease: str) -> sa.Executable
 
 @first_row(IssuanceRow)
 def find_issuance(*, organisation: str, key: str) -> sa.Executable:
-    """The row of `organisation` with this key, or None."""
     return sa.select(*ISSUANCE_COLUMNS).where(THIS_ISSUANCE)
 
 
@@ -204,12 +201,10 @@ def issuance_of_claim(*, organisation: str, operation: str, claim_key: str) -> s
 
 @first_row(IssuanceHolder)
 def holder_of_iccid(*, iccid: str) -> sa.Executable:
-    """The row that has `iccid` now, or None."""
     return sa.select(*HOLDER_COLUMNS).where(ISSUANCE.c.held == iccid)
 
 
 def holders_of_iccids(connection: Connection, *, iccids: Sequence[str]) -> list[IssuanceHolder]:
-    """The rows that have any of `iccids` now."""
     return connection.all(LIST_ISSUANCE_HOLDERS, iccids=pack_rows([[iccid] for iccid in iccids])) if iccids else []
 
 

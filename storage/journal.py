@@ -27,8 +27,6 @@ from storage.sealing import Keyring, claim_field
 
 
 class SealedAnswer(NamedTuple):
-    """A stored answer, sealed."""
-
     status: int
     body: str
 
@@ -52,8 +50,6 @@ def recheck_membership(connection: Connection, entry: CallRecord) -> None:
 
 
 class ClaimKey(TypedDict):
-    """Which claim a call has."""
-
     organisation: str
     operation: str
     key: str

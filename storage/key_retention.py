@@ -67,8 +67,6 @@ def sweep_stored_answers(connection: Connection, *, before: float, most: int, no
 
 
 class EndedIssuance(NamedTuple):
-    """A row that was removed."""
-
     organisation: str
     key: str
     iccid: str | None

@@ -116,7 +116,6 @@ def member_with_address(*, organisation: str, address: str) -> sa.Executable:
 
 @row_exists
 def is_member(*, person: str, organisation: str) -> sa.Executable:
-    """Whether there is a membership."""
     return sa.select(MEMBERSHIP.c.person_id.label("id")).where(THIS_MEMBERSHIP)
 
 

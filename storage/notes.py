@@ -10,8 +10,6 @@ from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDes
 
 
 class NoteRow(NamedTuple):
-    """One entry of the history."""
-
     id: Key
     note: str
     author: str | None

@@ -93,7 +93,6 @@ def insert_client(connection: Connection, *, client: OauthClient, origin: Client
 
 @first_row(OauthClient)
 def find_client(*, client: str) -> sa.Executable:
-    """The registration with this id, or None."""
     return sa.select(*(OAUTH_CLIENT.c[name] for name in OauthClient._fields)).where(OAUTH_CLIENT.c.id == client)
 
 

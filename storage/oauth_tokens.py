@@ -54,8 +54,6 @@ ANSWERED = "This login has been answered already, or it took too long"
 
 
 class NewCode(NamedTuple):
-    """A code about to be kept."""
-
     digest: bytes
     details: str
     expires_at: float

@@ -96,15 +96,15 @@ def choose_own(*, organisation: str) -> StatementBuild:
 @writes
 def save_plan(*, organisation: str, template_id: int, plan_name: str | None, now: float) -> StatementBuild:
     """The plan to begin with. `now`: Unix seconds."""
-    plan = {"template_id": template_id, "plan_name": plan_name, "plan_saved_at": now, "plan_skipped_at": None}
-    return upsert(ONBOARDING, key=["organisation"], organisation=organisation, **plan)
+    saved = {"template_id": template_id, "plan_name": plan_name}
+    return upsert(ONBOARDING, key=["organisation"], where=None, organisation=organisation, **saved, plan_saved_at=now, plan_skipped_at=None)
 
 
 @writes
 def skip_plan(*, organisation: str, now: float) -> StatementBuild:
     """No plan to begin with; one that was saved is forgotten. `now`: Unix seconds."""
-    plan = {"plan_skipped_at": now, "template_id": None, "plan_name": None, "plan_saved_at": None}
-    return upsert(ONBOARDING, key=["organisation"], organisation=organisation, **plan)
+    forgotten = dict.fromkeys(("template_id", "plan_name", "plan_saved_at"))
+    return upsert(ONBOARDING, key=["organisation"], where=None, organisation=organisation, **forgotten, plan_skipped_at=now)
 
 
 @writes

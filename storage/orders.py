@@ -189,17 +189,7 @@ def top_ups_of(*, order: str) -> sa.Executable:
     return SELECT_ORDERS.where(STOREFRONT_ORDER.c.top_up_of == order).order_by(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id)
 
 
-OrderStatus = Literal[
-    "pending_payment",
-    "paid",
-    "provisioning",
-    "ready",
-    "failed",
-    "needs_review",
-    "rollback_pending",
-    "rolled_back",
-    "rollback_unknown",
-]
+OrderStatus = Literal[OrderState, "rollback_pending", "rolled_back", "rollback_unknown"]
 
 STATUS_BY_LEDGER: Mapping[str | None, OrderStatus] = {
     "rollback_pending": "rollback_pending",
@@ -282,15 +272,11 @@ class OrderDetail(NamedTuple):
 
 
 class ShopName(NamedTuple):
-    """What a shop is called in addresses."""
-
     id: str
     slug: str
 
 
 class OrderPlace(NamedTuple):
-    """Where an order stands in its list."""
-
     created: float
     id: str
 

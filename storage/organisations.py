@@ -78,8 +78,6 @@ class OrganisationTable(TableDescription, row=Organisation, table=True):
 
 
 class MemberRole(NamedTuple):
-    """A person and their role."""
-
     person_id: Annotated[str, Field(primary_key=True, foreign_key="person.id")]
     organisation_id: Annotated[str, Field(primary_key=True, foreign_key="organisation.id", index=True)]
     role: str
@@ -178,8 +176,6 @@ class Membership(NamedTuple):
 
 
 class ConnectedOrganisation(NamedTuple):
-    """An organisation's id and name."""
-
     id: str
     name: str
 
@@ -203,7 +199,6 @@ MEMBERSHIPS_OF_PERSON = SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == sa.bi
 
 @first_row(Membership)
 def find_member(*, person: str, organisation: str) -> sa.Executable:
-    """The membership of `person` in `organisation`, or None."""
     return SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == person, MEMBERSHIP.c.organisation_id == organisation)
 
 

@@ -88,8 +88,6 @@ class AttemptOutcome(NamedTuple):
 
 
 class AttemptNumber(NamedTuple):
-    """The number of an acknowledged attempt."""
-
     id: str
     attempts: int
 
@@ -251,17 +249,14 @@ def acknowledge_wave(connection: Connection, wave: Mapping[str, AttemptOutcome])
 
 
 def delivery_after(outcome: AttemptOutcome) -> Sequence[Value]:
-    """What an outcome makes of its delivery."""
     return outcome.delivery, outcome.lease, state_after(outcome), outcome.at_ms if outcome.next_ms is None else outcome.next_ms
 
 
 def attempt_values(outcome: AttemptOutcome, number: int) -> Sequence[Value]:
-    """The attempt as it is kept."""
     return outcome.delivery, number, outcome.at_ms, outcome.outcome, outcome.milliseconds, outcome.next_ms
 
 
 def state_after(outcome: AttemptOutcome) -> int:
-    """What the delivery has become."""
     if outcome.verdict == "ok":
         return DELIVERED_STATE
     return FAILED_STATE if outcome.next_ms is None else PENDING_STATE

@@ -120,8 +120,6 @@ PaymentRecordKind = Literal["charge", "refund", "dispute", "payout", "fee"]
 
 
 class RecordPlace(NamedTuple):
-    """Where a record stands in its list."""
-
     created: int
     id: str
 
@@ -205,7 +203,6 @@ def put_payment_record(*, record: PaymentRecord) -> StatementBuild:
 
 @first_row(PaymentRecord)
 def find_payment_record(*, account: str, kind: PaymentRecordKind, id: str) -> sa.Executable:
-    """The record of this kind and id, or None."""
     return sa.select(*PAYMENT_RECORD_COLUMNS).where(*RECORD_OF_KIND, PAYMENT_RECORD.c.id == id)
 
 
@@ -287,7 +284,6 @@ def insert_attempt(*, attempt: PaymentAttempt) -> sa.Executable:
 
 @first_row(PaymentAttempt)
 def find_attempt(*, attempt: str) -> sa.Executable:
-    """The attempt with this id, or None."""
     return sa.select(*ATTEMPT_COLUMNS).where(PAYMENT_ATTEMPT.c.id == attempt)
 
 

@@ -39,13 +39,11 @@ OWN_PRODUCT = PRODUCT.c.organisation == sa.bindparam("organisation")
 
 @writes
 def insert_product(*, row: ProductRow) -> sa.Executable:
-    """Insert a new product."""
     return sa.insert(PRODUCT).values(row._asdict())
 
 
 @first_row(ProductRow)
 def find_product(*, product: str, organisation: str) -> sa.Executable:
-    """The product of `organisation` with this id, or None."""
     return sa.select(*PRODUCT_COLUMNS).where(PRODUCT.c.id == product, OWN_PRODUCT)
 
 

@@ -32,8 +32,6 @@ class ReconcileFinding(NamedTuple):
 
 
 class DueAccount(NamedTuple):
-    """Whose row of which account is due."""
-
     organisation: str
     account_id: int
 

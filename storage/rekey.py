@@ -217,7 +217,6 @@ def count_of_key(connection: Connection, *, key_id: str) -> int:
 
 
 def count_sealed(connection: Connection) -> int:
-    """How many sealed values there are in all columns."""
     return sum(connection.first(column.count_all) or 0 for column in SEALED_COLUMNS)
 
 
@@ -256,7 +255,6 @@ def rebound(row: BoundEsim, keyring: Keyring) -> str | None:
 
 @all_rows(BoundEsim)
 def bound_esims(*, after: str) -> sa.Executable:
-    """The next ones."""
     return (
         sa.select(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.organisation, STOREFRONT_ORDER.c.esim, STOREFRONT_ORDER.c.esim_binding)
         .where(STOREFRONT_ORDER.c.esim_binding.is_not(None), STOREFRONT_ORDER.c.esim_binding > sa.bindparam("after", type_=sa.Text))

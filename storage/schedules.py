@@ -347,7 +347,6 @@ def schedule_works(*, schedule: str, now: float) -> sa.Executable:
 
 @row_exists
 def has_schedule(*, schedule: str, organisation: str) -> sa.Executable:
-    """Whether the organisation has this schedule."""
     return sa.select(INTELLIGENCE_SCHEDULE.c.id).where(
         INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, INTELLIGENCE_SCHEDULE.c.organisation == SCHEDULE_OWNER
     )

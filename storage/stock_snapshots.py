@@ -52,13 +52,11 @@ def make_stock_snapshot(
 
 @writes
 def insert_stock_snapshot(*, look: StockSnapshot) -> sa.Executable:
-    """Insert the look."""
     return sa.insert(STOCK).values(look._asdict())
 
 
 @first_row(StockSnapshot)
 def read_stock_snapshot(*, stock: str) -> sa.Executable:
-    """The look with this id, or None."""
     return sa.select(*(STOCK.c[name] for name in StockSnapshot._fields)).where(STOCK.c.id == stock)
 
 

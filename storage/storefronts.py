@@ -160,7 +160,6 @@ def hold_storefront_count(connection: Connection, *, organisation: str) -> int:
 
 @first_row(Storefront)
 def find_storefront(*, storefront: str, organisation: str) -> sa.Executable:
-    """The shop of `organisation` with this id, or None."""
     return STOREFRONT_ROWS.where(THIS_STOREFRONT, STOREFRONT_OF_ORGANISATION)
 
 
@@ -179,7 +178,6 @@ def storefront_of(*, storefront: str) -> sa.Executable:
 
 @first_row(Storefront)
 def find_published(*, slug: str) -> sa.Executable:
-    """The published shop that has this slug, or None."""
     return STOREFRONT_ROWS.where(STOREFRONT.c.slug == slug, STOREFRONT.c.status == "published")
 
 
@@ -282,7 +280,6 @@ def plans_on_sale(*, storefront: str) -> sa.Executable:
 
 @first_row(StorefrontPlan)
 def find_plan(*, storefront: str, slug: str) -> sa.Executable:
-    """The plan of a shop with this slug, or None."""
     return sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, PLAN_HAS_SLUG)
 
 

@@ -22,8 +22,6 @@ from storage.line_owners import CLOCKS_DIFFER_SECONDS, line_subject, lock_subjec
 
 
 class MeteredLine(NamedTuple):
-    """A line of the network's metering."""
-
     ref: Key
     iccid: Annotated[str, Field(index=True)]
     bytes: BigInt
@@ -44,8 +42,6 @@ METERED_LINE = MeteredLineTable.table
 
 
 class UsageRecordRow(NamedTuple):
-    """A usage record."""
-
     id: str
     organisation: str
     intent: str
@@ -78,7 +74,6 @@ CLAIM_METERED_LINES = Query(
 
 
 def insert_usage_record(connection: Connection, *, row: UsageRecordRow, bytes: int, ids: Ids) -> None:
-    """Insert a usage record and count its `bytes`."""
     connection.run(INSERT_USAGE_RECORD, **row._asdict())
     add_usage(connection, intent=row.intent, bytes=bytes, now=row.created, ids=ids)
 

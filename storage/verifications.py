@@ -58,7 +58,6 @@ TRY_CODE = Query(
 
 @writes
 def insert_verification(*, verification: Verification) -> sa.Executable:
-    """Insert a code that was mailed."""
     return sa.insert(VERIFICATION).values({**verification._asdict(), "tries": 0})
 
 

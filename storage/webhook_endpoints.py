@@ -156,7 +156,6 @@ def list_endpoints(*, organisation: str) -> sa.Executable:
 
 @first_row(EndpointRow)
 def read_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
-    """The endpoint of `organisation` with this id, or None."""
     return sa.select(*ENDPOINT_COLUMNS).where(OWN_ENDPOINT)
 
 

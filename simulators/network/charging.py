@@ -155,14 +155,9 @@ def _price(began: UsageCharge) -> tuple[int | None, int | None]:
 def _pay_from_balance(began: UsageCharge, cost: int) -> None:
     if cost == 0:
         return
-    line, account = began.line, began.account
-    if line.use_account:
-        account.balance -= cost
-        entry = BalanceChange(began.at, "account", account.id, -cost, account.balance, f"Usage {began.session}")
-    else:
-        line.balance -= cost
-        entry = BalanceChange(began.at, "line", line.id, -cost, line.balance, f"Usage {began.session}")
-    began.world.transactions.append(entry)
+    payer, kind = (began.account, "account") if began.line.use_account else (began.line, "line")
+    payer.balance -= cost
+    began.world.transactions.append(BalanceChange(began.at, kind, payer.id, -cost, payer.balance, f"Usage {began.session}"))
 
 
 def _record_usage(began: UsageCharge, quantity: int, package: Package | None, charged: int = 0, rule_id: int | None = None) -> int:

@@ -72,8 +72,7 @@ def read_account_kind(form: CallForm) -> str:
         return kind or "standard"
     if kind is not None:
         raise invalid_parameter("You may only specify one of these parameters: type, controller.", "controller")
-    parts = {name: controller.part(name) for name in ("fees", "losses", "stripe_dashboard")}
-    fees, losses, dashboard = parts["fees"], parts["losses"], parts["stripe_dashboard"]
+    fees, losses, dashboard = (controller.part(name) for name in ("fees", "losses", "stripe_dashboard"))
     payer = fees.choice("payer", ("account", "application")) if fees else None
     loser = losses.choice("payments", ("application", "stripe")) if losses else None
     shown = dashboard.choice("type", ("express", "full", "none")) if dashboard else None
@@ -287,7 +286,7 @@ def read_account_schedule(form: CallForm) -> ScheduleRequest | None:
     schedule = payouts.part("schedule") if payouts else None
     if schedule is None:
         return None
-    weekly, monthly = _read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
+    weekly, monthly = _read_payout_days(schedule)
     weekday, anchor = schedule.choice("weekly_anchor", PAYOUT_WORKDAYS), schedule.integer("monthly_anchor", 1, 31)
     delay = schedule.raw("delay_days")
     days = None if delay in (None, "minimum") else schedule.integer("delay_days", 2, PAYOUT_DELAY_LIMIT)
@@ -311,20 +310,20 @@ def read_balance_schedule(form: CallForm) -> ScheduleRequest | None:
     days = None if timing is None or blank else timing.integer("delay_days_override", 2, PAYOUT_DELAY_LIMIT)
     if schedule is None:
         return ScheduleRequest(None, [], [], days, "payments[payouts][schedule]")
-    weekly, monthly = _read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
+    weekly, monthly = _read_payout_days(schedule)
     return check_schedule(
         ScheduleRequest(schedule.choice("interval", PAYOUT_INTERVALS), weekly, monthly, days, "payments[payouts][schedule]")
     )
 
 
-def _read_payout_days(schedule: CallForm, weekly: str, monthly: str) -> tuple[list[str], list[int]]:
-    days = schedule.texts(weekly) or []
-    for day in days:
-        if day not in PAYOUT_WORKDAYS:
-            raise invalid_parameter(f"Invalid {schedule.at(weekly)}: must be one of {', '.join(PAYOUT_WORKDAYS)}", schedule.at(weekly))
-    dates = schedule.texts(monthly) or []
+def _read_payout_days(schedule: CallForm) -> tuple[list[str], list[int]]:
+    days, dates = schedule.texts("weekly_payout_days") or [], schedule.texts("monthly_payout_days") or []
+    if not {*days} <= {*PAYOUT_WORKDAYS}:
+        where = schedule.at("weekly_payout_days")
+        raise invalid_parameter(f"Invalid {where}: must be one of {', '.join(PAYOUT_WORKDAYS)}", where)
     if any(not date.isdecimal() or not 1 <= int(date) <= 31 for date in dates):
-        raise invalid_parameter(f"Invalid {schedule.at(monthly)}: must be from 1 to 31", schedule.at(monthly))
+        where = schedule.at("monthly_payout_days")
+        raise invalid_parameter(f"Invalid {where}: must be from 1 to 31", where)
     return days, [int(date) for date in dates]
 
 

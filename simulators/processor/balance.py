@@ -99,7 +99,6 @@ def _balance_json(state: ProcessorState, account: str) -> JsonObject:
 
 
 def list_balance_transactions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Movements by `currency`."""
     currency = form.currency()
     form.text("payout")
     return TRANSACTIONS.list(call, form, lambda row: currency in (None, row.currency))

@@ -386,7 +386,6 @@ class ApiNoun(Generic[StoredT]):
         return find_row(self.rows(call.book), call.ids[0], self.kind, param=self.param)
 
     def answer(self, call: ApiCall, row: StoredT) -> JsonObject:
-        """A row as the answer of `call`."""
         return self.render(call.state, call.account, row)
 
     def retrieve(self, call: ApiCall, form: CallForm) -> JsonObject:

@@ -166,19 +166,12 @@ def processor_state(state: ProcessorState, _id: str, _body: object) -> JsonObjec
 
 def _account_summary(state: ProcessorState, id: str) -> JsonObject:
     account, book = state.accounts[id], state.book(id)
-    kinds = {
-        "charges": book.charges,
-        "refunds": book.refunds,
-        "payouts": book.payouts,
-        "disputes": book.disputes,
-        "invoices": book.invoices,
-    }
     return {
         "id": id,
         "kind": account.kind,
         "connected": account.attached,
         "charges_enabled": account.charges_enabled,
-        **{name: len(rows) for name, rows in kinds.items()},
+        **{name: len(getattr(book, name)) for name in ("charges", "refunds", "payouts", "disputes", "invoices")},
     }
 
 

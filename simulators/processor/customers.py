@@ -58,7 +58,6 @@ def delete_customer(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def list_customers(call: ApiCall, form: CallForm) -> JsonObject:
-    """Customers that are not deleted."""
     return CUSTOMERS.list(call, form, lambda row: not row.deleted)
 
 

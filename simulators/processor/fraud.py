@@ -74,7 +74,6 @@ def create_value_list(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def list_value_lists(call: ApiCall, form: CallForm) -> JsonObject:
-    """Lists by a value that they hold."""
     contains = form.text("contains")
     holders = {row.list for row in call.book.values.values() if row.value == contains}
     return VALUE_LISTS.list(call, form, lambda row: contains is None or row.id in holders)

@@ -87,7 +87,6 @@ def delete_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def list_invoice_items(call: ApiCall, form: CallForm) -> JsonObject:
-    """Items by whether they wait for an invoice."""
     pending = form.flag("pending")
     return INVOICE_ITEMS.list(call, form, lambda row: pending in (None, row.invoice is None))
 

@@ -1,7 +1,16 @@
 """Owners of accounts: their links, what they tell the processor, and how they let a platform in (OAuth 2.0) and go."""
 
 from simulators.processor.accounts import find_call_account, make_account, notify_account, requirements_json
-from simulators.processor.call import ApiCall, CallForm, OAuthRefusal, ProcessorRefusal, account_refusal, find_row, invalid_parameter
+from simulators.processor.call import (
+    ApiCall,
+    CallForm,
+    OAuthRefusal,
+    ProcessorRefusal,
+    account_refusal,
+    find_row,
+    invalid_parameter,
+    row_members,
+)
 from simulators.processor.state import (
     PROCESSOR_DAY_SECONDS,
     AccountLink,
@@ -24,10 +33,8 @@ def complete_onboarding(state: ProcessorState, account: str) -> ProcessorAccount
     if row.charges_enabled and not row.currently_due:
         return row
     previous: JsonObject = {
+        **row_members(row, "charges_enabled details_submitted payouts_enabled"),
         "capabilities": dict(row.capabilities),
-        "charges_enabled": row.charges_enabled,
-        "details_submitted": row.details_submitted,
-        "payouts_enabled": row.payouts_enabled,
         "requirements": requirements_json(row.currently_due),
     }
     row.currently_due = []
@@ -43,11 +50,7 @@ def complete_onboarding(state: ProcessorState, account: str) -> ProcessorAccount
 def restrict_account(state: ProcessorState, account: str, due: list[str] | None = None) -> ProcessorAccount:
     """The processor asks for more, and lets no payment through until it has it."""
     row = find_row(state.accounts, account, "account")
-    previous: JsonObject = {
-        "charges_enabled": row.charges_enabled,
-        "payouts_enabled": row.payouts_enabled,
-        "requirements": requirements_json(row.currently_due),
-    }
+    previous: JsonObject = {**row_members(row, "charges_enabled payouts_enabled"), "requirements": requirements_json(row.currently_due)}
     row.currently_due = due or ["company.verification.document"]
     row.charges_enabled = row.payouts_enabled = False
     notify_account(state, account, previous=previous)
@@ -75,7 +78,6 @@ def authorize_oauth(state: ProcessorState, account: str, scope: str = "read_writ
 
 
 def attach_account(state: ProcessorState, account: str) -> None:
-    """Connects the account to the platform."""
     row = state.accounts[account]
     if not row.attached:
         row.attached = True
@@ -83,7 +85,6 @@ def attach_account(state: ProcessorState, account: str) -> None:
 
 
 def release_account(state: ProcessorState, account: str) -> ProcessorAccount:
-    """Disconnects the account from the platform."""
     row = state.accounts.get(account)
     if row is None or not row.attached or account == state.platform:
         raise ProcessorRefusal(f"This application is not connected to stripe account {account}, or that account does not exist.")
@@ -111,11 +112,6 @@ def follow_account_link(state: ProcessorState, token: str, *, kind: str = "accou
         return None
     visit.used = True
     return visit
-
-
-def find_account_link(state: ProcessorState, token: str) -> AccountLink | None:
-    """The link whatever its age: its `refresh_url` is where a person with an old link goes."""
-    return state.visits.get(token)
 
 
 def exchange_oauth_code(call: ApiCall, form: CallForm) -> JsonObject:

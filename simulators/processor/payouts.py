@@ -92,15 +92,8 @@ def pay_out_balance(state: ProcessorState, row: ProcessorAccount) -> None:
 
 def start_payout(state: ProcessorState, row: ProcessorAccount, *, amount: int, currency: str, automatic: bool = False) -> Payout:
     """Books a payout out of the balance; it arrives in two days."""
-    payout = Payout(
-        id=state.new_id("po_"),
-        created=state.now(),
-        amount=amount,
-        currency=currency,
-        arrival=(state.now() // PROCESSOR_DAY_SECONDS + PAYOUT_ARRIVAL_DAYS) * PROCESSOR_DAY_SECONDS,
-        automatic=automatic,
-        destination=row.bank,
-    )
+    arrival = (state.now() // PROCESSOR_DAY_SECONDS + PAYOUT_ARRIVAL_DAYS) * PROCESSOR_DAY_SECONDS
+    payout = Payout(state.new_id("po_"), state.now(), amount, currency, arrival, automatic=automatic, destination=row.bank)
     txn = book_transaction(state, row.id, amount=-amount, currency=currency, type="payout", source=payout.id)
     payout.txn = txn.id
     state.book(row.id).payouts[payout.id] = payout

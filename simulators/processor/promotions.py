@@ -18,7 +18,6 @@ PROMOTION_CODE_LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGH
 
 
 def create_coupon(call: ApiCall, form: CallForm) -> JsonObject:
-    """Creates a coupon, of a percentage or of an amount."""
     percent, amount, currency = form.number("percent_off"), form.integer("amount_off", 1), form.currency()
     if (percent is None) == (amount is None):
         raise invalid_parameter("You must pass either `percent_off` or `amount_off`, and not both.", "percent_off", "parameter_missing")

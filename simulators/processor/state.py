@@ -230,8 +230,6 @@ class BalanceTransaction(StoredRow):
 
 @dataclass(slots=True)
 class Customer(LabelledRow):
-    """Somebody who pays."""
-
     name: str | None = None
     email: str | None = None
     phone: str | None = None

@@ -427,7 +427,6 @@ class runs_in_thread(Generic[P, T]):
 
 
 def is_run_in_thread(fn: object) -> bool:
-    """Whether it is marked so."""
     return isinstance(fn, runs_in_thread)
 
 

@@ -244,7 +244,7 @@ def modify_subscriber_contact_info(world: World, caller: NetworkToken, fields: R
 @network_method("modifySubscriberStatus")
 def modify_subscriber_status(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """A new row of the status history, also when it says what the row before said."""
-    status = fields.need("newStatus", read_one_of(WRITABLE_STATUSES))
+    status: LineStatus = fields.need("newStatus", read_one_of(WRITABLE_STATUSES))
     begin_line_status(world, require_living_line(find_nested_line(world, caller, fields)), status)
 
 

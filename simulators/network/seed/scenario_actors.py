@@ -146,7 +146,7 @@ def cast_actors(world: World, plans: list[LinePlan], shop: PackageShop, partner:
         lines = list(world.lines_of(account_id))
         waiting = [line for line in lines if line.id in free]
         seeded_random(world.seed, "cast", account_id).shuffle(waiting)
-        people = {role: share for role, (share, _) in ACTOR_MAKERS.items()}
+        people: dict[ActorRole, float] = {role: share for role, (share, _) in ACTOR_MAKERS.items()}
         for role, share in (MACHINE_SHARES if account_id == MACHINE_ACCOUNT else people).items():
             actors += choose_actors(world, role, int(share * len(lines) + 0.5), waiting, shop, partner, last)
     return sorted(actors, key=lambda actor: actor.line_id)
