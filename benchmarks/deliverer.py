@@ -17,7 +17,7 @@ from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.deliveries import DELIVERED_STATE, PENDING_STATE, DeliveryTable
-from storage.engine.sql import Connection, Query, table_of
+from storage.engine.sql import Connection, Query
 from storage.engine.store import Store, open_store
 from storage.events import NewEvent, emit_event
 from storage.sealing import Keyring, webhook_secret_field
@@ -26,7 +26,7 @@ from transports.http.server import freeze_memory
 from transports.worker.worker import Worker
 
 WARM = 0.5
-DELIVERY = table_of(DeliveryTable)
+DELIVERY = DeliveryTable.table
 CLOCK = SystemClock()
 IDS = SystemIds(CLOCK)
 LOOPBACK = (ip_network("127.0.0.0/8"),)

@@ -13,11 +13,10 @@ from registry.caller import Role, Tier
 from registry.clock import Clock
 from registry.ids import Ids
 from storage.api_keys import insert_key
-from storage.change_counters import count_change
 from storage.connect_accounts import attach_connect_account, detach_connect_account, organisation_of_account
 from storage.engine.sql import Connection
 from storage.engine.store import Store
-from storage.organisations import add_member, create_organisation, list_organisations
+from storage.organisations import add_member, count_change, create_organisation, list_organisations
 from storage.people import create_person
 from storage.storefronts import Storefront, StorefrontPlan, find_published, insert_storefront, put_plan
 

@@ -7,9 +7,8 @@ from sqlmodel import Field
 
 from registry.errors import NotFound
 from storage.api_keys import end_keys_made_with, hold_key
-from storage.change_counters import CALLERS, count_change
-from storage.engine.sql import Command, Connection, Key, Query, TableDescription, all_rows, table_of, writes
-from storage.organisations import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member
+from storage.engine.sql import Command, Connection, Key, Query, TableDescription, all_rows, writes
+from storage.organisations import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, count_change, find_member
 
 
 class AccessGrant(NamedTuple):
@@ -32,7 +31,7 @@ class AccessGrantTable(TableDescription, row=AccessGrant, table=True):
     revoked_at: float | None
 
 
-ACCESS_GRANT = table_of(AccessGrantTable)
+ACCESS_GRANT = AccessGrantTable.table
 
 GRANT_PREFIX = "gnt_"
 
@@ -75,7 +74,7 @@ def grant_to_member(connection: Connection, grant: AccessGrant) -> None:
 
     The counter is moved first: who ends the membership at this moment queues, and none of its grants is left for when they come back.
     """
-    count_change(connection, name=CALLERS)
+    count_change(connection)
     organisation = grant.organisation_id
     if organisation is not None and find_member(connection, person=grant.person_id, organisation=organisation) is None:
         raise NotFound("organization: no such organization among yours", param="organization", hint="Choose one that you belong to")
@@ -108,7 +107,7 @@ def revoke_grant(connection: Connection, *, grant: str, now: float) -> bool:
     revoked = connection.run(REVOKE_GRANT, grant=grant, now=now) == 1
     if revoked:
         end_keys_made_with(connection, credential=grant, now=now)
-        count_change(connection, name=CALLERS)
+        count_change(connection)
     return revoked
 
 

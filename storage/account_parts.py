@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, table_of, upsert
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, upsert, writes
 
 
 class ListingRow(NamedTuple):
@@ -53,9 +53,9 @@ class AccountPartTable(TableDescription, row=PartMembers, table=True):
     account_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
 
 
-ACCOUNT_LISTING = table_of(AccountListingTable)
+ACCOUNT_LISTING = AccountListingTable.table
 
-ACCOUNT_PART = table_of(AccountPartTable)
+ACCOUNT_PART = AccountPartTable.table
 
 
 class AccountPlace(NamedTuple):
@@ -100,8 +100,6 @@ PUT_LISTING = Command(upsert(ACCOUNT_LISTING, (*ACCOUNT_PLACE_FIELDS, *ListingRo
 PUT_PART = Command(upsert(ACCOUNT_PART, (*ACCOUNT_PLACE_FIELDS, *PartMembers._fields), key=(*ACCOUNT_PLACE_FIELDS, "prefix")))
 
 COUNT_PARTS = Command(sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(lines=sa.bindparam("lines")))
-
-CHECK_PARTS = Command(sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(checked=sa.bindparam("checked")))
 
 DROP_LISTING = Command(sa.delete(ACCOUNT_LISTING).where(*OF_LISTING))
 
@@ -160,9 +158,10 @@ def store_parts(connection: Connection, *, place: AccountPlace, lines: int, gone
     connection.run_many(PUT_PART, [{**place._asdict(), **part._asdict()} for part in parts])
 
 
-def check_parts(connection: Connection, *, place: AccountPlace, checked: float) -> None:
+@writes
+def check_parts(*, place: AccountPlace, checked: float) -> sa.Executable:
     """The charging system counted as many lines at this time (Unix seconds). 0: lines were moved, so that the count has to be asked for."""
-    connection.run(CHECK_PARTS, **place._asdict(), checked=checked)
+    return sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(checked=checked)
 
 
 def drop_parts(connection: Connection, *, place: AccountPlace) -> None:

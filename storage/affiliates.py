@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import StatementBuild, TableDescription, changes_one, first_row, insert_once, row_exists, table_of, value_or
+from storage.engine.sql import StatementBuild, TableDescription, changes_one, first_row, insert_once, row_exists, value_or
 from storage.organisations import MEMBERSHIP, ORGANISATION
 
 
@@ -29,9 +29,9 @@ class ReferralTable(TableDescription, table=True):
     created: float
 
 
-AFFILIATE = table_of(AffiliateTable)
+AFFILIATE = AffiliateTable.table
 
-REFERRAL = table_of(ReferralTable)
+REFERRAL = ReferralTable.table
 
 
 class Referral(NamedTuple):
@@ -56,7 +56,6 @@ def insert_affiliate(*, organisation: str, code: str, now: float) -> StatementBu
 
 @first_row(Affiliate)
 def affiliate_of(*, organisation: str) -> sa.Executable:
-    """The row of `organisation`, or None where it has not joined."""
     return sa.select(*AFFILIATE_COLUMNS).where(AFFILIATE.c.organisation == organisation)
 
 

@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.rate_limits import rate_limited
-from storage.engine.sql import Command, Connection, Query, TableDescription, changes_rows, table_of
-from storage.engine.sweep import delete_oldest
+from storage.engine.sql import Command, Connection, Query, TableDescription, changes_rows, delete_oldest
 
 
 class AllowanceTable(TableDescription, table=True):
@@ -22,7 +21,7 @@ class AllowanceTable(TableDescription, table=True):
     updated: float = Field(index=True)
 
 
-ALLOWANCE = table_of(AllowanceTable)
+ALLOWANCE = AllowanceTable.table
 
 WINDOW_SECONDS = 3600.0
 

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.caller import UNRESTRICTED, Restrictions
-from storage.change_counters import CALLERS, count_change
-from storage.engine.sql import BigInt, Connection, Key, Query, TableDescription, all_rows, first_row, or_last, row_exists, table_of, writes
+from storage.engine.sql import BigInt, Connection, Key, Query, TableDescription, all_rows, first_row, or_last, row_exists, writes
+from storage.organisations import count_change
 from storage.people import PERSON
 
 
@@ -37,7 +37,7 @@ class ApiKeyTable(TableDescription, row=ApiKeyRow, without=("maker",), table=Tru
     digest: bytes = Field(unique=True)
 
 
-API_KEY = table_of(ApiKeyTable)
+API_KEY = ApiKeyTable.table
 
 API_KEY_COLUMNS = [PERSON.c.name.label("maker") if name == "maker" else API_KEY.c[name] for name in ApiKeyRow._fields]
 
@@ -106,7 +106,7 @@ def revoke_key(connection: Connection, *, key: str, organisation: str, now: floa
 
 def end_key(connection: Connection, *, key: str, now: float) -> bool:
     """End a key, and every key that was made with it: whoever had it may have made them. Whether it was live. `now`: Unix seconds."""
-    count_change(connection, name=CALLERS)  # first, as everywhere: it is a lock
+    count_change(connection)  # first, as everywhere: it is a lock
     if connection.first(REVOKE_API_KEY, key=key, now=int(now)) is None:
         return False
     end_keys_made_with(connection, credential=key, now=now)

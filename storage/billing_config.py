@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, first_row, insert_once, table_of
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, first_row, insert_once
 
 
 class BillingConfig(NamedTuple):
@@ -33,7 +33,7 @@ class BillingConfigTable(TableDescription, row=BillingConfig, table=True):
     """
 
 
-BILLING_CONFIG = table_of(BillingConfigTable)
+BILLING_CONFIG = BillingConfigTable.table
 
 CONFIG_COLUMNS = tuple(BILLING_CONFIG.c[name] for name in BillingConfig._fields)
 
@@ -66,8 +66,7 @@ CHANGE_CONFIG = Query(
         price_per_gb_cents=given_or_stored("price_per_gb_cents", sa.BigInteger),
         invoice_prefix=given_or_stored("invoice_prefix", sa.Text),
         updated=sa.bindparam("now"),
-    )
-    .returning(*CONFIG_COLUMNS),
+    ),
 )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import TableDescription, changes_one, changes_rows, first_row, table_of, value_or, writes
+from storage.engine.sql import TableDescription, changes_one, changes_rows, first_row, value_or, writes
 from storage.people import PERSON
 
 
@@ -28,7 +28,7 @@ class BrowserSessionTable(TableDescription, row=BrowserSession, without=("addres
     expires_at: float = Field(index=True)
 
 
-BROWSER_SESSION = table_of(BrowserSessionTable)
+BROWSER_SESSION = BrowserSessionTable.table
 
 BROWSER_IS_LIVE = (BROWSER_SESSION.c.expires_at > sa.bindparam("now"), BROWSER_SESSION.c.seen > sa.bindparam("idle"))
 

@@ -35,7 +35,6 @@ from storage.engine.sql import (
     json_rows,
     pack_rows,
     runs_in_thread,
-    table_of,
     upsert,
     writes,
 )
@@ -90,7 +89,7 @@ class CallRecordPassTable(TableDescription, row=PassState, table=True):
     id: int = Field(primary_key=True)
 
 
-CDR_EVENT = table_of(CdrEventTable)
+CDR_EVENT = CdrEventTable.table
 
 
 def insert_cdr_query(dialect: Dialect) -> sa.Executable:
@@ -199,7 +198,7 @@ def sum_is_too_large(param: str, what: str, month: int, most: str) -> BadRequest
     )
 
 
-CALL_RECORD_DIGEST = table_of(CallRecordDigestTable)
+CALL_RECORD_DIGEST = CallRecordDigestTable.table
 
 CDR_DIGESTS_REVISION = "0023"
 """The schema from which on programs look here when they store records: nothing is removed beside an older one."""
@@ -259,7 +258,6 @@ FIND_CDR_DIGESTS = Query(int, finding_digests)
 
 
 def digest_binds(digests: Sequence[bytes]) -> dict[str, Value]:
-    """The digests as values to bind."""
     return {"digests": b"".join(digests), "offsets": orjson.dumps(list(range(1, len(digests) * DIGEST_BYTES, DIGEST_BYTES))).decode()}
 
 
@@ -275,7 +273,7 @@ def removed_cdr_ids(connection: Connection, *, organisation: str, events: Sequen
     return [ids[digests[row // DIGEST_BYTES]] for row in connection.all(FIND_CDR_DIGESTS, **digest_binds(digests))]
 
 
-CALL_RECORD_PASS = table_of(CallRecordPassTable)
+CALL_RECORD_PASS = CallRecordPassTable.table
 
 SHORTEST_PASS_SECONDS = 86_400
 
@@ -348,10 +346,8 @@ OLD_CDRS = Query(CdrKey, old_cdrs_query)
 
 REMOVE_CDRS = Query(
     CdrKey,
-    lambda dialect: (
-        sa.delete(CDR_EVENT)
-        .where(sa.tuple_(*CDR_KEY).in_(sa.select(*json_rows(dialect, "records", "given", organisation=sa.Text, event=sa.Text).c)))
-        .returning(*CDR_KEY)
+    lambda dialect: sa.delete(CDR_EVENT).where(
+        sa.tuple_(*CDR_KEY).in_(sa.select(*json_rows(dialect, "records", "given", organisation=sa.Text, event=sa.Text).c))
     ),
 )
 

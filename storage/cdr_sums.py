@@ -18,7 +18,6 @@ from storage.engine.sql import (
     column_kinds,
     json_rows,
     pack_rows,
-    table_of,
 )
 
 
@@ -54,9 +53,9 @@ class CdrMonthTable(TableDescription, table=True):
     __table_args__ = CLUSTERED
 
 
-CDR_SUM = table_of(CdrSumTable)
+CDR_SUM = CdrSumTable.table
 
-CDR_MONTH = table_of(CdrMonthTable)
+CDR_MONTH = CdrMonthTable.table
 
 MOST_OF_SIM = 2**53 - 1
 """What every reader of JSON holds exactly."""
@@ -108,7 +107,7 @@ def add_sums_query(dialect: Dialect) -> sa.Executable:
         index_elements=["organisation", "month", "iccid"],
         set_={**figures, **words},
         where=CDR_SUM.c.bytes_total <= sa.bindparam("most", type_=sa.BigInteger) - more.bytes_total,
-    ).returning(CDR_SUM.c.month, CDR_SUM.c.iccid)
+    )
 
 
 def add_months_query(dialect: Dialect) -> sa.Executable:

@@ -13,8 +13,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict, OcsError
-from storage.engine.expressions import unindexed
-from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, changes_one, changes_rows, table_of, writes
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, changes_one, changes_rows, unindexed, writes
 from storage.expired_keys import EXPIRED_KEY, key_digest, key_has_expired
 from storage.issuance import ISSUANCE
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
@@ -61,7 +60,7 @@ class ClaimTable(TableDescription, row=Claim, without=("lease",), table=True):
     )
 
 
-CLAIM = table_of(ClaimTable)
+CLAIM = ClaimTable.table
 
 CLAIM_RUNNING_STATES = ("claimed", "dispatching")
 

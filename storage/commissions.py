@@ -17,7 +17,6 @@ from storage.engine.sql import (
     changes_one,
     first_row,
     insert_once,
-    table_of,
 )
 
 
@@ -55,9 +54,9 @@ class CommissionTable(TableDescription, row=Commission, table=True):
     __table_args__ = (sa.PrimaryKeyConstraint("affiliate", "month", "currency", "organisation"),)
 
 
-PLATFORM_FEE = table_of(PlatformFeeTable)
+PLATFORM_FEE = PlatformFeeTable.table
 
-COMMISSION = table_of(CommissionTable)
+COMMISSION = CommissionTable.table
 
 RATE_BPS = 1000
 
@@ -72,8 +71,6 @@ class EarnedTotal(NamedTuple):
 
 
 class CommissionPlace(NamedTuple):
-    """Where a commission stands in the list."""
-
     month: str
     id: str
 

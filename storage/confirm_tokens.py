@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import TableDescription, changes_one, changes_rows, table_of, writes
+from storage.engine.sql import TableDescription, changes_one, changes_rows, writes
 
 
 class ConfirmTokenTable(TableDescription, table=True):
@@ -17,7 +17,7 @@ class ConfirmTokenTable(TableDescription, table=True):
     expires_at: float = Field(index=True)
 
 
-CONFIRM_TOKEN = table_of(ConfirmTokenTable)
+CONFIRM_TOKEN = ConfirmTokenTable.table
 
 
 @writes

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.billing_config import BILLING_CONFIG, ensure_config
-from storage.engine.sql import Command, Connection, Key, Query, TableDescription, changes_rows, first_row, row_exists, table_of, writes
+from storage.engine.sql import Command, Connection, Key, Query, TableDescription, changes_rows, first_row, row_exists, writes
 
 
 class ConnectState(NamedTuple):
@@ -136,7 +136,6 @@ def connect_standing(connection: Connection, *, organisation: str) -> ConnectSta
 
 @first_row(str)
 def organisation_of_account(*, account: str) -> sa.Executable:
-    """The organisation whose account this is, or None."""
     return sa.select(BILLING_CONFIG.c.organisation).where(CONFIG_OF_ACCOUNT)
 
 
@@ -177,7 +176,7 @@ def detach_connect_account(connection: Connection, *, account: str, as_of: float
     connection.run(DETACH_CONNECT_ACCOUNT, account=account, as_of=float(int(as_of)), now=int(now))
 
 
-CONNECT_STATE = table_of(ConnectStateTable)
+CONNECT_STATE = ConnectStateTable.table
 
 
 @writes

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, table_of
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription
 
 
 class CountryEntry(NamedTuple):
@@ -38,7 +38,7 @@ class CountryEntryTable(TableDescription, row=CountryEntry, table=True):
     __table_args__ = (sa.Index("country_entry_line", "iccid", "occurred_at"), sa.Index("country_entry_age", "occurred_at"))
 
 
-COUNTRY_ENTRY = table_of(CountryEntryTable)
+COUNTRY_ENTRY = CountryEntryTable.table
 
 MOST_ENTRIES = 50
 
@@ -50,8 +50,6 @@ FORGOTTEN_AT_ONCE = 200
 
 
 class NeighbourSighting(NamedTuple):
-    """The sighting next to a moment."""
-
     country: str
     account_id: int | None
 

@@ -13,20 +13,13 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
-from storage.claims import ClaimTable
-from storage.engine.database_url import START_SECONDS, is_sqlite_url, load_psycopg, sqlite_path
-from storage.engine.postgres_errors import unreachable
+from storage.engine.database_url import START_SECONDS, is_sqlite_url, load_psycopg, sqlite_path, unreachable
 from storage.engine.revision import Schema, schema_in
-from storage.engine.sql import Connection, Query, T, postgresql_dialect, sqlite_dialect, table_lookup, table_of, text_query
+from storage.engine.sql import Connection, Query, T, postgresql_dialect, sqlite_dialect, table_lookup, text_query
 from storage.engine.sqlite_file import open_sqlite_file, outage_of
 from storage.engine.store import Store
-from storage.intents import IntentTable
-from storage.oauth_clients import OauthClientTable
-from storage.organisations import ORGANISATION
+from storage.rekey import outermost_key_ids
 from storage.replicas import SCHEMA_STEP
-from storage.sealing import KEY_ID
-from storage.signing_keys import SigningKeyTable
-from storage.webhook_endpoints import WebhookEndpointTable
 
 VERSION_TABLE = "alembic_version"
 
@@ -76,56 +69,6 @@ async def look_at_database(store: Store, *, with_keys: bool) -> DatabaseState:
 
 
 READ_CLOSED_BUSY_MS = 5_000
-
-KEY_ID_LENGTH = 32
-
-NEAREST_ROWS = 100  # rows looked at for one that is sealed: an intent that waits for its plan, and a call under way, hold nothing yet
-
-SealedTable = ClaimTable | IntentTable | OauthClientTable | SigningKeyTable | WebhookEndpointTable
-
-
-def outermost_queries(model: type[SealedTable], order: str, sealed: str) -> tuple[Query[str], Query[str]]:
-    """The newest sealed value of a table and the oldest, found by an index: an older key is missed by the oldest."""
-    return one_end(model, order, sealed, newest=True), one_end(model, order, sealed, newest=False)
-
-
-def one_end(model: type[SealedTable], order: str, sealed: str, *, newest: bool) -> Query[str]:
-    """The first sealed value from one end of a table."""
-    columns = table_of(model).c
-    first = (
-        sa.select(columns[order].label("place"), sa.func.substr(columns[sealed], 1, KEY_ID_LENGTH + 1).label("head"))
-        .where(columns[order].is_not(None))
-        .order_by(columns[order].desc() if newest else columns[order].asc())
-        .limit(NEAREST_ROWS)
-        .subquery()
-    )
-    place = first.c.place.desc() if newest else first.c.place.asc()
-    return Query(str, sa.select(first.c.head).where(first.c.head.is_not(None)).order_by(place).limit(1))
-
-
-# Few organisations have a token of their own, and any of them may be the one: the whole table, which is short, is looked through.
-FIND_OWN_TOKEN = Query(
-    str,
-    sa.select(sa.func.substr(ORGANISATION.c.own_token, 1, KEY_ID_LENGTH + 1).label("head"))
-    .where(ORGANISATION.c.own_token.is_not(None))
-    .order_by(ORGANISATION.c.id.desc())
-    .limit(1),
-)
-
-OUTERMOST_QUERIES = (
-    FIND_OWN_TOKEN,
-    *outermost_queries(WebhookEndpointTable, "id", "secret"),
-    *outermost_queries(IntentTable, "id", "esim"),
-    *outermost_queries(ClaimTable, "expires_at", "body"),
-    *outermost_queries(SigningKeyTable, "number", "private"),
-    *outermost_queries(OauthClientTable, "created", "secret"),
-)
-
-
-def outermost_key_ids(connection: Connection) -> frozenset[str]:
-    """The ids of the keys that sealed the newest and the oldest rows; what has not the form of a sealed value says nothing."""
-    heads = [row.partition(".") for query in OUTERMOST_QUERIES if (row := connection.first(query)) is not None]
-    return frozenset(key_id for key_id, dot, _ in heads if dot and KEY_ID.fullmatch(key_id))
 
 
 def is_known_schema(schema: Schema) -> bool:

@@ -10,7 +10,6 @@ from sqlmodel import Field
 
 from registry.ids import Ids
 from storage.engine.database_url import conninfo, is_sqlite_url, load_psycopg
-from storage.engine.expressions import id_range, in_id_range
 from storage.engine.partitions import history_by_ids
 from storage.engine.sql import (
     LAST_ID_LETTERS,
@@ -24,7 +23,6 @@ from storage.engine.sql import (
     bound_list,
     insert_once,
     pack_rows,
-    table_of,
     writes,
 )
 
@@ -37,8 +35,6 @@ WAITING_DELIVERY = sa.text("state + 0 = 0 AND lease IS NULL")
 
 
 class DeliveryRow(NamedTuple):
-    """A delivery as it is shown."""
-
     id: Key
     event_id: str
     endpoint_id: str
@@ -88,9 +84,9 @@ class DeliveryAttemptTable(TableDescription, row=AttemptRow, table=True):
     delivery_id: str = Field(primary_key=True)
 
 
-DELIVERY = table_of(DeliveryTable)
+DELIVERY = DeliveryTable.table
 
-DELIVERY_ATTEMPT = table_of(DeliveryAttemptTable)
+DELIVERY_ATTEMPT = DeliveryAttemptTable.table
 
 PENDING_STATE = 0
 
@@ -129,6 +125,20 @@ def new_delivery_id(event: str, ids: Ids) -> str:
 def since_event(dialect: Dialect) -> list[sa.ColumnElement[bool]]:
     """No delivery is older than its event, so that older partitions need not be looked into; SQLite has none, and another index."""
     return [] if dialect.name == "sqlite" else [DELIVERY.c.id >= sa.bindparam("first", type_=sa.Text)]
+
+
+def in_id_range(dialect: Dialect, column: sa.ColumnElement[str]) -> list[sa.ColumnElement[bool]]:
+    """That an id of a list is between the ends of it (`ends`), which tells PostgreSQL the partitions. SQLite would take another index."""
+    return (
+        []
+        if dialect.name == "sqlite"
+        else [column >= sa.bindparam("lowest", type_=sa.Text), column <= sa.bindparam("highest", type_=sa.Text)]
+    )
+
+
+def id_range(ids: Sequence[str]) -> dict[str, str]:
+    """The first and the last of some ids."""
+    return {"lowest": min(ids), "highest": max(ids)}
 
 
 # An event has one delivery for an endpoint: where the table is whole a rule of it says so, else the same rule of the event's partition.
@@ -319,7 +329,6 @@ def drop_pending(connection: Connection, *, endpoint: str) -> None:
 
 
 def remove_attempts(connection: Connection, deliveries: Sequence[str]) -> None:
-    """Delete the attempts of deliveries that were removed."""
     if deliveries:
         connection.run(REMOVE_ATTEMPTS, ids=pack_rows([[id] for id in deliveries]), **id_range(deliveries))
 
@@ -390,7 +399,6 @@ def open_listener(url: str, report: Callable[[str], None]) -> Listener | None:
 
 @asynccontextmanager
 async def open_listening(url: str) -> "AsyncGenerator[psycopg.AsyncConnection]":
-    """A connection that listens."""
     connection = await load_psycopg().AsyncConnection.connect(conninfo(url, application_name=LISTENER_NAME), autocommit=True)
     try:
         await connection.execute(f"listen {DELIVERY_CHANNEL}".encode())

@@ -14,12 +14,19 @@ from registry.ids import base32
 from registry.operation import Scope
 from registry.policy import quota_period, scopes_of
 from registry.ports import SessionClaims
-from storage.access_grants import GRANT_PREFIX, AccessGrant, find_grant
+from storage.access_grants import GRANT_PREFIX, MEMBER_BY_GRANT, AccessGrant, find_grant
 from storage.api_keys import API_KEY, read_restrictions
-from storage.change_counters import CALLERS, read_change_count
 from storage.engine.sql import Command, Connection, Query, changes_one, row_exists
 from storage.engine.store import Store
-from storage.organisations import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member, first_membership, list_connected
+from storage.organisations import (
+    MEMBERSHIP,
+    SELECT_MEMBERSHIPS,
+    Membership,
+    find_member,
+    first_membership,
+    list_connected,
+    read_change_count,
+)
 from storage.people import PERSON
 
 CACHED_KEYS = 10_000
@@ -74,6 +81,15 @@ def find_member_again(connection: Connection, *, caller: Caller, now: float) -> 
         found = find_grant(connection, grant=caller.key_id, now=now)
         return None if found is None else found[1]
     return find_member(connection, person=caller.principal, organisation=caller.organisation)
+
+
+def recheck_member(connection: Connection, *, person: str, organisation: str, credential: str, now: float) -> Membership | None:
+    """The membership that a call acts in, in the transaction that moves a SIM or money; None when it, or the key or grant, has ended."""
+    if credential.startswith(GRANT_PREFIX):
+        return connection.first(MEMBER_BY_GRANT, grant=credential, now=now)
+    if credential:
+        return connection.first(MEMBER_BY_KEY, key_id=credential, now=now)
+    return find_member(connection, person=person, organisation=organisation)
 
 
 def find_subject(connection: Connection, *, subject: str, organisation: str | None) -> tuple[str | None, Membership | None]:
@@ -152,7 +168,6 @@ def restricted_caller(caller: Caller, restrictions: Restrictions) -> Caller:
 
 
 def scopes_left(restrictions: Restrictions) -> Scope:
-    """The scopes that restrictions leave."""
     if restrictions.read_only:
         return Scope.READ
     every = Scope.READ | Scope.ANY | Scope.WRITE | Scope.ADMIN
@@ -186,7 +201,7 @@ class StoreDirectory:
         digest = hashlib.sha256(secret.encode()).digest()
         if digest not in self._cache and not is_api_key(secret):
             return None  # mistyped: not worth a look-up
-        counter = await self._store.read(read_change_count, name=CALLERS)
+        counter = await self._store.read(read_change_count)
         cached = self._cache.get(digest)
         if cached is None or cached.counter != counter:
             cached = await self._load(digest, counter)

@@ -13,7 +13,6 @@ from sqlmodel import Field
 
 from registry.ids import Ids, first_id
 from storage.deliveries import DELIVERY, remove_attempts
-from storage.engine.expressions import unindexed
 from storage.engine.partitions import history_by_ids
 from storage.engine.sql import (
     CLUSTERED,
@@ -27,8 +26,7 @@ from storage.engine.sql import (
     first_row,
     insert_once,
     pack_rows,
-    returning,
-    table_of,
+    unindexed,
 )
 from storage.replicas import older_programs_are_gone
 from storage.webhook_endpoints import enqueue_event
@@ -65,9 +63,9 @@ class EventDigestTable(TableDescription, table=True):
     __table_args__ = CLUSTERED
 
 
-EVENT = table_of(EventTable)
+EVENT = EventTable.table
 
-EVENT_DIGEST = table_of(EventDigestTable)
+EVENT_DIGEST = EventDigestTable.table
 
 # The body of a delivery is this and about 300 bytes of envelope, 20 kB at most.
 MOST_DATA_BYTES = 19_000
@@ -136,7 +134,6 @@ def event_digest(dedup: str) -> bytes:
 
 @first_row(EventRow)
 def read_event(*, event: str, organisation: str) -> sa.Executable:
-    """The event of `organisation` with this id, or None."""
     return sa.select(*EVENT_COLUMNS).where(EVENT.c.id == event, OWN_EVENT)
 
 
@@ -152,7 +149,7 @@ def list_events(connection: Connection, *, organisation: str, intent: str | None
 def count_event_retry(*, event: str, organisation: str, minute: int, most: int) -> sa.Executable:
     """Count one manual retry; None when the minute's allowance is used up or there is no such event."""
     # The limit stands in the statement: two retries at once cannot both be the tenth.
-    return returning(
+    return (
         sa.update(EVENT)
         .where(
             EVENT.c.id == event,
@@ -163,8 +160,7 @@ def count_event_retry(*, event: str, organisation: str, minute: int, most: int) 
         .values(
             retry_minute=minute,
             retry_count=sa.case((EVENT.c.retry_minute == minute, EVENT.c.retry_count + 1), else_=1),
-        ),
-        EVENT_COLUMNS,
+        )
     )
 
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription, Value, insert_once, table_of
+from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription, Value, insert_once
 
 
 class RemovedClaim(NamedTuple):
@@ -41,7 +41,7 @@ class ExpiredKeyTable(TableDescription, table=True):
     __table_args__ = CLUSTERED
 
 
-EXPIRED_KEY = table_of(ExpiredKeyTable)
+EXPIRED_KEY = ExpiredKeyTable.table
 
 LEDGER_OPERATION = "issuance"
 """Stands for the operation where a row of the ledger was removed, whose key may be an intent's id."""

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import StatementBuild, TableDescription, changes_one, changes_rows, first_row, table_of, upsert, writes
+from storage.engine.sql import StatementBuild, TableDescription, changes_one, changes_rows, first_row, upsert, writes
 
 
 class FormerToken(NamedTuple):
@@ -21,7 +21,7 @@ class FormerTokenTable(TableDescription, row=FormerToken, table=True):
     organisation: str = Field(primary_key=True, foreign_key="organisation.id")
 
 
-FORMER_TOKEN = table_of(FormerTokenTable)
+FORMER_TOKEN = FormerTokenTable.table
 
 FORMER_TOKEN_SECONDS = 86_400.0
 
@@ -50,7 +50,6 @@ def take_former_token(*, organisation: str, sealed: str, now: float) -> sa.Execu
 
 @writes
 def erase_former_token(*, organisation: str) -> sa.Executable:
-    """Erases the former token, where there is one."""
     return sa.delete(FORMER_TOKEN).where(FORMER_TOKEN_OF)
 
 

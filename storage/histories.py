@@ -38,7 +38,6 @@ from storage.engine.sql import (
     StatementBuild,
     TableDescription,
     postgresql_dialect,
-    table_of,
     text_query,
     upsert,
     value_or,
@@ -224,7 +223,7 @@ def switch_to_partitions(connection: Connection, *, history: History, end: Parti
     add_default(connection, history)
 
 
-COPIED_ROWS = table_of(CopiedRowsTable)
+COPIED_ROWS = CopiedRowsTable.table
 
 
 @value_or("")

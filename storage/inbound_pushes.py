@@ -5,7 +5,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import Command, Connection, TableDescription, table_of, upsert
+from storage.engine.sql import Command, Connection, TableDescription, upsert
 
 
 class InboundPushTable(TableDescription, table=True):
@@ -15,7 +15,7 @@ class InboundPushTable(TableDescription, table=True):
     received: float = Field(index=True)
 
 
-INBOUND_PUSH = table_of(InboundPushTable)
+INBOUND_PUSH = InboundPushTable.table
 
 PUSH_DAY = 86_400
 

@@ -22,8 +22,6 @@ from storage.engine.sql import (
     insert_once,
     or_last,
     pack_rows,
-    returning,
-    table_of,
     writes,
 )
 from storage.events import NewEvent, emit_event
@@ -73,9 +71,9 @@ class UsageRecordTable(TableDescription, table=True):
     __table_args__ = (sa.Index("usage_record_intent", "intent", "id"),)
 
 
-INTENT = table_of(IntentTable)
+INTENT = IntentTable.table
 
-USAGE_RECORD = table_of(UsageRecordTable)
+USAGE_RECORD = UsageRecordTable.table
 
 LOST_ERROR = orjson.dumps(
     {
@@ -102,8 +100,6 @@ class IntentResult(NamedTuple):
 
 
 class IntentHolder(NamedTuple):
-    """The intent that owns an ICCID."""
-
     id: str
     organisation: str
     livemode: int
@@ -127,8 +123,7 @@ ATTACH_PLAN = Query(
     IntentRow,
     sa.update(INTENT)
     .where(INTENT.c.id == sa.bindparam("intent"), INTENT.c.organisation == sa.bindparam("organisation"), INTENT.c.status == "requires_plan")
-    .values({"status": "succeeded"} | {name: sa.bindparam(f"new_{name}") for name in IntentResult._fields})
-    .returning(*INTENT_COLUMNS),
+    .values({"status": "succeeded"} | {name: sa.bindparam(f"new_{name}") for name in IntentResult._fields}),
 )
 
 # A live plan: the intent is processing while its eSIM is drawn, then the ledger's row decides what becomes of it.
@@ -197,11 +192,10 @@ def attach_plan(
 @first_row(IntentRow)
 def await_esim(*, intent: str, organisation: str, awaited: AwaitedPlan) -> sa.Executable:
     """An intent that waited for a plan waits for its eSIM now; None when it does not wait for a plan any more."""
-    return returning(
+    return (
         sa.update(INTENT)
         .where(THIS_INTENT, INTENT.c.status == "requires_plan")
-        .values(status="processing", livemode=1, plan_id=awaited.plan_id, plan=awaited.plan),
-        INTENT_COLUMNS,
+        .values(status="processing", livemode=1, plan_id=awaited.plan_id, plan=awaited.plan)
     )
 
 
@@ -224,22 +218,18 @@ def forget_intent(*, intent: str, organisation: str) -> sa.Executable:
 @first_row(IntentRow)
 def give_esim(*, intent: str, organisation: str, iccid: str, esim: str) -> sa.Executable:
     """The intent after its eSIM was drawn; `esim` is sealed. None when it is not processing."""
-    return returning(
-        sa.update(INTENT)
-        .where(THIS_INTENT, INTENT.c.status == "processing")
-        .values(status="succeeded", iccid=iccid, esim=esim, error=None),
-        INTENT_COLUMNS,
+    return (
+        sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "processing").values(status="succeeded", iccid=iccid, esim=esim, error=None)
     )
 
 
 @first_row(IntentRow)
 def end_intent(*, intent: str, organisation: str, error: str) -> sa.Executable:
     """The intent after it failed, since no eSIM was drawn, or it was taken back; None when it had ended otherwise."""
-    return returning(
+    return (
         sa.update(INTENT)
         .where(THIS_INTENT, INTENT.c.status.in_(["processing", "succeeded"]))
-        .values(status="failed", iccid=None, esim=None, error=error),
-        INTENT_COLUMNS,
+        .values(status="failed", iccid=None, esim=None, error=error)
     )
 
 
@@ -252,7 +242,7 @@ def reopen_intent(*, intent: str, organisation: str) -> sa.Executable:
 @first_row(IntentRow)
 def note_intent_error(*, intent: str, organisation: str, error: str) -> sa.Executable:
     """The intent, if it is processing, with the JSON text of what is not known of it."""
-    return returning(sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "processing").values(error=error), INTENT_COLUMNS)
+    return sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "processing").values(error=error)
 
 
 def sweep_intents(connection: Connection, *, before: float, most: int) -> int:

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import Key, StatementBuild, TableDescription, all_rows, changes_one, changes_rows, first_row, one_row, table_of
+from storage.engine.sql import Key, StatementBuild, TableDescription, all_rows, changes_one, changes_rows, first_row, one_row
 from storage.organisations import ORGANISATION
 
 
@@ -28,7 +28,7 @@ class InvitationTable(TableDescription, row=WaitingInvitation, without=("organis
     __table_args__ = (sa.UniqueConstraint("organisation_id", "address", name="invitation_once"),)
 
 
-INVITATION = table_of(InvitationTable)
+INVITATION = InvitationTable.table
 
 
 class TakenInvitation(NamedTuple):
@@ -39,8 +39,6 @@ class TakenInvitation(NamedTuple):
 
 
 class StoredInvitation(NamedTuple):
-    """An invitation as it is now."""
-
     id: str
     created: float
 
@@ -65,7 +63,6 @@ def put_invitation(
         dialect.insert(INVITATION)
         .values(id=id, organisation_id=organisation, address=address, **given)
         .on_conflict_do_update(index_elements=["organisation_id", "address"], set_=given)
-        .returning(INVITATION.c.id, INVITATION.c.created)
     )
 
 
@@ -83,11 +80,7 @@ def invitations_for(*, address: str, now: float) -> sa.Executable:
 @first_row(TakenInvitation)
 def take_invitation(*, invitation: str, address: str, now: float) -> sa.Executable:
     """Use an invitation up; of two who accept at once one gets it, the other None. `now`: Unix seconds."""
-    return (
-        sa.delete(INVITATION)
-        .where(INVITATION.c.id == invitation, INVITATION_OF_ADDRESS, INVITATION_IS_OPEN)
-        .returning(INVITATION.c.organisation_id, INVITATION.c.role)
-    )
+    return sa.delete(INVITATION).where(INVITATION.c.id == invitation, INVITATION_OF_ADDRESS, INVITATION_IS_OPEN)
 
 
 @changes_one

@@ -18,8 +18,8 @@ from storage.engine.sql import (
     column_kinds,
     first_row,
     json_rows,
+    one_row,
     pack_rows,
-    table_of,
 )
 from storage.invoices import INVOICE
 
@@ -42,7 +42,7 @@ class InvoiceLineTable(TableDescription, row=InvoiceLineRow, table=True):
     """One SIM's usage on an invoice, copied when the invoice was made. `position` counts from 1 in the order of the ICCIDs."""
 
 
-INVOICE_LINE = table_of(InvoiceLineTable)
+INVOICE_LINE = InvoiceLineTable.table
 
 
 class BilledUsage(NamedTuple):
@@ -73,14 +73,6 @@ INSERT_INVOICE_LINES = Command(insert_lines_query)
 OF_INVOICE = INVOICE_LINE.c.invoice == sa.bindparam("invoice")
 
 INVOICE_LINE_IS_BEHIND = INVOICE_LINE.c.position > sa.bindparam("after")
-
-SUM_INVOICE_LINES = Query(
-    LineSums,
-    sa.select(
-        sa.func.count().label("lines"),
-        *(sa.func.coalesce(sa.func.sum(INVOICE_LINE.c[name]), 0).label(name) for name in LineSums._fields[1:]),
-    ).where(OF_INVOICE, INVOICE_LINE_IS_BEHIND),
-)
 
 BILLED_BY_SIM = Query(
     BilledUsage,
@@ -117,9 +109,11 @@ def find_line_position(*, invoice: str, line: str) -> sa.Executable:
     return sa.select(INVOICE_LINE.c.position).where(OF_INVOICE, INVOICE_LINE.c.id == line)
 
 
-def sum_invoice_lines(connection: Connection, *, invoice: str, after: int) -> LineSums:
+@one_row(LineSums)
+def sum_invoice_lines(*, invoice: str, after: int) -> sa.Executable:
     """The sums of all lines behind the position `after`; zeros where there are none."""
-    return connection.first(SUM_INVOICE_LINES, invoice=invoice, after=after) or LineSums(0, 0, 0, 0)
+    sums = (sa.func.coalesce(sa.func.sum(INVOICE_LINE.c[name]), 0).label(name) for name in LineSums._fields[1:])
+    return sa.select(sa.func.count().label("lines"), *sums).where(OF_INVOICE, INVOICE_LINE_IS_BEHIND)
 
 
 def billed_by_sim(connection: Connection, *, period: str, selected: bool, size: int) -> dict[str, BilledUsage]:

@@ -26,8 +26,6 @@ from storage.engine.sql import (
     insert_once,
     one_row,
     or_last,
-    returning,
-    table_of,
     writes,
 )
 
@@ -111,7 +109,7 @@ class InvoicePeriodTable(TableDescription, row=InvoicePeriodRow, table=True):
     __table_args__ = (sa.Index("invoice_period_month", "organisation", "month", unique=True),)
 
 
-INVOICE = table_of(InvoiceTable)
+INVOICE = InvoiceTable.table
 
 ColumnValues: TypeAlias = dict[str, object]
 
@@ -142,13 +140,11 @@ FIND_SENDING = Query(
 
 @writes
 def insert_invoice(*, row: Invoice) -> sa.Executable:
-    """Insert a new invoice."""
     return sa.insert(INVOICE).values(row._asdict())
 
 
 @first_row(Invoice)
 def find_invoice(*, invoice: str, organisation: str) -> sa.Executable:
-    """The invoice of `organisation` with this id, or None."""
     return sa.select(*INVOICE_COLUMNS).where(THIS_INVOICE, INVOICE.c.organisation == organisation)
 
 
@@ -184,19 +180,19 @@ def processor_name(row: Invoice) -> sa.ColumnElement[str]:
 @first_row(Invoice)
 def edit_invoice(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
     """Give a draft the texts of `row`; None when it is no draft any more, or not the one that was read. `now`: Unix seconds."""
-    return returning(update_draft(row), INVOICE_COLUMNS)
+    return update_draft(row)
 
 
 @first_row(Invoice)
 def issue_invoice(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
     """A draft becomes sent with the texts of `row`, without the processor; None when it was not as it was read. `now`: Unix seconds."""
-    return returning(update_draft(row).values(status="sent", issued_at=now, document=1), INVOICE_COLUMNS)
+    return update_draft(row).values(status="sent", issued_at=now, document=1)
 
 
 @first_row(Invoice)
 def begin_invoice_sending(*, row: Invoice, account: str, now: Annotated[float, int]) -> sa.Executable:
     """A draft is about to be handed to the processor, with the texts of `row`; None when it was not as it was read. `now`: Unix seconds."""
-    return returning(update_draft(row).values(sending=1, connect_account=account), INVOICE_COLUMNS)
+    return update_draft(row).values(sending=1, connect_account=account)
 
 
 @changes_one
@@ -211,13 +207,13 @@ def finish_invoice_sending(*, row: Invoice, now: Annotated[float, int]) -> sa.Ex
     the payment. `now`: Unix seconds.
     """
     found = {"processor_invoice": row.processor_invoice, "pay_url": row.pay_url, "issued_at": row.issued_at}
-    return returning(update_sending(row).values(**INVOICE_CHANGE, **found, status="sent", sending=0, document=1), INVOICE_COLUMNS)
+    return update_sending(row).values(**INVOICE_CHANGE, **found, status="sent", sending=0, document=1)
 
 
 @first_row(Invoice)
 def mark_invoice_documented(*, invoice: str) -> sa.Executable:
     """The invoice after its document was stored; None where there is none such."""
-    return returning(sa.update(INVOICE).where(THIS_INVOICE).values(document=1), INVOICE_COLUMNS)
+    return sa.update(INVOICE).where(THIS_INVOICE).values(document=1)
 
 
 @changes_one
@@ -234,11 +230,10 @@ def cancel_invoice_sending(*, row: Invoice, now: Annotated[float, int], removed:
 @first_row(Invoice)
 def void_invoice(*, invoice: str, organisation: str, now: Annotated[float, int]) -> sa.Executable:
     """Void one that the processor has nothing of; nothing when it has, or when there is nothing to void. `now`: Unix seconds."""
-    return returning(
+    return (
         sa.update(INVOICE)
         .where(OWN_INVOICE, INVOICE.c.status.in_(["draft", "sent"]), INVOICE.c.sending == 0, INVOICE.c.processor_invoice.is_(None))
-        .values(**INVOICE_CHANGE, status="void"),
-        INVOICE_COLUMNS,
+        .values(**INVOICE_CHANGE, status="void")
     )
 
 
@@ -247,7 +242,7 @@ def void_withdrawn_invoice(*, row: Invoice, now: Annotated[float, int]) -> sa.Ex
     """Void one whose invoice at the processor was taken back; None when it has another there by now, or is paid. `now`: Unix seconds."""
     is_it = (INVOICE.c.id == row.id, INVOICE.c.organisation == row.organisation, INVOICE.c.status.in_(["draft", "sent"]))
     void = sa.update(INVOICE).where(*is_it, KNOWN_PROCESSOR_INVOICE.in_(["", processor_name(row)]))
-    return returning(void.values(**INVOICE_CHANGE, status="void", sending=0), INVOICE_COLUMNS)
+    return void.values(**INVOICE_CHANGE, status="void", sending=0)
 
 
 def find_invoice_at_processor(connection: Connection, *, account: str, processor_invoice: str, invoice: str) -> Invoice | None:
@@ -260,7 +255,7 @@ def find_invoice_at_processor(connection: Connection, *, account: str, processor
 @first_row(Invoice)
 def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, paid_at: int, now: Annotated[float, int]) -> sa.Executable:
     """Mark it paid; nothing when it is paid or void already. One that nobody heard was sent has been sent as well. `now`: Unix seconds."""
-    return returning(
+    return (
         sa.update(INVOICE)
         .where(THIS_INVOICE, (INVOICE.c.status == "sent") | ((INVOICE.c.status == "draft") & (INVOICE.c.sending == 1)))
         .values(
@@ -271,12 +266,11 @@ def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, pa
             issued_at=sa.func.coalesce(INVOICE.c.issued_at, paid_at),
             processor_invoice=processor_invoice,
             pay_url=sa.func.coalesce(INVOICE.c.pay_url, sa.cast(pay_url, sa.Text)),
-        ),
-        INVOICE_COLUMNS,
+        )
     )
 
 
-INVOICE_DOCUMENT = table_of(InvoiceDocumentTable)
+INVOICE_DOCUMENT = InvoiceDocumentTable.table
 
 
 class InvoicePdf(NamedTuple):
@@ -298,7 +292,7 @@ def find_invoice_document(*, invoice: str) -> sa.Executable:
     return sa.select(INVOICE_DOCUMENT.c.content, INVOICE_DOCUMENT.c.sha256).where(INVOICE_DOCUMENT.c.invoice == invoice)
 
 
-INVOICE_NUMBER = table_of(InvoiceNumberTable)
+INVOICE_NUMBER = InvoiceNumberTable.table
 
 
 @one_row(int)
@@ -336,7 +330,7 @@ def sent_invoices(*, organisation: str, account: str, most: int) -> sa.Executabl
     )
 
 
-INVOICE_PERIOD = table_of(InvoicePeriodTable)
+INVOICE_PERIOD = InvoicePeriodTable.table
 
 DAY_SECONDS = 86_400
 
@@ -377,7 +371,6 @@ def open_periods(connection: Connection, *, organisation: str, months: Iterable[
 
 @first_row(InvoicePeriodRow)
 def find_period(*, period: str, organisation: str) -> sa.Executable:
-    """The period of `organisation` with this id, or None."""
     return sa.select(*PERIOD_COLUMNS).where(THIS_PERIOD, OWN_PERIOD)
 
 

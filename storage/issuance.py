@@ -26,9 +26,7 @@ from storage.engine.sql import (
     first_row,
     insert_once,
     pack_rows,
-    returning,
     row_exists,
-    table_of,
 )
 from storage.expired_keys import LEDGER_OPERATION, is_key_expired, key_has_expired
 
@@ -89,7 +87,7 @@ class IssuanceTable(TableDescription, row=IssuanceRow, table=True):
     )
 
 
-ISSUANCE = table_of(IssuanceTable)
+ISSUANCE = IssuanceTable.table
 
 IssuanceState = Literal[
     "dispatching",
@@ -136,8 +134,6 @@ class DrawnSim(NamedTuple):
 
 
 class IssuanceHolder(NamedTuple):
-    """Who has an ICCID."""
-
     held: str
     organisation: str
     key: str
@@ -184,7 +180,6 @@ def unsend_issuance(*, organisation: str, key: str, lease: str) -> sa.Executable
 
 @first_row(IssuanceRow)
 def find_issuance(*, organisation: str, key: str) -> sa.Executable:
-    """The row of `organisation` with this key, or None."""
     return sa.select(*ISSUANCE_COLUMNS).where(THIS_ISSUANCE)
 
 
@@ -206,12 +201,10 @@ def issuance_of_claim(*, organisation: str, operation: str, claim_key: str) -> s
 
 @first_row(IssuanceHolder)
 def holder_of_iccid(*, iccid: str) -> sa.Executable:
-    """The row that has `iccid` now, or None."""
     return sa.select(*HOLDER_COLUMNS).where(ISSUANCE.c.held == iccid)
 
 
 def holders_of_iccids(connection: Connection, *, iccids: Sequence[str]) -> list[IssuanceHolder]:
-    """The rows that have any of `iccids` now."""
     return connection.all(LIST_ISSUANCE_HOLDERS, iccids=pack_rows([[iccid] for iccid in iccids])) if iccids else []
 
 
@@ -234,7 +227,7 @@ def release_holder(*, holder: IssuanceHolder, now: float, note: str) -> sa.Execu
 @first_row(IssuanceRow)
 def mark_issued(*, organisation: str, key: str, drawn: DrawnSim, now: float, note: str | None = None) -> sa.Executable:
     """The eSIM is this key's; None when the row was settled before. `held` decides between two keys. `now`: Unix seconds."""
-    return returning(
+    return (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
         .values(
@@ -248,26 +241,24 @@ def mark_issued(*, organisation: str, key: str, drawn: DrawnSim, now: float, not
             updated=now,
             lease=None,
             obstacle=None,
-        ),
-        ISSUANCE_COLUMNS,
+        )
     )
 
 
 @first_row(IssuanceRow)
 def mark_issuance_failed(*, organisation: str, key: str, now: float, note: str) -> sa.Executable:
     """Nothing was drawn; None when the row was settled before. `now`: Unix seconds."""
-    return returning(
+    return (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
-        .values(state="failed", note=note, updated=now, lease=None, obstacle=None),
-        ISSUANCE_COLUMNS,
+        .values(state="failed", note=note, updated=now, lease=None, obstacle=None)
     )
 
 
 @first_row(IssuanceRow)
 def mark_issuance_unknown(*, organisation: str, key: str, now: Annotated[float, "due_ms"], replied: str | None = None) -> sa.Executable:
     """Nobody knows what came of it; None when the row was settled before. `replied` names an eSIM that was not believed."""
-    return returning(
+    return (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(["dispatching", "outcome_unknown"]))
         .values(
@@ -275,15 +266,14 @@ def mark_issuance_unknown(*, organisation: str, key: str, now: Annotated[float, 
             replied=sa.func.coalesce(sa.bindparam("replied", type_=sa.Text), ISSUANCE.c.replied),
             updated=now,
             due_ms=sa.bindparam("due_ms"),
-        ),
-        ISSUANCE_COLUMNS,
+        )
     )
 
 
 @first_row(IssuanceRow)
 def dispute_failure(*, organisation: str, key: str, replied: str, now: float) -> sa.Executable:
     """It was settled as failed, and a late answer names an eSIM: only a person can tell; None when it is not failed."""
-    return returning(
+    return (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state == "failed")
         .values(
@@ -292,8 +282,7 @@ def dispute_failure(*, organisation: str, key: str, replied: str, now: float) ->
             note="an answer came after it had been settled as failed",
             obstacle="late_answer",
             updated=now,
-        ),
-        ISSUANCE_COLUMNS,
+        )
     )
 
 

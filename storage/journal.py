@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypedDict
+from typing import Concatenate, NamedTuple, TypedDict
 
 from registry.call import QuotaUsage
 from registry.caller import Role, Tier
@@ -18,19 +18,15 @@ from registry.errors import BadRequest, Refusal, StoreUnavailable, Unauthorized
 from registry.policy import scopes_of
 from registry.ports import AlreadyAnswered, AuditRecord, CallRecord, Conclusion, StoredAnswer, WriteArguments, WriteFunction, WriteList
 from storage import claims, confirm_tokens, quota
-from storage.access_grants import GRANT_PREFIX, MEMBER_BY_GRANT
 from storage.audit import NumberedAuditRecord, append_audit_reads, append_audit_record
-from storage.directory import MEMBER_BY_KEY
-from storage.engine.sql import Connection, T, runs_in_thread_like
+from storage.directory import recheck_member
+from storage.engine.sql import Connection, P, T, is_run_in_thread, runs_in_thread
 from storage.engine.store import Store
-from storage.organisations import find_member
 from storage.orphans import recover_orphans
 from storage.sealing import Keyring, claim_field
 
 
 class SealedAnswer(NamedTuple):
-    """A stored answer, sealed."""
-
     status: int
     body: str
 
@@ -46,20 +42,14 @@ class CallOpening:
 
 def recheck_membership(connection: Connection, entry: CallRecord) -> None:
     """Key, membership and tier once more, inside the transaction that moves a SIM or money."""
-    if entry.key_id.startswith(GRANT_PREFIX):
-        member = connection.first(MEMBER_BY_GRANT, grant=entry.key_id, now=entry.now)
-    elif entry.key_id:
-        member = connection.first(MEMBER_BY_KEY, key_id=entry.key_id, now=entry.now)
-    else:
-        member = find_member(connection, person=entry.principal, organisation=entry.organisation)
+    named = {"person": entry.principal, "organisation": entry.organisation, "credential": entry.key_id}
+    member = recheck_member(connection, **named, now=entry.now)
     lacks_role = entry.admin and member is not None and Role(member.role) is not Role.ADMIN
     if member is None or lacks_role or entry.scope & ~scopes_of(Tier(member.tier), Role(member.role)):
         raise Unauthorized("The credential or its membership has changed since the call began; nothing was done", presented=True)
 
 
 class ClaimKey(TypedDict):
-    """Which claim a call has."""
-
     organisation: str
     operation: str
     key: str
@@ -144,6 +134,11 @@ def audit_record_of(entry: CallRecord, outcome: str, status: int, clock: Clock) 
         entry.request_id,
         entry.change,
     )
+
+
+def runs_in_thread_like(write: object, fn: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Connection, P], T]:
+    """A function that runs another one in its transaction takes as long as that one."""
+    return runs_in_thread(fn) if is_run_in_thread(write) else fn
 
 
 def settle_call(

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.claims import CLAIM
-from storage.engine.expressions import unindexed
-from storage.engine.sql import Connection, Dialect, Query, json_rows, pack_rows
+from storage.engine.sql import Connection, Dialect, Query, json_rows, pack_rows, unindexed
 from storage.expired_keys import INSERT_EXPIRED_KEY, LEDGER_OPERATION, RemovedClaim, expired_key_values, insert_expired_key
 from storage.issuance import ISSUANCE
 from storage.replicas import older_programs_are_gone
@@ -36,9 +35,7 @@ OLDEST_ANSWERS = sa.select(*ANSWER_KEY).where(ANSWER_HAS_AGED).order_by(CLAIM.c.
 # Said twice: PostgreSQL asks a row that has changed meanwhile for the outer condition only, and it may be unknown again.
 REMOVE_STORED_ANSWERS = Query(
     RemovedClaim,
-    sa.delete(CLAIM)
-    .where(sa.tuple_(*ANSWER_KEY).in_(OLDEST_ANSWERS), ANSWER_HAS_AGED)
-    .returning(*ANSWER_KEY, CLAIM.c.fingerprint, CLAIM.c.status, CLAIM.c.claimed),
+    sa.delete(CLAIM).where(sa.tuple_(*ANSWER_KEY).in_(OLDEST_ANSWERS), ANSWER_HAS_AGED),
 )
 
 
@@ -70,8 +67,6 @@ def sweep_stored_answers(connection: Connection, *, before: float, most: int, no
 
 
 class EndedIssuance(NamedTuple):
-    """A row that was removed."""
-
     organisation: str
     key: str
     iccid: str | None
@@ -109,11 +104,9 @@ OLDEST_ENDED_ISSUANCES = sa.select(*ISSUANCE_KEY).where(ISSUANCE_HAS_ENDED).orde
 
 REMOVE_ISSUANCES = Query(
     EndedIssuance,
-    sa.delete(ISSUANCE)
-    .where(
+    sa.delete(ISSUANCE).where(
         sa.tuple_(*ISSUANCE_KEY).in_(OLDEST_ENDED_ISSUANCES), HOLDS_NOTHING, ISSUANCE.c.updated < sa.bindparam("before", type_=sa.Double)
-    )
-    .returning(*ISSUANCE_KEY, ISSUANCE.c.iccid, ISSUANCE.c.dispatched),
+    ),
 )
 
 

@@ -24,7 +24,7 @@ from registry.shared_limits import (
     PlaceGrant,
     PlaceUse,
 )
-from storage.engine.sql import Command, Connection, Key, Query, StatementBuild, TableDescription, row_exists, table_lookup, table_of, upsert
+from storage.engine.sql import Command, Connection, Key, Query, StatementBuild, TableDescription, row_exists, table_lookup, upsert
 from storage.engine.store import Store
 
 
@@ -63,11 +63,11 @@ class LimitPlaceTable(TableDescription, row=ProcessPlaces, table=True):
     """Places of a process for calls under way at once; how many more it wants, and since when."""
 
 
-LIMIT_PROCESS = table_of(LimitProcessTable)
+LIMIT_PROCESS = LimitProcessTable.table
 
-LIMIT_BUCKET = table_of(LimitBucketTable)
+LIMIT_BUCKET = LimitBucketTable.table
 
-LIMIT_PLACE = table_of(LimitPlaceTable)
+LIMIT_PLACE = LimitPlaceTable.table
 
 LIMIT_LOCK_ROW = ""
 

@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import Connection, Key, Query, TableDescription, all_rows, changes_rows, table_of, to_milliseconds, writes
-from storage.engine.sweep import delete_oldest
+from storage.engine.sql import Connection, Key, Query, TableDescription, all_rows, changes_rows, delete_oldest, to_milliseconds, writes
 
 
 class WaitingMail(NamedTuple):
@@ -25,7 +24,7 @@ class MailTable(TableDescription, row=WaitingMail, table=True):
     lease: str | None
 
 
-MAIL = table_of(MailTable)
+MAIL = MailTable.table
 
 MAIL_LEASE_MS = 120_000
 
@@ -42,8 +41,7 @@ TAKE_MAILS = Query(
     WaitingMail,
     sa.update(MAIL)
     .where(MAIL.c.id.in_(PICK_MAILS))
-    .values(due_ms=sa.bindparam("until_ms"), attempts=MAIL.c.attempts + 1, lease=sa.bindparam("token"))
-    .returning(*(MAIL.c[name] for name in WaitingMail._fields)),
+    .values(due_ms=sa.bindparam("until_ms"), attempts=MAIL.c.attempts + 1, lease=sa.bindparam("token")),
 )
 
 

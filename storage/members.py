@@ -7,10 +7,9 @@ import sqlalchemy as sa
 from storage.access_grants import ACCESS_GRANT, revoke_grant
 from storage.api_keys import API_KEY, end_keys_made_with
 from storage.browser_sessions import BROWSER_SESSION
-from storage.change_counters import CALLERS, count_change
 from storage.engine.sql import Command, Connection, Query, all_rows, first_row, insert_once, or_last, row_exists
 from storage.invitations import INVITATION
-from storage.organisations import MEMBERSHIP
+from storage.organisations import MEMBERSHIP, count_change
 from storage.people import PERSON
 
 
@@ -117,7 +116,6 @@ def member_with_address(*, organisation: str, address: str) -> sa.Executable:
 
 @row_exists
 def is_member(*, person: str, organisation: str) -> sa.Executable:
-    """Whether there is a membership."""
     return sa.select(MEMBERSHIP.c.person_id.label("id")).where(THIS_MEMBERSHIP)
 
 
@@ -130,13 +128,13 @@ def hold_membership(*, person: str, organisation: str) -> sa.Executable:
 
 def queue_for_members(connection: Connection) -> None:
     """Wait for whoever is ending a membership, before anything else that they may lock is read."""
-    count_change(connection, name=CALLERS)
+    count_change(connection)
 
 
 def join_organisation(connection: Connection, *, person: str, organisation: str, role: str, now: float) -> None:
     """A new membership. Whoever is a member keeps the role they have: an invitation is no way to lose the last admin."""
     connection.run(JOIN_ORGANISATION, person_id=person, organisation_id=organisation, role=role, created=int(now))
-    count_change(connection, name=CALLERS)
+    count_change(connection)
 
 
 def end_membership(connection: Connection, *, person: str, organisation: str, now: float) -> bool:
@@ -144,7 +142,7 @@ def end_membership(connection: Connection, *, person: str, organisation: str, no
 
     The counter is moved first, since that makes those who do this at once queue: of two admins who remove each other one stays.
     """
-    count_change(connection, name=CALLERS)
+    count_change(connection)
     of: dict[str, str] = {"person": person, "organisation": organisation}
     if connection.run(REMOVE_MEMBERSHIP, **of) != 1:
         return False

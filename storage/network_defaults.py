@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, StatementBuild, TableDescription, first_row, table_of, upsert, writes
+from storage.engine.sql import BigInt, StatementBuild, TableDescription, first_row, upsert, writes
 
 
 class NetworkDefaultTable(TableDescription, table=True):
@@ -17,7 +17,7 @@ class NetworkDefaultTable(TableDescription, table=True):
     updated: BigInt
 
 
-NETWORK_DEFAULT = table_of(NetworkDefaultTable)
+NETWORK_DEFAULT = NetworkDefaultTable.table
 
 
 class NetworkDefault(NamedTuple):

@@ -6,12 +6,10 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, table_of, upsert, writes
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, upsert, writes
 
 
 class NoteRow(NamedTuple):
-    """One entry of the history."""
-
     id: Key
     note: str
     author: str | None
@@ -35,9 +33,9 @@ class SubscriberNotesTable(TableDescription, table=True):
     updated: BigInt
 
 
-SUBSCRIBER_NOTE = table_of(SubscriberNoteTable)
+SUBSCRIBER_NOTE = SubscriberNoteTable.table
 
-SUBSCRIBER_NOTES = table_of(SubscriberNotesTable)
+SUBSCRIBER_NOTES = SubscriberNotesTable.table
 
 MOST_NOTES_SHOWN = 100
 

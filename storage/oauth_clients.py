@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.access_grants import ACCESS_GRANT
-from storage.engine.sql import Command, Connection, Key, Query, TableDescription, changes_one, changes_rows, first_row, table_of, writes
+from storage.engine.sql import Command, Connection, Key, Query, TableDescription, changes_one, changes_rows, first_row, writes
 
 
 class AuthorizationRequestTable(TableDescription, table=True):
@@ -38,9 +38,9 @@ class OauthClientTable(TableDescription, row=OauthClient, table=True):
     address: str | None
 
 
-OAUTH_CLIENT = table_of(OauthClientTable)
+OAUTH_CLIENT = OauthClientTable.table
 
-AUTHORIZATION_REQUEST = table_of(AuthorizationRequestTable)
+AUTHORIZATION_REQUEST = AuthorizationRequestTable.table
 
 
 class ClientOrigin(NamedTuple):
@@ -93,7 +93,6 @@ def insert_client(connection: Connection, *, client: OauthClient, origin: Client
 
 @first_row(OauthClient)
 def find_client(*, client: str) -> sa.Executable:
-    """The registration with this id, or None."""
     return sa.select(*(OAUTH_CLIENT.c[name] for name in OauthClient._fields)).where(OAUTH_CLIENT.c.id == client)
 
 

@@ -9,12 +9,8 @@ from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.access_grants import ACCESS_GRANT, AccessGrant, find_grant, grant_to_member, prolong_grant, revoke_grant
 from storage.audit import append_audit_record
-from storage.engine.sql import Command, Connection, TableDescription, changes_rows, first_row, table_of
-from storage.oauth_clients import (
-    SWEEP_REQUESTS,
-    end_authorization_request,
-    note_client_use,
-)
+from storage.engine.sql import Command, Connection, TableDescription, changes_rows, first_row
+from storage.oauth_clients import SWEEP_REQUESTS, end_authorization_request, note_client_use
 
 
 class AuthorizationCode(NamedTuple):
@@ -52,14 +48,12 @@ class RefreshTokenTable(TableDescription, row=RefreshToken, table=True):
 USED_CODES_KEPT = 86_400.0
 """How long after its 60 seconds a code that is used again is still known."""
 
-AUTHORIZATION_CODE = table_of(AuthorizationCodeTable)
+AUTHORIZATION_CODE = AuthorizationCodeTable.table
 
 ANSWERED = "This login has been answered already, or it took too long"
 
 
 class NewCode(NamedTuple):
-    """A code about to be kept."""
-
     digest: bytes
     details: str
     expires_at: float
@@ -69,16 +63,15 @@ CODE_FIELDS = ("digest", "grant_id", "client_id", "details", "expires_at")
 
 INSERT_CODE = Command(sa.insert(AUTHORIZATION_CODE).values({name: sa.bindparam(name) for name in CODE_FIELDS}))
 
-USE_CODE = Command(
-    sa.update(AUTHORIZATION_CODE)
-    .where(
-        AUTHORIZATION_CODE.c.digest == sa.bindparam("code"),
-        AUTHORIZATION_CODE.c.client_id == sa.bindparam("client"),
-        AUTHORIZATION_CODE.c.used_at.is_(None),
-        AUTHORIZATION_CODE.c.expires_at > sa.bindparam("now"),
-    )
-    .values(used_at=sa.bindparam("at"))
-)
+
+def use_command(table: sa.Table) -> Command:
+    """Use up what a client presents, unless it was used before or has expired."""
+    is_good = (table.c.used_at.is_(None), table.c.expires_at > sa.bindparam("now"))
+    of_client = (table.c.digest == sa.bindparam("presented"), table.c.client_id == sa.bindparam("client"))
+    return Command(sa.update(table).where(*of_client, *is_good).values(used_at=sa.bindparam("at")))
+
+
+USE_CODE = use_command(AUTHORIZATION_CODE)
 
 SWEEP_CODES = Command(sa.delete(AUTHORIZATION_CODE).where(AUTHORIZATION_CODE.c.expires_at < sa.bindparam("before")))
 
@@ -108,7 +101,7 @@ def use_authorization_code(
     connection: Connection, *, digest: bytes, client: str, refresh: bytes | None, until: float, now: float
 ) -> AccessGrant | None:
     """The grant behind a code, for whoever comes first; a second use ends it. `refresh`: what it is renewed with; `until`: its end."""
-    if connection.run(USE_CODE, code=digest, client=client, now=now, at=now) != 1:
+    if connection.run(USE_CODE, presented=digest, client=client, now=now, at=now) != 1:
         end_reused_code(connection, digest=digest, client=client, now=now)
         return None
     code = find_authorization_code(connection, digest=digest)
@@ -134,7 +127,7 @@ def sweep_authorizations(connection: Connection, *, now: float) -> int:
     return connection.run(SWEEP_REQUESTS, now=now) + connection.run(SWEEP_CODES, before=now - USED_CODES_KEPT)
 
 
-REFRESH_TOKEN = table_of(RefreshTokenTable)
+REFRESH_TOKEN = RefreshTokenTable.table
 
 REFRESH_TOKEN_SECONDS = 30 * 86_400.0
 
@@ -146,16 +139,7 @@ REFRESH_TOKEN_FIELDS = ("digest", "grant_id", "client_id", "scopes", "expires_at
 
 INSERT_REFRESH_TOKEN = Command(sa.insert(REFRESH_TOKEN).values({name: sa.bindparam(name) for name in REFRESH_TOKEN_FIELDS}))
 
-USE_REFRESH_TOKEN = Command(
-    sa.update(REFRESH_TOKEN)
-    .where(
-        REFRESH_TOKEN.c.digest == sa.bindparam("token"),
-        REFRESH_TOKEN.c.client_id == sa.bindparam("client"),
-        REFRESH_TOKEN.c.used_at.is_(None),
-        REFRESH_TOKEN.c.expires_at > sa.bindparam("now"),
-    )
-    .values(used_at=sa.bindparam("at"))
-)
+USE_REFRESH_TOKEN = use_command(REFRESH_TOKEN)
 
 
 def insert_refresh_token(connection: Connection, *, digest: bytes, grant: AccessGrant, now: float) -> None:
@@ -175,7 +159,7 @@ def find_refresh_token(*, digest: bytes, now: float) -> sa.Executable:
 
 def use_refresh_token(connection: Connection, *, digest: bytes, client: str, successor: bytes, now: float) -> AccessGrant | None:
     """The live grant of a token that is used for the first time, with its successor kept; None refuses it. `now`: Unix seconds."""
-    used = connection.run(USE_REFRESH_TOKEN, token=digest, client=client, now=now, at=now) == 1
+    used = connection.run(USE_REFRESH_TOKEN, presented=digest, client=client, now=now, at=now) == 1
     token = find_refresh_token(connection, digest=digest, now=now)
     if token is None or token.client_id != client:
         return None

@@ -5,10 +5,9 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.change_counters import CALLERS, count_change
-from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, table_of, upsert, writes
+from storage.engine.sql import BigInt, Command, Connection, Query, StatementBuild, TableDescription, upsert, writes
 from storage.former_tokens import FORMER_TOKEN
-from storage.organisations import ORGANISATION
+from storage.organisations import ORGANISATION, count_change
 
 FIELDS_OF_ORGANISATION = ("id", "name", "mode", "account_id", "assigned_account_id")
 
@@ -43,7 +42,7 @@ class OnboardingTable(TableDescription, row=OnboardingRow, without=(*FIELDS_OF_O
     test_esim_at: float | None
 
 
-ONBOARDING = table_of(OnboardingTable)
+ONBOARDING = OnboardingTable.table
 
 FIND_ONBOARDING = Query(
     OnboardingRow,
@@ -61,22 +60,7 @@ RENAME_ORGANISATION = Command(
 )
 
 
-def set_steps(*columns: str, without: tuple[str, ...] = ()) -> Command:
-    """Set these columns of an organisation's row, whether it is there or not; `without` are emptied."""
-    return Command(upsert(ONBOARDING, ("organisation", *columns), key=["organisation"], **dict.fromkeys(without)))
-
-
-SAVE_DETAILS = set_steps("website", "country", "operator_type", "org_saved_at")
-
-CHOOSE_MANAGED = set_steps("managed_chosen_at", "pending_reason")
-
-CHOOSE_OWN = set_steps(without=("managed_chosen_at", "pending_reason"))
-
-SAVE_PLAN = set_steps("template_id", "plan_name", "plan_saved_at", without=("plan_skipped_at",))
-
-SKIP_PLAN = set_steps("plan_skipped_at", without=("template_id", "plan_name", "plan_saved_at"))
-
-SAVE_TEST_ESIM = set_steps("test_esim", "test_esim_at")
+SAVE_DETAILS = Command(upsert(ONBOARDING, ("organisation", "website", "country", "operator_type", "org_saved_at"), key=["organisation"]))
 
 
 def find_onboarding(connection: Connection, *, organisation: str) -> OnboardingRow:
@@ -91,35 +75,42 @@ def save_onboarding_details(
     connection: Connection, *, organisation: str, name: str, website: str | None, country: str, operator_type: str, now: float
 ) -> None:
     """Who the operator is; the organisation is called so from now on. `now`: Unix seconds."""
-    count_change(connection, name=CALLERS)
+    count_change(connection)
     connection.run(RENAME_ORGANISATION, organisation=organisation, new_name=name)
     values = {"website": website, "country": country, "operator_type": operator_type}
     connection.run(SAVE_DETAILS, organisation=organisation, org_saved_at=now, **values)
 
 
-def choose_managed(connection: Connection, *, organisation: str, pending_reason: str | None, now: float) -> None:
+@writes
+def choose_managed(*, organisation: str, pending_reason: str | None, now: float) -> StatementBuild:
     """A managed account is wanted; the reason says why there is none yet. `now`: Unix seconds."""
-    connection.run(CHOOSE_MANAGED, organisation=organisation, managed_chosen_at=now, pending_reason=pending_reason)
+    return upsert(ONBOARDING, key=["organisation"], organisation=organisation, managed_chosen_at=now, pending_reason=pending_reason)
 
 
-def choose_own(connection: Connection, *, organisation: str) -> None:
+@writes
+def choose_own(*, organisation: str) -> StatementBuild:
     """A token of its own is wanted, and no managed account any more."""
-    connection.run(CHOOSE_OWN, organisation=organisation)
+    return upsert(ONBOARDING, key=["organisation"], organisation=organisation, managed_chosen_at=None, pending_reason=None)
 
 
-def save_plan(connection: Connection, *, organisation: str, template_id: int, plan_name: str | None, now: float) -> None:
+@writes
+def save_plan(*, organisation: str, template_id: int, plan_name: str | None, now: float) -> StatementBuild:
     """The plan to begin with. `now`: Unix seconds."""
-    connection.run(SAVE_PLAN, organisation=organisation, template_id=template_id, plan_name=plan_name, plan_saved_at=now)
+    saved = {"template_id": template_id, "plan_name": plan_name}
+    return upsert(ONBOARDING, key=["organisation"], where=None, organisation=organisation, **saved, plan_saved_at=now, plan_skipped_at=None)
 
 
-def skip_plan(connection: Connection, *, organisation: str, now: float) -> None:
+@writes
+def skip_plan(*, organisation: str, now: float) -> StatementBuild:
     """No plan to begin with; one that was saved is forgotten. `now`: Unix seconds."""
-    connection.run(SKIP_PLAN, organisation=organisation, plan_skipped_at=now)
+    forgotten = dict.fromkeys(("template_id", "plan_name", "plan_saved_at"))
+    return upsert(ONBOARDING, key=["organisation"], where=None, organisation=organisation, **forgotten, plan_skipped_at=now)
 
 
-def save_test_esim(connection: Connection, *, organisation: str, test_esim: str, now: float) -> None:
+@writes
+def save_test_esim(*, organisation: str, test_esim: str, now: float) -> StatementBuild:
     """What was previewed. `now`: Unix seconds."""
-    connection.run(SAVE_TEST_ESIM, organisation=organisation, test_esim=test_esim, test_esim_at=now)
+    return upsert(ONBOARDING, key=["organisation"], organisation=organisation, test_esim=test_esim, test_esim_at=now)
 
 
 @writes

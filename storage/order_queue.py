@@ -9,8 +9,20 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.expressions import RowCondition, distinct_values, unindexed
-from storage.engine.sql import Command, Connection, Query, Value, all_rows, changes_one, first_row, row_exists, writes
+from storage.engine.sql import (
+    Command,
+    Connection,
+    Query,
+    RowCondition,
+    Value,
+    all_rows,
+    changes_one,
+    distinct_values,
+    first_row,
+    row_exists,
+    unindexed,
+    writes,
+)
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.orders import ORDER_COLUMNS, ORDERS_WITH_LEDGER, STOREFRONT_ORDER, OrderRow, forget_access
 
@@ -137,11 +149,6 @@ SET_REFUND = Command(
 REFUND_ENDED: dict[str, object] = {"lease": None, "due_ms": None, "updated": ORDER_NOW}
 # Only a failed order has a refund; of these there are few.
 REFUND_OF_ATTEMPT = (STOREFRONT_ORDER.c.refund_attempt == sa.bindparam("attempt")) & (STOREFRONT_ORDER.c.status == "failed")
-MARK_REFUND_NEVER_MADE = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(REFUND_OF_ATTEMPT, STOREFRONT_ORDER.c.refund.in_(["sending", "unknown"]))
-    .values(refund="owed", lease=None, due_ms=ORDER_NOW_MS, tries=0, updated=ORDER_NOW)
-)
 NEVER_PAID = (STOREFRONT_ORDER.c.status == "pending_payment") & (STOREFRONT_ORDER.c.updated < sa.bindparam("before_then"))
 FORGET_PENDING = Query(
     str,
@@ -307,9 +314,14 @@ def mark_refund_failed(*, attempt: str, now: float) -> sa.Executable:
     )
 
 
-def mark_refund_never_made(connection: Connection, *, attempt: str, now: float) -> bool:
+@changes_one
+def mark_refund_never_made(*, attempt: str, now: Annotated[float, "now_ms"]) -> sa.Executable:
     """The refund `attempt` surely had no effect, so it is owed as before; False where that was known. `now`: Unix seconds."""
-    return connection.run(MARK_REFUND_NEVER_MADE, attempt=attempt, now=now, now_ms=int(now * 1000)) == 1
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(REFUND_OF_ATTEMPT, STOREFRONT_ORDER.c.refund.in_(["sending", "unknown"]))
+        .values(refund="owed", lease=None, due_ms=ORDER_NOW_MS, tries=0, updated=ORDER_NOW)
+    )
 
 
 @changes_one

@@ -12,7 +12,6 @@ from typing import Annotated, Literal, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.expressions import unindexed
 from storage.engine.sql import (
     BigInt,
     Command,
@@ -26,7 +25,7 @@ from storage.engine.sql import (
     changes_rows,
     first_row,
     pack_rows,
-    table_of,
+    unindexed,
     writes,
 )
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
@@ -122,7 +121,7 @@ class OrderAccessTable(TableDescription, table=True):
     __table_args__ = (sa.Index("order_access_order", "storefront_order"),)
 
 
-STOREFRONT_ORDER = table_of(StorefrontOrderTable)
+STOREFRONT_ORDER = StorefrontOrderTable.table
 
 
 class NewOrder(NamedTuple):
@@ -190,17 +189,7 @@ def top_ups_of(*, order: str) -> sa.Executable:
     return SELECT_ORDERS.where(STOREFRONT_ORDER.c.top_up_of == order).order_by(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id)
 
 
-OrderStatus = Literal[
-    "pending_payment",
-    "paid",
-    "provisioning",
-    "ready",
-    "failed",
-    "needs_review",
-    "rollback_pending",
-    "rolled_back",
-    "rollback_unknown",
-]
+OrderStatus = Literal[OrderState, "rollback_pending", "rolled_back", "rollback_unknown"]
 
 STATUS_BY_LEDGER: Mapping[str | None, OrderStatus] = {
     "rollback_pending": "rollback_pending",
@@ -271,7 +260,6 @@ def erase_address(*, storefront: str, organisation: str, email: str) -> sa.Execu
             STOREFRONT_ORDER.c.email == email,
         )
         .values(email=None)
-        .returning(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.top_up_of)
     )
 
 
@@ -284,15 +272,11 @@ class OrderDetail(NamedTuple):
 
 
 class ShopName(NamedTuple):
-    """What a shop is called in addresses."""
-
     id: str
     slug: str
 
 
 class OrderPlace(NamedTuple):
-    """Where an order stands in its list."""
-
     created: float
     id: str
 
@@ -409,7 +393,7 @@ def order_details(connection: Connection, rows: Sequence[OrderRow]) -> list[Orde
     return [OrderDetail(row, shops.get(row.storefront, ""), top_ups[row.id]) for row in rows]
 
 
-ORDER_ACCESS = table_of(OrderAccessTable)
+ORDER_ACCESS = OrderAccessTable.table
 
 
 class OrderAccess(NamedTuple):

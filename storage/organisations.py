@@ -1,4 +1,7 @@
-"""Organisations: their tier, their share of the service's fees, and whether their webhooks may lead into the operator's own network."""
+"""Organisations: their tier, their share of the service's fees, and whether their webhooks may lead into the operator's own network.
+
+What caches hold of organisations and of who acts for them is good while the change counter stands still.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple
@@ -6,20 +9,46 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.change_counters import CALLERS, count_change
 from storage.engine.sql import (
     BigInt,
     Command,
     Connection,
     Key,
+    StatementBuild,
     TableDescription,
     all_rows,
     changes_one,
     first_row,
     row_exists,
-    table_of,
+    value_or,
     writes,
 )
+
+
+class ChangeTable(TableDescription, table=True):
+    """Counters that caches compare: `callers` moves with every key, membership, tier and connection."""
+
+    name: str = Field(primary_key=True)
+    value: BigInt
+
+
+CHANGE = ChangeTable.table
+
+CALLERS = "callers"
+
+
+@value_or(0)
+def read_change_count(*, name: str = CALLERS) -> sa.Executable:
+    """The counter's value; 0 before the first change."""
+    return sa.select(CHANGE.c.value).where(CHANGE.c.name == name)
+
+
+@writes
+def count_change(*, name: str = CALLERS) -> StatementBuild:
+    """Move the counter `name`, in the transaction that changes what caches hold."""
+    return lambda dialect: (
+        dialect.insert(CHANGE).values(name=name, value=1).on_conflict_do_update(index_elements=["name"], set_={"value": CHANGE.c.value + 1})
+    )
 
 
 class Organisation(NamedTuple):
@@ -49,8 +78,6 @@ class OrganisationTable(TableDescription, row=Organisation, table=True):
 
 
 class MemberRole(NamedTuple):
-    """A person and their role."""
-
     person_id: Annotated[str, Field(primary_key=True, foreign_key="person.id")]
     organisation_id: Annotated[str, Field(primary_key=True, foreign_key="organisation.id", index=True)]
     role: str
@@ -62,7 +89,7 @@ class MembershipTable(TableDescription, row=MemberRole, table=True):
     created: BigInt
 
 
-ORGANISATION = table_of(OrganisationTable)
+ORGANISATION = OrganisationTable.table
 
 SET_TIER = Command(sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindparam("organisation")).values(tier=sa.bindparam("new_tier")))
 
@@ -93,7 +120,7 @@ def create_organisation(
 def set_tier(connection: Connection, *, organisation: str, tier: str) -> bool:
     """Change the tier of `organisation`, which counts from the next call on; False where there is none such."""
     changed = connection.run(SET_TIER, organisation=organisation, new_tier=tier) == 1
-    count_change(connection, name=CALLERS)
+    count_change(connection)
     return changed
 
 
@@ -133,7 +160,7 @@ def set_fee_bps(*, organisation: str, bps: int | None) -> sa.Executable:
     return sa.update(ORGANISATION).where(ORGANISATION.c.id == organisation).values(platform_fee_bps=bps)
 
 
-MEMBERSHIP = table_of(MembershipTable)
+MEMBERSHIP = MembershipTable.table
 
 
 class Membership(NamedTuple):
@@ -149,8 +176,6 @@ class Membership(NamedTuple):
 
 
 class ConnectedOrganisation(NamedTuple):
-    """An organisation's id and name."""
-
     id: str
     name: str
 
@@ -174,7 +199,6 @@ MEMBERSHIPS_OF_PERSON = SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == sa.bi
 
 @first_row(Membership)
 def find_member(*, person: str, organisation: str) -> sa.Executable:
-    """The membership of `person` in `organisation`, or None."""
     return SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == person, MEMBERSHIP.c.organisation_id == organisation)
 
 
@@ -213,7 +237,7 @@ INSERT_MEMBER = Command(
 def add_member(connection: Connection, *, person: str, organisation: str, role: str, now: float) -> None:
     """Make `person` a member, or change the role of one. `now`: Unix seconds."""
     connection.run(INSERT_MEMBER, person_id=person, organisation_id=organisation, role=role, created=int(now))
-    count_change(connection, name=CALLERS)
+    count_change(connection)
 
 
 @all_rows(MemberRole)

@@ -16,9 +16,10 @@ from storage.deliveries import (
     DELIVERY_ATTEMPT,
     FAILED_STATE,
     PENDING_STATE,
+    id_range,
+    in_id_range,
     remove_attempts,
 )
-from storage.engine.expressions import id_range, in_id_range
 from storage.engine.sql import Command, Connection, Dialect, Query, Value, bound_list, first_row, json_rows, pack_rows
 from storage.events import EVENT
 from storage.fair_share import choose_deliveries, is_pending, is_waiting
@@ -87,8 +88,6 @@ class AttemptOutcome(NamedTuple):
 
 
 class AttemptNumber(NamedTuple):
-    """The number of an acknowledged attempt."""
-
     id: str
     attempts: int
 
@@ -148,7 +147,6 @@ def acknowledge_query(dialect: Dialect) -> sa.Executable:
         .values(
             state=outcome.c.state, attempt=DELIVERY.c.attempt + 1, attempts=DELIVERY.c.attempts + 1, due_ms=outcome.c.due_ms, lease=None
         )
-        .returning(DELIVERY.c.id, DELIVERY.c.attempts)
     )
 
 
@@ -251,17 +249,14 @@ def acknowledge_wave(connection: Connection, wave: Mapping[str, AttemptOutcome])
 
 
 def delivery_after(outcome: AttemptOutcome) -> Sequence[Value]:
-    """What an outcome makes of its delivery."""
     return outcome.delivery, outcome.lease, state_after(outcome), outcome.at_ms if outcome.next_ms is None else outcome.next_ms
 
 
 def attempt_values(outcome: AttemptOutcome, number: int) -> Sequence[Value]:
-    """The attempt as it is kept."""
     return outcome.delivery, number, outcome.at_ms, outcome.outcome, outcome.milliseconds, outcome.next_ms
 
 
 def state_after(outcome: AttemptOutcome) -> int:
-    """What the delivery has become."""
     if outcome.verdict == "ok":
         return DELIVERED_STATE
     return FAILED_STATE if outcome.next_ms is None else PENDING_STATE

@@ -24,14 +24,12 @@ from storage.engine.sql import (
     bound_list,
     changes_one,
     changes_rows,
+    delete_oldest,
     first_row,
     insert_once,
     pack_rows,
-    returning,
-    table_of,
     writes,
 )
-from storage.engine.sweep import delete_oldest
 
 
 class PaymentRecord(NamedTuple):
@@ -116,14 +114,12 @@ class ChargeRefundsTable(TableDescription, table=True):
     updated: BigInt
 
 
-PAYMENT_RECORD = table_of(PaymentRecordTable)
+PAYMENT_RECORD = PaymentRecordTable.table
 
 PaymentRecordKind = Literal["charge", "refund", "dispute", "payout", "fee"]
 
 
 class RecordPlace(NamedTuple):
-    """Where a record stands in its list."""
-
     created: int
     id: str
 
@@ -207,7 +203,6 @@ def put_payment_record(*, record: PaymentRecord) -> StatementBuild:
 
 @first_row(PaymentRecord)
 def find_payment_record(*, account: str, kind: PaymentRecordKind, id: str) -> sa.Executable:
-    """The record of this kind and id, or None."""
     return sa.select(*PAYMENT_RECORD_COLUMNS).where(*RECORD_OF_KIND, PAYMENT_RECORD.c.id == id)
 
 
@@ -241,7 +236,7 @@ def linked_to(connection: Connection, *, account: str, charges: Sequence[str]) -
     return connection.all(LINKED, account=account, charges=pack_rows([[charge] for charge in charges])) if charges else []
 
 
-PAYMENT_EVENT = table_of(PaymentEventTable)
+PAYMENT_EVENT = PaymentEventTable.table
 
 
 @changes_one
@@ -256,7 +251,7 @@ def sweep_payment_events(*, before: Annotated[float, int], most: int) -> sa.Exec
     return delete_oldest(PAYMENT_EVENT, PAYMENT_EVENT.c.received < before, PAYMENT_EVENT.c.received, most)
 
 
-PAYMENT_ATTEMPT = table_of(PaymentAttemptTable)
+PAYMENT_ATTEMPT = PaymentAttemptTable.table
 
 AttemptKind = Literal["refund", "payout"]
 
@@ -272,8 +267,7 @@ CONCLUDE_ATTEMPT = Query(
     PaymentAttempt,
     sa.update(PAYMENT_ATTEMPT)
     .where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt"), ATTEMPT_IS_OPEN)
-    .values(state=sa.bindparam("to"), made=sa.bindparam("found"), updated=sa.bindparam("now"))
-    .returning(*ATTEMPT_COLUMNS),
+    .values(state=sa.bindparam("to"), made=sa.bindparam("found"), updated=sa.bindparam("now")),
 )
 
 # Refunds that were begun before orders had numbers: their keys hold what opens the order, and are needed until nothing is sent any more.
@@ -290,7 +284,6 @@ def insert_attempt(*, attempt: PaymentAttempt) -> sa.Executable:
 
 @first_row(PaymentAttempt)
 def find_attempt(*, attempt: str) -> sa.Executable:
-    """The attempt with this id, or None."""
     return sa.select(*ATTEMPT_COLUMNS).where(PAYMENT_ATTEMPT.c.id == attempt)
 
 
@@ -339,10 +332,7 @@ def conclude_attempt(connection: Connection, *, attempt: str, state: PaymentAtte
 @first_row(PaymentAttempt)
 def touch_attempt(*, attempt: str, now: Annotated[float, int]) -> sa.Executable:
     """It is about to be sent once more, as it was: what may have had an effect before is forgotten by nobody. None: it was settled."""
-    return returning(
-        sa.update(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == attempt, ATTEMPT_IS_OPEN).values(state="unknown", updated=now),
-        ATTEMPT_COLUMNS,
-    )
+    return sa.update(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == attempt, ATTEMPT_IS_OPEN).values(state="unknown", updated=now)
 
 
 @writes
@@ -351,7 +341,7 @@ def forget_attempt(*, attempt: str) -> sa.Executable:
     return sa.delete(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == attempt, PAYMENT_ATTEMPT.c.state == "sending")
 
 
-CHARGE_REFUNDS = table_of(ChargeRefundsTable)
+CHARGE_REFUNDS = ChargeRefundsTable.table
 
 
 class ChargeRefunds(NamedTuple):

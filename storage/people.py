@@ -15,7 +15,6 @@ from storage.engine.sql import (
     insert_once,
     one_row,
     row_exists,
-    table_of,
     writes,
 )
 from storage.invitations import INVITATION
@@ -35,7 +34,7 @@ class PersonTable(TableDescription, table=True):
     __table_args__ = (sa.Index("person_address", "address", unique=True),)
 
 
-PERSON = table_of(PersonTable)
+PERSON = PersonTable.table
 
 OTHER_PERSON = PERSON.alias("other")
 

@@ -12,12 +12,11 @@ from storage.engine.sql import (
     TableDescription,
     bound_list,
     changes_rows,
+    delete_oldest,
     insert_once,
     pack_rows,
-    table_of,
     writes,
 )
-from storage.engine.sweep import delete_oldest
 
 
 class PlacedPackageTable(TableDescription, table=True):
@@ -27,7 +26,7 @@ class PlacedPackageTable(TableDescription, table=True):
     placed: float = Field(index=True)
 
 
-PLACED_PACKAGE = table_of(PlacedPackageTable)
+PLACED_PACKAGE = PlacedPackageTable.table
 
 PLACED_PACKAGES_AMONG = Query(
     int,

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import BigInt, Key, TableDescription, all_rows, first_row, or_last, table_of, writes
+from storage.engine.sql import BigInt, Key, TableDescription, all_rows, first_row, or_last, writes
 
 
 class ProductRow(NamedTuple):
@@ -30,7 +30,7 @@ class ProductTable(TableDescription, row=ProductRow, table=True):
     __table_args__ = (sa.Index("product_organisation", "organisation", "id"),)
 
 
-PRODUCT = table_of(ProductTable)
+PRODUCT = ProductTable.table
 
 PRODUCT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PRODUCT.c[name] for name in ProductRow._fields)
 
@@ -39,13 +39,11 @@ OWN_PRODUCT = PRODUCT.c.organisation == sa.bindparam("organisation")
 
 @writes
 def insert_product(*, row: ProductRow) -> sa.Executable:
-    """Insert a new product."""
     return sa.insert(PRODUCT).values(row._asdict())
 
 
 @first_row(ProductRow)
 def find_product(*, product: str, organisation: str) -> sa.Executable:
-    """The product of `organisation` with this id, or None."""
     return sa.select(*PRODUCT_COLUMNS).where(PRODUCT.c.id == product, OWN_PRODUCT)
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import BigInt, Key, StatementBuild, TableDescription, all_rows, changes_one, insert_once, or_last, table_of, writes
+from storage.engine.sql import BigInt, Key, StatementBuild, TableDescription, all_rows, changes_one, insert_once, or_last, writes
 
 
 class PromotionRow(NamedTuple):
@@ -29,7 +29,7 @@ class PromotionTable(TableDescription, row=PromotionRow, table=True):
     __table_args__ = (sa.Index("promotion_code", "organisation", "code", unique=True),)
 
 
-PROMOTION = table_of(PromotionTable)
+PROMOTION = PromotionTable.table
 
 PROMOTION_COLUMNS = tuple(PROMOTION.c[name] for name in PromotionRow._fields)
 

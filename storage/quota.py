@@ -12,7 +12,7 @@ from sqlmodel import Field
 
 from registry.call import QuotaUsage
 from registry.ports import QuotaPeriod
-from storage.engine.sql import BigInt, Connection, Query, TableDescription, changes_rows, table_of, value_or, writes
+from storage.engine.sql import BigInt, Connection, Query, TableDescription, changes_rows, value_or, writes
 from storage.engine.store import Store
 
 
@@ -24,7 +24,7 @@ class QuotaTable(TableDescription, table=True):
     used: BigInt
 
 
-QUOTA = table_of(QuotaTable)
+QUOTA = QuotaTable.table
 
 LARGEST_QUOTA_BLOCK = 1000
 

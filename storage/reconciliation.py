@@ -5,8 +5,19 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.expressions import distinct_values, unindexed
-from storage.engine.sql import Command, Connection, Query, all_rows, bound_list, changes_one, changes_rows, first_row, pack_rows, returning
+from storage.engine.sql import (
+    Command,
+    Connection,
+    Query,
+    all_rows,
+    bound_list,
+    changes_one,
+    changes_rows,
+    distinct_values,
+    first_row,
+    pack_rows,
+    unindexed,
+)
 from storage.issuance import ISSUANCE, ISSUANCE_COLUMNS, OPEN_ISSUANCE_STATES, THIS_ISSUANCE, IssuanceRow
 
 RECONCILE_LEASE_MS = 120_000
@@ -21,8 +32,6 @@ class ReconcileFinding(NamedTuple):
 
 
 class DueAccount(NamedTuple):
-    """Whose row of which account is due."""
-
     organisation: str
     account_id: int
 
@@ -57,11 +66,10 @@ PICK_UNKNOWN = (
 )
 CLAIM_UNKNOWN = Query(
     IssuanceRow,
-    returning(
+    (
         sa.update(ISSUANCE)
         .where(sa.tuple_(ISSUANCE.c.organisation, ISSUANCE.c.key).in_(PICK_UNKNOWN))
-        .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end")),
-        ISSUANCE_COLUMNS,
+        .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
     ),
 )
 
@@ -154,11 +162,10 @@ def reconcile_later(connection: Connection, *, row: IssuanceRow, token: str, nex
 @first_row(IssuanceRow)
 def require_manual(*, organisation: str, key: str, obstacle: str, now: float) -> sa.Executable:
     """The row after it was left to a person, because of `obstacle`; None where it was settled. `now`: Unix seconds."""
-    return returning(
+    return (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN)
-        .values(state="manual_reconciliation_required", lease=None, updated=now, obstacle=obstacle),
-        ISSUANCE_COLUMNS,
+        .values(state="manual_reconciliation_required", lease=None, updated=now, obstacle=obstacle)
     )
 
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from registry.errors import KeyUnknown
 from storage.claims import ClaimTable
-from storage.engine.sql import Command, Connection, Query, all_rows, table_of
+from storage.engine.sql import Command, Connection, Query, all_rows
 from storage.engine.store import Store
 from storage.former_tokens import FormerTokenTable
 from storage.intents import IntentTable
@@ -135,17 +135,17 @@ PLACE_BY_CLAIM = {"organisation": "organisation", "part": "operation", "id": "ke
 # The current secret comes before the previous one: a rotation moves it there, and so never behind the walk. An undo moves a former own
 # token the other way: the count at the end finds it, and another run seals it again.
 SEALED_COLUMNS = (
-    sealed_column(table_of(OrganisationTable), "own_token", lambda row: OWN_TOKEN_FIELD, key=PLACE_BY_ID, organisation="id"),
-    sealed_column(table_of(FormerTokenTable), "sealed", lambda row: OWN_TOKEN_FIELD, key={"id": "organisation"}),
+    sealed_column(OrganisationTable.table, "own_token", lambda row: OWN_TOKEN_FIELD, key=PLACE_BY_ID, organisation="id"),
+    sealed_column(FormerTokenTable.table, "sealed", lambda row: OWN_TOKEN_FIELD, key={"id": "organisation"}),
     sealed_column(WEBHOOK_ENDPOINT, "secret", lambda row: webhook_secret_field(row.id), key=PLACE_BY_ID),
     sealed_column(WEBHOOK_ENDPOINT, "previous_secret", lambda row: webhook_secret_field(row.id), key=PLACE_BY_ID),
-    sealed_column(table_of(IntentTable), "esim", lambda row: esim_field(row.id), key=PLACE_BY_ID),
-    sealed_column(table_of(StorefrontOrderTable), "esim", lambda row: esim_field(row.id), key=PLACE_BY_ID),
-    sealed_column(table_of(SigningKeyTable), "private", lambda row: signing_key_field(row.id), key={"id": "kid"}, organisation=None),
-    sealed_column(table_of(OauthClientTable), "secret", lambda row: client_secret_field(row.id), key=PLACE_BY_ID, organisation=None),
+    sealed_column(IntentTable.table, "esim", lambda row: esim_field(row.id), key=PLACE_BY_ID),
+    sealed_column(StorefrontOrderTable.table, "esim", lambda row: esim_field(row.id), key=PLACE_BY_ID),
+    sealed_column(SigningKeyTable.table, "private", lambda row: signing_key_field(row.id), key={"id": "kid"}, organisation=None),
+    sealed_column(OauthClientTable.table, "secret", lambda row: client_secret_field(row.id), key=PLACE_BY_ID, organisation=None),
     # Mails that wait live for minutes, but one that could not be opened any more would be a code that somebody waits for.
-    sealed_column(table_of(MailTable), "sealed", lambda row: mail_field(row.id), key=PLACE_BY_ID, organisation=None),
-    sealed_column(table_of(ClaimTable), "body", lambda row: claim_field(row.part, row.id), key=PLACE_BY_CLAIM),
+    sealed_column(MailTable.table, "sealed", lambda row: mail_field(row.id), key=PLACE_BY_ID, organisation=None),
+    sealed_column(ClaimTable.table, "body", lambda row: claim_field(row.part, row.id), key=PLACE_BY_CLAIM),
 )
 
 
@@ -217,7 +217,6 @@ def count_of_key(connection: Connection, *, key_id: str) -> int:
 
 
 def count_sealed(connection: Connection) -> int:
-    """How many sealed values there are in all columns."""
     return sum(connection.first(column.count_all) or 0 for column in SEALED_COLUMNS)
 
 
@@ -256,7 +255,6 @@ def rebound(row: BoundEsim, keyring: Keyring) -> str | None:
 
 @all_rows(BoundEsim)
 def bound_esims(*, after: str) -> sa.Executable:
-    """The next ones."""
     return (
         sa.select(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.organisation, STOREFRONT_ORDER.c.esim, STOREFRONT_ORDER.c.esim_binding)
         .where(STOREFRONT_ORDER.c.esim_binding.is_not(None), STOREFRONT_ORDER.c.esim_binding > sa.bindparam("after", type_=sa.Text))
@@ -279,3 +277,51 @@ WRITE_REBOUND = Command(
 def write_rebound(connection: Connection, *, rows: list[tuple[BoundEsim, str]]) -> int:
     """Replaces those that are still as they were read; how many were."""
     return connection.run_many(WRITE_REBOUND, [{"named": row.id, "former": row.esim, "again": sealed} for row, sealed in rows])
+
+
+KEY_ID_LENGTH = 32
+
+NEAREST_ROWS = 100  # rows looked at for one that is sealed: an intent that waits for its plan, and a call under way, hold nothing yet
+
+
+def outermost_queries(table: sa.Table, order: str, sealed: str) -> tuple[Query[str], Query[str]]:
+    """The newest sealed value of a table and the oldest, found by an index: an older key is missed by the oldest."""
+    return one_end(table.c[order], table.c[sealed], newest=True), one_end(table.c[order], table.c[sealed], newest=False)
+
+
+def one_end(order: sa.Column[object], sealed: sa.Column[object], *, newest: bool) -> Query[str]:
+    """The first sealed value from one end of a table."""
+    first = (
+        sa.select(order.label("place"), sa.func.substr(sealed, 1, KEY_ID_LENGTH + 1).label("head"))
+        .where(order.is_not(None))
+        .order_by(order.desc() if newest else order.asc())
+        .limit(NEAREST_ROWS)
+        .subquery()
+    )
+    place = first.c.place.desc() if newest else first.c.place.asc()
+    return Query(str, sa.select(first.c.head).where(first.c.head.is_not(None)).order_by(place).limit(1))
+
+
+# Few organisations have a token of their own, and any of them may be the one: the whole table, which is short, is looked through.
+FIND_OWN_TOKEN = Query(
+    str,
+    sa.select(sa.func.substr(OrganisationTable.table.c.own_token, 1, KEY_ID_LENGTH + 1).label("head"))
+    .where(OrganisationTable.table.c.own_token.is_not(None))
+    .order_by(OrganisationTable.table.c.id.desc())
+    .limit(1),
+)
+
+OUTERMOST_QUERIES = (
+    FIND_OWN_TOKEN,
+    *outermost_queries(WEBHOOK_ENDPOINT, "id", "secret"),
+    *outermost_queries(IntentTable.table, "id", "esim"),
+    *outermost_queries(ClaimTable.table, "expires_at", "body"),
+    *outermost_queries(SigningKeyTable.table, "number", "private"),
+    *outermost_queries(OauthClientTable.table, "created", "secret"),
+)
+
+
+def outermost_key_ids(connection: Connection) -> frozenset[str]:
+    """The ids of the keys that sealed the newest and the oldest rows; what has not the form of a sealed value says nothing."""
+    heads = [row.partition(".") for query in OUTERMOST_QUERIES if (row := connection.first(query)) is not None]
+    return frozenset(key_id for key_id, dot, _ in heads if dot and KEY_ID.fullmatch(key_id))

@@ -10,19 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.engine.revision import HEAD
-from storage.engine.sql import (
-    Command,
-    Connection,
-    Key,
-    Query,
-    TableDescription,
-    all_rows,
-    changes_rows,
-    row_exists,
-    table_of,
-    upsert,
-    value_or,
-)
+from storage.engine.sql import Command, Connection, Key, Query, TableDescription, all_rows, changes_rows, row_exists, upsert, value_or
 
 
 class ReplicaKeys(NamedTuple):
@@ -55,7 +43,7 @@ class SchemaStepTable(TableDescription, table=True):
     works_from: str
 
 
-REPLICA = table_of(ReplicaTable)
+REPLICA = ReplicaTable.table
 
 RENEW_REPLICA = Command(upsert(REPLICA, REPLICA.c.keys(), key=["id"]))
 
@@ -110,7 +98,7 @@ def last_lease_end() -> sa.Executable:
     return sa.select(sa.func.max(REPLICA.c.expires_at).label("until"))
 
 
-SCHEMA_STEP = table_of(SchemaStepTable)
+SCHEMA_STEP = SchemaStepTable.table
 
 EXPIRED_KEYS_REVISION = "0019"
 """The schema from which on programs look here before they draw: nothing is swept beside an older one."""

@@ -3,15 +3,15 @@
 import sqlalchemy as sa
 
 from registry.errors import Conflict
-from storage.engine.sql import ARGUMENT, Connection, Query, changes_one, first_row, returning
-from storage.issuance import ISSUANCE, ISSUANCE_COLUMNS, THIS_ISSUANCE, IssuanceRow
+from storage.engine.sql import ARGUMENT, Connection, Query, changes_one, first_row
+from storage.issuance import ISSUANCE, THIS_ISSUANCE, IssuanceRow
 from storage.top_ups import has_top_up_under_way, packages_added_to
 
 ROLLBACK_IS_MINE: sa.ColumnElement[bool] = (ISSUANCE.c.state == "rollback_pending") & (ISSUANCE.c.lease == sa.bindparam("lease" + ARGUMENT))
 ROLLBACK_STEPS: sa.ColumnElement[str] = sa.func.coalesce(sa.bindparam("steps", type_=sa.Text), ISSUANCE.c.steps)
 BEGIN_ROLLBACK = Query(
     IssuanceRow,
-    returning(
+    (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state == "issued", ISSUANCE.c.package_id.is_not(None))
         .values(
@@ -20,8 +20,7 @@ BEGIN_ROLLBACK = Query(
             lease=sa.bindparam("lease"),
             steps=sa.bindparam("steps"),
             updated=sa.bindparam("now"),
-        ),
-        ISSUANCE_COLUMNS,
+        )
     ),
 )
 
@@ -56,10 +55,7 @@ def rollback_is_running() -> Conflict:
 @first_row(IssuanceRow)
 def keep_issued(*, organisation: str, key: str, lease: str, now: float, steps: str | None = None) -> sa.Executable:
     """The row, issued as before, because nothing was given back; None where it is not this call's. `now`: Unix seconds."""
-    return returning(
-        sa.update(ISSUANCE).where(THIS_ISSUANCE, ROLLBACK_IS_MINE).values(state="issued", lease=None, steps=ROLLBACK_STEPS, updated=now),
-        ISSUANCE_COLUMNS,
-    )
+    return sa.update(ISSUANCE).where(THIS_ISSUANCE, ROLLBACK_IS_MINE).values(state="issued", lease=None, steps=ROLLBACK_STEPS, updated=now)
 
 
 @changes_one
@@ -71,7 +67,7 @@ def note_steps(*, organisation: str, key: str, lease: str, steps: str, now: floa
 @first_row(IssuanceRow)
 def finish_rollback(*, organisation: str, key: str, steps: str | None, note: str | None, now: float) -> sa.Executable:
     """The row after its eSIM was given back; None when it is neither being rolled back nor unknown. `now`: Unix seconds."""
-    return returning(
+    return (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, (ISSUANCE.c.state == "rollback_pending") | (ISSUANCE.c.state == "rollback_unknown"))
         .values(
@@ -81,19 +77,17 @@ def finish_rollback(*, organisation: str, key: str, steps: str | None, note: str
             steps=ROLLBACK_STEPS,
             note=note,
             updated=now,
-        ),
-        ISSUANCE_COLUMNS,
+        )
     )
 
 
 @first_row(IssuanceRow)
 def mark_rollback_unknown(*, organisation: str, key: str, lease: str, now: float, steps: str | None = None) -> sa.Executable:
     """The row of which nobody knows what was given back; None where it is not this call's. `now`: Unix seconds."""
-    return returning(
+    return (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ROLLBACK_IS_MINE)
-        .values(state="rollback_unknown", lease=None, steps=ROLLBACK_STEPS, updated=now),
-        ISSUANCE_COLUMNS,
+        .values(state="rollback_unknown", lease=None, steps=ROLLBACK_STEPS, updated=now)
     )
 
 

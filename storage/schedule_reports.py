@@ -247,7 +247,6 @@ def newest_report(connection: Connection, *, schedule: str, organisation: str) -
 
 @first_row(ReportRow)
 def read_report(*, schedule: str, organisation: str, report: str) -> sa.Executable:
-    """One report."""
     return OWN_REPORTS.where(INTELLIGENCE_REPORT.c.id == report)
 
 

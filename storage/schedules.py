@@ -14,20 +14,7 @@ from registry.policy import scopes_of
 from storage.access_grants import ACCESS_GRANT
 from storage.api_keys import API_KEY
 from storage.deliveries import DELIVERY, DELIVERY_ATTEMPT, drop_pending, enqueue_event_for
-from storage.engine.sql import (
-    BigInt,
-    Command,
-    Connection,
-    Key,
-    Query,
-    TableDescription,
-    all_rows,
-    first_row,
-    or_last,
-    row_exists,
-    table_of,
-    writes,
-)
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, all_rows, first_row, or_last, row_exists, writes
 from storage.events import EVENT, NewEvent, record_event
 from storage.organisations import MEMBERSHIP, ORGANISATION, lock_organisation
 from storage.webhook_endpoints import WEBHOOK_ENDPOINT
@@ -154,9 +141,9 @@ def forget_schedule_events(connection: Connection, *, schedule: str, before: int
     connection.run(FORGET_EVENTS, schedule=schedule, before=before)
 
 
-INTELLIGENCE_SCHEDULE = table_of(IntelligenceScheduleTable)
+INTELLIGENCE_SCHEDULE = IntelligenceScheduleTable.table
 
-INTELLIGENCE_REPORT = table_of(IntelligenceReportTable)
+INTELLIGENCE_REPORT = IntelligenceReportTable.table
 
 MOST_SCHEDULES = 50
 
@@ -360,7 +347,6 @@ def schedule_works(*, schedule: str, now: float) -> sa.Executable:
 
 @row_exists
 def has_schedule(*, schedule: str, organisation: str) -> sa.Executable:
-    """Whether the organisation has this schedule."""
     return sa.select(INTELLIGENCE_SCHEDULE.c.id).where(
         INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, INTELLIGENCE_SCHEDULE.c.organisation == SCHEDULE_OWNER
     )

@@ -106,10 +106,6 @@ class Keyring:
             cipher = self._ciphers[key_id] = load_cryptography()[0](self._keys[key_id])
         return cipher
 
-    def is_current(self, sealed: str) -> bool:
-        """Whether the first key sealed this; otherwise it is to be opened and sealed again before its key is dropped."""
-        return sealed.partition(".")[0] == self._current
-
 
 def load_cryptography():  # noqa: ANN201  # the type checker infers both classes
     """The cipher, and what it raises. Imported with the first value that is sealed or opened: slow, and not every start needs it."""

@@ -4,7 +4,6 @@ The first sight of a country is an event, once per intent. An early sighting is 
 knows whether one was, and for its owner alone: the newest country and the highest total of each subject.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import orjson
@@ -12,7 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, table_of, upsert
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, upsert
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, IntentHolder, find_holder
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES
@@ -58,7 +57,7 @@ class EarlySightingTable(TableDescription, row=EarlySighting, table=True):
     received: float = Field(index=True)
 
 
-NETWORK_EVENT = table_of(NetworkEventTable)
+NETWORK_EVENT = NetworkEventTable.table
 
 
 class Sighting(NamedTuple):
@@ -171,7 +170,7 @@ def first_attach_event(holder: IntentHolder, seen: Sighting, now: float, ids: Id
     )
 
 
-EARLY_SIGHTING = table_of(EarlySightingTable)
+EARLY_SIGHTING = EarlySightingTable.table
 
 # Choice: an outcome that is unknown for longer than this has lost what was reported at first; later reports tell the same.
 EARLY_SIGHTING_KEPT_SECONDS = 7 * 86_400
@@ -200,8 +199,6 @@ EARLY_SIGHTING_KEY = ("subject", "kind", "since")
 
 EARLY_SIGHTING_VALUES = (*EarlySighting._fields, "received")
 
-EARLY_SIGHTING_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EARLY_SIGHTING.c[name] for name in EarlySighting._fields)
-
 
 def store_early_command(counts_more: sa.ColumnElement[bool]) -> Command:
     """Keep it, unless what is there counts more."""
@@ -212,9 +209,7 @@ STORE_EARLY_PLACE = store_early_command(EARLY_SIGHTING.c.occurred_at < sa.bindpa
 
 STORE_EARLY_USAGE = store_early_command(EARLY_SIGHTING.c.used_bytes < sa.bindparam("used_bytes"))
 
-TAKE_EARLY_SIGHTINGS = Query(
-    EarlySighting, sa.delete(EARLY_SIGHTING).where(EARLY_SIGHTING.c.subject == sa.bindparam("subject")).returning(*EARLY_SIGHTING_COLUMNS)
-)
+TAKE_EARLY_SIGHTINGS = Query(EarlySighting, sa.delete(EARLY_SIGHTING).where(EARLY_SIGHTING.c.subject == sa.bindparam("subject")))
 
 FORGET_EARLY_SIGHTING = Command(sa.delete(EARLY_SIGHTING).where(EARLY_SIGHTING.c.received < sa.bindparam("old")))
 

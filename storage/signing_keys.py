@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import Command, Connection, Key, Query, TableDescription, insert_once, table_of
+from storage.engine.sql import Command, Connection, Key, Query, TableDescription, insert_once
 
 
 class SigningKey(NamedTuple):
@@ -26,7 +26,7 @@ class SigningKeyTable(TableDescription, row=SigningKey, table=True):
     """
 
 
-SIGNING_KEY = table_of(SigningKeyTable)
+SIGNING_KEY = SigningKeyTable.table
 
 PUBLISHED_AHEAD = 600.0
 """A new key is published for so long before it signs: whoever keeps the set for 5 minutes then knows it."""

@@ -6,8 +6,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Connection, Key, TableDescription, changes_rows, first_row, table_of, writes
-from storage.engine.sweep import delete_oldest
+from storage.engine.sql import BigInt, Connection, Key, TableDescription, changes_rows, delete_oldest, first_row, writes
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, IssuanceHolder
 
 
@@ -38,7 +37,7 @@ class StockTable(TableDescription, row=StockSnapshot, table=True):
     """
 
 
-STOCK = table_of(StockTable)
+STOCK = StockTable.table
 
 COMPARED_SNAPSHOTS = sa.select(ISSUANCE.c.stock).where(ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
 
@@ -53,13 +52,11 @@ def make_stock_snapshot(
 
 @writes
 def insert_stock_snapshot(*, look: StockSnapshot) -> sa.Executable:
-    """Insert the look."""
     return sa.insert(STOCK).values(look._asdict())
 
 
 @first_row(StockSnapshot)
 def read_stock_snapshot(*, stock: str) -> sa.Executable:
-    """The look with this id, or None."""
     return sa.select(*(STOCK.c[name] for name in StockSnapshot._fields)).where(STOCK.c.id == stock)
 
 

@@ -16,7 +16,6 @@ from storage.engine.sql import (
     first_row,
     insert_once,
     or_last,
-    table_of,
     value_or,
     writes,
 )
@@ -86,9 +85,9 @@ class StorefrontPlanTable(TableDescription, row=StorefrontPlan, table=True):
     __table_args__ = (sa.Index("storefront_plan_slug", "storefront", "slug", unique=True),)
 
 
-STOREFRONT = table_of(StorefrontTable)
+STOREFRONT = StorefrontTable.table
 
-STOREFRONT_ADDRESS = table_of(StorefrontAddressTable)
+STOREFRONT_ADDRESS = StorefrontAddressTable.table
 
 
 class ShopAddress(NamedTuple):
@@ -134,7 +133,6 @@ TAKE_ADDRESS = Query(
             set_={"storefront": sa.bindparam("storefront")},
             where=STOREFRONT_ADDRESS.c.organisation == sa.bindparam("organisation"),
         )
-        .returning(STOREFRONT_ADDRESS.c.organisation, STOREFRONT_ADDRESS.c.storefront)
     ),
 )
 
@@ -162,7 +160,6 @@ def hold_storefront_count(connection: Connection, *, organisation: str) -> int:
 
 @first_row(Storefront)
 def find_storefront(*, storefront: str, organisation: str) -> sa.Executable:
-    """The shop of `organisation` with this id, or None."""
     return STOREFRONT_ROWS.where(THIS_STOREFRONT, STOREFRONT_OF_ORGANISATION)
 
 
@@ -181,7 +178,6 @@ def storefront_of(*, storefront: str) -> sa.Executable:
 
 @first_row(Storefront)
 def find_published(*, slug: str) -> sa.Executable:
-    """The published shop that has this slug, or None."""
     return STOREFRONT_ROWS.where(STOREFRONT.c.slug == slug, STOREFRONT.c.status == "published")
 
 
@@ -209,7 +205,7 @@ def write_storefront(*, row: Storefront) -> sa.Executable:
     return sa.update(STOREFRONT).where(STOREFRONT.c.id == row.id).values(changed)
 
 
-STOREFRONT_PLAN = table_of(StorefrontPlanTable)
+STOREFRONT_PLAN = StorefrontPlanTable.table
 
 
 class ShopOffer(NamedTuple):
@@ -249,10 +245,8 @@ REPLACED_PLAN_FIELDS = tuple(name for name in StorefrontPlan._fields if name not
 PUT_PLAN = Query(
     PlanId,
     lambda dialect: (
-        (insert := dialect.insert(STOREFRONT_PLAN).values({name: sa.bindparam(name) for name in StorefrontPlan._fields}))
-        .on_conflict_do_update(index_elements=["storefront", "slug"], set_={name: insert.excluded[name] for name in REPLACED_PLAN_FIELDS})
-        .returning(STOREFRONT_PLAN.c.id, STOREFRONT_PLAN.c.created)
-    ),
+        insert := dialect.insert(STOREFRONT_PLAN).values({name: sa.bindparam(name) for name in StorefrontPlan._fields})
+    ).on_conflict_do_update(index_elements=["storefront", "slug"], set_={name: insert.excluded[name] for name in REPLACED_PLAN_FIELDS}),
 )
 
 CHANGEABLE_PLAN = ("price_cents", "on_sale", "place", "price_id", "price_mode", "updated")
@@ -286,7 +280,6 @@ def plans_on_sale(*, storefront: str) -> sa.Executable:
 
 @first_row(StorefrontPlan)
 def find_plan(*, storefront: str, slug: str) -> sa.Executable:
-    """The plan of a shop with this slug, or None."""
     return sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, PLAN_HAS_SLUG)
 
 

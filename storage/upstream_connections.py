@@ -5,13 +5,12 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 
 from registry.errors import Conflict
-from storage.change_counters import CALLERS, count_change
-from storage.engine.sql import Command, Connection, Query, first_row, table_of
+from storage.engine.sql import Command, Connection, Query, first_row
 from storage.former_tokens import FORMER_TOKEN, erase_former_token, keep_former_token, take_former_token
 from storage.onboarding import ONBOARDING
-from storage.organisations import ORGANISATION, THIS_ORGANISATION, OrganisationTable
+from storage.organisations import ORGANISATION, THIS_ORGANISATION, OrganisationTable, count_change
 
-OTHER_ORGANISATION = table_of(OrganisationTable).alias("other")
+OTHER_ORGANISATION = OrganisationTable.table.alias("other")
 
 
 class ConnectionChanged(Conflict):
@@ -103,7 +102,7 @@ def set_connection(connection: Connection, *, organisation: str, mode: str | Non
     A managed account is assigned to it from then on, also where another organisation has the same. Choice: a disconnected organisation
     loses what it was assigned, too, since it would connect itself again otherwise.
     """
-    count_change(connection, name=CALLERS)
+    count_change(connection)
     if mode == "managed":
         changed = connection.run(CONNECT_MANAGED, organisation=organisation, account=account_id)
     elif mode == "own":
@@ -134,7 +133,7 @@ class UpstreamRow(NamedTuple):
 
 def hold_connection(connection: Connection, *, organisation: str, seen: UpstreamRow) -> None:
     """Lets no other call change a connection before this transaction ends. ConnectionChanged, where it is not the one that was seen."""
-    count_change(connection, name=CALLERS)
+    count_change(connection)
     if find_upstream(connection, organisation=organisation) != seen:
         raise connection_has_changed()
 
@@ -149,7 +148,7 @@ def connection_has_changed() -> ConnectionChanged:
 
 def take_account(connection: Connection, *, organisation: str, account_id: int, assigned: int | None, simulated: bool) -> bool:
     """Connect an organisation to an account that no other one has; its own tokens are erased. False: another one has it."""
-    count_change(connection, name=CALLERS)
+    count_change(connection)
     taken = connection.run(TAKE_ACCOUNT, organisation=organisation, account=account_id, assigned=assigned, simulation=int(simulated))
     if taken:
         connection.run(FORGET_CHOICES, organisation=organisation)
@@ -185,7 +184,7 @@ def use_former_token(connection: Connection, *, organisation: str, former: str, 
 
 def assign_account(connection: Connection, *, organisation: str, account_id: int) -> Literal["assigned", "unknown"] | AccountHolder:
     """Say that an account is an organisation's, which may then connect itself to it; or who has it."""
-    count_change(connection, name=CALLERS)
+    count_change(connection)
     if connection.run(ASSIGN_ACCOUNT, organisation=organisation, account=account_id):
         return "assigned"
     holder = account_holder(connection, organisation=organisation, account_id=account_id)
@@ -194,7 +193,7 @@ def assign_account(connection: Connection, *, organisation: str, account_id: int
 
 def unassign_account(connection: Connection, *, organisation: str) -> bool:
     """Take back what was assigned; an organisation that is connected stays so. False: there is no such organisation."""
-    count_change(connection, name=CALLERS)
+    count_change(connection)
     return connection.run(UNASSIGN_ACCOUNT, organisation=organisation) == 1
 
 
@@ -203,7 +202,7 @@ def leave_simulation(connection: Connection) -> int:
     connection.run(ERASE_SIMULATED)
     left = connection.run(LEAVE_SIMULATION)
     if left:
-        count_change(connection, name=CALLERS)
+        count_change(connection)
     return left
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, StatementBuild, TableDescription, first_row, insert_once, table_of, writes
+from storage.engine.sql import BigInt, StatementBuild, TableDescription, first_row, insert_once, writes
 
 
 class UpstreamObjectTable(TableDescription, table=True):
@@ -17,7 +17,7 @@ class UpstreamObjectTable(TableDescription, table=True):
     created: BigInt
 
 
-UPSTREAM_OBJECT = table_of(UpstreamObjectTable)
+UPSTREAM_OBJECT = UpstreamObjectTable.table
 
 UpstreamObjectKind = Literal["template", "zone"]
 

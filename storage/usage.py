@@ -15,15 +15,13 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, all_rows, insert_once, or_last, table_of
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, all_rows, insert_once, or_last
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, USAGE_RECORD
 from storage.line_owners import CLOCKS_DIFFER_SECONDS, line_subject, lock_subject, owner_at
 
 
 class MeteredLine(NamedTuple):
-    """A line of the network's metering."""
-
     ref: Key
     iccid: Annotated[str, Field(index=True)]
     bytes: BigInt
@@ -40,12 +38,10 @@ class MeteredLineTable(TableDescription, row=MeteredLine, table=True):
     stored: BigInt
 
 
-METERED_LINE = table_of(MeteredLineTable)
+METERED_LINE = MeteredLineTable.table
 
 
 class UsageRecordRow(NamedTuple):
-    """A usage record."""
-
     id: str
     organisation: str
     intent: str
@@ -73,13 +69,11 @@ CLAIM_METERED_LINES = Query(
     .where(
         METERED_LINE.c.iccid == sa.bindparam("line"), METERED_LINE.c.intent.is_(None), METERED_LINE.c.occurred_at >= sa.bindparam("since")
     )
-    .values(intent=sa.bindparam("owner"))
-    .returning(METERED_LINE.c.bytes, METERED_LINE.c.usage_type),
+    .values(intent=sa.bindparam("owner")),
 )
 
 
 def insert_usage_record(connection: Connection, *, row: UsageRecordRow, bytes: int, ids: Ids) -> None:
-    """Insert a usage record and count its `bytes`."""
     connection.run(INSERT_USAGE_RECORD, **row._asdict())
     add_usage(connection, intent=row.intent, bytes=bytes, now=row.created, ids=ids)
 
@@ -147,20 +141,15 @@ class IntentUsage(NamedTuple):
         return max(self.used_bytes, self.reported_bytes)
 
 
-METERED_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INTENT.c[name] for name in IntentUsage._fields)
-
 USAGE_SUM = sa.case((INTENT.c.used_bytes > sa.bindparam("room"), MOST_BYTES), else_=INTENT.c.used_bytes + sa.bindparam("more"))
 
-ADD_USAGE = Query(
-    IntentUsage, sa.update(INTENT).where(INTENT.c.id == sa.bindparam("intent")).values(used_bytes=USAGE_SUM).returning(*METERED_COLUMNS)
-)
+ADD_USAGE = Query(IntentUsage, sa.update(INTENT).where(INTENT.c.id == sa.bindparam("intent")).values(used_bytes=USAGE_SUM))
 
 RAISE_USAGE = Query(
     IntentUsage,
     sa.update(INTENT)
     .where(INTENT.c.id == sa.bindparam("intent"), INTENT.c.reported_bytes < sa.bindparam("total"))
-    .values(reported_bytes=sa.bindparam("total"))
-    .returning(*METERED_COLUMNS),
+    .values(reported_bytes=sa.bindparam("total")),
 )
 
 NOTE_NOTIFIED = Command(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import Connection, Query, TableDescription, changes_rows, first_row, returning, table_of, writes
+from storage.engine.sql import Connection, Query, TableDescription, changes_rows, first_row, writes
 
 VerificationPurpose = Literal["sign_up", "sign_in"]
 
@@ -28,7 +28,7 @@ class VerificationTable(TableDescription, row=Verification, table=True):
     tries: int
 
 
-VERIFICATION = table_of(VerificationTable)
+VERIFICATION = VerificationTable.table
 
 MOST_CODE_TRIES = 5
 
@@ -58,7 +58,6 @@ TRY_CODE = Query(
 
 @writes
 def insert_verification(*, verification: Verification) -> sa.Executable:
-    """Insert a code that was mailed."""
     return sa.insert(VERIFICATION).values({**verification._asdict(), "tries": 0})
 
 
@@ -71,7 +70,7 @@ def try_verification_code(connection: Connection, *, digest: bytes, purpose: Ver
 @first_row(VerifiedAddress)
 def use_verification(*, digest: bytes, purpose: VerificationPurpose, now: float) -> sa.Executable:
     """Use it up, after the right code was tried; nothing for the second of two who come at once. `now`: Unix seconds."""
-    return returning(sa.delete(VERIFICATION).where(*VERIFICATION_IS_WAITING), (VERIFICATION.c[name] for name in VerifiedAddress._fields))
+    return sa.delete(VERIFICATION).where(*VERIFICATION_IS_WAITING)
 
 
 @changes_rows

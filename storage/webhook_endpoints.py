@@ -20,9 +20,7 @@ from storage.engine.sql import (
     bound_list,
     first_row,
     pack_rows,
-    returning,
     row_exists,
-    table_of,
     writes,
 )
 from storage.organisations import lock_organisation
@@ -55,7 +53,7 @@ class WebhookEndpointTable(TableDescription, row=EndpointRow, table=True):
     proven: int
 
 
-WEBHOOK_ENDPOINT = table_of(WebhookEndpointTable)
+WEBHOOK_ENDPOINT = WebhookEndpointTable.table
 
 MOST_ENDPOINTS = 16
 
@@ -103,8 +101,7 @@ ROTATE_ENDPOINT_SECRET = Query(
     EndpointRow,
     sa.update(WEBHOOK_ENDPOINT)
     .where(OWN_ENDPOINT)
-    .values(previous_secret=WEBHOOK_ENDPOINT.c.secret, previous_until=sa.bindparam("until"), secret=sa.bindparam("sealed"))
-    .returning(*ENDPOINT_COLUMNS),
+    .values(previous_secret=WEBHOOK_ENDPOINT.c.secret, previous_until=sa.bindparam("until"), secret=sa.bindparam("sealed")),
 )
 
 LIST_ENDPOINT_RECORDS = Query(
@@ -159,7 +156,6 @@ def list_endpoints(*, organisation: str) -> sa.Executable:
 
 @first_row(EndpointRow)
 def read_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
-    """The endpoint of `organisation` with this id, or None."""
     return sa.select(*ENDPOINT_COLUMNS).where(OWN_ENDPOINT)
 
 
@@ -181,9 +177,7 @@ def rotate_endpoint_secret(connection: Connection, *, endpoint: str, organisatio
 @first_row(EndpointRow)
 def enable_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
     """Send to an endpoint again, with a clean record; None where there is none such."""
-    return returning(
-        sa.update(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT).values(status="enabled", failing_since=None, proven=0), ENDPOINT_COLUMNS
-    )
+    return sa.update(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT).values(status="enabled", failing_since=None, proven=0)
 
 
 @row_exists

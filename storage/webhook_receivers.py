@@ -26,7 +26,6 @@ from storage.engine.sql import (
     changes_rows,
     json_rows,
     pack_rows,
-    table_of,
     to_milliseconds,
 )
 
@@ -45,7 +44,7 @@ class WebhookReceiverTable(TableDescription, row=WebhookReceiver, table=True):
     """A host that events are sent to, whoever's endpoints point at it, and how much it may be sent."""
 
 
-WEBHOOK_RECEIVER = table_of(WebhookReceiverTable)
+WEBHOOK_RECEIVER = WebhookReceiverTable.table
 
 STRICT_RATE = 1
 

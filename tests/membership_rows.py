@@ -2,11 +2,10 @@
 
 import sqlalchemy as sa
 
-from storage.change_counters import CALLERS, count_change
-from storage.engine.sql import Command, Connection, table_of
-from storage.organisations import MembershipTable
+from storage.engine.sql import Command, Connection
+from storage.organisations import MembershipTable, count_change
 
-MEMBERSHIP = table_of(MembershipTable)
+MEMBERSHIP = MembershipTable.table
 REMOVE = Command(
     sa.delete(MEMBERSHIP).where(
         MEMBERSHIP.c.person_id == sa.bindparam("person"), MEMBERSHIP.c.organisation_id == sa.bindparam("organisation")
@@ -16,4 +15,4 @@ REMOVE = Command(
 
 def leave(connection: Connection, *, person: str, organisation: str) -> None:
     connection.run(REMOVE, person=person, organisation=organisation)
-    count_change(connection, name=CALLERS)
+    count_change(connection)

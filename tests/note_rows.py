@@ -6,10 +6,10 @@ import sqlalchemy as sa
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from storage.change_counters import ChangeTable
-from storage.engine.sql import Connection, Query, table_of
+from storage.engine.sql import Connection, Query
+from storage.organisations import ChangeTable
 
-CHANGE = table_of(ChangeTable)
+CHANGE = ChangeTable.table
 
 
 class Row(NamedTuple):

@@ -24,10 +24,9 @@ from benchmarks.rivals.cdr_fastapi import AHEAD, MOST, Batch, NewEvent, month_of
 from storage.api_keys import ApiKeyTable
 from storage.cdr_events import CdrEventTable
 from storage.cdr_sums import CdrMonthTable, CdrSumTable
-from storage.engine.sql import table_of
 from storage.invoices import InvoicePeriodTable
 
-EVENT, SUM, MONTH, PERIOD, KEY = (table_of(one) for one in (CdrEventTable, CdrSumTable, CdrMonthTable, InvoicePeriodTable, ApiKeyTable))
+EVENT, SUM, MONTH, PERIOD, KEY = (one.table for one in (CdrEventTable, CdrSumTable, CdrMonthTable, InvoicePeriodTable, ApiKeyTable))
 FIGURES = ("bytes_up", "bytes_down", "bytes_total", "events")
 WORDS = ("network", "country")
 CALLER = sa.select(KEY.c.organisation_id).where(

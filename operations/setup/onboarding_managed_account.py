@@ -17,9 +17,9 @@ from operations.setup.onboarding_connection import (
 from operations.upstream.connection import Upstream, credential_digest
 from registry.errors import Refusal
 from registry.operation import Example, Nothing, Scope, operation
-from storage.change_counters import CALLERS, count_change
 from storage.engine.sql import Connection
 from storage.onboarding import OnboardingRow, choose_managed, find_onboarding
+from storage.organisations import count_change
 from storage.upstream_connections import ConnectionChanged, UpstreamRow, account_holder, connection_has_changed, find_upstream, take_account
 
 
@@ -165,7 +165,7 @@ async def onboarding_start_managed_account(ctx: Ctx, _params: Nothing, path: Man
 
         ConnectionChanged, where another live connection would be replaced, or by another account, than what was expected and confirmed.
         """
-        count_change(connection, name=CALLERS)  # from here on nobody else's connection changes
+        count_change(connection)  # from here on nobody else's connection changes
         found = _preview_account_link(connection, organisation=organisation, candidates=path.candidates)
         link = found.link
         if isinstance(link, AccountLink):

@@ -9,27 +9,10 @@ from itertools import repeat
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 ModelJson = dict[str, object]
-ModelFault = Literal[
-    "",
-    "unauthorized",
-    "busy",
-    "broken",
-    "redirect",
-    "endless_error",
-    "not_events",
-    "silent",
-    "stalls",
-    "breaks_off",
-    "unfinished",
-    "cut_short",
-    "filtered",
-    "garbage",
-    "deep",
-    "wrong_types",
-    "error_event",
-    "endless",
-    "endless_line",
-]
+AnswerFault = Literal["unauthorized", "busy", "broken", "redirect", "endless_error", "not_events", "silent"]
+TextFault = Literal["stalls", "breaks_off", "unfinished", "cut_short", "filtered"]
+EventFault = Literal["garbage", "deep", "wrong_types", "error_event", "endless", "endless_line"]
+ModelFault = Literal[""] | AnswerFault | TextFault | EventFault
 """How a turn fails: `silent` sends nothing, `stalls` and `breaks_off` stop after half of the text."""
 EVENT_STREAM = "text/event-stream"
 FAULT_STATUSES: dict[ModelFault, str] = {

@@ -27,6 +27,7 @@ from simulators.network.packages import begin_package
 from simulators.network.world import Network, TariffRule, VoipRule, World
 
 USAGE_TYPES = (MOC, MTC, MO_SMS, MT_SMS, DATA, MOC_VOIP, MTC_VOIP)
+TARIFF_RATES = {DATA: "data_rate", MOC: "moc_rate", MTC: "mtc_rate", MO_SMS: "mo_sms_rate", MT_SMS: "mt_sms_rate"}
 # Choice: notifications name calls over IP as the calls whose units they use.
 USAGE_NAMES = {DATA: "DATA", MOC: "MOC", MTC: "MTC", MO_SMS: "MO_SMS", MT_SMS: "MT_SMS", MOC_VOIP: "MOC", MTC_VOIP: "MTC"}
 
@@ -65,15 +66,8 @@ def use_service(
 
 def may_use_service(line: Line, usage_type: int) -> bool:
     """Only ACTIVE lines use services, each only what it is allowed; incoming messages always."""
-    if line.status != "ACTIVE":
-        return False
-    if usage_type == DATA:
-        return line.allowed_data
-    if usage_type in (MOC, MOC_VOIP):
-        return line.allowed_moc
-    if usage_type in (MTC, MTC_VOIP):
-        return line.allowed_mtc
-    return line.allowed_mo_sms if usage_type == MO_SMS else True
+    allowed = {DATA: line.allowed_data, MOC: line.allowed_moc, MTC: line.allowed_mtc, MO_SMS: line.allowed_mo_sms}
+    return line.status == "ACTIVE" and allowed.get({MOC_VOIP: MOC, MTC_VOIP: MTC}.get(usage_type, usage_type), True)
 
 
 def charge_usage(
@@ -161,14 +155,9 @@ def _price(began: UsageCharge) -> tuple[int | None, int | None]:
 def _pay_from_balance(began: UsageCharge, cost: int) -> None:
     if cost == 0:
         return
-    line, account = began.line, began.account
-    if line.use_account:
-        account.balance -= cost
-        entry = BalanceChange(began.at, "account", account.id, -cost, account.balance, f"Usage {began.session}")
-    else:
-        line.balance -= cost
-        entry = BalanceChange(began.at, "line", line.id, -cost, line.balance, f"Usage {began.session}")
-    began.world.transactions.append(entry)
+    payer, kind = (began.account, "account") if began.line.use_account else (began.line, "line")
+    payer.balance -= cost
+    began.world.transactions.append(BalanceChange(began.at, kind, payer.id, -cost, payer.balance, f"Usage {began.session}"))
 
 
 def _record_usage(began: UsageCharge, quantity: int, package: Package | None, charged: int = 0, rule_id: int | None = None) -> int:
@@ -274,17 +263,7 @@ def find_tariff_rule(world: World, tariff_id: int | None, network_id: int, spons
 
 def tariff_rate(found: TariffRule | None, usage_type: int) -> int | None:
     """The rule's rate for a kind of use; None: not sold."""
-    if found is None:
-        return None
-    if usage_type == DATA:
-        return found.data_rate
-    if usage_type == MOC:
-        return found.moc_rate
-    if usage_type == MTC:
-        return found.mtc_rate
-    if usage_type == MO_SMS:
-        return found.mo_sms_rate
-    return found.mt_sms_rate if usage_type == MT_SMS else None
+    return getattr(found, TARIFF_RATES[usage_type]) if found is not None and usage_type in TARIFF_RATES else None
 
 
 def find_voip_rule(world: World, plan_id: int | None, other_party: str | None) -> VoipRule | None:

@@ -11,7 +11,6 @@ from simulators.network.entities import DAY_SECONDS, INVALID_REQUEST, NOT_FOUND,
 from simulators.network.faults import read_network_fault
 from simulators.network.methods.zones import operator_view
 from simulators.network.named_records import find_record
-from simulators.network.packages import add_provider_status
 from simulators.network.radio import attach_to_network
 from simulators.network.wire import (
     DAYS_LIMIT,
@@ -209,7 +208,7 @@ def set_provider_status(runtime: WorldRuntime, _query: dict[str, str], value: ob
     profile_type = fields.maybe("profileType", read_text) or "P1"
     fields.done()
     line = _line_by_iccid(runtime.world, iccid)
-    add_provider_status(runtime.world, line, status, profile_type)
+    runtime.world.add_provider_status(line, status, profile_type)
     return {"simId": line.sim.id, "status": status}
 
 

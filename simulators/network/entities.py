@@ -21,7 +21,6 @@ ALREADY_EXISTS = 4
 NOT_POSSIBLE = 14
 UNKNOWN_REQUEST = 1
 NO_API_ACCOUNT, ADDRESS_NOT_ALLOWED = 8, 9
-LIMIT_EXCEEDED = 100
 
 
 class NetworkRefusal(Exception):
@@ -127,6 +126,12 @@ class PackageTemplate:
     single_counter: bool = False
 
 
+USED_COUNTERS = {
+    **{DATA: "data_used", MOC: "moc_used", MOC_VOIP: "voip_used", MTC: "mtc_used", MTC_VOIP: "mtc_used"},
+    **{MO_SMS: "mo_sms_used", MT_SMS: "mt_sms_used"},
+}
+
+
 @dataclass(slots=True)
 class Package:
     """A package on a line. Limits None: that kind of use is not in it."""
@@ -187,18 +192,8 @@ class Package:
         return max(0, limit - used) if limit is not None else 0
 
     def count_usage(self, usage_type: int, quantity: int) -> None:
-        if usage_type == DATA:
-            self.data_used += quantity
-        elif usage_type == MOC:
-            self.moc_used += quantity
-        elif usage_type == MOC_VOIP:
-            self.voip_used += quantity
-        elif usage_type in (MTC, MTC_VOIP):
-            self.mtc_used += quantity
-        elif usage_type == MO_SMS:
-            self.mo_sms_used += quantity
-        elif usage_type == MT_SMS:
-            self.mt_sms_used += quantity
+        name = USED_COUNTERS[usage_type]
+        setattr(self, name, getattr(self, name) + quantity)
 
 
 @dataclass(slots=True)

@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import cast
 
 from simulators.network.dispatch import CallOutcome
-from simulators.network.entities import LIMIT_EXCEEDED
 from simulators.network.wire import NULL_PAYLOAD, RequestFields, WireMembers, invalid_request, read_flag, read_positive, read_text
 
 FAULT_DELAY_LIMIT = 600
+LIMIT_EXCEEDED = 100
 ABSENT_VALUES = (None, False)  # a delay of 0.0 is one of them
+FAULT_FLAGS = ("drop_after", "drop_before", "malformed", "empty", "has_more", "null_lists", "commit")
 FAULT_KINDS = ("code", "delay", "drop_after", "drop_before", "malformed", "empty", "status", "burst", "has_more", "null_lists")
 
 
@@ -78,16 +79,10 @@ def read_network_fault(value: object) -> NetworkFault:
         method=fields.need("method", read_text),
         code=fields.maybe("code", read_positive),
         delay=fields.maybe("delay", _read_fault_delay) or 0.0,
-        drop_after=fields.maybe("drop_after", read_flag) or False,
-        drop_before=fields.maybe("drop_before", read_flag) or False,
-        malformed=fields.maybe("malformed", read_flag) or False,
-        empty=fields.maybe("empty", read_flag) or False,
         status=fields.maybe("status", read_error_status),
         burst=fields.maybe("burst", read_positive),
-        has_more=fields.maybe("has_more", read_flag) or False,
-        null_lists=fields.maybe("null_lists", read_flag) or False,
-        commit=fields.maybe("commit", read_flag) or False,
         times=fields.maybe("times", read_positive) or (None if lasting else 1),
+        **{name: fields.maybe(name, read_flag) or False for name in FAULT_FLAGS},
     )
     fields.done()
     if not fault.kinds:

@@ -16,7 +16,6 @@ from simulators.network.entities import (
     Package,
     PackageSeries,
     PackageTemplate,
-    ProviderRow,
     ResellerAccount,
     StatusRow,
 )
@@ -24,6 +23,7 @@ from simulators.network.fair_use import refresh_throttle
 from simulators.network.world import World
 
 SERIES_LEAD_SECONDS = DAY_SECONDS // 2
+PACKAGE_LIMITS = {DATA: "data_limit", MOC: "moc_limit", MTC: "mtc_limit", MO_SMS: "mo_sms_limit", MT_SMS: "mt_sms_limit"}
 
 
 def find_usable_template(world: World, template_id: int, family: frozenset[int]) -> PackageTemplate:
@@ -93,23 +93,11 @@ def remove_package(world: World, package: Package) -> None:
     _refresh_line(world, line)
 
 
-def set_package_limits(
-    world: World,
-    package: Package,
-    *,
-    data: int | None,
-    moc: int | None,
-    mtc: int | None,
-    mo_sms: int | None,
-    mt_sms: int | None,
-    comment: str,
-) -> None:
-    """Replaces limits; None keeps one. A threshold that is no longer reached can be notified again."""
-    package.data_limit = package.data_limit if data is None else data
-    package.moc_limit = package.moc_limit if moc is None else moc
-    package.mtc_limit = package.mtc_limit if mtc is None else mtc
-    package.mo_sms_limit = package.mo_sms_limit if mo_sms is None else mo_sms
-    package.mt_sms_limit = package.mt_sms_limit if mt_sms is None else mt_sms
+def set_package_limits(world: World, package: Package, limits: Iterable[int | None], comment: str) -> None:
+    """Replaces limits, in the order of PACKAGE_LIMITS; None keeps one. A threshold that is no longer reached can be notified again."""
+    for name, limit in zip(PACKAGE_LIMITS.values(), limits, strict=True):
+        if limit is not None:
+            setattr(package, name, limit)
     package.notified = frozenset(mark for mark in package.notified if _still_reached(package, mark))
     package.history.append(f"limits changed: {comment}")
     _refresh_line(world, world.lines[package.line_id])
@@ -281,7 +269,7 @@ def activate_line(world: World, line: Line) -> None:
         line.sim.status, line.sim.affected_at = "AFFECTED", world.now
         world.lookup.sim_changed(line, "FREE")
         profile = line.sim.provider[-1].profile_type if line.sim.provider else "P1"
-        add_provider_status(world, line, "Released", profile)
+        world.add_provider_status(line, "Released", profile)
 
 
 def repetition_start(series: PackageSeries, start: int, index: int) -> int:
@@ -321,17 +309,11 @@ def carry_over_package(world: World, package: Package) -> None:
     package.carry_from = None
     if former is None or package.activated is None:
         return
-    package.data_limit = _with_leftover(package.data_limit, former, DATA)
-    package.moc_limit = _with_leftover(package.moc_limit, former, MOC)
-    package.mtc_limit = _with_leftover(package.mtc_limit, former, MTC)
-    package.mo_sms_limit = _with_leftover(package.mo_sms_limit, former, MO_SMS)
-    package.mt_sms_limit = _with_leftover(package.mt_sms_limit, former, MT_SMS)
+    for kind, name in PACKAGE_LIMITS.items():
+        limit: int | None = getattr(package, name)
+        setattr(package, name, None if limit is None else limit + former.units_left(kind))
     former.expires = min(former.expires or package.activated, package.activated)
     package.history.append(f"leftover of package {former.id} carried over")
-
-
-def _with_leftover(limit: int | None, former: Package, usage_type: int) -> int | None:
-    return None if limit is None else limit + former.units_left(usage_type)
 
 
 def _create_repetition(world: World, line: Line, series: PackageSeries, start: int) -> Package | None:
@@ -362,13 +344,3 @@ def _add_months(moment: int, months: int) -> int:
     year = day.year + years
     last = monthrange(year, month + 1)[1]
     return int(day.replace(year=year, month=month + 1, day=min(day.day, last)).timestamp())
-
-
-def add_provider_status(world: World, line: Line, status: str, profile_type: str) -> None:
-    """Append a status of the provider's profile, end the row before, and notify the reseller (ES2+)."""
-    rows = line.sim.provider
-    if rows:
-        rows[-1].end = world.now
-    rows.append(ProviderRow(status, world.now, profile_type))
-    body: dict[str, object] = {"iccid": line.iccid, "imsi": line.imsi, "eid": line.sim.eid, "subsId": line.id, "status": status}
-    world.queue_push(world.resellers[line.reseller_id].push.esim_url, body)

@@ -17,6 +17,7 @@ ParamT = TypeVar("ParamT")
 LARGEST_INTEGER = (1 << 53) - 1
 DAYS_LIMIT = 36_500
 TEXT_LIMIT = 1_000
+EURO_CURRENCY_ID = 1
 
 
 @dataclass(frozen=True, slots=True)

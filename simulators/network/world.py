@@ -14,6 +14,7 @@ from simulators.network.entities import (
     Package,
     PackageSeries,
     PackageTemplate,
+    ProviderRow,
     Reseller,
     ResellerAccount,
 )
@@ -287,6 +288,15 @@ class World:
         """Queue a notification. An empty `url` means that the reseller does not want this kind."""
         if url:
             self.pushes.append(PendingPush(self.now, url, body))
+
+    def add_provider_status(self, line: Line, status: str, profile_type: str) -> None:
+        """Append a status of the provider's profile, end the row before, and notify the reseller (ES2+)."""
+        rows = line.sim.provider
+        if rows:
+            rows[-1].end = self.now
+        rows.append(ProviderRow(status, self.now, profile_type))
+        body: dict[str, object] = {"iccid": line.iccid, "imsi": line.imsi, "eid": line.sim.eid, "subsId": line.id, "status": status}
+        self.queue_push(self.resellers[line.reseller_id].push.esim_url, body)
 
     def family(self, reseller_id: int) -> frozenset[int]:
         """A reseller and its descendants: what its token may see."""

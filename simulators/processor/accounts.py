@@ -1,14 +1,18 @@
-"""Accounts: made and changed by calls, and how they go over the wire."""
+"""Accounts and their payout schedules: made and changed by calls, and how they go over the wire."""
 
-from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, account_refusal, invalid_parameter, list_object, null_members
-from simulators.processor.payouts import (
-    balance_settings_json,
-    change_payout_schedule,
-    payout_schedule_json,
-    read_account_schedule,
-    read_balance_schedule,
+from typing import NamedTuple
+
+from simulators.processor.call import (
+    ApiCall,
+    CallForm,
+    ProcessorRefusal,
+    account_refusal,
+    invalid_parameter,
+    list_object,
+    null_members,
+    row_members,
 )
-from simulators.processor.state import JsonObject, ProcessorAccount, ProcessorState, emit_event
+from simulators.processor.state import PROCESSOR_DAY_SECONDS, JsonObject, ProcessorAccount, ProcessorState, emit_event
 
 ACCOUNT_TYPES = ("express", "custom", "standard")
 
@@ -35,6 +39,10 @@ COUNTRY_CURRENCIES = {
     "JP": "jpy",
     "PL": "pln",
 }
+
+PAYOUT_INTERVALS = ("daily", "manual", "monthly", "weekly")
+PAYOUT_WORKDAYS = ("friday", "monday", "thursday", "tuesday", "wednesday")
+PAYOUT_DELAY_LIMIT = 31
 
 
 def create_account(call: ApiCall, form: CallForm) -> JsonObject:
@@ -64,8 +72,7 @@ def read_account_kind(form: CallForm) -> str:
         return kind or "standard"
     if kind is not None:
         raise invalid_parameter("You may only specify one of these parameters: type, controller.", "controller")
-    parts = {name: controller.part(name) for name in ("fees", "losses", "stripe_dashboard")}
-    fees, losses, dashboard = parts["fees"], parts["losses"], parts["stripe_dashboard"]
+    fees, losses, dashboard = (controller.part(name) for name in ("fees", "losses", "stripe_dashboard"))
     payer = fees.choice("payer", ("account", "application")) if fees else None
     loser = losses.choice("payments", ("application", "stripe")) if losses else None
     shown = dashboard.choice("type", ("express", "full", "none")) if dashboard else None
@@ -149,7 +156,7 @@ def update_balance_settings(call: ApiCall, form: CallForm) -> JsonObject:
 
 def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
     return {
-        "id": row.id,
+        **row_members(row, "id business_type charges_enabled country created details_submitted email payouts_enabled"),
         "object": "account",
         "business_profile": {
             **null_members(
@@ -159,19 +166,12 @@ def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
             "name": row.name,
             "url": row.url,
         },
-        "business_type": row.business_type,
         "capabilities": dict(row.capabilities),
-        "charges_enabled": row.charges_enabled,
         "controller": _controller_json(state, row),
-        "country": row.country,
-        "created": row.created,
         "default_currency": row.currency,
-        "details_submitted": row.details_submitted,
-        "email": row.email,
         "external_accounts": list_object([_bank_json(row)] if row.bank else [], f"/v1/accounts/{row.id}/external_accounts"),
         "future_requirements": {**requirements_json([]), "disabled_reason": None},
         "metadata": dict(row.metadata),
-        "payouts_enabled": row.payouts_enabled,
         "requirements": requirements_json(row.currently_due),
         "settings": account_settings_json(row),
         "tos_acceptance": {"date": row.created if row.details_submitted else None, "ip": None, "user_agent": None},
@@ -255,7 +255,7 @@ def make_account(state: ProcessorState, *, kind: str, country: str, email: str |
         email=email,
         currently_due=list(REQUIRED_DETAILS),
         delay_days=4 if country == "JP" else 2 if country in ("US", "AU") else 3,
-        swept=state.now() // 86_400,
+        swept=state.now() // PROCESSOR_DAY_SECONDS,
         metadata=metadata,
     )
     account.kind = "standard" if kind == "standard" else "custom" if kind == "custom" else "none" if kind == "none" else "express"
@@ -266,3 +266,114 @@ def make_account(state: ProcessorState, *, kind: str, country: str, email: str |
 
 def notify_account(state: ProcessorState, account: str, type: str = "account.updated", previous: JsonObject | None = None) -> None:
     emit_event(state, type, account_json(state, state.accounts[account]), account, previous)
+
+
+class ScheduleRequest(NamedTuple):
+    """A requested payout schedule; what is None or empty stays as it is."""
+
+    interval: str | None
+    weekly: list[str]
+    monthly: list[int]
+    delay_days: int | None
+    at: str
+    """The parameter's name, for refusals."""
+
+
+def read_account_schedule(form: CallForm) -> ScheduleRequest | None:
+    """`settings[payouts][schedule]` of an account."""
+    settings = form.part("settings")
+    payouts = settings.part("payouts") if settings else None
+    schedule = payouts.part("schedule") if payouts else None
+    if schedule is None:
+        return None
+    weekly, monthly = _read_payout_days(schedule)
+    weekday, anchor = schedule.choice("weekly_anchor", PAYOUT_WORKDAYS), schedule.integer("monthly_anchor", 1, 31)
+    delay = schedule.raw("delay_days")
+    days = None if delay in (None, "minimum") else schedule.integer("delay_days", 2, PAYOUT_DELAY_LIMIT)
+    weekly, monthly = weekly or ([weekday] if weekday else []), monthly or ([anchor] if anchor else [])
+    return check_schedule(
+        ScheduleRequest(schedule.choice("interval", PAYOUT_INTERVALS), weekly, monthly, days, "settings[payouts][schedule]")
+    )
+
+
+def read_balance_schedule(form: CallForm) -> ScheduleRequest | None:
+    """`payments[payouts][schedule]` of the balance's settings."""
+    payments = form.part("payments")
+    if payments is None:
+        return None
+    payments.flag("debit_negative_balances")
+    payouts, timing = payments.part("payouts"), payments.part("settlement_timing")
+    if payouts is not None:
+        payouts.text("statement_descriptor")
+    schedule = payouts.part("schedule") if payouts else None
+    blank = timing is None or timing.raw("delay_days_override") == ""
+    days = None if timing is None or blank else timing.integer("delay_days_override", 2, PAYOUT_DELAY_LIMIT)
+    if schedule is None:
+        return ScheduleRequest(None, [], [], days, "payments[payouts][schedule]")
+    weekly, monthly = _read_payout_days(schedule)
+    return check_schedule(
+        ScheduleRequest(schedule.choice("interval", PAYOUT_INTERVALS), weekly, monthly, days, "payments[payouts][schedule]")
+    )
+
+
+def _read_payout_days(schedule: CallForm) -> tuple[list[str], list[int]]:
+    days, dates = schedule.texts("weekly_payout_days") or [], schedule.texts("monthly_payout_days") or []
+    if not {*days} <= {*PAYOUT_WORKDAYS}:
+        where = schedule.at("weekly_payout_days")
+        raise invalid_parameter(f"Invalid {where}: must be one of {', '.join(PAYOUT_WORKDAYS)}", where)
+    if any(not date.isdecimal() or not 1 <= int(date) <= 31 for date in dates):
+        where = schedule.at("monthly_payout_days")
+        raise invalid_parameter(f"Invalid {where}: must be from 1 to 31", where)
+    return days, [int(date) for date in dates]
+
+
+def check_schedule(wanted: ScheduleRequest) -> ScheduleRequest:
+    """Days fit the interval, and an interval has its days."""
+    fits = {"weekly": wanted.weekly, "monthly": wanted.monthly}
+    for interval, days in fits.items():
+        if wanted.interval == interval and not days:
+            raise invalid_parameter(f"You must provide the days of an interval that is {interval}.", f"{wanted.at}[{interval}_payout_days]")
+        if wanted.interval not in (None, interval) and days:
+            raise invalid_parameter(
+                f"Only an interval that is {interval} takes {interval} payout days.", f"{wanted.at}[{interval}_payout_days]"
+            )
+    return wanted
+
+
+def change_payout_schedule(row: ProcessorAccount, wanted: ScheduleRequest) -> None:
+    if wanted.interval is not None:
+        row.interval = wanted.interval
+    if wanted.interval is not None or wanted.weekly or wanted.monthly:
+        row.weekly_days, row.monthly_days = wanted.weekly, wanted.monthly
+    row.delay_days = wanted.delay_days or row.delay_days
+
+
+def payout_schedule_json(row: ProcessorAccount) -> JsonObject:
+    """As account settings say it; parts that the interval has no use for are left out."""
+    found: JsonObject = {"delay_days": row.delay_days, "interval": row.interval}
+    if row.interval == "weekly":
+        found |= {"weekly_anchor": row.weekly_days[0], "weekly_payout_days": list(row.weekly_days)}
+    if row.interval == "monthly":
+        found |= {"monthly_anchor": row.monthly_days[0], "monthly_payout_days": list(row.monthly_days)}
+    return found
+
+
+def balance_settings_json(row: ProcessorAccount) -> JsonObject:
+    """The same schedule, as the balance's settings say it."""
+    found: JsonObject = {"interval": row.interval}
+    if row.interval == "weekly":
+        found["weekly_payout_days"] = list(row.weekly_days)
+    if row.interval == "monthly":
+        found["monthly_payout_days"] = list(row.monthly_days)
+    return {
+        "object": "balance_settings",
+        "payments": {
+            "debit_negative_balances": True,
+            "payouts": {
+                **null_members("minimum_balance_by_currency statement_descriptor"),
+                "schedule": found,
+                "status": "enabled" if row.payouts_enabled else "disabled",
+            },
+            "settlement_timing": {"delay_days": row.delay_days},
+        },
+    }

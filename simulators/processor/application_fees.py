@@ -1,12 +1,12 @@
 """Application fees: what the platform keeps of a connected account's charge, and gives back with a refund."""
 
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import USUAL_LIST_LENGTH, ApiCall, ApiNoun, CallForm, list_object, list_page
+from simulators.processor.call import USUAL_LIST_LENGTH, ApiCall, ApiNoun, CallForm, list_object, list_page, row_members
 from simulators.processor.state import ApplicationFee, Charge, FeeRefund, JsonObject, ProcessorState
 
 APPLICATION_FEES = ApiNoun(
     "application_fee",
-    "/v1/application_fees",
+    "application_fees",
     lambda book: book.fees,
     lambda state, _, row: _application_fee_json(state, row),
     filters={"charge": "charge"},
@@ -18,16 +18,10 @@ def _application_fee_json(state: ProcessorState, row: ApplicationFee) -> JsonObj
     newest = [_fee_refund_json(one) for one in reversed(given)][:USUAL_LIST_LENGTH]
     refunds = list_object(newest, f"/v1/application_fees/{row.id}/refunds", more=len(given) > USUAL_LIST_LENGTH)
     return {
-        "id": row.id,
+        **row_members(row, "id account amount amount_refunded charge created currency"),
         "object": "application_fee",
-        "account": row.account,
-        "amount": row.amount,
-        "amount_refunded": row.amount_refunded,
         "application": state.client_id,
         "balance_transaction": row.txn,
-        "charge": row.charge,
-        "created": row.created,
-        "currency": row.currency,
         "fee_source": {"charge": row.charge, "type": "charge"},
         "livemode": state.live,
         "originating_transaction": None,
@@ -38,13 +32,9 @@ def _application_fee_json(state: ProcessorState, row: ApplicationFee) -> JsonObj
 
 def _fee_refund_json(row: FeeRefund) -> JsonObject:
     return {
-        "id": row.id,
+        **row_members(row, "id amount created currency fee"),
         "object": "fee_refund",
-        "amount": row.amount,
         "balance_transaction": row.txn,
-        "created": row.created,
-        "currency": row.currency,
-        "fee": row.fee,
         "metadata": {},
     }
 

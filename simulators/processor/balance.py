@@ -2,12 +2,15 @@
 
 from typing import NamedTuple
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm
-from simulators.processor.state import BalanceTransaction, JsonObject, ProcessorState
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, null_members, row_members
+from simulators.processor.state import PROCESSOR_DAY_SECONDS, BalanceTransaction, JsonObject, ProcessorState
 
-BALANCE_DAY_SECONDS = 86_400
 TRANSACTIONS = ApiNoun(
-    "balance transaction", "/v1/balance_transactions", lambda book: book.txns, lambda state, _, row: balance_transaction_json(state, row)
+    "balance transaction",
+    "balance_transactions",
+    lambda book: book.txns,
+    lambda state, _, row: balance_transaction_json(state, row),
+    filters={"source": "source", "type": "type"},
 )
 
 
@@ -38,7 +41,7 @@ def book_transaction(
         currency=currency,
         fee=fee,
         application_fee=application_fee,
-        available_on=state.now() + rests * BALANCE_DAY_SECONDS,
+        available_on=state.now() + rests * PROCESSOR_DAY_SECONDS,
         type=type,
         source=source,
     )
@@ -66,22 +69,14 @@ def balance_transaction_json(state: ProcessorState, row: BalanceTransaction) -> 
     if own:
         details.append(_fee_detail_json(row, own, "stripe_fee", None))
     return {
-        "id": row.id,
+        **row_members(row, "id amount available_on created currency fee source type"),
         "object": "balance_transaction",
-        "amount": row.amount,
-        "available_on": row.available_on,
         "balance_type": "payments",
-        "created": row.created,
-        "currency": row.currency,
-        "description": None,
-        "exchange_rate": None,
-        "fee": row.fee,
+        **null_members("description exchange_rate"),
         "fee_details": details,
         "net": row.amount - row.fee,
         "reporting_category": "dispute" if row.type == "adjustment" else row.type,
-        "source": row.source,
         "status": "pending" if row.available_on > state.now() else "available",
-        "type": row.type,
     }
 
 
@@ -104,12 +99,9 @@ def _balance_json(state: ProcessorState, account: str) -> JsonObject:
 
 
 def list_balance_transactions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Movements by `source`, `type` and `currency`."""
-    source, type, currency = form.text("source"), form.text("type"), form.currency()
+    currency = form.currency()
     form.text("payout")
-    return TRANSACTIONS.list(
-        call, form, lambda row: source in (None, row.source) and type in (None, row.type) and currency in (None, row.currency)
-    )
+    return TRANSACTIONS.list(call, form, lambda row: currency in (None, row.currency))
 
 
 def retrieve_balance(call: ApiCall, form: CallForm) -> JsonObject:

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Generic, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from simulators.processor.state import AccountBook, JsonObject, ProcessorAccount, ProcessorState, StoredRow, emit_event
+from simulators.processor.state import AccountBook, JsonObject, LabelledRow, ProcessorAccount, ProcessorState, StoredRow, emit_event
 
 ERROR_DOCS_URL = "https://stripe.com/docs/error-codes/"
 FormNode: TypeAlias = "str | dict[str, FormNode]"
@@ -124,6 +124,12 @@ class CallForm:
         where = self.at(name)
         return invalid_parameter(f"Missing required param: {where}.", where, "parameter_missing")
 
+    def need(self, name: str, value: RowT | None) -> RowT:
+        """The `value` of a parameter. Raises ProcessorRefusal where it was not sent."""
+        if value is None:
+            raise self.missing(name)
+        return value
+
     def raw(self, name: str) -> str | None:
         """A plain value as it came, "" included."""
         self._read.add(name)
@@ -148,10 +154,7 @@ class CallForm:
         return value
 
     def need_text(self, name: str, longest: int = 5000) -> str:
-        value = self.text(name, longest)
-        if value is None:
-            raise self.missing(name)
-        return value
+        return self.need(name, self.text(name, longest))
 
     def integer(self, name: str, least: int | None = None, most: int | None = None) -> int | None:
         value = self.text(name)
@@ -169,10 +172,7 @@ class CallForm:
         return int(value)
 
     def need_integer(self, name: str, least: int | None = None, most: int | None = None) -> int:
-        value = self.integer(name, least, most)
-        if value is None:
-            raise self.missing(name)
-        return value
+        return self.need(name, self.integer(name, least, most))
 
     def number(self, name: str) -> Decimal | None:
         value = self.text(name)
@@ -208,10 +208,7 @@ class CallForm:
         return value and value.lower()
 
     def need_currency(self, name: str = "currency") -> str:
-        value = self.currency(name)
-        if value is None:
-            raise self.missing(name)
-        return value
+        return self.need(name, self.currency(name))
 
     def url(self, name: str) -> str | None:
         value = self.text(name)
@@ -372,22 +369,23 @@ class ApiNoun(Generic[StoredT]):
 
     kind: str
     """What refusals call it."""
-    url: str
-    """The path of its list."""
-    rows: Callable[[AccountBook], Mapping[str, StoredT]]
+    path: str
+    """Where its list is, below /v1/."""
+    rows: Callable[[AccountBook], dict[str, StoredT]]
     render: Callable[[ProcessorState, str, StoredT], JsonObject]
     """A row of an account (its id is the second argument) as it goes over the wire."""
     param: str = "id"
     """The parameter that refusals name where the path names no row."""
     filters: Mapping[str, str] = field(default_factory=dict[str, str])
     """The parameters of its list, each with the attribute of a row that it is compared with."""
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """The values that a filter may have, where only some make sense."""
 
     def find(self, call: ApiCall) -> StoredT:
         """The row that the path names. Raises ProcessorRefusal (404) where there is none."""
         return find_row(self.rows(call.book), call.ids[0], self.kind, param=self.param)
 
     def answer(self, call: ApiCall, row: StoredT) -> JsonObject:
-        """A row as the answer of `call`."""
         return self.render(call.state, call.account, row)
 
     def retrieve(self, call: ApiCall, form: CallForm) -> JsonObject:
@@ -397,15 +395,24 @@ class ApiNoun(Generic[StoredT]):
 
     def list(self, call: ApiCall, form: CallForm, fits: Callable[[StoredT], bool] = lambda _: True) -> JsonObject:
         """A page of the rows that the filters and `fits` take, newest first. The caller has read its own filters from `form`."""
-        wanted = {attribute: text for name, attribute in self.filters.items() if (text := form.text(name)) is not None}
+        given = {name: form.choice(name, self.choices[name]) if name in self.choices else form.text(name) for name in self.filters}
+        wanted = {self.filters[name]: text for name, text in given.items() if text is not None}
         found = {id: row for id, row in self.rows(call.book).items() if fits(row)}
         rows = {id: row for id, row in found.items() if all(getattr(row, attribute) == text for attribute, text in wanted.items())}
-        return list_page(form, rows, lambda row: self.answer(call, row), url=self.url, kind=self.kind, when=lambda row: row.created)
+        return list_page(
+            form, rows, lambda row: self.answer(call, row), url=f"/v1/{self.path}", kind=self.kind, when=lambda row: row.created
+        )
 
     def notify(self, state: ProcessorState, account: str, row: StoredT, *types: str, previous: JsonObject | None = None) -> None:
         """Emit an event of each type about a row. `previous`: the members that have changed, as they were."""
         for type in types:
             emit_event(state, type, self.render(state, account, row), account, previous)
+
+    def change(self, call: ApiCall, row: StoredT, *types: str) -> JsonObject:
+        """The answer of a call that changed or made a row, which it keeps and of which it emits events."""
+        self.rows(call.book)[row.id] = row
+        self.notify(call.state, call.account, row, *types)
+        return self.answer(call, row)
 
 
 def list_page(
@@ -460,3 +467,13 @@ def list_object(data: list[JsonObject], url: str, *, more: bool = False) -> Json
 
 def null_members(names: str) -> JsonObject:
     return {name: None for name in names.split()}  # noqa: C420
+
+
+def row_members(row: object, names: str) -> JsonObject:
+    """The members that the wire calls as `row` does."""
+    return {name: getattr(row, name) for name in names.split()}
+
+
+def labelled_json(state: ProcessorState, row: LabelledRow, object: str, names: str) -> JsonObject:
+    """The members that the wire calls as `row` does, and those of every noun with metadata."""
+    return {**row_members(row, names), "object": object, "livemode": state.live, "metadata": dict(row.metadata)}

@@ -6,7 +6,6 @@ from simulators.processor.call import ProcessorRefusal
 
 DECLINED_TEXT = "Your card was declined."
 CARD_BRANDS = {"4": "visa", "5": "mastercard", "3": "amex"}
-REFUND_FAILS_LAST4 = "5126"
 NAMED_CARDS = {
     "pays": ("4242424242424242", "4242 4242 4242 4242: pays"),
     "pays_at_once": ("4000000000000077", "4000 0000 0000 0077: pays, and the money is at hand at once"),

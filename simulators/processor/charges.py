@@ -2,7 +2,7 @@
 
 from simulators.processor.application_fees import keep_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, null_members
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, labelled_json, null_members, row_members
 from simulators.processor.cards import CardVerdict, SimulatedCard, card_brand, card_digits, card_verdict
 from simulators.processor.disputes import open_dispute
 from simulators.processor.fraud import REVIEWS, open_review
@@ -10,14 +10,14 @@ from simulators.processor.state import Charge, JsonObject, PaymentIntent, Proces
 
 CHARGES = ApiNoun(
     "charge",
-    "/v1/charges",
+    "charges",
     lambda book: book.charges,
     lambda state, _, row: charge_json(state, row),
     filters={"customer": "customer", "payment_intent": "intent"},
 )
 PAYMENT_INTENTS = ApiNoun(
     "payment_intent",
-    "/v1/payment_intents",
+    "payment_intents",
     lambda book: book.intents,
     lambda state, _, row: _payment_intent_json(state, row),
     "intent",
@@ -128,11 +128,9 @@ def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: in
 def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
     paid = row.status == "succeeded"
     return {
-        "id": row.id,
-        "object": "charge",
-        "amount": row.amount,
+        **labelled_json(state, row, "charge", "id amount amount_refunded created currency customer description disputed failure_code"),
+        **row_members(row, "failure_message review status"),
         "amount_captured": row.amount if paid else 0,
-        "amount_refunded": row.amount_refunded,
         "application": state.client_id if row.fee_amount is not None else None,
         "application_fee": row.fee,
         "application_fee_amount": row.fee_amount,
@@ -140,31 +138,17 @@ def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
         "billing_details": {"address": dict(EMPTY_ADDRESS), "email": row.email, "name": row.name, "phone": None, "tax_id": None},
         "calculated_statement_descriptor": "SIMULATED",
         "captured": paid,
-        "created": row.created,
-        "currency": row.currency,
-        "customer": row.customer,
-        "description": row.description,
-        "disputed": row.disputed,
-        "failure_balance_transaction": None,
-        "failure_code": row.failure_code,
-        "failure_message": row.failure_message,
+        **null_members("failure_balance_transaction on_behalf_of receipt_email receipt_number shipping source source_transfer"),
+        **null_members("statement_descriptor statement_descriptor_suffix transfer_data transfer_group"),
         "fraud_details": {},
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
-        "on_behalf_of": None,
         "outcome": _charge_outcome_json(row),
         "paid": paid,
         "payment_intent": row.intent,
         "payment_method": row.method,
         "payment_method_details": {"card": charge_card_json(row), "type": "card"},
         "radar_options": {},
-        **null_members("receipt_email receipt_number"),
         "receipt_url": f"{state.pages_url}/receipts/{row.id}" if paid else None,
         "refunded": 0 < row.amount == row.amount_refunded,
-        "review": row.review,
-        **null_members("shipping source source_transfer statement_descriptor statement_descriptor_suffix"),
-        "status": row.status,
-        **null_members("transfer_data transfer_group"),
     }
 
 
@@ -190,67 +174,43 @@ def charge_card_json(row: Charge) -> JsonObject:
     """The card that was used; its number is never kept."""
     return {
         "amount_authorized": row.amount,
-        "authorization_code": None,
-        "brand": row.brand,
+        **null_members("authorization_code installments mandate network_transaction_id three_d_secure wallet"),
+        **row_members(row, "brand country last4"),
         "checks": {"address_line1_check": None, "address_postal_code_check": None, "cvc_check": "pass"},
-        "country": row.country,
         "exp_month": 12,
         "exp_year": 2034,
         "extended_authorization": {"status": "disabled"},
         "fingerprint": f"simulated{row.brand}{row.last4}",
         "funding": "credit",
         "incremental_authorization": {"status": "unavailable"},
-        "installments": None,
-        "last4": row.last4,
-        "mandate": None,
         "multicapture": {"status": "unavailable"},
         "network": row.brand,
         "network_token": {"used": False},
-        "network_transaction_id": None,
         "overcapture": {"maximum_amount_capturable": row.amount, "status": "unavailable"},
         "regulated_status": "unregulated",
-        "three_d_secure": None,
-        "wallet": None,
     }
 
 
 def _payment_intent_json(state: ProcessorState, row: PaymentIntent) -> JsonObject:
     return {
-        "id": row.id,
-        "object": "payment_intent",
-        "amount": row.amount,
+        **labelled_json(state, row, "payment_intent", "id amount amount_received canceled_at cancellation_reason created currency"),
+        **row_members(row, "customer description review status"),
         "amount_capturable": 0,
         "amount_details": {"tip": {}},
-        "amount_received": row.amount_received,
         "application": state.client_id if row.fee_amount is not None else None,
         "application_fee_amount": row.fee_amount,
-        "automatic_payment_methods": None,
-        "canceled_at": row.canceled_at,
-        "cancellation_reason": row.cancellation_reason,
+        **null_members("automatic_payment_methods customer_account excluded_payment_method_types next_action on_behalf_of"),
+        **null_members("payment_method_configuration_details processing setup_future_usage shipping source statement_descriptor"),
+        **null_members("statement_descriptor_suffix transfer_data transfer_group"),
         "capture_method": "automatic_async",
         "client_secret": f"{row.id}_secret_{row.id[-16:]}",
         "confirmation_method": "automatic",
-        "created": row.created,
-        "currency": row.currency,
-        "customer": row.customer,
-        "customer_account": None,
-        "description": row.description,
-        "excluded_payment_method_types": None,
         "last_payment_error": last_error_json(row),
         "latest_charge": row.charge,
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
-        **null_members("next_action on_behalf_of"),
         "payment_method": row.method,
-        "payment_method_configuration_details": None,
         "payment_method_options": {"card": null_members("installments mandate_options network") | {"request_three_d_secure": "automatic"}},
         "payment_method_types": ["card"],
-        "processing": None,
         "receipt_email": row.email,
-        "review": row.review,
-        **null_members("setup_future_usage shipping source statement_descriptor statement_descriptor_suffix"),
-        "status": row.status,
-        **null_members("transfer_data transfer_group"),
     }
 
 

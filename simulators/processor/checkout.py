@@ -1,6 +1,17 @@
 """Checkout sessions: the calls about them, the buyer's payment, and how they go over the wire."""
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, null_members
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    labelled_json,
+    list_object,
+    null_members,
+    row_members,
+)
 from simulators.processor.cards import SimulatedCard
 from simulators.processor.charges import PAYMENT_INTENTS, attempt_payment, make_payment_intent
 from simulators.processor.customers import find_customer
@@ -8,7 +19,13 @@ from simulators.processor.promotions import promotion_usable
 from simulators.processor.state import CheckoutSession, JsonObject, PaymentIntent, ProcessorState, PromotionCode, SessionLine
 
 SESSIONS = ApiNoun(
-    "checkout.session", "/v1/checkout/sessions", lambda book: book.sessions, lambda state, _, row: session_json(state, row), "session"
+    "checkout.session",
+    "checkout/sessions",
+    lambda book: book.sessions,
+    lambda state, _, row: session_json(state, row),
+    "session",
+    {"status": "status", "payment_intent": "intent", "customer": "customer"},
+    {"status": ("complete", "expired", "open")},
 )
 SHORTEST_SESSION_SECONDS, LONGEST_SESSION_SECONDS = 1800, 86_400
 LEAST_AMOUNTS = {"gbp": 30, "dkk": 250, "nok": 300, "sek": 300, "huf": 17_500, "pln": 200, "czk": 1500, "mxn": 1000, "hkd": 400, "jpy": 50}
@@ -45,9 +62,7 @@ def create_session(call: ApiCall, form: CallForm) -> JsonObject:
 def read_session_mode(form: CallForm) -> None:
     """Refuses everything but payments on a hosted page: nothing else is simulated."""
     mode, ui = form.choice("mode", ("payment", "setup", "subscription")), form.choice("ui_mode", ("hosted_page", "embedded_page", "form"))
-    if mode is None:
-        raise form.missing("mode")
-    if mode != "payment" or ui not in (None, "hosted_page"):
+    if form.need("mode", mode) != "payment" or ui not in (None, "hosted_page"):
         raise invalid_parameter("Only hosted pages for payments are simulated.", "ui_mode" if mode == "payment" else "mode")
     methods = form.texts("payment_method_types")
     if methods is not None:
@@ -55,9 +70,7 @@ def read_session_mode(form: CallForm) -> None:
 
 
 def _make_session(call: ApiCall, form: CallForm, currency: str) -> CheckoutSession:
-    success = form.url("success_url")
-    if success is None:
-        raise form.missing("success_url")
+    success = form.need("success_url", form.url("success_url"))
     now = call.state.now()
     expires = form.integer("expires_at")
     if expires is not None and expires < now + SHORTEST_SESSION_SECONDS:
@@ -86,16 +99,9 @@ def _read_session_line(call: ApiCall, part: CallForm) -> tuple[SessionLine, str]
     data, quantity = part.part("price_data"), part.integer("quantity", 1)
     if part.text("price") is not None:
         raise ProcessorRefusal("No such price", code="resource_missing", param=part.at("price"), early=True)
-    if data is None:
-        raise part.missing("price_data")
-    if quantity is None:
-        raise part.missing("quantity")
+    data, quantity = part.need("price_data", data), part.need("quantity", quantity)
     currency, amount = data.need_currency(), data.integer("unit_amount", 0)
-    product = data.part("product_data")
-    if product is None:
-        raise data.missing("product_data")
-    if amount is None:
-        raise data.missing("unit_amount")
+    product, amount = data.need("product_data", data.part("product_data")), data.need("unit_amount", amount)
     name, description = product.need_text("name"), product.text("description")
     product.metadata()
     product.text("tax_code")
@@ -143,8 +149,7 @@ def read_session_discount(call: ApiCall, form: CallForm, row: CheckoutSession) -
         if not promotion_usable(call.state, one) or not _promotion_fits(row, one):
             raise ProcessorRefusal("This promotion code cannot be redeemed.", param="discounts[0][promotion_code]")
         row.promotion, coupon = one.id, one.coupon
-    if coupon is None:
-        raise discounts[0].missing("coupon")
+    coupon = discounts[0].need("coupon", coupon)
     find_row(call.book.coupons, coupon, "coupon", param="discounts[0][coupon]", status=400)
     _apply_coupon(call.state, call.account, row, coupon)
 
@@ -190,15 +195,6 @@ def expire_session(call: ApiCall, form: CallForm) -> JsonObject:
     row.status = "expired"
     SESSIONS.notify(call.state, call.account, row, "checkout.session.expired")
     return session_answer(call, row, form)
-
-
-def list_sessions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Sessions by `status`, `payment_intent` and `customer`."""
-    status, intent = form.choice("status", ("complete", "expired", "open")), form.text("payment_intent")
-    customer = form.text("customer")
-    return SESSIONS.list(
-        call, form, lambda row: status in (None, row.status) and intent in (None, row.intent) and customer in (None, row.customer)
-    )
 
 
 def find_checkout_session(state: ProcessorState, session: str) -> tuple[str, CheckoutSession] | None:
@@ -296,61 +292,39 @@ def session_total(row: CheckoutSession) -> int:
 def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
     is_open = row.status == "open"
     return {
-        "id": row.id,
-        "object": "checkout.session",
+        **labelled_json(state, row, "checkout.session", "id cancel_url created currency customer expires_at locale payment_status"),
+        **row_members(row, "status submit_type success_url"),
         "adaptive_pricing": {"enabled": False},
-        "after_expiration": None,
+        **null_members("after_expiration billing_address_collection client_secret consent consent_collection currency_conversion"),
+        **null_members("customer_account invoice origin_context payment_link payment_method_configuration_details permissions"),
+        **null_members("recovered_from saved_payment_method_options setup_intent shipping_address_collection shipping_cost subscription"),
+        **null_members("wallet_options"),
         "allow_promotion_codes": row.promotions or None,
         "amount_subtotal": _session_subtotal(row),
         "amount_total": session_total(row),
         "automatic_tax": {"enabled": False, "liability": None, "provider": None, "status": None},
-        "billing_address_collection": None,
-        "cancel_url": row.cancel_url,
         "client_reference_id": row.reference,
-        "client_secret": None,
         "collected_information": null_members("business_name individual_name shipping_details"),
-        **null_members("consent consent_collection"),
-        "created": row.created,
-        "currency": row.currency,
-        "currency_conversion": None,
         "custom_fields": [],
         "custom_text": null_members("after_submit shipping_address submit terms_of_service_acceptance"),
-        "customer": row.customer,
-        "customer_account": None,
         "customer_creation": None if row.customer else "if_required",
         "customer_details": _session_buyer_json(row),
         "customer_email": row.email,
         "discounts": [{"coupon": row.coupon, "promotion_code": row.promotion}] if row.coupon else [],
-        "expires_at": row.expires_at,
-        "invoice": None,
         "invoice_creation": {
             "enabled": False,
             "invoice_data": {**null_members("account_tax_ids custom_fields description footer issuer rendering_options"), "metadata": {}},
         },
-        "livemode": state.live,
-        "locale": row.locale,
-        "metadata": dict(row.metadata),
         "mode": "payment",
-        "origin_context": None,
         "payment_intent": row.intent,
-        "payment_link": None,
         "payment_method_collection": "if_required",
-        "payment_method_configuration_details": None,
         "payment_method_options": {"card": {"request_three_d_secure": "automatic"}},
         "payment_method_types": ["card"],
-        "payment_status": row.payment_status,
-        "permissions": None,
         "phone_number_collection": {"enabled": False},
-        **null_members("recovered_from saved_payment_method_options setup_intent shipping_address_collection shipping_cost"),
         "shipping_options": [],
-        "status": row.status,
-        "submit_type": row.submit_type,
-        "subscription": None,
-        "success_url": row.success_url,
         "total_details": {"amount_discount": row.discount, "amount_shipping": 0, "amount_tax": 0},
         "ui_mode": "hosted_page",
         "url": f"{state.pages_url}/checkout/{row.id}" if is_open else None,
-        "wallet_options": None,
     }
 
 
@@ -400,15 +374,11 @@ def session_price_json(state: ProcessorState, row: CheckoutSession, one: Session
         "billing_scheme": "per_unit",
         "created": row.created,
         "currency": row.currency,
-        "custom_unit_amount": None,
+        **null_members("custom_unit_amount lookup_key nickname recurring tiers_mode transform_quantity"),
         "livemode": state.live,
-        "lookup_key": None,
         "metadata": {},
-        "nickname": None,
         "product": one["product"],
-        "recurring": None,
         "tax_behavior": "unspecified",
-        **null_members("tiers_mode transform_quantity"),
         "type": "one_time",
         "unit_amount": one["unit_amount"],
         "unit_amount_decimal": str(one["unit_amount"]),

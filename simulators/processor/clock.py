@@ -1,9 +1,8 @@
 """The passing of time: payouts arrive, checkouts expire, balances are paid out by schedule, old events are forgotten."""
 
-from simulators.processor.balance import BALANCE_DAY_SECONDS
 from simulators.processor.checkout import SESSIONS
 from simulators.processor.payouts import advance_payout, make_scheduled_payouts
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import PROCESSOR_DAY_SECONDS, ProcessorState
 
 EVENT_RETENTION_DAYS = 30
 
@@ -24,9 +23,9 @@ def catch_up_processor(state: ProcessorState) -> None:
     now = state.now()
     while state.events:
         oldest = next(iter(state.events.values()))
-        if int(str(oldest["created"])) > now - EVENT_RETENTION_DAYS * BALANCE_DAY_SECONDS:
+        if int(str(oldest["created"])) > now - EVENT_RETENTION_DAYS * PROCESSOR_DAY_SECONDS:
             break
         del state.events[str(oldest["id"])]
     state.pending = [id for id in state.pending if id in state.events]
-    for key in [key for key, one in state.answers.items() if one.at <= now - BALANCE_DAY_SECONDS]:
+    for key in [key for key, one in state.answers.items() if one.at <= now - PROCESSOR_DAY_SECONDS]:
         del state.answers[key]

@@ -55,176 +55,6 @@ def read_control_body(model: type[ControlModelT], body: object) -> ControlModelT
         raise ProcessorRefusal(f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}") from None
 
 
-def processor_state(state: ProcessorState, _id: str, _body: object) -> JsonObject:
-    return {
-        "now": state.now(),
-        "platform": state.platform,
-        "client_id": state.client_id,
-        "accounts": [_account_summary(state, id) for id in state.accounts if id != state.platform],
-        "events": len(state.events),
-        "hooks_waiting": len(state.pending) + len(state.hooks.waiting),
-    }
-
-
-def _account_summary(state: ProcessorState, id: str) -> JsonObject:
-    account, book = state.accounts[id], state.book(id)
-    kinds = {
-        "charges": book.charges,
-        "refunds": book.refunds,
-        "payouts": book.payouts,
-        "disputes": book.disputes,
-        "invoices": book.invoices,
-    }
-    return {
-        "id": id,
-        "kind": account.kind,
-        "connected": account.attached,
-        "charges_enabled": account.charges_enabled,
-        **{name: len(rows) for name, rows in kinds.items()},
-    }
-
-
-def _require_account(state: ProcessorState, account: str) -> str:
-    return find_row(state.accounts, account, "account", param="account").id
-
-
-def control_charge(state: ProcessorState, _id: str, body: object) -> JsonObject:
-    """A buyer's payment into an account; a declined one is a charge too."""
-    order = read_control_body(NewCharge, body)
-    account = _require_account(state, order.account)
-    if order.fee > order.amount:
-        raise ProcessorRefusal("fee: must not be more than the amount")
-    try:
-        made = make_charge(
-            state,
-            account,
-            amount=order.amount,
-            currency=order.currency.lower(),
-            card=SimulatedCard(OUTCOME_CARDS[order.outcome], None, order.email),
-            fee_amount=order.fee or None,
-            metadata=order.metadata,
-            description=order.description,
-        ).id
-    except ProcessorRefusal as refusal:
-        made = str(refusal.more.get("charge", ""))
-        if not made:
-            raise
-    return charge_json(state, state.book(account).charges[made])
-
-
-def _control_new_account(state: ProcessorState, _id: str, body: object) -> JsonObject:
-    order = read_control_body(NewAccount, body)
-    row = open_standard_account(state, name=order.name, country=order.country, email=order.email)
-    if order.connected:
-        attach_account(state, row.id)
-    return account_json(state, row)
-
-
-def control_past_account(state: ProcessorState, _id: str, body: object) -> JsonObject:
-    order = read_control_body(NewPast, body)
-    row = make_demo_account(state, email=order.email, country=order.country, name=order.name, days=order.days, told=order.told)
-    return account_json(state, row)
-
-
-def _control_account(state: ProcessorState, id: str, body: object) -> JsonObject:
-    order, row = read_control_body(AccountChange, body), state.accounts[_require_account(state, id)]
-    if order.do == "authorize":
-        return {"code": authorize_oauth(state, id)}
-    if order.do == "enable":
-        complete_onboarding(state, id)
-    elif order.do == "restrict":
-        restrict_account(state, id, order.due or None)
-    elif order.do == "deauthorize":
-        release_account(state, id)
-    else:
-        row.bank_fails = order.do == "bank_fails"
-    return account_json(state, row)
-
-
-def _control_dispute(state: ProcessorState, _id: str, body: object) -> JsonObject:
-    order = read_control_body(NewDispute, body)
-    account = _require_account(state, order.account)
-    row = open_dispute(state, account, order.charge, order.reason, inquiry=order.inquiry, amount=order.amount)
-    return dispute_json(state, account, row)
-
-
-def _control_dispute_end(state: ProcessorState, id: str, body: object) -> JsonObject:
-    order = read_control_body(DisputeEnd, body)
-    account = _require_account(state, order.account)
-    return dispute_json(state, account, close_dispute(state, account, id, order.outcome))
-
-
-def _control_review(state: ProcessorState, _id: str, body: object) -> JsonObject:
-    order = read_control_body(NewReview, body)
-    return review_json(state, open_review(state, _require_account(state, order.account), order.charge))
-
-
-def control_payout_end(state: ProcessorState, id: str, body: object) -> JsonObject:
-    order = read_control_body(PayoutEnd, body)
-    end = complete_payout if order.status == "paid" else fail_payout
-    return payout_json(state, end(state, _require_account(state, order.account), id))
-
-
-def control_invoice(state: ProcessorState, id: str, body: object) -> JsonObject:
-    """Pays an invoice as its recipient does on its page; `id` is the invoice's."""
-    order = read_control_body(PagePayment, body)
-    for account, book in state.books.items():
-        if id in book.invoices:
-            pay_invoice_by_card(state, account, id, SimulatedCard(OUTCOME_CARDS[order.outcome], None, order.email))
-            return invoice_json(state, account, book.invoices[id])
-    raise ProcessorRefusal(f"No such invoice: '{id}'", status=404)
-
-
-def control_checkout(state: ProcessorState, id: str, body: object) -> JsonObject:
-    """Pays a checkout as the buyer does on its page; `id` is the session's."""
-    order, where = read_control_body(PagePayment, body), find_checkout_session(state, id)
-    if where is None:
-        raise ProcessorRefusal(f"No such checkout.session: '{id}'", status=404)
-    account, session = where
-    if order.promotion:
-        enter_promotion(state, account, id, order.promotion)
-    complete_checkout(state, account, id, SimulatedCard(OUTCOME_CARDS[order.outcome], None, order.email))
-    return session_json(state, session)
-
-
-def _webhook_state(state: ProcessorState, _id: str, _body: object) -> JsonObject:
-    found = state.hooks
-    return {
-        "waiting": [*state.pending, *(one.event for one in found.waiting)],
-        "told": [
-            {
-                "event": one.event,
-                "type": state.events[one.event]["type"] if one.event in state.events else None,
-                "at": int(one.at),
-                "status": one.status,
-            }
-            for one in found.told
-        ],
-        "hold": found.held,
-        "shuffle": found.shuffled,
-        "double": found.doubled,
-    }
-
-
-def _control_webhooks(state: ProcessorState, id: str, body: object) -> JsonObject:
-    order, known = read_control_body(WebhookChange, body), state.hooks
-    known.held = known.held if order.hold is None else order.hold
-    known.shuffled = known.shuffled if order.shuffle is None else order.shuffle
-    known.doubled = known.doubled if order.double is None else order.double
-    if order.redeliver is not None:
-        known.add(str(find_row(state.events, order.redeliver, "event", param="redeliver")["id"]), state.at)
-    return _webhook_state(state, id, body)
-
-
-def control_clock(state: ProcessorState, _id: str, body: object) -> JsonObject:
-    """Time passes here and nowhere else; what falls due in it happens now."""
-    order = read_control_body(ClockChange, body)
-    state.offset += order.advance
-    state.at += order.advance
-    catch_up_processor(state)
-    return {"now": state.now()}
-
-
 class ControlBody(BaseModel):
     """A body of the control API. Unknown members are refused."""
 
@@ -318,21 +148,180 @@ class ClockChange(ControlBody):
     advance: Annotated[int, Field(ge=0, le=400 * 86_400)]
 
 
+def taking(model: type[ControlModelT], act: Callable[[ProcessorState, str, ControlModelT], object]) -> ProcessorControl:
+    """The control that reads its body as a `model`."""
+    return lambda state, id, body: act(state, id, read_control_body(model, body))
+
+
+def processor_state(state: ProcessorState, _id: str, _body: object) -> JsonObject:
+    return {
+        "now": state.now(),
+        "platform": state.platform,
+        "client_id": state.client_id,
+        "accounts": [_account_summary(state, id) for id in state.accounts if id != state.platform],
+        "events": len(state.events),
+        "hooks_waiting": len(state.pending) + len(state.hooks.waiting),
+    }
+
+
+def _account_summary(state: ProcessorState, id: str) -> JsonObject:
+    account, book = state.accounts[id], state.book(id)
+    return {
+        "id": id,
+        "kind": account.kind,
+        "connected": account.attached,
+        "charges_enabled": account.charges_enabled,
+        **{name: len(getattr(book, name)) for name in ("charges", "refunds", "payouts", "disputes", "invoices")},
+    }
+
+
+def _require_account(state: ProcessorState, account: str) -> str:
+    return find_row(state.accounts, account, "account", param="account").id
+
+
+def control_charge(state: ProcessorState, _id: str, order: NewCharge) -> JsonObject:
+    """A buyer's payment into an account; a declined one is a charge too."""
+    account = _require_account(state, order.account)
+    if order.fee > order.amount:
+        raise ProcessorRefusal("fee: must not be more than the amount")
+    try:
+        made = make_charge(
+            state,
+            account,
+            amount=order.amount,
+            currency=order.currency.lower(),
+            card=SimulatedCard(OUTCOME_CARDS[order.outcome], None, order.email),
+            fee_amount=order.fee or None,
+            metadata=order.metadata,
+            description=order.description,
+        ).id
+    except ProcessorRefusal as refusal:
+        made = str(refusal.more.get("charge", ""))
+        if not made:
+            raise
+    return charge_json(state, state.book(account).charges[made])
+
+
+def _control_new_account(state: ProcessorState, _id: str, order: NewAccount) -> JsonObject:
+    row = open_standard_account(state, name=order.name, country=order.country, email=order.email)
+    if order.connected:
+        attach_account(state, row.id)
+    return account_json(state, row)
+
+
+def control_past_account(state: ProcessorState, _id: str, order: NewPast) -> JsonObject:
+    row = make_demo_account(state, email=order.email, country=order.country, name=order.name, days=order.days, told=order.told)
+    return account_json(state, row)
+
+
+def _control_account(state: ProcessorState, id: str, order: AccountChange) -> JsonObject:
+    row = state.accounts[_require_account(state, id)]
+    if order.do == "authorize":
+        return {"code": authorize_oauth(state, id)}
+    if order.do == "enable":
+        complete_onboarding(state, id)
+    elif order.do == "restrict":
+        restrict_account(state, id, order.due or None)
+    elif order.do == "deauthorize":
+        release_account(state, id)
+    else:
+        row.bank_fails = order.do == "bank_fails"
+    return account_json(state, row)
+
+
+def _control_dispute(state: ProcessorState, _id: str, order: NewDispute) -> JsonObject:
+    account = _require_account(state, order.account)
+    row = open_dispute(state, account, order.charge, order.reason, inquiry=order.inquiry, amount=order.amount)
+    return dispute_json(state, account, row)
+
+
+def _control_dispute_end(state: ProcessorState, id: str, order: DisputeEnd) -> JsonObject:
+    account = _require_account(state, order.account)
+    return dispute_json(state, account, close_dispute(state, account, id, order.outcome))
+
+
+def _control_review(state: ProcessorState, _id: str, order: NewReview) -> JsonObject:
+    return review_json(state, open_review(state, _require_account(state, order.account), order.charge))
+
+
+def control_payout_end(state: ProcessorState, id: str, order: PayoutEnd) -> JsonObject:
+    end = complete_payout if order.status == "paid" else fail_payout
+    return payout_json(state, end(state, _require_account(state, order.account), id))
+
+
+def control_invoice(state: ProcessorState, id: str, order: PagePayment) -> JsonObject:
+    """Pays an invoice as its recipient does on its page; `id` is the invoice's."""
+    for account, book in state.books.items():
+        if id in book.invoices:
+            pay_invoice_by_card(state, account, id, SimulatedCard(OUTCOME_CARDS[order.outcome], None, order.email))
+            return invoice_json(state, account, book.invoices[id])
+    raise ProcessorRefusal(f"No such invoice: '{id}'", status=404)
+
+
+def control_checkout(state: ProcessorState, id: str, order: PagePayment) -> JsonObject:
+    """Pays a checkout as the buyer does on its page; `id` is the session's."""
+    where = find_checkout_session(state, id)
+    if where is None:
+        raise ProcessorRefusal(f"No such checkout.session: '{id}'", status=404)
+    account, session = where
+    if order.promotion:
+        enter_promotion(state, account, id, order.promotion)
+    complete_checkout(state, account, id, SimulatedCard(OUTCOME_CARDS[order.outcome], None, order.email))
+    return session_json(state, session)
+
+
+def _webhook_state(state: ProcessorState, _id: str, _body: object) -> JsonObject:
+    found = state.hooks
+    return {
+        "waiting": [*state.pending, *(one.event for one in found.waiting)],
+        "told": [
+            {
+                "event": one.event,
+                "type": state.events[one.event]["type"] if one.event in state.events else None,
+                "at": int(one.at),
+                "status": one.status,
+            }
+            for one in found.told
+        ],
+        "hold": found.held,
+        "shuffle": found.shuffled,
+        "double": found.doubled,
+    }
+
+
+def _control_webhooks(state: ProcessorState, id: str, order: WebhookChange) -> JsonObject:
+    known = state.hooks
+    known.held = known.held if order.hold is None else order.hold
+    known.shuffled = known.shuffled if order.shuffle is None else order.shuffle
+    known.doubled = known.doubled if order.double is None else order.double
+    if order.redeliver is not None:
+        known.add(str(find_row(state.events, order.redeliver, "event", param="redeliver")["id"]), state.at)
+    return _webhook_state(state, id, order)
+
+
+def control_clock(state: ProcessorState, _id: str, order: ClockChange) -> JsonObject:
+    """Time passes here and nowhere else; what falls due in it happens now."""
+    state.offset += order.advance
+    state.at += order.advance
+    catch_up_processor(state)
+    return {"now": state.now()}
+
+
 PROCESSOR_CONTROLS: dict[tuple[str, str], ProcessorControl] = {
     ("GET", "state"): processor_state,
-    ("POST", "charges"): control_charge,
-    ("POST", "accounts"): _control_new_account,
-    ("POST", "past"): control_past_account,
-    ("POST", "accounts/{id}"): _control_account,
-    ("POST", "disputes"): _control_dispute,
-    ("POST", "disputes/{id}"): _control_dispute_end,
-    ("POST", "reviews"): _control_review,
-    ("POST", "payouts/{id}"): control_payout_end,
-    ("POST", "invoices/{id}"): control_invoice,
-    ("POST", "checkouts/{id}"): control_checkout,
+    ("POST", "charges"): taking(NewCharge, control_charge),
+    ("POST", "accounts"): taking(NewAccount, _control_new_account),
+    ("POST", "past"): taking(NewPast, control_past_account),
+    ("POST", "accounts/{id}"): taking(AccountChange, _control_account),
+    ("POST", "disputes"): taking(NewDispute, _control_dispute),
+    ("POST", "disputes/{id}"): taking(DisputeEnd, _control_dispute_end),
+    ("POST", "reviews"): taking(NewReview, _control_review),
+    ("POST", "payouts/{id}"): taking(PayoutEnd, control_payout_end),
+    ("POST", "invoices/{id}"): taking(PagePayment, control_invoice),
+    ("POST", "checkouts/{id}"): taking(PagePayment, control_checkout),
     ("GET", "hooks"): _webhook_state,
-    ("POST", "hooks"): _control_webhooks,
-    ("POST", "clock"): control_clock,
+    ("POST", "hooks"): taking(WebhookChange, _control_webhooks),
+    ("POST", "clock"): taking(ClockChange, control_clock),
 }
 
 PROCESSOR_CONTROL_PATHS = [

@@ -2,12 +2,18 @@
 
 from dataclasses import replace
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, find_row, invalid_parameter, null_members
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, find_row, invalid_parameter, labelled_json, null_members
 from simulators.processor.state import Customer, JsonObject, ProcessorState
 
 ADDRESS_MEMBERS = ("city", "country", "line1", "line2", "postal_code", "state")
 INVOICE_PREFIX_LENGTH = 8
-CUSTOMERS = ApiNoun("customer", "/v1/customers", lambda book: book.customers, lambda state, _, row: _customer_json(state, row))
+CUSTOMERS = ApiNoun(
+    "customer",
+    "customers",
+    lambda book: book.customers,
+    lambda state, _, row: _customer_json(state, row),
+    filters={"email": "email"},
+)
 
 
 def create_customer(call: ApiCall, form: CallForm) -> JsonObject:
@@ -15,9 +21,7 @@ def create_customer(call: ApiCall, form: CallForm) -> JsonObject:
     read_customer(form, row)
     form.done()
     row.prefix = row.id[-INVOICE_PREFIX_LENGTH:].upper()
-    call.book.customers[row.id] = row
-    CUSTOMERS.notify(call.state, call.account, row, "customer.created")
-    return CUSTOMERS.answer(call, row)
+    return CUSTOMERS.change(call, row, "customer.created")
 
 
 def read_customer(form: CallForm, row: Customer) -> None:
@@ -42,9 +46,7 @@ def update_customer(call: ApiCall, form: CallForm) -> JsonObject:
     row = replace(find_customer(call, call.ids[0], "id", 404))
     read_customer(form, row)
     form.done()
-    call.book.customers[row.id] = row
-    CUSTOMERS.notify(call.state, call.account, row, "customer.updated")
-    return CUSTOMERS.answer(call, row)
+    return CUSTOMERS.change(call, row, "customer.updated")
 
 
 def delete_customer(call: ApiCall, form: CallForm) -> JsonObject:
@@ -56,9 +58,7 @@ def delete_customer(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def list_customers(call: ApiCall, form: CallForm) -> JsonObject:
-    """Customers that are not deleted, by `email`."""
-    email = form.text("email")
-    return CUSTOMERS.list(call, form, lambda row: not row.deleted and email in (None, row.email))
+    return CUSTOMERS.list(call, form, lambda row: not row.deleted)
 
 
 def find_customer(call: ApiCall, customer: str, param: str = "customer", status: int = 400) -> Customer:
@@ -71,26 +71,13 @@ def _customer_json(state: ProcessorState, row: Customer) -> JsonObject:
     if row.deleted:
         return {"id": row.id, "object": "customer", "deleted": True}
     return {
-        "id": row.id,
-        "object": "customer",
-        "address": row.address,
+        **labelled_json(state, row, "customer", "id address created currency description email name phone"),
         "balance": 0,
-        "created": row.created,
-        "currency": row.currency,
-        "default_source": None,
+        **null_members("default_source discount shipping test_clock"),
         "delinquent": False,
-        "description": row.description,
-        "discount": None,
-        "email": row.email,
         "invoice_prefix": row.prefix,
         "invoice_settings": null_members("custom_fields default_payment_method footer rendering_options"),
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
-        "name": row.name,
         "next_invoice_sequence": 1,
-        "phone": row.phone,
         "preferred_locales": [],
-        "shipping": None,
         "tax_exempt": "none",
-        "test_clock": None,
     }

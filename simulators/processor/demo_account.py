@@ -1,7 +1,7 @@
 """An account with a past: some weeks of payments with what goes wrong now and then, the same for the same seed."""
 
 from simulators.processor.accounts import make_account
-from simulators.processor.balance import BALANCE_DAY_SECONDS, account_funds
+from simulators.processor.balance import account_funds
 from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import SimulatedCard
 from simulators.processor.charges import make_charge
@@ -10,7 +10,7 @@ from simulators.processor.disputes import open_dispute
 from simulators.processor.onboarding import complete_onboarding
 from simulators.processor.payouts import PAYOUTS, start_payout
 from simulators.processor.refunds import refund_charge
-from simulators.processor.state import ListValue, ProcessorAccount, ProcessorState, ValueList
+from simulators.processor.state import PROCESSOR_DAY_SECONDS, ListValue, ProcessorAccount, ProcessorState, ValueList
 from simulators.seeded_random import seeded_random
 
 DEMO_PRICES = (450, 900, 1400, 1900, 2900, 4900)
@@ -35,13 +35,13 @@ def make_demo_account(
 ) -> ProcessorAccount:
     """An Express account that has worked for `days` until now. `told`: its past also goes out as webhooks."""
     end, waiting = state.at, len(state.pending)
-    state.at = end - days * BALANCE_DAY_SECONDS
+    state.at = end - days * PROCESSOR_DAY_SECONDS
     account = make_account(state, kind="express", country=country, email=email, metadata={})
     account.name, account.interval = name, "manual"
     complete_onboarding(state, account.id)
     _add_demo_lists(state, account)
     for day in range(days):
-        state.at = end - (days - day) * BALANCE_DAY_SECONDS
+        state.at = end - (days - day) * PROCESSOR_DAY_SECONDS
         live_demo_day(state, account, day)
     state.at = end
     live_last_days(state, account)
@@ -55,7 +55,7 @@ def live_demo_day(state: ProcessorState, account: ProcessorAccount, day: int) ->
     luck = seeded_random(state.seed, "demo", account.id, day)
     catch_up_processor(state)
     begin = state.at
-    for moment in sorted(luck.randrange(BALANCE_DAY_SECONDS) for _ in range(luck.randint(1, 6))):
+    for moment in sorted(luck.randrange(PROCESSOR_DAY_SECONDS) for _ in range(luck.randint(1, 6))):
         state.at = begin + moment
         make_demo_payment(
             state,

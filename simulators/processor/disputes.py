@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from simulators.processor.balance import BALANCE_DAY_SECONDS, balance_transaction_json, book_transaction
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
-from simulators.processor.state import Dispute, JsonObject, ProcessorState
+from simulators.processor.balance import balance_transaction_json, book_transaction
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, labelled_json
+from simulators.processor.state import PROCESSOR_DAY_SECONDS, Dispute, JsonObject, ProcessorState
 
 DISPUTES = ApiNoun(
     "dispute",
-    "/v1/disputes",
+    "disputes",
     lambda book: book.disputes,
     lambda state, account, row: dispute_json(state, account, row),
     filters={"charge": "charge", "payment_intent": "intent"},
@@ -20,37 +20,15 @@ DISPUTE_FEE = 1500
 CLOSED_STATUSES = ("won", "lost", "warning_closed")
 EVIDENCE_LIMIT = 150_000
 ANSWERED_STATUSES = {"needs_response": "under_review", "warning_needs_response": "warning_under_review"}
-EVIDENCE_TEXTS = [
-    "access_activity_log",
-    "billing_address",
-    "cancellation_policy_disclosure",
-    "cancellation_rebuttal",
-    "customer_email_address",
-    "customer_name",
-    "customer_purchase_ip",
-    "duplicate_charge_explanation",
-    "duplicate_charge_id",
-    "product_description",
-    "refund_policy_disclosure",
-    "refund_refusal_explanation",
-    "service_date",
-    "shipping_address",
-    "shipping_carrier",
-    "shipping_date",
-    "shipping_tracking_number",
-    "uncategorized_text",
-]
-EVIDENCE_FILES = [
-    "cancellation_policy",
-    "customer_communication",
-    "customer_signature",
-    "duplicate_charge_documentation",
-    "receipt",
-    "refund_policy",
-    "service_documentation",
-    "shipping_documentation",
-    "uncategorized_file",
-]
+EVIDENCE_TEXTS = (
+    "access_activity_log billing_address cancellation_policy_disclosure cancellation_rebuttal customer_email_address customer_name "
+    "customer_purchase_ip duplicate_charge_explanation duplicate_charge_id product_description refund_policy_disclosure "
+    "refund_refusal_explanation service_date shipping_address shipping_carrier shipping_date shipping_tracking_number uncategorized_text"
+)
+EVIDENCE_FILES = (
+    "cancellation_policy customer_communication customer_signature duplicate_charge_documentation receipt refund_policy "
+    "service_documentation shipping_documentation uncategorized_file"
+)
 
 
 def open_dispute(
@@ -69,7 +47,7 @@ def open_dispute(
         charge=row.id,
         reason=reason,
         status="warning_needs_response" if inquiry else "needs_response",
-        due_by=state.now() + DISPUTE_DUE_DAYS * BALANCE_DAY_SECONDS,
+        due_by=state.now() + DISPUTE_DUE_DAYS * PROCESSOR_DAY_SECONDS,
         intent=row.intent,
         brand=row.brand,
     )
@@ -130,8 +108,8 @@ def read_evidence(form: CallForm) -> dict[str, str]:
     part = form.part("evidence")
     if part is None:
         return {}
-    found_texts = {name: part.raw(name) for name in EVIDENCE_TEXTS}
-    for name in EVIDENCE_FILES:
+    found_texts = {name: part.raw(name) for name in EVIDENCE_TEXTS.split()}
+    for name in EVIDENCE_FILES.split():
         file = part.raw(name)
         if file:  # Choice: files cannot be uploaded here, so none is known
             raise ProcessorRefusal(f"No such file upload: '{file}'", code="resource_missing", param=part.at(name), early=True)
@@ -154,15 +132,10 @@ def accept_dispute(call: ApiCall, form: CallForm) -> JsonObject:
 
 def dispute_json(state: ProcessorState, account: str, row: Dispute) -> JsonObject:
     return {
-        "id": row.id,
-        "object": "dispute",
-        "amount": row.amount,
+        **labelled_json(state, row, "dispute", "id amount charge created currency reason status"),
         "balance_transactions": [balance_transaction_json(state, state.book(account).txns[id]) for id in row.txns],
-        "charge": row.charge,
-        "created": row.created,
-        "currency": row.currency,
         "enhanced_eligibility_types": [],
-        "evidence": {**{name: row.evidence.get(name) for name in (*EVIDENCE_TEXTS, *EVIDENCE_FILES)}, "enhanced_evidence": {}},
+        "evidence": {**{name: row.evidence.get(name) for name in f"{EVIDENCE_TEXTS} {EVIDENCE_FILES}".split()}, "enhanced_evidence": {}},
         "evidence_details": {
             "due_by": row.due_by,
             "enhanced_eligibility": {},
@@ -172,8 +145,6 @@ def dispute_json(state: ProcessorState, account: str, row: Dispute) -> JsonObjec
             "submission_method": "manual" if row.submissions else "not_submitted",
         },
         "is_charge_refundable": row.status.startswith("warning_"),
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
         "payment_intent": row.intent,
         "payment_method_details": {
             "card": {
@@ -184,6 +155,4 @@ def dispute_json(state: ProcessorState, account: str, row: Dispute) -> JsonObjec
             },
             "type": "card",
         },
-        "reason": row.reason,
-        "status": row.status,
     }

@@ -2,22 +2,23 @@
 
 import re
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, null_members
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    labelled_json,
+    list_object,
+    null_members,
+    row_members,
+)
 from simulators.processor.state import Charge, JsonObject, ListValue, ProcessorState, Review, ValueList
 
 VALUE_TYPES = (
-    "account",
-    "card_bin",
-    "card_fingerprint",
-    "case_sensitive_string",
-    "country",
-    "crypto_fingerprint",
-    "customer_id",
-    "email",
-    "ip_address",
-    "sepa_debit_fingerprint",
-    "string",
-    "us_bank_account_fingerprint",
+    "account card_bin card_fingerprint case_sensitive_string country crypto_fingerprint customer_id email ip_address "
+    "sepa_debit_fingerprint string us_bank_account_fingerprint"
 )
 VALUE_SHAPES = {
     "card_bin": re.compile(r"^[0-9]{6,8}$"),
@@ -29,16 +30,22 @@ VALUE_SHAPES = {
 }
 LIST_VALUE_LIMIT = 800
 VALUES_IN_LIST = 10
-REVIEWS = ApiNoun("review", "/v1/reviews", lambda book: book.reviews, lambda state, _, row: review_json(state, row))
+REVIEWS = ApiNoun("review", "reviews", lambda book: book.reviews, lambda state, _, row: review_json(state, row))
 VALUE_LISTS = ApiNoun(
     "value list",
-    "/v1/radar/value_lists",
+    "radar/value_lists",
     lambda book: book.value_lists,
     lambda state, account, row: _value_list_json(state, account, row),
     "value_list",
+    {"alias": "alias"},
 )
 LIST_VALUES = ApiNoun(
-    "value list item", "/v1/radar/value_list_items", lambda book: book.values, lambda state, _, row: _list_value_json(state, row), "item"
+    "value list item",
+    "radar/value_list_items",
+    lambda book: book.values,
+    lambda state, _, row: _list_value_json(state, row),
+    "item",
+    {"value": "value"},
 )
 
 
@@ -58,20 +65,18 @@ def approve_review(call: ApiCall, form: CallForm) -> JsonObject:
 
 def create_value_list(call: ApiCall, form: CallForm) -> JsonObject:
     alias, name = form.need_text("alias", 100), form.need_text("name", 100)
-    item_type, metadata = form.choice("item_type", VALUE_TYPES), form.metadata()
+    item_type, metadata = form.choice("item_type", VALUE_TYPES.split()), form.metadata()
     form.done()
     if any(row.alias == alias for row in call.book.value_lists.values()):
         raise ProcessorRefusal(f"A value list with the alias '{alias}' already exists.", param="alias")
-    row = ValueList(call.state.new_id("rsl_"), call.state.now(), alias, name, item_type or "string", metadata)
-    call.book.value_lists[row.id] = row
-    return VALUE_LISTS.answer(call, row)
+    row = ValueList(call.state.new_id("rsl_"), call.state.now(), alias, name, item_type or "string", metadata=metadata)
+    return VALUE_LISTS.change(call, row)
 
 
 def list_value_lists(call: ApiCall, form: CallForm) -> JsonObject:
-    """Lists by `alias`, and by a value that they hold."""
-    alias, contains = form.text("alias"), form.text("contains")
+    contains = form.text("contains")
     holders = {row.list for row in call.book.values.values() if row.value == contains}
-    return VALUE_LISTS.list(call, form, lambda row: alias in (None, row.alias) and (contains is None or row.id in holders))
+    return VALUE_LISTS.list(call, form, lambda row: contains is None or row.id in holders)
 
 
 def create_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
@@ -86,9 +91,7 @@ def create_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
         value = value.lower() if row.item_type in ("string", "email") else value
     if any(one.list == row.id and one.value == value for one in call.book.values.values()):
         raise ProcessorRefusal(f"The value `{value}` already exists in this value list.", code="resource_already_exists", param="value")
-    item = ListValue(call.state.new_id("rsli_"), call.state.now(), row.id, value)
-    call.book.values[item.id] = item
-    return _list_value_json(call.state, item)
+    return LIST_VALUES.change(call, ListValue(call.state.new_id("rsli_"), call.state.now(), row.id, value))
 
 
 def delete_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
@@ -99,24 +102,16 @@ def delete_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def list_value_list_items(call: ApiCall, form: CallForm) -> JsonObject:
-    """The values of one list, or of them the one that is `value`."""
-    name, value = form.need_text("value_list"), form.text("value")
+    name = form.need_text("value_list")
     find_row(call.book.value_lists, name, "value list", param="value_list", status=400)
-    return LIST_VALUES.list(call, form, lambda row: row.list == name and value in (None, row.value))
+    return LIST_VALUES.list(call, form, lambda row: row.list == name)
 
 
 def open_review(state: ProcessorState, account: str, charge: str, *, quiet: bool = False) -> Review:
     """The fraud rules want a person to look at a charge. `quiet`: the caller tells of it."""
     book = state.book(account)
     row = find_row(book.charges, charge, "charge")
-    review = Review(
-        id=state.new_id("prv_"),
-        created=state.now(),
-        charge=row.id,
-        intent=row.intent,
-        ip_address="203.0.113.7",
-        country=row.country,
-    )
+    review = Review(state.new_id("prv_"), state.now(), row.id, row.intent, ip_address="203.0.113.7", country=row.country)
     book.reviews[review.id] = review
     row.review = review.id
     if row.intent in book.intents:
@@ -144,19 +139,12 @@ def find_open_review(state: ProcessorState, account: str, charge: Charge) -> Rev
 def review_json(state: ProcessorState, row: Review) -> JsonObject:
     place = {**null_members("city latitude longitude region"), "country": row.country}
     return {
-        "id": row.id,
+        **row_members(row, "id charge closed_reason created ip_address open opened_reason reason"),
         "object": "review",
         "billing_zip": row.zip,
-        "charge": row.charge,
-        "closed_reason": row.closed_reason,
-        "created": row.created,
-        "ip_address": row.ip_address,
         "ip_address_location": place if row.country else None,
         "livemode": state.live,
-        "open": row.open,
-        "opened_reason": row.opened_reason,
         "payment_intent": row.intent,
-        "reason": row.reason,
         "session": None,
     }
 
@@ -165,26 +153,17 @@ def _value_list_json(state: ProcessorState, account: str, row: ValueList) -> Jso
     values = [_list_value_json(state, one) for one in state.book(account).values.values() if one.list == row.id]
     newest = values[::-1][:VALUES_IN_LIST]
     return {
-        "id": row.id,
-        "object": "radar.value_list",
-        "alias": row.alias,
-        "created": row.created,
+        **labelled_json(state, row, "radar.value_list", "id alias created item_type name"),
         "created_by": "platform@example.com",
-        "item_type": row.item_type,
         "list_items": list_object(newest, f"/v1/radar/value_list_items?value_list={row.id}", more=len(values) > VALUES_IN_LIST),
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
-        "name": row.name,
     }
 
 
 def _list_value_json(state: ProcessorState, row: ListValue) -> JsonObject:
     return {
-        "id": row.id,
+        **row_members(row, "id created value"),
         "object": "radar.value_list_item",
-        "created": row.created,
         "created_by": "platform@example.com",
         "livemode": state.live,
-        "value": row.value,
         "value_list": row.list,
     }

@@ -2,12 +2,17 @@
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, labelled_json, null_members
 from simulators.processor.customers import find_customer
 from simulators.processor.state import Invoice, InvoiceItem, JsonObject, ProcessorState
 
 INVOICE_ITEMS = ApiNoun(
-    "invoiceitem", "/v1/invoiceitems", lambda book: book.items, lambda state, _, row: _invoice_item_json(state, row), "invoiceitem"
+    "invoiceitem",
+    "invoiceitems",
+    lambda book: book.items,
+    lambda state, _, row: _invoice_item_json(state, row),
+    "invoiceitem",
+    {"customer": "customer", "invoice": "invoice"},
 )
 INVOICE_LINE_LIMIT = 250
 
@@ -30,8 +35,7 @@ def create_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
     row.product, row.price = call.state.new_id("prod_", 14), call.state.new_id("price_")
     if invoice is not None:
         add_invoice_line(call.state, invoice, row)
-    call.book.items[row.id] = row
-    return INVOICE_ITEMS.answer(call, row)
+    return INVOICE_ITEMS.change(call, row)
 
 
 def find_draft_invoice(call: ApiCall, invoice: str) -> Invoice:
@@ -83,28 +87,16 @@ def delete_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def list_invoice_items(call: ApiCall, form: CallForm) -> JsonObject:
-    """Items by `customer`, `invoice` and whether they wait for an invoice."""
-    customer, invoice, pending = form.text("customer"), form.text("invoice"), form.flag("pending")
-    return INVOICE_ITEMS.list(
-        call,
-        form,
-        lambda row: customer in (None, row.customer) and invoice in (None, row.invoice) and pending in (None, row.invoice is None),
-    )
+    pending = form.flag("pending")
+    return INVOICE_ITEMS.list(call, form, lambda row: pending in (None, row.invoice is None))
 
 
 def invoice_line_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
     return {
+        **labelled_json(state, row, "line_item", "amount currency description discountable invoice quantity"),
         "id": row.line,
-        "object": "line_item",
-        "amount": row.amount,
-        "currency": row.currency,
-        "description": row.description,
         "discount_amounts": [],
-        "discountable": row.discountable,
         "discounts": [],
-        "invoice": row.invoice,
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
         "parent": {
             "invoice_item_details": {"invoice_item": row.id, "proration": False, "proration_details": None, "subscription": None},
             "subscription_item_details": None,
@@ -113,7 +105,6 @@ def invoice_line_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
         "period": {"end": row.period_end, "start": row.period_start},
         "pretax_credit_amounts": [],
         "pricing": _line_pricing_json(row),
-        "quantity": row.quantity,
         "quantity_decimal": str(row.quantity),
         "subscription": None,
         "subtotal": row.amount,
@@ -128,28 +119,16 @@ def _line_pricing_json(row: InvoiceItem) -> JsonObject:
 
 def _invoice_item_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
     return {
-        "id": row.id,
-        "object": "invoiceitem",
-        "amount": row.amount,
-        "currency": row.currency,
-        "customer": row.customer,
-        "customer_account": None,
+        **labelled_json(state, row, "invoiceitem", "id amount currency customer description discountable invoice quantity"),
+        **null_members("customer_account parent test_clock"),
         "date": row.created,
-        "description": row.description,
-        "discountable": row.discountable,
         "discounts": [],
-        "invoice": row.invoice,
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
         "net_amount": row.amount,
-        "parent": None,
         "period": {"end": row.period_end, "start": row.period_start},
         "pricing": _line_pricing_json(row),
         "proration": False,
-        "quantity": row.quantity,
         "quantity_decimal": str(row.quantity),
         "tax_rates": [],
-        "test_clock": None,
     }
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from simulators.processor.balance import BALANCE_DAY_SECONDS
 from simulators.processor.call import (
     ApiCall,
     ApiNoun,
@@ -10,21 +9,29 @@ from simulators.processor.call import (
     ProcessorRefusal,
     find_row,
     invalid_parameter,
+    labelled_json,
     list_object,
     list_page,
     null_members,
+    row_members,
 )
 from simulators.processor.cards import SimulatedCard, card_verdict
 from simulators.processor.charges import PAYMENT_INTENTS, attempt_payment, make_payment_intent
 from simulators.processor.customers import find_customer
 from simulators.processor.invoice_items import INVOICE_LINE_LIMIT, add_invoice_line, invoice_line_json
-from simulators.processor.state import Charge, Invoice, InvoiceItem, JsonObject, ProcessorState, emit_event
+from simulators.processor.state import PROCESSOR_DAY_SECONDS, Charge, Invoice, InvoiceItem, JsonObject, ProcessorState, emit_event
 
+COLLECTION_METHODS = ("charge_automatically", "send_invoice")
 INVOICES = ApiNoun(
-    "invoice", "/v1/invoices", lambda book: book.invoices, lambda state, account, row: invoice_json(state, account, row), "invoice"
+    "invoice",
+    "invoices",
+    lambda book: book.invoices,
+    lambda state, account, row: invoice_json(state, account, row),
+    "invoice",
+    {"status": "status", "customer": "customer", "collection_method": "collection_method"},
+    {"status": ("draft", "open", "paid", "uncollectible", "void"), "collection_method": COLLECTION_METHODS},
 )
 SHOWN_INVOICE_LINES = 10
-COLLECTION_METHODS = ("charge_automatically", "send_invoice")
 INVOICE_NUMBER_LIMIT = 26
 INVOICE_FEE_REFUSED = (
     "Can only apply an application_fee_amount when the request is made on behalf of another account (using an OAuth key or the "
@@ -43,7 +50,7 @@ def finalize_draft(state: ProcessorState, account: str, row: Invoice) -> None:
     row.number = row.number or next_invoice_number(state, account, row)
     row.slug = state.new_id("inv_slug_")[len("inv_slug_") :]
     if row.due_date is None and row.days_until_due is not None:
-        row.due_date = state.now() + row.days_until_due * BALANCE_DAY_SECONDS
+        row.due_date = state.now() + row.days_until_due * PROCESSOR_DAY_SECONDS
     if total > 0:
         amount = invoice_due(state, account, row)
         intent = make_payment_intent(state, account, amount=amount, currency=row.currency, fee_amount=row.fee_amount, metadata={})
@@ -132,54 +139,34 @@ def invoice_remaining(state: ProcessorState, account: str, invoice: Invoice) -> 
 def invoice_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
     total, due = invoice_total(state, account, row), invoice_due(state, account, row)
     return {
-        "id": row.id,
-        "object": "invoice",
+        **labelled_json(state, row, "invoice", "id auto_advance collection_method created currency description due_date footer number"),
+        **row_members(row, "statement_descriptor status"),
         **invoice_amounts_json(row, total, due, invoice_remaining(state, account, row)),
         **_invoice_parties_json(state, account, row),
-        "account_tax_ids": None,
+        **null_members("account_tax_ids default_payment_method default_source from_invoice last_finalization_error latest_revision"),
+        **null_members("next_payment_attempt on_behalf_of parent receipt_number rendering shipping_cost shipping_details test_clock"),
         "attempt_count": row.attempts,
         "attempted": row.attempts > 0,
-        "auto_advance": row.auto_advance,
         "automatic_tax": {"disabled_reason": None, "enabled": False, "liability": None, "provider": None, "status": None},
         "automatically_finalizes_at": row.created + 3600 if row.auto_advance and row.status == "draft" else None,
         "billing_reason": "manual",
-        "collection_method": row.collection_method,
-        "created": row.created,
-        "currency": row.currency,
         "custom_fields": [dict(one) for one in row.custom_fields] or None,
-        **null_members("default_payment_method default_source"),
         "default_tax_rates": [],
-        "description": row.description,
         "discounts": [],
-        "due_date": row.due_date,
         "effective_at": row.effective_at or row.finalized_at,
         "ending_balance": None if row.status == "draft" else 0,
-        "footer": row.footer,
-        "from_invoice": None,
         "hosted_invoice_url": f"{state.pages_url}/invoices/{row.slug}" if row.slug else None,
         "invoice_pdf": f"{state.pages_url}/invoices/{row.slug}/pdf" if row.slug else None,
         "issuer": {"type": "self"},
-        **null_members("last_finalization_error latest_revision"),
         "lines": _invoice_lines_json(state, account, row),
-        "livemode": state.live,
-        "metadata": dict(row.metadata),
-        "next_payment_attempt": None,
-        "number": row.number,
-        **null_members("on_behalf_of parent"),
         "payment_settings": null_members("default_mandate payment_method_options payment_method_types"),
-        **null_members("receipt_number rendering shipping_cost shipping_details"),
-        "statement_descriptor": row.statement_descriptor,
         "period_end": row.created,
         "period_start": row.created,
-        "status": row.status,
         "status_transitions": {
-            "finalized_at": row.finalized_at,
+            **row_members(row, "finalized_at paid_at voided_at"),
             "marked_uncollectible_at": row.uncollectible_at,
-            "paid_at": row.paid_at,
-            "voided_at": row.voided_at,
         },
         "webhooks_delivered_at": row.created,
-        "test_clock": None,
     }
 
 
@@ -211,13 +198,8 @@ def _invoice_parties_json(state: ProcessorState, account: str, row: Invoice) -> 
         "account_country": owner.country,
         "account_name": owner.name,
         "application": state.client_id if account != state.platform else None,
-        "customer": row.customer,
-        "customer_account": None,
-        "customer_address": row.customer_address,
-        "customer_email": row.customer_email,
-        "customer_name": row.customer_name,
-        "customer_phone": row.customer_phone,
-        "customer_shipping": None,
+        **row_members(row, "customer customer_address customer_email customer_name customer_phone"),
+        **null_members("customer_account customer_shipping"),
         "customer_tax_exempt": "none",
         "customer_tax_ids": [],
     }
@@ -248,8 +230,9 @@ def _invoice_payment_json(state: ProcessorState, account: str, row: Invoice) -> 
     }
 
 
-def invoice_answer(call: ApiCall, row: Invoice, form: CallForm) -> JsonObject:
-    """The invoice as an answer; its payments only where `expand` asks for them."""
+def invoice_answer(call: ApiCall, row: Invoice, form: CallForm, *types: str) -> JsonObject:
+    """The invoice as an answer, after an event of each type; its payments only where `expand` asks for them."""
+    INVOICES.notify(call.state, call.account, row, *types)
     answer = INVOICES.answer(call, row)
     if "payments" in (form.texts("expand") or []):
         payments = [_invoice_payment_json(call.state, call.account, row)] if row.payment else []
@@ -259,9 +242,7 @@ def invoice_answer(call: ApiCall, row: Invoice, form: CallForm) -> JsonObject:
 
 def create_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     """A draft for a customer, without lines unless those that wait are asked for."""
-    customer = form.text("customer")
-    if customer is None:
-        raise form.missing("customer")
+    customer = form.need_text("customer")
     currency, method = form.currency(), form.choice("collection_method", COLLECTION_METHODS)
     pending = form.choice("pending_invoice_items_behavior", ("exclude", "include"))
     row = Invoice(call.state.new_id("in_"), call.state.now(), customer, currency or call.owner.currency)
@@ -278,8 +259,7 @@ def create_invoice(call: ApiCall, form: CallForm) -> JsonObject:
         for item in call.book.items.values():
             if item.invoice is None and item.customer == customer and item.currency == row.currency:
                 add_invoice_line(call.state, row, item)
-    INVOICES.notify(call.state, call.account, row, "invoice.created")
-    return invoice_answer(call, row, form)
+    return invoice_answer(call, row, form, "invoice.created")
 
 
 def _copy_invoice_customer(call: ApiCall, row: Invoice) -> None:
@@ -308,7 +288,7 @@ def _read_invoice(call: ApiCall, form: CallForm, row: Invoice) -> None:
     if due is not None and due <= call.state.now():
         raise invalid_parameter("`due_date` must be in the future.", "due_date")
     if days is not None:
-        row.days_until_due, row.due_date = days, row.created + days * BALANCE_DAY_SECONDS
+        row.days_until_due, row.due_date = days, row.created + days * PROCESSOR_DAY_SECONDS
     row.due_date = due or row.due_date
     fee = form.integer("application_fee_amount", 0)
     if fee is not None and not call.on_behalf:
@@ -369,8 +349,7 @@ def update_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     _read_invoice(call, form, row)
     form.done()
     call.book.invoices[row.id] = row
-    INVOICES.notify(call.state, call.account, row, "invoice.updated")
-    return invoice_answer(call, row, form)
+    return invoice_answer(call, row, form, "invoice.updated")
 
 
 def delete_invoice(call: ApiCall, form: CallForm) -> JsonObject:
@@ -406,8 +385,7 @@ def send_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     if row.status == "draft":
         finalize_draft(call.state, call.account, row)
     row.sent_at = call.state.now()
-    INVOICES.notify(call.state, call.account, row, "invoice.sent")
-    return invoice_answer(call, row, form)
+    return invoice_answer(call, row, form, "invoice.sent")
 
 
 def void_invoice(call: ApiCall, form: CallForm) -> JsonObject:
@@ -418,8 +396,7 @@ def void_invoice(call: ApiCall, form: CallForm) -> JsonObject:
         raise ProcessorRefusal(f"{text} This invoice cannot be voided.")
     row.status, row.voided_at = "void", call.state.now()
     _cancel_invoice_payment(call.state, call.account, row)
-    INVOICES.notify(call.state, call.account, row, "invoice.updated", "invoice.voided")
-    return invoice_answer(call, row, form)
+    return invoice_answer(call, row, form, "invoice.updated", "invoice.voided")
 
 
 def mark_uncollectible(call: ApiCall, form: CallForm) -> JsonObject:
@@ -428,8 +405,7 @@ def mark_uncollectible(call: ApiCall, form: CallForm) -> JsonObject:
     if row.status != "open":
         raise ProcessorRefusal("You can only mark open invoices as uncollectible.")
     row.status, row.uncollectible_at = "uncollectible", call.state.now()
-    INVOICES.notify(call.state, call.account, row, "invoice.updated", "invoice.marked_uncollectible")
-    return invoice_answer(call, row, form)
+    return invoice_answer(call, row, form, "invoice.updated", "invoice.marked_uncollectible")
 
 
 def pay_invoice_out_of_band(call: ApiCall, form: CallForm) -> JsonObject:
@@ -448,17 +424,6 @@ def pay_invoice_out_of_band(call: ApiCall, form: CallForm) -> JsonObject:
     _cancel_invoice_payment(call.state, call.account, row)
     mark_invoice_paid(call.state, call.account, row)
     return invoice_answer(call, row, form)
-
-
-def list_invoices(call: ApiCall, form: CallForm) -> JsonObject:
-    """Invoices by `status`, `customer` and `collection_method`."""
-    status = form.choice("status", ("draft", "open", "paid", "uncollectible", "void"))
-    customer, method = form.text("customer"), form.choice("collection_method", COLLECTION_METHODS)
-    return INVOICES.list(
-        call,
-        form,
-        lambda row: status in (None, row.status) and customer in (None, row.customer) and method in (None, row.collection_method),
-    )
 
 
 def list_invoice_lines(call: ApiCall, form: CallForm) -> JsonObject:

@@ -1,8 +1,25 @@
 """Owners of accounts: their links, what they tell the processor, and how they let a platform in (OAuth 2.0) and go."""
 
 from simulators.processor.accounts import find_call_account, make_account, notify_account, requirements_json
-from simulators.processor.call import ApiCall, CallForm, OAuthRefusal, ProcessorRefusal, account_refusal, find_row, invalid_parameter
-from simulators.processor.state import AccountLink, JsonObject, OAuthCode, ProcessorAccount, ProcessorState, emit_event
+from simulators.processor.call import (
+    ApiCall,
+    CallForm,
+    OAuthRefusal,
+    ProcessorRefusal,
+    account_refusal,
+    find_row,
+    invalid_parameter,
+    row_members,
+)
+from simulators.processor.state import (
+    PROCESSOR_DAY_SECONDS,
+    AccountLink,
+    JsonObject,
+    OAuthCode,
+    ProcessorAccount,
+    ProcessorState,
+    emit_event,
+)
 
 OAUTH_CODE_PREFIX = "ac_"
 ONBOARDING_LINK_SECONDS = 300
@@ -16,10 +33,8 @@ def complete_onboarding(state: ProcessorState, account: str) -> ProcessorAccount
     if row.charges_enabled and not row.currently_due:
         return row
     previous: JsonObject = {
+        **row_members(row, "charges_enabled details_submitted payouts_enabled"),
         "capabilities": dict(row.capabilities),
-        "charges_enabled": row.charges_enabled,
-        "details_submitted": row.details_submitted,
-        "payouts_enabled": row.payouts_enabled,
         "requirements": requirements_json(row.currently_due),
     }
     row.currently_due = []
@@ -27,7 +42,7 @@ def complete_onboarding(state: ProcessorState, account: str) -> ProcessorAccount
     row.capabilities = dict.fromkeys(row.capabilities, "active")
     row.business_type = row.business_type or "company"
     row.bank = row.bank or state.new_id("ba_")
-    row.swept = max(row.swept, state.now() // 86_400)
+    row.swept = max(row.swept, state.now() // PROCESSOR_DAY_SECONDS)
     notify_account(state, account, previous=previous)
     return row
 
@@ -35,11 +50,7 @@ def complete_onboarding(state: ProcessorState, account: str) -> ProcessorAccount
 def restrict_account(state: ProcessorState, account: str, due: list[str] | None = None) -> ProcessorAccount:
     """The processor asks for more, and lets no payment through until it has it."""
     row = find_row(state.accounts, account, "account")
-    previous: JsonObject = {
-        "charges_enabled": row.charges_enabled,
-        "payouts_enabled": row.payouts_enabled,
-        "requirements": requirements_json(row.currently_due),
-    }
+    previous: JsonObject = {**row_members(row, "charges_enabled payouts_enabled"), "requirements": requirements_json(row.currently_due)}
     row.currently_due = due or ["company.verification.document"]
     row.charges_enabled = row.payouts_enabled = False
     notify_account(state, account, previous=previous)
@@ -58,18 +69,6 @@ def open_standard_account(
     return row
 
 
-def open_resident_account(state: ProcessorState, id: str) -> ProcessorAccount:
-    """An Express account that takes payments, as if it had been onboarded long ago: it emits no event."""
-    active = {"card_payments": "active", "transfers": "active"}
-    state.accounts[id] = row = ProcessorAccount(
-        id, state.now(), country="DE", currency="eur", email="demo@example.com", name="Demo Telecom", capabilities=active
-    )
-    row.charges_enabled = row.payouts_enabled = row.details_submitted = True
-    row.business_type, row.bank = "company", state.new_id("ba_")
-    row.delay_days, row.swept = 3, state.now() // 86_400
-    return row
-
-
 def authorize_oauth(state: ProcessorState, account: str, scope: str = "read_write") -> str:
     """The code with which the owner gives the platform access: it is exchanged once, within five minutes."""
     find_row(state.accounts, account, "account")
@@ -79,7 +78,6 @@ def authorize_oauth(state: ProcessorState, account: str, scope: str = "read_writ
 
 
 def attach_account(state: ProcessorState, account: str) -> None:
-    """Connects the account to the platform."""
     row = state.accounts[account]
     if not row.attached:
         row.attached = True
@@ -87,7 +85,6 @@ def attach_account(state: ProcessorState, account: str) -> None:
 
 
 def release_account(state: ProcessorState, account: str) -> ProcessorAccount:
-    """Disconnects the account from the platform."""
     row = state.accounts.get(account)
     if row is None or not row.attached or account == state.platform:
         raise ProcessorRefusal(f"This application is not connected to stripe account {account}, or that account does not exist.")
@@ -115,11 +112,6 @@ def follow_account_link(state: ProcessorState, token: str, *, kind: str = "accou
         return None
     visit.used = True
     return visit
-
-
-def find_account_link(state: ProcessorState, token: str) -> AccountLink | None:
-    """The link whatever its age: its `refresh_url` is where a person with an old link goes."""
-    return state.visits.get(token)
 
 
 def exchange_oauth_code(call: ApiCall, form: CallForm) -> JsonObject:
@@ -176,17 +168,14 @@ def create_account_link(call: ApiCall, form: CallForm) -> JsonObject:
         options.choice("fields", ("currently_due", "eventually_due"))
         options.choice("future_requirements", ("include", "omit"))
     form.done()
-    if kind is None:
-        raise form.missing("type")
-    for name, value in (("refresh_url", refresh_url), ("return_url", return_url)):
-        if value is None:
-            raise form.missing(name)
+    kind = form.need("type", kind)
+    refresh_url, return_url = form.need("refresh_url", refresh_url), form.need("return_url", return_url)
     row = call.state.accounts.get(account)
     if row is None or not row.attached:
         raise account_refusal(account, call.key)
     if row.kind == "standard" and kind == "account_update":
         raise invalid_parameter("You cannot create `account_update` type Account Links for this account.", "type")
-    visit = open_account_link(call.state, account, kind=kind, return_url=return_url or "", refresh_url=refresh_url or "")
+    visit = open_account_link(call.state, account, kind=kind, return_url=return_url, refresh_url=refresh_url)
     url = f"{call.state.pages_url}/onboarding/{visit.id}"
     return {"object": "account_link", "created": visit.created, "expires_at": visit.expires_at, "url": url}
 

@@ -1,23 +1,23 @@
 """Coupons and the codes for them: calls about them, and how they go over the wire."""
 
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, labelled_json, row_members
 from simulators.processor.customers import find_customer
 from simulators.processor.state import Coupon, JsonObject, ProcessorState, PromotionCode
 
-COUPONS = ApiNoun("coupon", "/v1/coupons", lambda book: book.coupons, lambda state, _, row: _coupon_json(state, row), "coupon")
+COUPONS = ApiNoun("coupon", "coupons", lambda book: book.coupons, lambda state, _, row: _coupon_json(state, row), "coupon")
 PROMOTIONS = ApiNoun(
     "promotion code",
-    "/v1/promotion_codes",
+    "promotion_codes",
     lambda book: book.promotions,
     lambda state, _, row: _promotion_json(state, row),
     "promotion_code",
+    {"coupon": "coupon"},
 )
 PROMOTION_CODE_LIMIT = 500
 PROMOTION_CODE_LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")
 
 
 def create_coupon(call: ApiCall, form: CallForm) -> JsonObject:
-    """Creates a coupon, of a percentage or of an amount."""
     percent, amount, currency = form.number("percent_off"), form.integer("amount_off", 1), form.currency()
     if (percent is None) == (amount is None):
         raise invalid_parameter("You must pass either `percent_off` or `amount_off`, and not both.", "percent_off", "parameter_missing")
@@ -38,19 +38,14 @@ def create_coupon(call: ApiCall, form: CallForm) -> JsonObject:
     off = None if percent is None else float(percent)
     row = Coupon(id or call.state.new_id("", 8), call.state.now(), duration or "once", months, off, amount, currency, name)
     row.max_redemptions, row.redeem_by, row.metadata = limit, until, metadata
-    call.book.coupons[row.id] = row
-    COUPONS.notify(call.state, call.account, row, "coupon.created")
-    return COUPONS.answer(call, row)
+    return COUPONS.change(call, row, "coupon.created")
 
 
 def create_promotion(call: ApiCall, form: CallForm) -> JsonObject:
     """A code; among those that are active, each is there once, whatever its case."""
-    given = form.part("promotion")
-    if given is None:
-        raise form.missing("promotion")
-    kind, coupon = given.choice("type", ("coupon",)), given.text("coupon")
-    if kind is None or coupon is None:
-        raise given.missing("type" if kind is None else "coupon")
+    given = form.need("promotion", form.part("promotion"))
+    given.need("type", given.choice("type", ("coupon",)))
+    coupon = given.need_text("coupon")
     code, customer = form.text("code", PROMOTION_CODE_LIMIT), form.text("customer")
     if code is not None and not PROMOTION_CODE_LETTERS.issuperset(code):
         raise invalid_parameter("Promotion codes may hold letters, digits and dashes only.", "code")
@@ -67,9 +62,7 @@ def create_promotion(call: ApiCall, form: CallForm) -> JsonObject:
     form.done()
     _check_promotion(call, row)
     row.id, row.code = call.state.new_id("promo_"), row.code or call.state.new_id("promotion", 8).removeprefix("promotion").upper()
-    call.book.promotions[row.id] = row
-    PROMOTIONS.notify(call.state, call.account, row, "promotion_code.created")
-    return PROMOTIONS.answer(call, row)
+    return PROMOTIONS.change(call, row, "promotion_code.created")
 
 
 def _check_promotion(call: ApiCall, row: PromotionCode) -> None:
@@ -94,17 +87,15 @@ def update_promotion(call: ApiCall, form: CallForm) -> JsonObject:
     active, metadata = form.flag("active"), form.metadata(row.metadata)
     form.done()
     row.active, row.metadata = row.active if active is None else active, metadata
-    PROMOTIONS.notify(call.state, call.account, row, "promotion_code.updated")
-    return PROMOTIONS.answer(call, row)
+    return PROMOTIONS.change(call, row, "promotion_code.updated")
 
 
 def list_promotions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Codes by `code` (whatever its case), `coupon` and whether they can be used now."""
-    code, coupon, active = form.text("code"), form.text("coupon"), form.flag("active")
+    """Codes by `code` (whatever its case), and whether they can be used now."""
+    code, active = form.text("code"), form.flag("active")
 
     def fits(row: PromotionCode) -> bool:
-        named = code is None or row.code.lower() == code.lower()
-        return named and coupon in (None, row.coupon) and active in (None, promotion_usable(call.state, row))
+        return (code is None or row.code.lower() == code.lower()) and active in (None, promotion_usable(call.state, row))
 
     return PROMOTIONS.list(call, form, fits)
 
@@ -113,44 +104,23 @@ def _coupon_json(state: ProcessorState, row: Coupon) -> JsonObject:
     used_up = row.max_redemptions is not None and row.times_redeemed >= row.max_redemptions
     over = row.redeem_by is not None and row.redeem_by <= state.now()
     return {
-        "id": row.id,
-        "object": "coupon",
-        "amount_off": row.amount_off,
-        "created": row.created,
-        "currency": row.currency,
-        "duration": row.duration,
-        "duration_in_months": row.duration_in_months,
-        "livemode": state.live,
-        "max_redemptions": row.max_redemptions,
-        "metadata": dict(row.metadata),
-        "name": row.name,
-        "percent_off": row.percent_off,
-        "redeem_by": row.redeem_by,
-        "times_redeemed": row.times_redeemed,
+        **labelled_json(state, row, "coupon", "id amount_off created currency duration duration_in_months max_redemptions name"),
+        **row_members(row, "percent_off redeem_by times_redeemed"),
         "valid": not (used_up or over or row.deleted),
     }
 
 
 def _promotion_json(state: ProcessorState, row: PromotionCode) -> JsonObject:
     return {
-        "id": row.id,
-        "object": "promotion_code",
+        **labelled_json(state, row, "promotion_code", "id code created customer expires_at max_redemptions times_redeemed"),
         "active": promotion_usable(state, row),
-        "code": row.code,
-        "created": row.created,
-        "customer": row.customer,
         "customer_account": None,
-        "expires_at": row.expires_at,
-        "livemode": state.live,
-        "max_redemptions": row.max_redemptions,
-        "metadata": dict(row.metadata),
         "promotion": {"coupon": row.coupon, "type": "coupon"},
         "restrictions": {
             "first_time_transaction": row.first_time,
             "minimum_amount": row.minimum_amount,
             "minimum_amount_currency": row.minimum_currency,
         },
-        "times_redeemed": row.times_redeemed,
     }
 
 

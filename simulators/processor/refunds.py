@@ -2,12 +2,22 @@
 
 from simulators.processor.application_fees import refund_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter, missing_row, null_members
-from simulators.processor.cards import REFUND_FAILS_LAST4
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    missing_row,
+    null_members,
+    row_members,
+)
 from simulators.processor.charges import CHARGES
 from simulators.processor.fraud import close_review, find_open_review
 from simulators.processor.state import Charge, JsonObject, ProcessorState, Refund
 
+REFUND_FAILS_LAST4 = "5126"  # the card whose refunds fail
 REFUND_REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 
 
@@ -16,16 +26,8 @@ def refund_charge(
 ) -> Refund:
     """Refunds out of the balance, which may become negative."""
     previous: JsonObject = {"amount_refunded": charge.amount_refunded, "refunded": charge.amount_refunded == charge.amount}
-    refund = Refund(
-        id=state.new_id("re_"),
-        created=state.now(),
-        amount=amount,
-        currency=charge.currency,
-        charge=charge.id,
-        intent=charge.intent,
-        reason=reason,
-        metadata=metadata,
-    )
+    refund = Refund(state.new_id("re_"), state.now(), amount, charge.currency, charge.id, intent=charge.intent, reason=reason)
+    refund.metadata = metadata
     book = state.book(account)
     book.refunds[refund.id] = refund
     txn = book_transaction(state, account, amount=-amount, currency=charge.currency, type="refund", source=refund.id)
@@ -54,7 +56,7 @@ def fail_refund(state: ProcessorState, account: str, refund: Refund, reason: str
 
 REFUNDS = ApiNoun(
     "refund",
-    "/v1/refunds",
+    "refunds",
     lambda book: book.refunds,
     lambda state, _, row: refund_json(state, row),
     filters={"charge": "charge", "payment_intent": "intent"},
@@ -120,33 +122,21 @@ def update_refund(call: ApiCall, form: CallForm) -> JsonObject:
     metadata = form.metadata(row.metadata)
     form.done()
     row.metadata = metadata
-    REFUNDS.notify(call.state, call.account, row, "refund.updated", "charge.refund.updated")
-    return REFUNDS.answer(call, row)
+    return REFUNDS.change(call, row, "refund.updated", "charge.refund.updated")
 
 
 def refund_json(state: ProcessorState, row: Refund) -> JsonObject:
     found: JsonObject = {
-        "id": row.id,
+        **row_members(row, "id amount charge created currency reason status"),
         "object": "refund",
-        "amount": row.amount,
         "balance_transaction": row.txn,
-        "charge": row.charge,
-        "created": row.created,
-        "currency": row.currency,
         "destination_details": {
-            "card": {
-                "reference_status": "pending",
-                "reference_type": "acquirer_reference_number",
-                "type": "refund",
-            },
+            "card": {"reference_status": "pending", "reference_type": "acquirer_reference_number", "type": "refund"},
             "type": "card",
         },
         "metadata": dict(row.metadata),
         "payment_intent": row.intent,
-        "reason": row.reason,
-        **null_members("receipt_number source_transfer_reversal"),
-        "status": row.status,
-        "transfer_reversal": None,
+        **null_members("receipt_number source_transfer_reversal transfer_reversal"),
     }
     if row.failure_reason is not None:
         found |= {"failure_reason": row.failure_reason, "failure_balance_transaction": row.failure_txn}

@@ -26,7 +26,14 @@ class StoredRow:
 
 
 @dataclass(slots=True)
-class ProcessorAccount(StoredRow):
+class LabelledRow(StoredRow):
+    """A row to which callers add metadata."""
+
+    metadata: dict[str, str] = field(default_factory=dict[str, str], kw_only=True)
+
+
+@dataclass(slots=True)
+class ProcessorAccount(LabelledRow):
     """The platform's own account, or one connected to it."""
 
     kind: AccountKind = "express"
@@ -53,11 +60,10 @@ class ProcessorAccount(StoredRow):
     """Payouts to this bank come back."""
     swept: int = 0
     """The day (since 1970) up to which scheduled payouts were made."""
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class PaymentIntent(StoredRow):
+class PaymentIntent(LabelledRow):
     """A payment that is to be made, whatever the number of attempts."""
 
     amount: int
@@ -76,11 +82,10 @@ class PaymentIntent(StoredRow):
     failure_code: str | None = None
     decline_code: str | None = None
     failure_message: str | None = None
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class Charge(StoredRow):
+class Charge(LabelledRow):
     """One attempt at a payment."""
 
     amount: int
@@ -106,11 +111,10 @@ class Charge(StoredRow):
     risk_level: str = "normal"
     risk_score: int = 22
     review: str | None = None
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class Refund(StoredRow):
+class Refund(LabelledRow):
     """Money on its way back to a payer."""
 
     amount: int
@@ -122,11 +126,10 @@ class Refund(StoredRow):
     txn: str | None = None
     failure_reason: str | None = None
     failure_txn: str | None = None
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class Payout(StoredRow):
+class Payout(LabelledRow):
     """Money on its way to the account's bank."""
 
     amount: int
@@ -142,11 +145,10 @@ class Payout(StoredRow):
     failure_code: str | None = None
     failure_message: str | None = None
     failure_txn: str | None = None
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class Dispute(StoredRow):
+class Dispute(LabelledRow):
     amount: int
     currency: str
     charge: str
@@ -158,7 +160,6 @@ class Dispute(StoredRow):
     submissions: int = 0
     evidence: dict[str, str] = field(default_factory=dict[str, str])
     txns: list[str] = field(default_factory=list[str])
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
@@ -177,13 +178,12 @@ class Review(StoredRow):
 
 
 @dataclass(slots=True)
-class ValueList(StoredRow):
+class ValueList(LabelledRow):
     """Values that the fraud rules name."""
 
     alias: str
     name: str
     item_type: str = "string"
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
@@ -229,9 +229,7 @@ class BalanceTransaction(StoredRow):
 
 
 @dataclass(slots=True)
-class Customer(StoredRow):
-    """Somebody who pays."""
-
+class Customer(LabelledRow):
     name: str | None = None
     email: str | None = None
     phone: str | None = None
@@ -240,7 +238,6 @@ class Customer(StoredRow):
     prefix: str = ""
     address: dict[str, str | None] | None = None
     deleted: bool = False
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
@@ -276,7 +273,7 @@ class StoredAnswer:
 
 
 @dataclass(slots=True)
-class InvoiceItem(StoredRow):
+class InvoiceItem(LabelledRow):
     """One line, waiting for an invoice or on one."""
 
     customer: str
@@ -292,11 +289,10 @@ class InvoiceItem(StoredRow):
     line: str = ""
     period_start: int = 0
     period_end: int = 0
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class Invoice(StoredRow):
+class Invoice(LabelledRow):
     """An invoice; `items` are the ids of its lines in order."""
 
     customer: str
@@ -330,7 +326,6 @@ class Invoice(StoredRow):
     paid_at: int | None = None
     voided_at: int | None = None
     uncollectible_at: int | None = None
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class SessionLine(TypedDict):
@@ -346,7 +341,7 @@ class SessionLine(TypedDict):
 
 
 @dataclass(slots=True)
-class CheckoutSession(StoredRow):
+class CheckoutSession(LabelledRow):
     """A page on which one buyer pays once."""
 
     currency: str
@@ -373,11 +368,10 @@ class CheckoutSession(StoredRow):
     intent_metadata: dict[str, str] = field(default_factory=dict[str, str])
     locale: str | None = None
     submit_type: str | None = None
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class Coupon(StoredRow):
+class Coupon(LabelledRow):
     duration: str = "once"
     duration_in_months: int | None = None
     percent_off: float | None = None
@@ -388,11 +382,10 @@ class Coupon(StoredRow):
     redeem_by: int | None = None
     times_redeemed: int = 0
     deleted: bool = False
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
-class PromotionCode(StoredRow):
+class PromotionCode(LabelledRow):
     """A code that buyers type in for a coupon."""
 
     code: str
@@ -405,7 +398,6 @@ class PromotionCode(StoredRow):
     first_time: bool = False
     minimum_amount: int | None = None
     minimum_currency: str | None = None
-    metadata: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
@@ -436,6 +428,8 @@ PROCESSOR_API_VERSION = "2026-10-28.endive"
 ID_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 PROCESSOR_ID_LENGTH = 24
+
+PROCESSOR_DAY_SECONDS = 86_400
 
 
 @dataclass(slots=True)
@@ -533,3 +527,15 @@ def emit_event(state: ProcessorState, type: str, object: JsonObject, account: st
     state.events[str(event["id"])] = event
     state.pending.append(str(event["id"]))
     return event
+
+
+def open_resident_account(state: ProcessorState, id: str) -> ProcessorAccount:
+    """An Express account that takes payments, as if it had been onboarded long ago: it emits no event."""
+    active = {"card_payments": "active", "transfers": "active"}
+    state.accounts[id] = row = ProcessorAccount(
+        id, state.now(), country="DE", currency="eur", email="demo@example.com", name="Demo Telecom", capabilities=active
+    )
+    row.charges_enabled = row.payouts_enabled = row.details_submitted = True
+    row.business_type, row.bank = "company", state.new_id("ba_")
+    row.delay_days, row.swept = 3, state.now() // PROCESSOR_DAY_SECONDS
+    return row

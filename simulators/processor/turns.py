@@ -11,9 +11,8 @@ from pydantic import TypeAdapter
 from simulators.processor.api import ProcessorApi
 from simulators.processor.clock import catch_up_processor
 from simulators.processor.control import ControlledProcessor, control_answer, control_processor
-from simulators.processor.onboarding import open_resident_account
 from simulators.processor.pages import PagesProcessor, ProcessorPages
-from simulators.processor.state import ProcessorState, enter_turn, make_processor_state
+from simulators.processor.state import ProcessorState, enter_turn, make_processor_state, open_resident_account
 from simulators.server import WireAnswer, WireRequest
 
 

@@ -44,7 +44,6 @@ class WebhookQueue:
         self.waiting.append(PendingWebhook(event, now, now))
 
     def has_due(self, now: float) -> bool:
-        """Whether a webhook is due at `now`."""
         return not self.held and any(one.due <= now for one in self.waiting)
 
     def due(self, now: float, seed: int) -> list[str]:

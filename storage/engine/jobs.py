@@ -6,7 +6,7 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Command, Connection, TableDescription, changes_one, insert_once, table_of, value_or
+from storage.engine.sql import BigInt, Command, Connection, TableDescription, changes_one, insert_once, value_or
 
 
 class JobTable(TableDescription, table=True):
@@ -17,7 +17,7 @@ class JobTable(TableDescription, table=True):
     lease: str | None
 
 
-JOB = table_of(JobTable)
+JOB = JobTable.table
 
 BOUND_JOB_NAME = sa.bindparam("name", type_=sa.Text)
 

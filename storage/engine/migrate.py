@@ -7,8 +7,7 @@ Alembic is imported only when there is something to do: it takes half a second.
 import threading
 from pathlib import Path
 
-from storage.engine.database_url import is_sqlite_url, sqlite_path
-from storage.engine.postgres_errors import TablesInUse
+from storage.engine.database_url import TablesInUse, is_sqlite_url, sqlite_path
 from storage.engine.revision import HEAD, REVISIONS, SUPPORTED_REVISIONS, Schema, postgres_schema, sqlite_schema
 
 MIGRATION_TRIES = 15

@@ -10,8 +10,7 @@ from sqlalchemy import event, exc
 from sqlalchemy.pool import NullPool
 
 from registry.errors import StoreUnavailable
-from storage.engine.database_url import connect_at_start, is_sqlite_url, sqlite_path
-from storage.engine.postgres_errors import TablesInUse
+from storage.engine.database_url import TablesInUse, connect_at_start, is_sqlite_url, sqlite_path
 from storage.engine.revision import HEAD, NO_SCHEMA, Schema, schema_in
 from storage.engine.sqlite_file import copy_database, enable_wal, open_sqlite_file, transaction_refusal
 

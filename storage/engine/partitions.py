@@ -152,12 +152,10 @@ def lock_as_owner(connection: Connection, history: History) -> None:
 
 
 def default_partition_name(history: History) -> str:
-    """The name of the default partition."""
     return f"{history.name}_default"
 
 
 def first_partition_name(history: History) -> str:
-    """The name of the first partition."""
     return f"{history.name}_first"
 
 

@@ -18,8 +18,7 @@ import psycopg
 
 from registry.errors import CommitUnknown, StoreUnavailable
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
-from storage.engine.database_url import conninfo
-from storage.engine.postgres_errors import has_no_connection_left
+from storage.engine.database_url import conninfo, has_no_connection_left
 from storage.engine.session import COLLISION_ERRORS, END_BACKEND, NO_ANSWER, UNIQUE_VIOLATION, Backend, Session, SessionPool
 from storage.engine.sql import Connection, P, T, is_run_in_thread, postgresql_dialect
 

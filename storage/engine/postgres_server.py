@@ -4,8 +4,16 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
-from storage.engine.database_url import START_OPTIONS, brief_connection, conninfo, is_sqlite_url, load_psycopg
-from storage.engine.postgres_errors import SERVER_STARTING, UNKNOWN_CAUSE, failure_cause
+from storage.engine.database_url import (
+    SERVER_STARTING,
+    START_OPTIONS,
+    UNKNOWN_CAUSE,
+    brief_connection,
+    conninfo,
+    failure_cause,
+    is_sqlite_url,
+    load_psycopg,
+)
 
 START_WAIT_SECONDS = 60.0
 START_PAUSE_SECONDS = 0.5

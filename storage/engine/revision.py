@@ -53,7 +53,6 @@ def sqlite_schema(path: Path) -> Schema:
 
 
 def schema_in(raw: sqlite3.Connection) -> Schema:
-    """The schema of the open database."""
     names = "select name from sqlite_master where type='table' and name in ('alembic_version', 'schema_step')"
     tables = {name for (name,) in raw.execute(names)}
     row: tuple[str] | None = raw.execute("select version_num from alembic_version").fetchone() if "alembic_version" in tables else None

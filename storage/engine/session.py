@@ -14,8 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from registry.errors import CommitUnknown, StoreUnavailable
-from storage.engine.database_url import conninfo, cut_socket, require_utf8
-from storage.engine.postgres_errors import has_no_connection_left
+from storage.engine.database_url import conninfo, cut_socket, has_no_connection_left, require_utf8
 from storage.engine.sql import Connection, Dialect, DriverConnection, T
 
 RawConnection = psycopg.Connection[tuple[object, ...]]

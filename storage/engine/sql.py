@@ -10,33 +10,23 @@ from functools import update_wrapper
 from inspect import Parameter, signature
 from operator import itemgetter
 from types import NoneType
-from typing import (
-    Annotated,
-    ClassVar,
-    Concatenate,
-    Generic,
-    Literal,
-    NamedTuple,
-    ParamSpec,
-    Protocol,
-    TypeAlias,
-    TypeVar,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import Annotated, ClassVar, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, cast, get_args
 
 import orjson
 import sqlalchemy as sa
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 from sqlmodel import Field, SQLModel
 
 Value: TypeAlias = str | int | float | bytes | None
 
+P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 ARGUMENT = "__argument"
 """Ends the name of a bound value that would otherwise be a column's: SQLAlchemy keeps those for the columns that a write sets."""
@@ -49,16 +39,11 @@ BOUND_NAME = re.compile(r"(?<=%\()\w+|(?<=(?<!:):)\w+")
 class Dialect:
     """One kind of SQL: how it is spelled, and its INSERT with an ON CONFLICT clause."""
 
-    __slots__ = ("_grammar", "_insert", "name")
+    __slots__ = ("_grammar", "insert", "name")
 
     def __init__(self, name: str, grammar: sa.Dialect, insert: Callable[[sa.Table], sqlite.Insert]) -> None:
-        self.name = name
-        self._grammar = grammar
-        self._insert = insert
-
-    def insert(self, table: sa.Table) -> sqlite.Insert:
-        """An INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`."""
-        return self._insert(table)
+        """`insert` makes an INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`."""
+        self.name, self._grammar, self.insert = name, grammar, insert
 
     def compile(self, statement: sa.Executable) -> SQLCompiler:
         """The statement in this dialect's words."""
@@ -78,12 +63,12 @@ StatementBuild: TypeAlias = sa.Executable | Callable[[Dialect], sa.Executable]
 
 
 class Statement:
-    """A statement and its renderings. Renderings are made on first use and never change."""
+    """A statement and its renderings, which are made on first use and never change. `row`: what a row of it is, if it has rows."""
 
-    __slots__ = ("_build", "_rendered")
+    __slots__ = ("_build", "_rendered", "_row")
 
-    def __init__(self, build: StatementBuild) -> None:
-        self._build = build
+    def __init__(self, build: StatementBuild, row: type[object] | None = None) -> None:
+        self._build, self._row = build, row
         self._rendered: dict[str, StatementText] = {}
 
     def text(self, dialect: Dialect) -> StatementText:
@@ -95,26 +80,18 @@ class Statement:
 
     def _render(self, dialect: Dialect) -> StatementText:
         statement = self._build if isinstance(self._build, sa.Executable) else self._build(dialect)
-        self._check(statement)
-        return render(statement, dialect)
-
-    def _check(self, statement: sa.Executable) -> None:
-        """What a kind of statement must look like; checked once per dialect."""
+        return render(statement if self._row is None else with_columns(statement, self._row), dialect)
 
 
 class Query(Statement, Generic[R]):
-    """A statement with rows: a select, or a write with RETURNING. A row is a named tuple, whose fields are exactly the columns in order,
-    or the value of the one column."""
+    """A statement with rows: a select, or a write that returns them. A row is a named tuple, whose fields are exactly the columns in order,
+    or the value of the one column. A write that has no RETURNING gets one of the columns that the fields name."""
 
-    __slots__ = ("_row", "make")
+    __slots__ = ("make",)
 
     def __init__(self, row: type[R], build: StatementBuild) -> None:
-        super().__init__(build)
-        self._row = row
+        super().__init__(build, row)
         self.make = row_maker(row)
-
-    def _check(self, statement: sa.Executable) -> None:
-        check_columns(statement, self._row)
 
 
 def text_query(row: type[R], text: str, *columns: str) -> Query[R]:
@@ -134,14 +111,18 @@ def row_maker(row: type[R]) -> Callable[[tuple[Value, ...]], R]:
     return cast("Callable[[tuple[Value, ...]], R]", getattr(row, "_make", itemgetter(0)))
 
 
-def check_columns(statement: sa.Executable, row: type[object]) -> None:
-    """TypeError unless the columns of `statement` are the fields of `row`, in their order; one column where `row` is no named tuple."""
+def with_columns(statement: sa.Executable, row: type[object]) -> sa.Executable:
+    """`statement`, whose columns are the fields of `row` in their order, or one column where `row` is no named tuple; else TypeError."""
     if not isinstance(statement, sa.sql.expression.ReturnsRows):
         raise TypeError(f"a Query needs a statement with rows, not {type(statement).__name__}; a write without rows is a Command")
     columns = tuple(statement.exported_columns.keys())
     fields = cast("tuple[str, ...]", getattr(row, "_fields", columns[:1]))
+    if isinstance(statement, sa.sql.expression.UpdateBase) and not columns:
+        # SQLAlchemy's own types end where the number of columns is not known.
+        return cast("sa.Executable", statement.returning(*(statement.table.c[name] for name in fields)))
     if columns != fields:
         raise TypeError(f"the statement gives the columns {columns}, the row has the fields {fields}: name and order must agree")
+    return statement
 
 
 def render(statement: sa.Executable, dialect: Dialect) -> StatementText:
@@ -184,12 +165,6 @@ def postgresql_dialect() -> Dialect:
     return Dialect("postgresql", PGDialect_psycopg(), insert)
 
 
-def returning(write: sa.Update | sa.Delete, columns: Iterable[sa.ColumnElement[object]]) -> sa.Executable:
-    """The write, with these columns of the rows that it changed."""
-    # SQLAlchemy's own types end where the number of columns is not known.
-    return cast("sa.Executable", write.returning(*columns))
-
-
 def insert_once(
     table: sa.Table, names: Iterable[str] = (), /, *, key: Sequence[str] = (), **values: object
 ) -> Callable[[Dialect], sqlite.Insert]:
@@ -208,6 +183,56 @@ def upsert(
     given: dict[str, object] = {**{name: sa.bindparam(name) for name in names}, **values}
     changed = {name: value for name, value in given.items() if name not in key}
     return lambda dialect: dialect.insert(table).values(given).on_conflict_do_update(index_elements=key, set_=changed, where=where)
+
+
+class Unindexed(FunctionElement[str]):
+    """See `unindexed`."""
+
+    name = "unindexed"
+    type = sa.Text()
+    inherit_cache = True
+
+
+@compiles(Unindexed)
+def compile_plain(element: Unindexed, compiler: SQLCompiler, **how: object) -> str:
+    """PostgreSQL knows how many rows have which value."""
+    return compiler.process(element.clauses, **how)
+
+
+@compiles(Unindexed, "sqlite")
+def compile_hidden(element: Unindexed, compiler: SQLCompiler, **how: object) -> str:
+    """No index is over this."""
+    return f"({compiler.process(element.clauses, **how)} || '')"
+
+
+def unindexed(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """A text column to compare with, but not to search by.
+
+    SQLite keeps no statistics here: it takes an equality for better than a range, and would read every finished row to find what is due.
+    """
+    return Unindexed(column)
+
+
+RowCondition = Callable[[sa.FromClause], sa.ColumnElement[bool]]
+
+
+def distinct_values(table: sa.Table, column: str, rows: RowCondition, name: str) -> sa.CTE:
+    """The values, each once, of a text column that begins an index over just these rows. `value` is null in the last one."""
+    first, following = table.alias("first"), table.alias("following")
+    begin = sa.select(sa.func.min(first.c[column]).label("value")).where(rows(first))
+    found = begin.cte(name, recursive=True)
+    after = sa.select(sa.func.min(following.c[column])).where(rows(following), following.c[column] > found.c.value)
+    return found.union_all(sa.select(after.correlate(found).scalar_subquery()).where(found.c.value.is_not(None)))
+
+
+def delete_oldest(table: sa.Table, has_ended: sa.ColumnElement[bool], by: sa.ColumnElement[object], most: int) -> sa.Executable:
+    """The statement that removes at most `most` of the rows that have ended, in the order of `by`.
+
+    The condition stands twice: PostgreSQL asks a row that has changed meanwhile for the outer one only.
+    """
+    names = tuple(table.primary_key.columns)
+    first = sa.select(*names).where(has_ended).order_by(by).limit(most)
+    return sa.delete(table).where(sa.tuple_(*names).in_(first), has_ended)
 
 
 ColumnKind: TypeAlias = type[sa.types.TypeEngine[str]] | type[sa.types.TypeEngine[int]]
@@ -256,7 +281,7 @@ COLUMN_TYPES: Mapping[object, object] = {str: sa.Text, float: sa.Double, bytes: 
 
 
 class TableDescription:
-    """Describes a table in SQLModel's words and names it after its class: WebhookEndpointTable is webhook_endpoint.
+    """Describes a `table` in SQLModel's words and names it after its class: WebhookEndpointTable is webhook_endpoint.
 
     `row`: a named tuple whose fields are columns, behind those of the class, all but the fields `without`. A column is text, a double,
     bytes or an integer of 32 bits where no Field says otherwise, and may be null where its type ends in `| None`.
@@ -265,6 +290,7 @@ class TableDescription:
     nobody used, were a sixth of every start.
     """
 
+    table: ClassVar[sa.Table]
     __tablename__: ClassVar[str]
     __table_args__: ClassVar[tuple[sa.schema.SchemaItem | Mapping[str, object], ...] | Mapping[str, object]] = ()
 
@@ -277,14 +303,14 @@ class TableDescription:
         given = cls.__table_args__ if isinstance(cls.__table_args__, tuple) else (cls.__table_args__,)
         items = [each for each in given if not isinstance(each, Mapping)]
         options = {name: value for each in given if isinstance(each, Mapping) for name, value in each.items()}
-        make_table(cls.__tablename__, SQLModel.metadata, *columns, *items, **options)
+        cls.table = make_table(cls.__tablename__, SQLModel.metadata, *columns, *items, **options)
 
 
 def described_column(name: str, kind: object, given: object) -> sa.Column[object]:
     """The column of a field: `given` is the Field or the default behind its equals sign, unless its type `kind` holds a Field."""
     is_nullable = NoneType in get_args(kind)
     plain = next(each for each in get_args(kind) if each is not NoneType) if is_nullable else kind
-    if get_origin(plain) is Annotated:
+    if hasattr(plain, "__metadata__"):  # an Annotated
         plain, given = get_args(plain)
     field = given if isinstance(given, FieldInfo) else Field(default=given)
     given_options = {"default": cast("object", field.default), **cast("dict[str, object]", vars(field))}
@@ -296,7 +322,7 @@ def described_column(name: str, kind: object, given: object) -> sa.Column[object
     stated = {option: options[option] for option in ("default", "primary_key", "index", "unique") if option in options}
     stated["nullable"] = is_nullable and not stated.get("primary_key")
     stated |= cast("dict[str, object]", options.get("sa_column_kwargs", {}))
-    column_type = options.get("sa_type") or COLUMN_TYPES[str if get_origin(plain) is Literal else plain]
+    column_type = options.get("sa_type") or COLUMN_TYPES[str if get_args(plain) else plain]  # a Literal is of texts
     return make_column(name, column_type, *references, **stated)
 
 
@@ -316,16 +342,6 @@ def table_lookup(name: str) -> Callable[[Dialect], sa.Select[str]]:
         return sa.select(found).where(sa.func.to_regclass(name).is_not(None))
 
     return look_up
-
-
-def table_of(description: type[TableDescription]) -> sa.Table:
-    """The table that a class describes."""
-    return SQLModel.metadata.tables[description.__tablename__]
-
-
-P = ParamSpec("P")
-
-T = TypeVar("T")
 
 
 class DriverCursor(Protocol):
@@ -411,13 +427,7 @@ class runs_in_thread(Generic[P, T]):
 
 
 def is_run_in_thread(fn: object) -> bool:
-    """Whether it is marked so."""
     return isinstance(fn, runs_in_thread)
-
-
-def runs_in_thread_like(write: object, fn: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Connection, P], T]:
-    """A function that runs another one in its transaction takes as long as that one."""
-    return runs_in_thread(fn) if is_run_in_thread(write) else fn
 
 
 StorageFunction: TypeAlias = Callable[Concatenate[Connection, P], T]
@@ -432,11 +442,11 @@ class DeclaredStatement(Statement):
     milliseconds, too.
     """
 
-    __slots__ = ("_declare", "_row", "conversions", "in_milliseconds", "rows")
+    __slots__ = ("_declare", "conversions", "in_milliseconds", "rows")
 
     def __init__(self, declare: Callable[..., StatementBuild], row: type[object] | None) -> None:
-        super().__init__(self._declared)
-        self._declare, self._row = declare, row
+        super().__init__(self._declared, row)
+        self._declare = declare
         self.conversions: Sequence[tuple[str, Callable[[object], object]]] = ()
         self.in_milliseconds: Sequence[tuple[str, str]] = ()
         self.rows: Sequence[tuple[str, Sequence[str]]] = ()
@@ -445,7 +455,7 @@ class DeclaredStatement(Statement):
         sql, literals, required = super()._render(dialect)
         parameters = signature(self._declare).parameters.values()
         rows = [each for each in parameters if hasattr(each.annotation, "_fields")]
-        marks = [(each.name, each.annotation.__metadata__[0]) for each in parameters if get_origin(each.annotation) is Annotated]
+        marks = [(each.name, each.annotation.__metadata__[0]) for each in parameters if hasattr(each.annotation, "__metadata__")]
         self.in_milliseconds = [(name, mark) for name, mark in marks if isinstance(mark, str)]
         names = [*(each.name for each in parameters if each not in rows), *(mark for _, mark in self.in_milliseconds)]
         given = [*names, *(field for row in rows for field in row.annotation._fields)]
@@ -473,10 +483,6 @@ class DeclaredStatement(Statement):
     def _declared(self, dialect: Dialect) -> sa.Executable:
         build = self._declare(**{each.name: stand_in(each) for each in signature(self._declare).parameters.values()})
         return build if isinstance(build, sa.Executable) else build(dialect)
-
-    def _check(self, statement: sa.Executable) -> None:
-        if self._row is not None:
-            check_columns(statement, self._row)
 
 
 def statement_function(

@@ -2,8 +2,6 @@
 
 from typing import Protocol
 
-import sqlalchemy as sa
-
 from storage.engine.sql import Connection, runs_in_thread
 from storage.engine.store import Store
 
@@ -18,16 +16,6 @@ class Sweep(Protocol):
     def __call__(self, connection: Connection, /, *, before: float, most: int) -> int:
         """In one transaction."""
         ...
-
-
-def delete_oldest(table: sa.Table, has_ended: sa.ColumnElement[bool], by: sa.ColumnElement[object], most: int) -> sa.Executable:
-    """The statement that removes at most `most` of the rows that have ended, in the order of `by`.
-
-    The condition stands twice: PostgreSQL asks a row that has changed meanwhile for the outer one only.
-    """
-    names = tuple(table.primary_key.columns)
-    first = sa.select(*names).where(has_ended).order_by(by).limit(most)
-    return sa.delete(table).where(sa.tuple_(*names).in_(first), has_ended)
 
 
 async def sweep_in_steps(store: Store, sweep: Sweep, *, before: float, steps: int = SWEEP_STEPS) -> int:

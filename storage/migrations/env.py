@@ -12,10 +12,9 @@ from alembic.runtime.migration import MigrationContext, MigrationInfo
 from alembic.script.base import Script
 
 from storage import metadata
-from storage.engine.sql import table_of
 from storage.replicas import SchemaStepTable
 
-STEP = table_of(SchemaStepTable)
+STEP = SchemaStepTable.table
 connection = context.config.attributes["connection"]
 if not isinstance(connection, sa.Connection):
     raise TypeError("migrations run through storage.engine.migrate, which opens and locks the database")

@@ -19,7 +19,7 @@ from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits
 from storage.commissions import PlatformFeeTable
 from storage.connect_accounts import attach_connect_account
-from storage.engine.sql import Connection, Query, table_of
+from storage.engine.sql import Connection, Query
 from storage.payment_records import find_refunds
 from tests.world import NOON, Credentials, World, open_world
 
@@ -39,7 +39,7 @@ class PlatformFee(NamedTuple):
     amount: int
 
 
-ALL_FEES = Query(PlatformFee, sa.select(*(table_of(PlatformFeeTable).c[name] for name in PlatformFee._fields)).order_by("ref"))
+ALL_FEES = Query(PlatformFee, sa.select(*(PlatformFeeTable.table.c[name] for name in PlatformFee._fields)).order_by("ref"))
 
 
 def all_fees(connection: Connection) -> list[PlatformFee]:

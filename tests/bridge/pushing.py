@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from clients.webhooks.signature import sign_delivery
 from storage.country_entries import country_history
-from storage.engine.sql import Query, table_of
+from storage.engine.sql import Query
 from storage.inbound_pushes import InboundPushTable
 from storage.sightings import NetworkEventTable
 from tests.network_facts import ICCID
@@ -17,8 +17,8 @@ from tests.world import World
 PUSHES = "/v1/webhooks/bridge4ip"
 PUSH_SECRET = "whsec_YnJpZGdlLXNlY3JldC1mb3ItdGVzdHMtMDEyMw=="
 OK = {"result": {"code": 0, "msg": "OK"}}
-SEEN = table_of(NetworkEventTable)
-PUSH = table_of(InboundPushTable)
+SEEN = NetworkEventTable.table
+PUSH = InboundPushTable.table
 
 
 class Kept(NamedTuple):

@@ -13,7 +13,7 @@ from clients.http import OutboundLimits
 from clients.webhooks.sender import WebhookSender
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
-from storage.engine.sql import Query, table_of
+from storage.engine.sql import Query
 from storage.sightings import EarlySightingTable
 from tests.bridge.operator import GIB, WEBHOOK, Operator, open_bridge_operator, used_of
 from tests.bridge.pushing import kept, place, push_status
@@ -31,7 +31,7 @@ ISSUED = "esim.issued"
 ANOTHER = 8102
 LOOPBACK = parse_networks(["127.0.0.0/8"])
 QUICK = OutboundLimits(connections=20, keepalive_seconds=None, connect_seconds=2.0, total_seconds=2.0)
-EARLY = table_of(EarlySightingTable)
+EARLY = EarlySightingTable.table
 HOUR = 3600
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from storage.cdr_events import CdrEventTable
 from storage.cdr_sums import CdrMonthTable, CdrSumTable
-from storage.engine.sql import Connection, Query, table_of
+from storage.engine.sql import Connection, Query
 from storage.invoices import list_periods
 
 INGEST = "/v1/cdr/ingest"
@@ -53,9 +53,9 @@ class Everything(NamedTuple):
     periods: list[int]
 
 
-EVENT = table_of(CdrEventTable)
-SUM = table_of(CdrSumTable)
-MONTH = table_of(CdrMonthTable)
+EVENT = CdrEventTable.table
+SUM = CdrSumTable.table
+MONTH = CdrMonthTable.table
 MINE = sa.bindparam("organisation")
 RAW = Query(Raw, sa.select(*(EVENT.c[name] for name in Raw._fields)).where(EVENT.c.organisation == MINE))
 SUMS = Query(

@@ -33,7 +33,7 @@ from storage.cdr_events import (
     sweep_call_records,
 )
 from storage.engine.migrate import current_schema
-from storage.engine.sql import Command, Connection, Query, postgresql_dialect, table_of
+from storage.engine.sql import Command, Connection, Query, postgresql_dialect
 from storage.engine.store import Store, open_store
 from storage.replicas import ReplicaTable, end_replica
 from tests.cdr.records import PERIODS, Json, event, everything, iccid, month, send
@@ -46,7 +46,7 @@ from transports.worker.retention import retention_chore
 
 DAY = 86_400
 KEPT = SHORTEST_HISTORY.call_records
-DIGEST, REPLICA = table_of(CallRecordDigestTable), table_of(ReplicaTable)
+DIGEST, REPLICA = CallRecordDigestTable.table, ReplicaTable.table
 
 
 class Rows(NamedTuple):

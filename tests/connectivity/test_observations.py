@@ -7,12 +7,12 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from storage.engine.sql import Query, table_of
+from storage.engine.sql import Query
 from storage.sightings import NetworkEventTable
 from tests.connectivity.requests import events, issued
 from tests.world import World
 
-SEEN = table_of(NetworkEventTable)
+SEEN = NetworkEventTable.table
 OBSERVE = "/v1/connectivity/events/observe"
 ATTACH = "esim.first_attach"
 

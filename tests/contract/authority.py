@@ -7,12 +7,12 @@ import sqlalchemy as sa
 from storage.access_grants import AccessGrantTable
 from storage.api_keys import ApiKeyTable
 from storage.browser_sessions import BrowserSessionTable
-from storage.engine.sql import Connection, Query, table_of
+from storage.engine.sql import Connection, Query
 from storage.invitations import InvitationTable
 from storage.organisations import MembershipTable
 
-MEMBERSHIP, INVITATION, KEY = table_of(MembershipTable), table_of(InvitationTable), table_of(ApiKeyTable)
-GRANT, SESSION = table_of(AccessGrantTable), table_of(BrowserSessionTable)
+MEMBERSHIP, INVITATION, KEY = MembershipTable.table, InvitationTable.table, ApiKeyTable.table
+GRANT, SESSION = AccessGrantTable.table, BrowserSessionTable.table
 NOTHING = sa.literal_column("''", sa.Text)
 
 

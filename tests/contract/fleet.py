@@ -11,7 +11,6 @@ from simulators.network import packages
 from simulators.network.entities import Line
 from simulators.network.methods.templates import create_prepaid_package_template
 from simulators.network.methods.zones import create_location_zone
-from simulators.network.packages import add_provider_status
 from simulators.network.seed.build import build_world
 from simulators.network.seed.resellers import SIMULATED_TOKENS
 from simulators.network.simulated_network import SimulatedNetwork
@@ -118,7 +117,7 @@ def drawn(network: Network) -> tuple[Line, int]:
     """The last eSIM of the stock as a draw and its user leave it: with a package, and installed. The package's number, too."""
     line = stock(network)[-1]
     package = packages.assign_package(network, line, network.templates[template(network, ONE_TIME)], period=None, validity_days=30)
-    add_provider_status(network, line, "Installed", "P1")
+    network.add_provider_status(line, "Installed", "P1")
     return line, package.id
 
 

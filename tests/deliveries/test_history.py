@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from storage.deliveries import ENDED_AT_ONCE, FAILED_STATE, PENDING_STATE, DeliveryAttemptTable, DeliveryTable
-from storage.engine.sql import Command, Connection, Query, table_of
+from storage.engine.sql import Command, Connection, Query
 from storage.events import EventTable
 from storage.webhook_endpoints import delete_endpoint, note_endpoint_failure
 from tests.clients.webhooks.receiver import receiver
@@ -20,7 +20,7 @@ from transports.settings import HistoryDays
 from transports.worker.retention import retention_chore
 
 DAY = 86_400.0
-DELIVERY, ATTEMPT, EVENT = table_of(DeliveryTable), table_of(DeliveryAttemptTable), table_of(EventTable)
+DELIVERY, ATTEMPT, EVENT = DeliveryTable.table, DeliveryAttemptTable.table, EventTable.table
 
 
 class Rows(NamedTuple):

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from clients.outside_system import OutsideSystem
 from operations.deps import Build
 from registry.clock import ActiveRequest
-from storage.engine.sql import Command, Connection, table_of
+from storage.engine.sql import Command, Connection
 from storage.engine.store import open_store
 from storage.issuance import IssuanceTable
 from tests.clients.webhooks.receiver import receiver, status_answer
@@ -90,7 +90,7 @@ async def test_attempts_are_counted_by_class_and_by_seconds_and_chores_by_their_
 
 BINDS = {name: sa.bindparam(name) for name in ("key", "state", "dispatched", "updated")}
 OTHERS = {"organisation": "org_1", "operation": "issue", "principal": "key_1", "owner": "rpl_1", "stock": "", "account_id": 1}
-ISSUE = Command(lambda dialect: dialect.insert(table_of(IssuanceTable)).values({**OTHERS, "template_id": 1, "due_ms": 0, **BINDS}))
+ISSUE = Command(lambda dialect: dialect.insert(IssuanceTable.table).values({**OTHERS, "template_id": 1, "due_ms": 0, **BINDS}))
 
 
 def issue(connection: Connection, *, rows: Sequence[Mapping[str, str | float]]) -> None:

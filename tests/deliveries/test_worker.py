@@ -18,7 +18,7 @@ from clients.webhooks.sender import RETRY_DELAYS
 from storage.audit import AuditTable
 from storage.claims import ClaimTable
 from storage.deliveries import open_listener
-from storage.engine.sql import Connection, Query, table_of
+from storage.engine.sql import Connection, Query
 from storage.engine.store import Store, open_store
 from storage.outbox import claim_deliveries, next_delivery_due
 from storage.webhook_endpoints import rotate_endpoint_secret
@@ -486,7 +486,7 @@ class Rows(NamedTuple):
     rows: int
 
 
-ROWS = [Query(Rows, sa.select(sa.func.count().label("rows")).select_from(table_of(model))) for model in (ClaimTable, AuditTable)]
+ROWS = [Query(Rows, sa.select(sa.func.count().label("rows")).select_from(model.table)) for model in (ClaimTable, AuditTable)]
 
 
 def kept(connection: Connection) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from registry.caller import Tier
 from registry.limits import TIERS, Limits, TierLimits
 from registry.policy import quota_period
 from storage.deliveries import DeliveryTable
-from storage.engine.sql import Connection, Query, table_of
+from storage.engine.sql import Connection, Query
 from storage.events import NewEvent, emit_event
 from storage.quota import read_quota_used
 from tests.deliveries.post_office import LOOPBACK, QUICK
@@ -28,7 +28,7 @@ from tests.schedules.bureau import open_bureau
 from tests.world import SettableClock, World
 from transports.worker.worker import Worker
 
-DELIVERY = table_of(DeliveryTable)
+DELIVERY = DeliveryTable.table
 DRAW, DELETE = "affectPackageToSubscriber", "deleteSubscriberPackage"
 ISSUE = "/v1/subscribers/issue-from-inventory"
 PLANS = "/v1/connectivity/plans"

@@ -19,7 +19,7 @@ from operations.people.signing_keys import sign_token, signing_keys_at, signing_
 from operations.secret_tokens import secret_digest
 from registry.caller import Tier
 from registry.errors import BadRequest, NotFound
-from storage.engine.sql import Command, Connection, table_of
+from storage.engine.sql import Command, Connection
 from storage.oauth_clients import OauthClientTable
 from storage.sealing import SERVICE_OWNER, signing_key_field
 from tests.clients.identity.provider import b64, signed_token
@@ -29,7 +29,7 @@ from tests.world import BASE, NOON, SITE
 from transports.oauth import registration
 from transports.oauth.programs import GRANT_TYPES
 
-CLIENT = table_of(OauthClientTable)
+CLIENT = OauthClientTable.table
 REWRITE = Command(sa.update(CLIENT).where(CLIENT.c.id == sa.bindparam("named")).values(metadata_json=sa.bindparam("kept")))
 OWN_COMPUTER = "http://127.0.0.1:49152/callback"
 NONE = b'{"alg":"none","typ":"at+jwt"}'

@@ -6,10 +6,9 @@ from dataclasses import replace
 from clients.mail.letter import Letter
 from operations.letters import open_letter, queue_letter, seal_letter
 from operations.people.signing_keys import signing_keys_at
-from storage.database_state import outermost_key_ids
 from storage.engine.sql import Connection
 from storage.mail import take_mails
-from storage.rekey import SEALED_COLUMNS, count_of_key, count_older, reseal
+from storage.rekey import SEALED_COLUMNS, count_of_key, count_older, outermost_key_ids, reseal
 from storage.sealing import Keyring
 from tests.identity.house import IdentityHouse
 from tests.world import NOON

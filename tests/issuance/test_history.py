@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from simulators.network.faults import NetworkFault
 from storage.cdr_events import CDR_DIGESTS_REVISION as RECORDS_REVISION
 from storage.engine.migrate import current_schema
-from storage.engine.sql import Command, Connection, Query, table_of
+from storage.engine.sql import Command, Connection, Query
 from storage.expired_keys import EXPIRED_KEY
 from storage.intents import IntentTable, UsageRecordTable
 from storage.replicas import EXPIRED_KEYS_REVISION, ReplicaTable, end_replica
@@ -27,7 +27,7 @@ from transports.worker.retention import retention_chore
 DAY = 86_400.0
 USAGE = "/v1/connectivity/usage_records"
 PRODUCT = {"name": "Week", "data_mb": 1, "validity_days": 7, "price_cents": 9, "currency": "EUR", "package_template_id": 55010}
-INTENT, RECORD, REPLICA = table_of(IntentTable), table_of(UsageRecordTable), table_of(ReplicaTable)
+INTENT, RECORD, REPLICA = IntentTable.table, UsageRecordTable.table, ReplicaTable.table
 
 
 class Small(NamedTuple):

@@ -12,7 +12,7 @@ from storage.allowances import AllowanceTable
 from storage.audit import AuditTable
 from storage.browser_sessions import BrowserSessionTable
 from storage.claims import ClaimTable
-from storage.engine.sql import Command, Connection, Query, TableDescription, Value, table_of
+from storage.engine.sql import Command, Connection, Query, TableDescription, Value
 from storage.engine.store import Store, open_store
 from storage.engine.sweep import SWEPT_AT_ONCE
 from storage.invitations import InvitationTable
@@ -46,8 +46,8 @@ def fill(connection: Connection, *, rows: Sequence[tuple[type[TableDescription],
     create_person(connection, id="usr_1", now=NOON)
     create_organisation(connection, id="org_1", name="Fjord", tier="free", now=NOON)
     for model, row in rows:
-        columns = {column.name: sa.bindparam(column.name) for column in table_of(model).c}
-        connection.run(Command(sa.insert(table_of(model)).values(columns)), **{**dict.fromkeys(columns), **row})
+        columns = {column.name: sa.bindparam(column.name) for column in model.table.c}
+        connection.run(Command(sa.insert(model.table).values(columns)), **{**dict.fromkeys(columns), **row})
 
 
 def grant(id: str, client: str, *, expires: float, revoked: float | None = None) -> tuple[type[TableDescription], Row]:
@@ -72,7 +72,7 @@ def client(id: str, *, created: float, used: float | None = None) -> tuple[type[
 
 def of_grant(model: type[TableDescription], digest: bytes, of: str, expires: float) -> tuple[type[TableDescription], Row]:
     row = {"digest": digest, "grant_id": of, "client_id": "c", "scopes": "read", "details": "{}", "expires_at": NOON + expires}
-    return model, {name: value for name, value in row.items() if name in table_of(model).c}
+    return model, {name: value for name, value in row.items() if name in model.table.c}
 
 
 ONE: Sequence[tuple[type[TableDescription], Row, float]] = (
@@ -123,7 +123,7 @@ ONE: Sequence[tuple[type[TableDescription], Row, float]] = (
 
 async def count(store: Store, model: type[TableDescription]) -> int:
     found = await store.read(
-        lambda connection: connection.first(Query(Count, sa.select(sa.func.count().label("many")).select_from(table_of(model))))
+        lambda connection: connection.first(Query(Count, sa.select(sa.func.count().label("many")).select_from(model.table)))
     )
     assert found is not None
     return found.many
@@ -177,7 +177,7 @@ async def test_what_organisations_and_people_used_is_kept(store: Store) -> None:
 @pytest.mark.parametrize("model", [ClaimTable, AuditTable], ids=lambda model: model.__tablename__)
 async def test_what_is_more_than_one_step_takes_is_forgotten_too(store: Store, model: type[TableDescription]) -> None:
     old = {"fingerprint": b"", "state": "done", "claimed": 1, "expires_at": int(NOON), "at": 1.0, "milliseconds": 1.0, "status": 200}
-    columns, (name, of) = table_of(model).c, ("key", str) if model is ClaimTable else ("id", int)
+    columns, (name, of) = model.table.c, ("key", str) if model is ClaimTable else ("id", int)
 
     def row(number: int, **other: Value) -> tuple[type[TableDescription], Row]:
         given: Row = {column.name: "x" for column in columns if isinstance(column.type, sa.Text)} | old | other

@@ -5,13 +5,13 @@ import pytest
 from inline_snapshot import snapshot
 
 from simulators.network.faults import NetworkFault
-from storage.engine.sql import Command, Connection, table_of
+from storage.engine.sql import Command, Connection
 from storage.storefronts import StorefrontTable
 from tests.orders.stage import OrdersShop
 
 NORDIC_5GB, M2M, DELETED, OF_ANOTHER_RESELLER = 55011, 55038, 55041, 55042
 TEMPLATES = "listPrepaidPackageTemplate"
-SHOP = table_of(StorefrontTable)
+SHOP = StorefrontTable.table
 UNPUBLISH = Command(SHOP.update().values(status="draft"))
 
 

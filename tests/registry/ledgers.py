@@ -7,10 +7,10 @@ import sqlalchemy as sa
 from storage.audit import AUDIT_READ, AuditReadRow, AuditTable, read_as_audit_row, texts_of_reads
 from storage.claims import ClaimTable
 from storage.confirm_tokens import ConfirmTokenTable
-from storage.engine.sql import Command, Connection, Query, table_of
+from storage.engine.sql import Command, Connection, Query
 from storage.quota import QuotaTable
 
-AUDIT, CLAIM, TOKEN, QUOTA = table_of(AuditTable), table_of(ClaimTable), table_of(ConfirmTokenTable), table_of(QuotaTable)
+AUDIT, CLAIM, TOKEN, QUOTA = AuditTable.table, ClaimTable.table, ConfirmTokenTable.table, QuotaTable.table
 
 
 class AuditRow(NamedTuple):

@@ -11,10 +11,10 @@ from operations.deps import Ctx
 from registry.errors import Conflict, NotFound, OcsError, StoreUnavailable
 from registry.operation import Auth, Input, Nothing, Once, Scope, operation
 from registry.ports import Conclusion
-from storage.change_counters import ChangeTable
-from storage.engine.sql import Connection, Query, table_of
+from storage.engine.sql import Connection, Query
+from storage.organisations import ChangeTable
 
-CHANGE = table_of(ChangeTable)
+CHANGE = ChangeTable.table
 SHOP = "org_of_a_shop"
 How = Literal["ok", "early", "late", "sure", "unknown", "crash", "down", "hang", "busy_close"]
 Name = Annotated[str, Field(min_length=1, max_length=40, description="Name of the thing, 1-40 characters.")]

@@ -16,7 +16,7 @@ from operations.secret_tokens import new_secret_token, secret_digest
 from registry.caller import Tier
 from registry.catalogue import Catalogue, Toolset
 from simulators.network.simulated_network import SimulatedNetwork
-from storage.engine.sql import Command, Connection, table_of
+from storage.engine.sql import Command, Connection
 from storage.schedules import IntelligenceReportTable, NewSchedule, insert_schedule
 from tests.world import Credentials, World, open_world
 from transports.app import dead_link_page
@@ -24,7 +24,7 @@ from transports.http.asgi import Receive, Scope, Send
 from transports.http.door import InnerApplication
 
 SHARES = Catalogue([Toolset("intelligence", "Reports.", (schedules, schedule_reports, shared_reports))])
-REPORT = table_of(IntelligenceReportTable)
+REPORT = IntelligenceReportTable.table
 SHARE = "/v1/intelligence/share"
 METHOD = "Status, packages and last registration of each line, as the charging system tells them."
 FINDING: dict[str, Any] = {

@@ -10,7 +10,6 @@ from inline_snapshot import snapshot
 from simulators.network import charging, packages
 from simulators.network.entities import DATA, DAY_SECONDS, GreenZone, NetworkRefusal, ThrottleThreshold
 from simulators.network.line_behaviour import plan_line_day, stays_of_day
-from simulators.network.packages import add_provider_status
 from simulators.network.radio import attach_to_network
 from simulators.network.simulation import run_world_to
 from simulators.network.world import World
@@ -178,7 +177,7 @@ def test_records_and_events_stay_in_order_of_time_when_an_older_use_is_put_in() 
 
 def test_a_provider_status_ends_the_one_before() -> None:
     world = small_world()
-    add_provider_status(world, world.lines[900], "Enable", "P1")
+    world.add_provider_status(world.lines[900], "Enable", "P1")
     assert [(row.status, row.start, row.end) for row in world.lines[900].sim.provider] == [
         ("Allocated", 0, SMALL_NOON),
         ("Enable", SMALL_NOON, None),

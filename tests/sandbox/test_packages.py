@@ -105,7 +105,7 @@ def test_removing_the_throttled_package_gives_the_speed_back() -> None:
     package = packages.assign_package(world, subscriber, world.templates[50], period=None, validity_days=None)
     charging.use_service(world, subscriber, DATA, 60 * MIB, network_id=OSLO)
     assert subscriber.bitrate == "KB_128"
-    packages.set_package_limits(world, package, data=200 * MIB, moc=None, mtc=None, mo_sms=None, mt_sms=None, comment="gift")
+    packages.set_package_limits(world, package, (200 * MIB, None, None, None, None), "gift")
     assert (subscriber.bitrate, package.history) == (UNLIMITED_BITRATE, ["limits changed: gift"])
     charging.use_service(world, subscriber, DATA, 100 * MIB, network_id=OSLO)
     assert subscriber.bitrate == "KB_64"

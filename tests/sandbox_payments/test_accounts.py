@@ -10,7 +10,6 @@ from stripe import oauth_error
 from simulators.processor.onboarding import (
     authorize_oauth,
     complete_onboarding,
-    find_account_link,
     follow_account_link,
     open_standard_account,
     restrict_account,
@@ -45,7 +44,7 @@ def test_a_link_works_for_five_minutes() -> None:
     token = p.v1.account_links.create({"account": account, "type": "account_onboarding", **RETURN}).url.rsplit("/", 1)[1]
     p.advance(300)
     assert follow_account_link(p.state, token) is None
-    old = find_account_link(p.state, token)
+    old = p.state.visits.get(token)
     assert old is not None and old.refresh_url == RETURN["refresh_url"]
 
 

@@ -14,7 +14,7 @@ from operations.intelligence.schedule_reports import ScheduleRuns
 from registry.caller import Tier
 from registry.limits import Limits
 from storage.deliveries import DeliveryTable
-from storage.engine.sql import Connection, Query, table_of
+from storage.engine.sql import Connection, Query
 from storage.engine.store import open_store
 from storage.events import EventTable
 from storage.schedules import IntelligenceReportTable
@@ -25,8 +25,8 @@ from tests.schedules.thin import SCRIPT, SHEETS, THIN, Script
 from tests.world import CountingIds, Credentials, SettableClock, World, open_world
 from transports.worker.worker import Worker
 
-REPORT, ENDPOINT = table_of(IntelligenceReportTable), table_of(WebhookEndpointTable)
-EVENT, DELIVERY = table_of(EventTable), table_of(DeliveryTable)
+REPORT, ENDPOINT = IntelligenceReportTable.table, WebhookEndpointTable.table
+EVENT, DELIVERY = EventTable.table, DeliveryTable.table
 Body = dict[str, Any]
 SCHEDULES = "/v1/intelligence/schedules"
 DAILY: Body = {"composite": "fleet_health", "cron": "0 6 * * *", "timezone": "Europe/Berlin"}

@@ -10,13 +10,13 @@ from inline_snapshot import snapshot
 from registry.caller import Restrictions, Role
 from storage.access_grants import AccessGrant, insert_grant, revoke_grant
 from storage.api_keys import end_key
-from storage.engine.sql import Command, Connection, table_of
+from storage.engine.sql import Command, Connection
 from storage.members import end_membership
 from storage.schedules import IntelligenceScheduleTable
 from tests.registry.ledgers import audited_of
 from tests.schedules.bureau import DAILY, SCHEDULES, Body, Bureau, script
 
-SCHEDULE = table_of(IntelligenceScheduleTable)
+SCHEDULE = IntelligenceScheduleTable.table
 FORGET = Command(sa.update(SCHEDULE).values(made_with=None))
 DAY = 86_400
 RESTS = "The schedule rests: the key or login that it was made with has ended, or whoever made it has left the organisation"

@@ -11,14 +11,14 @@ from inline_snapshot import snapshot
 
 from operations.people.verifications import begin_sign_in, finish_sign_in
 from registry.errors import BadRequest, QuotaExceeded
-from storage.engine.sql import Command, Connection, Statement, table_of
+from storage.engine.sql import Command, Connection, Statement
 from storage.invitations import InvitationTable
 from storage.people import find_by_address
 from tests.setup.signing_up import ADA, asking, code_line, open_office, other_than, signed_up
 from tests.stage import opened, opened_on_both
 from tests.world import World
 
-INVITATION = table_of(InvitationTable)
+INVITATION = InvitationTable.table
 INVITE = Command(sa.insert(INVITATION).values({column.name: sa.bindparam(column.name) for column in INVITATION.c}))
 
 

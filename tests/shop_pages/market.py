@@ -12,7 +12,7 @@ import httpx
 import sqlalchemy as sa
 
 from operations.catalogue import CATALOGUE
-from storage.engine.sql import Command, Connection, table_of
+from storage.engine.sql import Command, Connection
 from storage.orders import StorefrontOrderTable
 from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan, write_storefront
 from tests.network_facts import ACCOUNT
@@ -31,7 +31,7 @@ from transports.web.shop.request import shop_context_of
 
 SHOP_PATH = "/shop/fjord"
 BUYER = "buyer@home.test"
-ORDERS = table_of(StorefrontOrderTable)
+ORDERS = StorefrontOrderTable.table
 
 
 @dataclass

@@ -17,7 +17,7 @@ from registry.signals import Counts, Histograms
 from storage.backlog import COUNT_DELIVERIES, MOST_COUNTED, Backlog, measure_backlog
 from storage.deliveries import DeliveryTable
 from storage.engine.database_signals import PoolLoad
-from storage.engine.sql import Command, Connection, Query, postgresql_dialect, table_of
+from storage.engine.sql import Command, Connection, Query, postgresql_dialect
 from storage.engine.store import Store, open_store
 from tests.databases import migrated_postgres, migrated_sqlite, required_database
 from tests.evidence.issuing import open_issuing
@@ -115,7 +115,7 @@ def test_a_label_that_is_of_no_closed_set_after_all_adds_no_series_for_ever() ->
 
 
 ROW = {"event_id": "", "endpoint_id": "", "organisation": "", "state": 0, "attempt": 0, "attempts": 0, "due_ms": 0, "created_ms": 0}
-FILL = Command(sa.insert(table_of(DeliveryTable)).values({"id": sa.bindparam("id"), **{name: sa.bindparam(name) for name in ROW}}))
+FILL = Command(sa.insert(DeliveryTable.table).values({"id": sa.bindparam("id"), **{name: sa.bindparam(name) for name in ROW}}))
 
 
 def fill(connection: Connection, *, state: int, due_ms: int, count: int) -> None:

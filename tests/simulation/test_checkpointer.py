@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 
 from storage.confirm_tokens import insert_confirm_token
-from storage.engine.checkpointer import Checkpointer
-from storage.engine.sqlite import SqliteStore
+from storage.engine.sqlite import Checkpointer, SqliteStore
 from tests.databases import migrated_sqlite
 
 ROUNDS = 400

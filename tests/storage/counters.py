@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.change_counters import ChangeTable
-from storage.engine.sql import Command, Connection, Query, table_of
+from storage.engine.sql import Command, Connection, Query
+from storage.organisations import ChangeTable
 
-CHANGE_TABLE = table_of(ChangeTable)
+CHANGE_TABLE = ChangeTable.table
 
 
 class ChangeCount(NamedTuple):

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from registry.errors import StoreUnavailable
 from storage.engine.database_url import sqlite_path
 from storage.engine.group_commit import MOST_IN_BATCH
-from storage.engine.sql import Command, Connection, table_of
+from storage.engine.sql import Command, Connection
 from storage.engine.sqlite import SqliteStore
 from storage.organisations import MembershipTable
 from tests.databases import migrated_sqlite
@@ -23,7 +23,7 @@ from tests.harness.processes import Child
 from tests.storage.counters import bump, insert, insert_then_fail, names, value_of
 
 LATER = Command(sa.text("pragma defer_foreign_keys=on"))
-ORPHAN = Command(sa.insert(table_of(MembershipTable)))
+ORPHAN = Command(sa.insert(MembershipTable.table))
 
 HOLD = """
 import sqlite3, sys

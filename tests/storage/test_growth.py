@@ -18,7 +18,7 @@ from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_
 from storage.intents import OLD_INTENTS
 from storage.key_retention import REMOVE_ISSUANCES
 from storage.key_retention import REMOVE_STORED_ANSWERS as REMOVE_CLAIMS
-from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS, MARK_REFUND_NEVER_MADE, mark_refund_failed, mark_refund_made
+from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS, mark_refund_failed, mark_refund_made, mark_refund_never_made
 from storage.orders import LIST_ORDERS_OF_BUYER
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import migrated_sqlite
@@ -162,6 +162,8 @@ def test_a_step_through_call_records_goes_on_behind_the_last_one_and_ids_are_loo
     ]
 
 
-@pytest.mark.parametrize("statement", [statement_of(mark_refund_made), statement_of(mark_refund_failed), MARK_REFUND_NEVER_MADE])
+@pytest.mark.parametrize(
+    "statement", [statement_of(mark_refund_made), statement_of(mark_refund_failed), statement_of(mark_refund_never_made)]
+)
 def test_what_a_processor_says_of_a_refund_is_looked_up_among_the_failed_orders(raw: sqlite3.Connection, statement: Statement) -> None:
     assert plan(raw, statement) == ["SEARCH storefront_order USING INDEX storefront_order_status (status=?)"]

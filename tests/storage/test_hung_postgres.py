@@ -9,9 +9,8 @@ import psycopg
 import pytest
 
 from registry.errors import CommitUnknown, StoreUnavailable
-from storage.engine.database_url import APPLICATION_NAME
+from storage.engine.database_url import APPLICATION_NAME, NotUtf8
 from storage.engine.migrate import current_revision, upgrade_database
-from storage.engine.postgres_errors import NotUtf8
 from storage.engine.sql import Connection
 from storage.engine.store import Store, open_store
 from tests.databases import postgres_url, required_database

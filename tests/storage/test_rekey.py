@@ -12,14 +12,23 @@ from registry.clock import SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import SystemIds
 from storage.claims import find_claim, take_claim
-from storage.database_state import outermost_key_ids
-from storage.engine.sql import Command, Connection, Query, table_of
+from storage.engine.sql import Command, Connection, Query
 from storage.engine.store import Store
 from storage.former_tokens import find_former_token, keep_former_token
 from storage.intents import IntentRow, find_intent, insert_intent
 from storage.orders import STOREFRONT_ORDER, NewOrder, find_order, insert_order
 from storage.organisations import create_organisation
-from storage.rekey import MOST_NAMED, RESEALED_AT_ONCE, SEALED_COLUMNS, ResealResult, UnopenedValue, count_of_key, count_older, reseal
+from storage.rekey import (
+    MOST_NAMED,
+    RESEALED_AT_ONCE,
+    SEALED_COLUMNS,
+    ResealResult,
+    UnopenedValue,
+    count_of_key,
+    count_older,
+    outermost_key_ids,
+    reseal,
+)
 from storage.sealing import OWN_TOKEN_FIELD, Keyring, claim_field, esim_field, webhook_secret_field
 from storage.upstream_connections import find_upstream, set_connection
 from storage.webhook_endpoints import WebhookEndpointTable, insert_endpoint, rotate_endpoint_secret
@@ -28,7 +37,7 @@ from tests.wrapped_store import WrappedStore
 P = ParamSpec("P")
 T = TypeVar("T")
 ORG, NOW = "org_a", 1_800_000_000
-ENDPOINT = table_of(WebhookEndpointTable)
+ENDPOINT = WebhookEndpointTable.table
 IDS = SystemIds(SystemClock())
 
 

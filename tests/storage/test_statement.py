@@ -7,9 +7,9 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from storage.change_counters import count_change
 from storage.engine.sql import Command, Query, changes_one, postgresql_dialect, sqlite_dialect, value_or
 from storage.engine.store import Store
+from storage.organisations import count_change
 from tests.storage.counters import CHANGE_TABLE, ChangeCount
 from tests.storage.test_all_statements import statement_of
 
@@ -78,8 +78,12 @@ def test_columns_that_are_not_the_rows_fields_are_refused() -> None:
 
 
 def test_a_query_without_rows_is_refused() -> None:
-    with pytest.raises(TypeError, match="name and order must agree"):
-        Query(Name, sa.delete(CHANGE_TABLE)).text(DIALECTS[0])
+    with pytest.raises(TypeError, match="needs a statement with rows"):
+        Query(Name, sa.text("delete from change")).text(DIALECTS[0])
+
+
+def test_a_write_without_returning_gives_the_columns_that_its_row_names() -> None:
+    assert Query(Name, sa.delete(CHANGE_TABLE)).text(DIALECTS[0]).sql == "DELETE FROM change RETURNING name"
 
 
 def test_a_list_that_is_known_only_at_the_call_is_refused() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from registry.errors import StoreUnavailable
 from storage.database_state import sealed_key_ids
+from storage.engine.database_url import NO_CONNECTION_LEFT, unreachable
 from storage.engine.migrate import current_revision, upgrade_database
-from storage.engine.postgres_errors import NO_CONNECTION_LEFT, unreachable
 
 CANNOT = "the database cannot be reached: "
 WAYS: list[Callable[[str], object]] = [current_revision, sealed_key_ids, upgrade_database]

@@ -20,8 +20,8 @@ from registry.errors import Refusal
 from registry.ids import SystemIds
 from registry.limits import TIERS, TierLimits
 from storage.backlog import late_work
+from storage.engine.database_url import NotUtf8
 from storage.engine.migrate import SchemaMismatch, current_schema, refuse_unknown
-from storage.engine.postgres_errors import NotUtf8
 from storage.engine.postgres_server import BESIDE_POOL, BESIDE_POOL_OF_WORKER, server_capacity
 from storage.engine.revision import HEAD
 from storage.engine.sql import Connection

@@ -19,12 +19,12 @@ from registry.errors import OcsError, Refusal
 from registry.ids import Ids
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
-from storage.change_counters import CALLERS, count_change
 from storage.directory import find_subject
 from storage.engine.sql import Connection
 from storage.organisations import (
     Organisation,
     add_member,
+    count_change,
     create_organisation,
     list_organisations,
     set_fee_bps,
@@ -212,7 +212,7 @@ def change_connection_and_record(
     connection: Connection, *, organisation: str, after: ConnectionReach, sealed: str | None, row: AuditRecord
 ) -> None:
     """Stores the new connection, and the audit row that tells the organisation's admins."""
-    count_change(connection, name=CALLERS)
+    count_change(connection)
     before = find_upstream(connection, organisation=organisation)
     if before is None:
         return

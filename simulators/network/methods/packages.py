@@ -121,11 +121,10 @@ def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken,
     missing = [name for name in PACKAGE_LIMIT_KEYS if not limits.has_key(name)]
     if missing:
         raise invalid_request(f"params.newLimits lacks {', '.join(missing)}; null means unchanged")
-    data, moc, mtc, mo_sms, mt_sms = (limits.maybe(name, read_integer) for name in PACKAGE_LIMIT_KEYS)
+    wanted = [limits.maybe(name, read_integer) for name in PACKAGE_LIMIT_KEYS]
     limits.done()
     fields.done()
-    package = find_package(world, caller, number)
-    packages.set_package_limits(world, package, data=data, moc=moc, mtc=mtc, mo_sms=mo_sms, mt_sms=mt_sms, comment=comment)
+    packages.set_package_limits(world, find_package(world, caller, number), wanted, comment)
 
 
 @network_method("modifySubscriberPrepaidPackageExpDate")

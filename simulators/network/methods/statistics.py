@@ -7,13 +7,15 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from itertools import groupby
 
 from simulators.network.entities import DATA, DAY_SECONDS, MICRO_EURO, Cdr, Line, NetworkEvent, NetworkToken
-from simulators.network.methods.tariffs import EURO_CURRENCY_ID
 from simulators.network.named_records import find_flat_line, find_nested_line
-from simulators.network.wire import RequestFields, WireMembers, invalid_request, network_method, read_day, wire_moment
+from simulators.network.wire import EURO_CURRENCY_ID, RequestFields, WireMembers, invalid_request, network_method, read_day, wire_moment
 from simulators.network.world import Country, Sponsor, World
 
 LONGEST_PERIOD = timedelta(days=6)
 UNKNOWN_VALUE = "N/A"
+GY_UNKNOWN = (
+    "hopByHopS endToEndS hopByHopL endToEndL userLocationInfoLAC userLocationInfoSAC sgsnip rreResponse ratingGroup rreAllowedQuota"
+)
 
 
 @network_method("getSubscriberActivePeriod")
@@ -154,40 +156,27 @@ def _usage_record(world: World, line: Line, cdr: Cdr) -> WireMembers:
         "imsi": line_sponsor(world, line).prefix,
         "sponsorImsi": int(line.multi_imsis[-1].imsi if line.multi_imsis else line.imsi),
         "accountChargeEntity": cdr.account_charged,
+        "resellerPlanRuleId": cdr.reseller_rule_id,
+        "subscriberPrepaidPackageId": cdr.package_id,
+        "subscriberPrepaidPackageQty": None if cdr.package_id is None else cdr.in_package,
+        "apn": "internet" if cdr.usage_type == DATA else None,
+        "otherPartyNumber": cdr.other_party,
     }
-    return row | _optional_members(world, line, cdr)
-
-
-def _optional_members(world: World, line: Line, cdr: Cdr) -> WireMembers:
-    """Members that only some records have. Choice: the plan is the one the rule belongs to as long as that tariff exists."""
-    row: WireMembers = {}
-    if cdr.reseller_rule_id is not None:
-        row["resellerPlanRuleId"] = cdr.reseller_rule_id
-    if cdr.package_id is not None:
-        row["subscriberPrepaidPackageId"] = cdr.package_id
-        row["subscriberPrepaidPackageQty"] = cdr.in_package
-    if cdr.subscriber_rule_id is not None:
+    if cdr.subscriber_rule_id is not None:  # Choice: the plan is the one the rule belongs to as long as that tariff exists
         row["subscriberPlanId"] = line.mobile_plan_id or world.resellers[line.reseller_id].mobile_plan_id
-        row["subscriberPlanRuleId"] = cdr.subscriber_rule_id
-        row["subscriberCurrencyId"] = EURO_CURRENCY_ID
-        row["subscriberConvertRate"] = 1.0
-    if cdr.usage_type == DATA:
-        row["apn"] = "internet"
-    if cdr.other_party is not None:
-        row["otherPartyNumber"] = cdr.other_party
-    return row
+        row |= {"subscriberPlanRuleId": cdr.subscriber_rule_id, "subscriberCurrencyId": EURO_CURRENCY_ID, "subscriberConvertRate": 1.0}
+    return {name: value for name, value in row.items() if value is not None}
 
 
 def map_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers:
     """A location update of the older networks."""
     return {
+        **dict.fromkeys(["o_gt", "d_gt", "host"], UNKNOWN_VALUE),
         "eventTime": _event_time(event.at),
         "mcc": int(event.mcc),
         "mnc": int(event.mnc),
         "service": "Mobility",
-        "o_gt": UNKNOWN_VALUE,
         "o_ssn": "7",
-        "d_gt": UNKNOWN_VALUE,
         "d_ssn": "6",
         "opcode": "2",
         "shortCode": "UL",
@@ -196,7 +185,6 @@ def map_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers
         "in_imsi": line.imsi,
         "protocol": "MAP",
         "acn": "networkLocUpContext-v3",
-        "host": UNKNOWN_VALUE,
     } | _event_operator(world, event)
 
 
@@ -205,6 +193,7 @@ def s6a_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers
     network, sponsor = world.networks[event.network_id], line_sponsor(world, line)
     realm = _event_realm(event)
     return {
+        **dict.fromkeys(["dest_realm", "host", "user_apn"], UNKNOWN_VALUE),
         "eventTime": _event_time(event.at),
         "service": "S6a",
         "cmdCode": "316",
@@ -220,9 +209,6 @@ def s6a_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers
         "session": event.session,
         "orig_realm": realm,
         "orig_host": f"mme.{realm}",
-        "dest_realm": UNKNOWN_VALUE,
-        "host": UNKNOWN_VALUE,
-        "user_apn": UNKNOWN_VALUE,
         "sponsor": sponsor.name,
     } | _event_operator(world, event)
 
@@ -231,11 +217,8 @@ def gy_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers:
     """A credit request of a data session. Numbers are strings here (quirk 14)."""
     realm = _event_realm(event)
     return {
+        **dict.fromkeys(GY_UNKNOWN.split(), UNKNOWN_VALUE),
         "eventTime": _event_time(event.at),
-        "hopByHopS": UNKNOWN_VALUE,
-        "endToEndS": UNKNOWN_VALUE,
-        "hopByHopL": UNKNOWN_VALUE,
-        "endToEndL": UNKNOWN_VALUE,
         "originHost": f"pgw.{realm}",
         "originRealm": realm,
         "requestType": {"I": "Init", "U": "Update", "T": "Term"}[event.code[-1]],
@@ -246,14 +229,8 @@ def gy_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers:
         "ratTypes": line.sighting.rat if line.sighting is not None else UNKNOWN_VALUE,
         "userLocationInfoMCC": event.mcc,
         "userLocationInfoMNC": event.mnc,
-        "userLocationInfoLAC": UNKNOWN_VALUE,
-        "userLocationInfoSAC": UNKNOWN_VALUE,
         "usedUnits": str(event.used_bytes),
         "responseCode": event.result,
-        "sgsnip": UNKNOWN_VALUE,
-        "rreResponse": UNKNOWN_VALUE,
-        "ratingGroup": UNKNOWN_VALUE,
-        "rreAllowedQuota": UNKNOWN_VALUE,
     } | _event_operator(world, event)
 
 

@@ -51,22 +51,7 @@ from simulators.network.world import World
 
 SHORTEST_PREFIX = {"imsiPrefix": 10, "iccidPrefix": 13, "msisdnPrefix": 7}
 SUBSCRIBER_FILTERS = (*SHORTEST_PREFIX, "accountId", "activationCode")
-# Choice: the read spelling of END_OF_LIFE is published nowhere.
-STATUS_TITLES: dict[LineStatus, str] = {
-    "ACTIVE": "Active",
-    "INACTIVE": "Inactive",
-    "SUSPENDED": "Suspended",
-    "DISCONNECTED": "Disconnected",
-    "PENDING": "Pending",
-    "END_OF_LIFE": "End of life",
-}
-WRITABLE_STATUSES: dict[str, LineStatus] = {
-    "ACTIVE": "ACTIVE",
-    "INACTIVE": "INACTIVE",
-    "DISCONNECTED": "DISCONNECTED",
-    "SUSPENDED": "SUSPENDED",
-    "END_OF_LIFE": "END_OF_LIFE",
-}
+WRITABLE_STATUSES: tuple[LineStatus, ...] = ("ACTIVE", "INACTIVE", "DISCONNECTED", "SUSPENDED", "END_OF_LIFE")
 SIM_STATUSES: dict[str, Literal["FREE", "AFFECTED"]] = {"Affected": "AFFECTED", "Free": "FREE"}
 SHORTEST_PHONE_NUMBER = 5
 LONGEST_PHONE_NUMBER = 15
@@ -168,28 +153,22 @@ def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bo
     if histories:
         members |= {
             "imsiList": [_imsi_view(line, row) for row in line.imsis],
-            "phoneNumberList": [_number_view(line, row) for row in line.numbers],
+            "phoneNumberList": [{**_history_view(line, row), "phoneNumber": row.number} for row in line.numbers],
             "multiImsi": [{**_imsi_view(line, row), "iccid": None, "endDate": None} for row in line.multi_imsis if row.end is None],
-            "status": [_status_view(line, row) for row in line.statuses],
+            # Choice: the read spelling of END_OF_LIFE, "End of life", is published nowhere.
+            "status": [{**_history_view(line, row), "status": row.status.replace("_", " ").capitalize()} for row in line.statuses],
         }
     if sim:
         members["sim"] = sim_view(line, line.sim)
     return members
 
 
+def _history_view(line: Line, row: ImsiRow | NumberRow | StatusRow) -> WireMembers:
+    return {"id": row.id, "subscriberId": line.id, "startDate": wire_moment(row.start), "endDate": wire_moment_or_none(row.end)}
+
+
 def _imsi_view(line: Line, row: ImsiRow) -> WireMembers:
-    start, end = wire_moment(row.start), wire_moment_or_none(row.end)
-    return {"id": row.id, "subscriberId": line.id, "imsi": row.imsi, "iccid": row.iccid, "startDate": start, "endDate": end}
-
-
-def _number_view(line: Line, row: NumberRow) -> WireMembers:
-    start, end = wire_moment(row.start), wire_moment_or_none(row.end)
-    return {"id": row.id, "subscriberId": line.id, "phoneNumber": row.number, "startDate": start, "endDate": end}
-
-
-def _status_view(line: Line, row: StatusRow) -> WireMembers:
-    start, end = wire_moment(row.start), wire_moment_or_none(row.end)
-    return {"id": row.id, "subscriberId": line.id, "startDate": start, "endDate": end, "status": STATUS_TITLES[row.status]}
+    return {**_history_view(line, row), "imsi": row.imsi, "iccid": row.iccid}
 
 
 def sim_view(line: Line, sim: Sim) -> WireMembers:
@@ -265,8 +244,8 @@ def modify_subscriber_contact_info(world: World, caller: NetworkToken, fields: R
 @network_method("modifySubscriberStatus")
 def modify_subscriber_status(world: World, caller: NetworkToken, fields: RequestFields) -> None:
     """A new row of the status history, also when it says what the row before said."""
-    status = fields.need("newStatus", read_one_of(tuple(WRITABLE_STATUSES)))
-    begin_line_status(world, require_living_line(find_nested_line(world, caller, fields)), WRITABLE_STATUSES[status])
+    status: LineStatus = fields.need("newStatus", read_one_of(WRITABLE_STATUSES))
+    begin_line_status(world, require_living_line(find_nested_line(world, caller, fields)), status)
 
 
 def begin_line_status(world: World, line: Line, status: LineStatus) -> None:

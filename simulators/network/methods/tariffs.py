@@ -6,6 +6,7 @@ from simulators.network.entities import NetworkToken
 from simulators.network.methods.zones import operator_view
 from simulators.network.named_records import find_record, find_reseller, find_tariff, find_visible, visible_resellers
 from simulators.network.wire import (
+    EURO_CURRENCY_ID,
     RequestFields,
     WireMembers,
     bare_method,
@@ -17,7 +18,6 @@ from simulators.network.wire import (
 )
 from simulators.network.world import Tariff, TariffRule, VoipRule, VoipTariff, World
 
-EURO_CURRENCY_ID = 1
 ANY_SPONSOR = -1
 
 

@@ -5,22 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from simulators.network.entities import MEBIBYTE, PackageTemplate, ThrottleThreshold
-from simulators.network.seed.geography import (
-    ALPS,
-    AMERICAS,
-    ASIA_PACIFIC,
-    BALTICS,
-    BENELUX,
-    DACH,
-    EUROPE,
-    EUROPEAN_UNION,
-    IBERIA,
-    MIDDLE_EAST_AND_AFRICA,
-    NORDICS,
-    NORTH_AMERICA,
-    WHOLE_WORLD,
-    network_ids_in,
-)
+from simulators.network.seed import geography
 from simulators.network.seed.resellers import ALPINE, ALPINE_LUMEN, ALPINE_SPX, FJORD, FJORD_EUROPE, FJORD_MERIDIAN, FJORD_SPX
 from simulators.network.world import DestinationList, Network, NetworkProfile, SteeringList, Zone
 
@@ -29,32 +14,32 @@ MALFORMED_ZONE = "Iberia"
 
 # Name, profile, countries; the name is unique within the reseller, and so is the set of networks.
 ZONE_TABLE: tuple[tuple[str, int, tuple[str, ...]], ...] = (
-    ("Nordics", FJORD_SPX, NORDICS),
-    ("European Union", FJORD_SPX, EUROPEAN_UNION),
-    ("Europe", FJORD_SPX, EUROPE),
-    ("World", FJORD_SPX, WHOLE_WORLD),
-    ("Americas", FJORD_SPX, AMERICAS),
-    ("North America", FJORD_SPX, NORTH_AMERICA),
-    ("Asia-Pacific", FJORD_SPX, ASIA_PACIFIC),
-    ("Africa & Middle East", FJORD_SPX, MIDDLE_EAST_AND_AFRICA),
-    ("Baltics", FJORD_SPX, BALTICS),
-    ("Benelux", FJORD_SPX, BENELUX),
-    (MALFORMED_ZONE, FJORD_SPX, IBERIA),
+    ("Nordics", FJORD_SPX, geography.NORDICS),
+    ("European Union", FJORD_SPX, geography.EUROPEAN_UNION),
+    ("Europe", FJORD_SPX, geography.EUROPE),
+    ("World", FJORD_SPX, geography.WHOLE_WORLD),
+    ("Americas", FJORD_SPX, geography.AMERICAS),
+    ("North America", FJORD_SPX, geography.NORTH_AMERICA),
+    ("Asia-Pacific", FJORD_SPX, geography.ASIA_PACIFIC),
+    ("Africa & Middle East", FJORD_SPX, geography.MIDDLE_EAST_AND_AFRICA),
+    ("Baltics", FJORD_SPX, geography.BALTICS),
+    ("Benelux", FJORD_SPX, geography.BENELUX),
+    (MALFORMED_ZONE, FJORD_SPX, geography.IBERIA),
     ("Norway", FJORD_SPX, ("no",)),
     ("United States", FJORD_SPX, ("us",)),
     ("Japan", FJORD_SPX, ("jp",)),
     ("Türkiye", FJORD_SPX, ("tr",)),
-    ("M2M World", FJORD_MERIDIAN, WHOLE_WORLD),
-    ("M2M Europe", FJORD_MERIDIAN, EUROPE),
-    ("M2M Nordics", FJORD_MERIDIAN, NORDICS),
-    ("DACH lite", FJORD_EUROPE, DACH),
-    ("World", ALPINE_SPX, WHOLE_WORLD),
-    ("Europe", ALPINE_SPX, EUROPE),
-    ("DACH", ALPINE_SPX, DACH),
+    ("M2M World", FJORD_MERIDIAN, geography.WHOLE_WORLD),
+    ("M2M Europe", FJORD_MERIDIAN, geography.EUROPE),
+    ("M2M Nordics", FJORD_MERIDIAN, geography.NORDICS),
+    ("DACH lite", FJORD_EUROPE, geography.DACH),
+    ("World", ALPINE_SPX, geography.WHOLE_WORLD),
+    ("Europe", ALPINE_SPX, geography.EUROPE),
+    ("DACH", ALPINE_SPX, geography.DACH),
     ("Switzerland", ALPINE_SPX, ("ch",)),
-    ("Alps", ALPINE_LUMEN, ALPS),
-    ("Europe lite", ALPINE_LUMEN, EUROPE),
-    ("Asia-Pacific", ALPINE_LUMEN, ASIA_PACIFIC),
+    ("Alps", ALPINE_LUMEN, geography.ALPS),
+    ("Europe lite", ALPINE_LUMEN, geography.EUROPE),
+    ("Asia-Pacific", ALPINE_LUMEN, geography.ASIA_PACIFIC),
 )
 EUROPE_PREFIXES = ("46", "45", "358", "354", "44", "49", "33", "31", "32", "34", "39", "48")
 HOME_CALLS, EUROPE_CALLS, ALPINE_CALLS = 64, 65, 67
@@ -65,7 +50,7 @@ DAILY, WEEKLY, MONTHLY = 0, 1, 2
 
 def make_zones(networks: Mapping[int, Network], profiles: Mapping[int, NetworkProfile]) -> dict[int, Zone]:
     made = (
-        make_zone(number, name, profiles[profile], network_ids_in(networks.values(), places))
+        make_zone(number, name, profiles[profile], geography.network_ids_in(networks.values(), places))
         for number, (name, profile, places) in enumerate(ZONE_TABLE, start=FIRST_ZONE_ID)
     )
     return {one.id: one for one in made}
@@ -85,10 +70,10 @@ def zone_countries(zone: Zone, networks: Mapping[int, Network]) -> frozenset[str
 def make_steering_lists(networks: Mapping[int, Network]) -> dict[int, SteeringList]:
     """Every steering list by its id; Alpine has none, so its list is null on the wire."""
     made = (
-        SteeringList(17, "Nordic first", FJORD, preferred_networks(networks, NORDICS, 0)),
-        SteeringList(18, "Cheapest in Europe", FJORD, preferred_networks(networks, EUROPE, -1)),
-        SteeringList(19, "Best coverage worldwide", FJORD, preferred_networks(networks, WHOLE_WORLD, 0)),
-        SteeringList(20, "DACH partners", FJORD, preferred_networks(networks, DACH, 1)),
+        SteeringList(17, "Nordic first", FJORD, preferred_networks(networks, geography.NORDICS, 0)),
+        SteeringList(18, "Cheapest in Europe", FJORD, preferred_networks(networks, geography.EUROPE, -1)),
+        SteeringList(19, "Best coverage worldwide", FJORD, preferred_networks(networks, geography.WHOLE_WORLD, 0)),
+        SteeringList(20, "DACH partners", FJORD, preferred_networks(networks, geography.DACH, 1)),
     )
     return {steering.id: steering for steering in made}
 

@@ -18,7 +18,6 @@ from simulators.network.entities import (
     ResellerAccount,
     StatusRow,
 )
-from simulators.network.packages import add_provider_status
 from simulators.network.seed.catalogue import zone_countries
 from simulators.network.seed.fleet import ISSUE_STEPS, PROFILE_TYPE, LinePlan, PersonaKind, StatusChange
 from simulators.network.simulation import run_world_to
@@ -160,7 +159,7 @@ def begin_line_life(history: History, chance: Random, line: Line, template: Pack
         buy_package(world, chance, line, template)
         for status, delay in ISSUE_STEPS[1:] if is_new and line.sim.esim else ():
             world.now = min(moment + delay, evening)
-            add_provider_status(world, line, status, PROFILE_TYPE)
+            world.add_provider_status(line, status, PROFILE_TYPE)
 
 
 def buy_package(world: World, chance: Random, line: Line, template: PackageTemplate) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from simulators.network.charging import find_tariff_rule
 from simulators.network.entities import MEBIBYTE, Line, PackageTemplate, Persona
@@ -23,53 +23,13 @@ CHEAPEST_CHOICES = 3
 MONTH_DAYS = 30
 LIGHT_SESSION_BYTES = 5_000_000
 GIB = 1 << 30
-ActorRole = Literal[
-    "churn",
-    "pause",
-    "spike",
-    "silence",
-    "mis_steered",
-    "partner",
-    "wrong_package",
-    "high_cost",
-    "abroad",
-    "exhausted",
-    "expired",
-    "blocked",
-    "suspended",
-    "forbidden",
-    "no_coverage",
-    "throttled",
-    "regular_heavy",
-    "weekday",
-    "first_trip",
-]
 TroubleCause = Literal["exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled"]
-TROUBLE_CAUSES: tuple[TroubleCause, ...] = ("exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled")
+TROUBLE_CAUSES: tuple[TroubleCause, ...] = get_args(TroubleCause)
+UsageRole = Literal["churn", "pause", "spike", "silence", "regular_heavy", "weekday"]
+PlaceRole = Literal["mis_steered", "partner", "wrong_package", "high_cost", "abroad", "first_trip"]
+ActorRole = TroubleCause | UsageRole | PlaceRole
 NO_BALANCE_ROLES: frozenset[ActorRole] = frozenset({"exhausted", "expired", "blocked", "no_coverage"})
 """Nobody pays for what their packages do not: else the line would work, and there would be no trouble."""
-# In the order in which they choose their lines: who fits few lines comes first. Shares of all lines of an account.
-PEOPLE_SHARES: dict[ActorRole, float] = {
-    "mis_steered": 0.09,
-    "partner": 0.03,
-    "high_cost": 0.05,
-    "expired": 0.012,
-    "throttled": 0.012,
-    "exhausted": 0.012,
-    "blocked": 0.012,
-    "no_coverage": 0.012,
-    "suspended": 0.012,
-    "forbidden": 0.012,
-    "wrong_package": 0.06,
-    "churn": 0.08,
-    "pause": 0.025,
-    "spike": 0.06,
-    "silence": 0.03,
-    "abroad": 0.05,
-    "regular_heavy": 0.03,
-    "weekday": 0.03,
-    "first_trip": 0.03,
-}
 MACHINE_SHARES: dict[ActorRole, float] = {"churn": 0.08, "spike": 0.06, "silence": 0.04, "pause": 0.03, "abroad": 0.07}
 MACHINE_ACCOUNT = 8102
 
@@ -186,7 +146,8 @@ def cast_actors(world: World, plans: list[LinePlan], shop: PackageShop, partner:
         lines = list(world.lines_of(account_id))
         waiting = [line for line in lines if line.id in free]
         seeded_random(world.seed, "cast", account_id).shuffle(waiting)
-        for role, share in (MACHINE_SHARES if account_id == MACHINE_ACCOUNT else PEOPLE_SHARES).items():
+        people: dict[ActorRole, float] = {role: share for role, (share, _) in ACTOR_MAKERS.items()}
+        for role, share in (MACHINE_SHARES if account_id == MACHINE_ACCOUNT else people).items():
             actors += choose_actors(world, role, int(share * len(lines) + 0.5), waiting, shop, partner, last)
     return sorted(actors, key=lambda actor: actor.line_id)
 
@@ -200,7 +161,7 @@ def choose_actors(
         if len(found) == count:
             break
         chance = seeded_random(world.seed, "part", line.id, role)
-        actor = ACTOR_MAKERS[role](ActorCandidate(world, role, line, chance, shop.fitting(line), partner, last))
+        actor = ACTOR_MAKERS[role][1](ActorCandidate(world, role, line, chance, shop.fitting(line), partner, last))
         if actor is not None:
             found.append(actor)
             waiting.remove(line)
@@ -396,24 +357,25 @@ def first_trip_actor(given: ActorCandidate) -> ScenarioActor | None:
     return make_actor(given, base, fitting_package(given, base, place), -begin, given.chance.randint(5, 8) - begin, place)
 
 
-ACTOR_MAKERS: Mapping[ActorRole, Callable[[ActorCandidate], ScenarioActor | None]] = {
-    "churn": churn_actor,
-    "pause": pause_actor,
-    "spike": spike_actor,
-    "silence": silence_actor,
-    "mis_steered": mis_steered_actor,
-    "partner": partner_actor,
-    "wrong_package": wrong_package_actor,
-    "high_cost": high_cost_actor,
-    "abroad": abroad_actor,
-    "exhausted": exhausted_actor,
-    "expired": expired_actor,
-    "blocked": stopped_actor,
-    "suspended": stopped_actor,
-    "forbidden": stopped_actor,
-    "no_coverage": no_coverage_actor,
-    "throttled": throttled_actor,
-    "regular_heavy": regular_heavy_actor,
-    "weekday": weekday_actor,
-    "first_trip": first_trip_actor,
+ACTOR_MAKERS: Mapping[ActorRole, tuple[float, Callable[[ActorCandidate], ScenarioActor | None]]] = {
+    "mis_steered": (0.09, mis_steered_actor),
+    "partner": (0.03, partner_actor),
+    "high_cost": (0.05, high_cost_actor),
+    "expired": (0.012, expired_actor),
+    "throttled": (0.012, throttled_actor),
+    "exhausted": (0.012, exhausted_actor),
+    "blocked": (0.012, stopped_actor),
+    "no_coverage": (0.012, no_coverage_actor),
+    "suspended": (0.012, stopped_actor),
+    "forbidden": (0.012, stopped_actor),
+    "wrong_package": (0.06, wrong_package_actor),
+    "churn": (0.08, churn_actor),
+    "pause": (0.025, pause_actor),
+    "spike": (0.06, spike_actor),
+    "silence": (0.03, silence_actor),
+    "abroad": (0.05, abroad_actor),
+    "regular_heavy": (0.03, regular_heavy_actor),
+    "weekday": (0.03, weekday_actor),
+    "first_trip": (0.03, first_trip_actor),
 }
+"""In the order in which they choose their lines: who fits few lines comes first. Shares of all lines of an account."""
