@@ -16,18 +16,7 @@ from storage.engine.store import Store
 from storage.rekey import SEALED_COLUMNS, ResealResult, UnopenedValue, count_of_key, count_older, reseal
 from storage.replicas import running_keys
 from storage.sealing import Keyring
-from transports.cli.target import (
-    DatabaseOption,
-    JsonOption,
-    KeyOption,
-    LocalDataOption,
-    OrgOption,
-    TargetOptions,
-    UrlOption,
-    call_once,
-    open_local,
-    read_every_page,
-)
+from transports.cli.target import DatabaseOption, JsonOption, TargetOptions, at_target, call_once, open_local, read_every_page
 from transports.cli.terminal import Failure, command_settings, print_line, print_rows
 
 
@@ -123,7 +112,9 @@ keys_app.command("rotate-signing")(rotate_signing_key)
 
 
 @keys_app.command("create")
+@at_target
 def create_key(
+    where: TargetOptions,
     name: Annotated[str, typer.Argument(help="What the key is for, 1-64 characters.")],
     days: Annotated[int | None, typer.Option("--days", min=1, max=365, help="Days until it expires; absent: never.")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Only what changes nothing.")] = False,
@@ -131,10 +122,6 @@ def create_key(
     iccid: KeyIccidsOption = None,
     account: KeyAccountsOption = None,
     calls_per_day: Annotated[int | None, typer.Option("--calls-per-day", min=1, max=1_000_000, help="Calls per UTC day.")] = None,
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """Make a key; it is printed once and only its digest is kept. What it is restricted to it can never exceed."""
     arguments: dict[str, object] = {"name": name}
@@ -150,16 +137,15 @@ def create_key(
     restrictions = {name: value for name, value in limits.items() if value}
     if restrictions:
         arguments["restrictions"] = restrictions
-    made = call_once(TargetOptions(url, key, org, data), "create_api_key", arguments, "reseller keys create")
+    made = call_once(where, "create_api_key", arguments, "reseller keys create")
     print_line(orjson.loads(made.body)["secret"])
 
 
 @keys_app.command("list")
-def list_keys(
-    as_json: JsonOption = False, url: UrlOption = None, key: KeyOption = None, org: OrgOption = None, data: LocalDataOption = None
-) -> None:
+@at_target
+def list_keys(where: TargetOptions, as_json: JsonOption = False) -> None:
     """List keys: id, first characters, name, last day of use, state, and what each is restricted to."""
-    rows = read_every_page(TargetOptions(url, key, org, data), "list_api_keys", "reseller keys list")
+    rows = read_every_page(where, "list_api_keys", "reseller keys list")
     print_rows(cast("list[ListedApiKey]", rows), key_cells, as_json=as_json)
 
 
@@ -170,15 +156,13 @@ def key_cells(row: ListedApiKey) -> list[str]:
 
 
 @keys_app.command("revoke")
+@at_target
 def revoke_key(
+    where: TargetOptions,
     id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_...")],
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """Revoke a key and those that were made with it; a running server refuses them from the next call on."""
-    call_once(TargetOptions(url, key, org, data), "revoke_api_key", {"id": id}, f"reseller keys revoke {id}")
+    call_once(where, "revoke_api_key", {"id": id}, f"reseller keys revoke {id}")
     print_line(f"revoked {id}")
 
 

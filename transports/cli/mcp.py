@@ -14,7 +14,6 @@ import orjson
 import typer
 from pydantic import SecretStr
 
-from operations.catalogue import CATALOGUE
 from registry.call import Call
 from registry.errors import StoreUnavailable
 from transports.cli.target import local_caller, only_organisation, open_local
@@ -43,7 +42,7 @@ async def serve_stdio(settings: Settings, *, organisation: str | None, toolsets:
             if settings.embedded:
                 tasks.start_soon(service.worker.run)
             chosen = select_tools(toolsets, read_only)
-            await run_stdio(CATALOGUE, service.pipeline, mcp_settings(service), report_stdio_fault, caller=caller, chosen=chosen)
+            await run_stdio(service.pipeline, mcp_settings(service), report_stdio_fault, caller=caller, chosen=chosen)
             service.worker.stop()
             tasks.cancel_scope.cancel()
 

@@ -17,7 +17,6 @@ import orjson
 import typer
 from anyio.abc import TaskStatus
 
-from operations.catalogue import CATALOGUE
 from operations.demo import Demo
 from registry.catalogue import ToolSelection
 from registry.ports import Site
@@ -25,8 +24,7 @@ from storage.engine.migrate import SchemaMismatch
 from storage.engine.postgres_server import wait_for_start
 from transports.app import Application
 from transports.cli.terminal import Failure, command_settings, to_stderr
-from transports.http.connections import Connections
-from transports.http.limits import Deadlines
+from transports.http.connections import Connections, Deadlines
 from transports.http.server import (
     MissingPackage,
     bind_socket,
@@ -285,7 +283,7 @@ def print_start(app: Application, demo: Demo | None, *, as_json: bool) -> None:
         organisation=demo.organisation if demo else None,
         api_key=demo.api_key if demo else None,
         pid=os.getpid(),
-        tools=len(CATALOGUE.chosen(ToolSelection())),
+        tools=len(app.service.pipeline.catalogue.chosen(ToolSelection())),
         upstream=settings.ocs_url or "simulated in this process; it keeps only what was issued",
         payments=payments_text(settings),
         shop=f"{site.base_url}/shop/{demo.shop}" if demo and demo.shop else None,
