@@ -19,8 +19,11 @@ from operations.people.session_tokens import token_issuer, token_resources
 from registry.ports import Site
 from transports.http.asgi import HttpScope, Receive
 from transports.oauth.messages import (
+    AUTHORIZE_PATH,
     OAUTH_FORM,
     OAUTH_JSON,
+    REGISTER_PATH,
+    TOKEN_PATH,
     OauthAnswer,
     OauthError,
     OauthParameters,
@@ -29,7 +32,6 @@ from transports.oauth.messages import (
     read_oauth_body,
     read_parameters,
 )
-from transports.oauth.metadata import AUTHORIZE_PATH, REGISTER_PATH, TOKEN_PATH
 from transports.oauth.programs import Program, program_of_document, registered_program
 from transports.oauth.registration import register_program
 from transports.oauth.tokens import exchange_token, revoke_oauth_token
