@@ -25,7 +25,7 @@ async def main(folder: str, toolsets: str, read_only: str) -> None:
             scopes=int(scopes_of(Tier.ENTERPRISE, Role.ADMIN)),
         )
         chosen = select_tools(toolsets, read_only == "read-only")
-        await run_stdio(CATALOGUE, world.pipeline, SETTINGS, lambda call, error: None, caller=local, chosen=chosen)
+        await run_stdio(world.pipeline, SETTINGS, lambda call, error: None, caller=local, chosen=chosen)
 
 
 if __name__ == "__main__":

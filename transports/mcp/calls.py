@@ -153,9 +153,9 @@ CallerOf: TypeAlias = Callable[[McpContext], RequestCaller]
 
 
 class ToolCalls:
-    def __init__(self, pipeline: Pipeline[Deps], tools: Tools, who: CallerOf, settings: McpSettings, report: FaultReport) -> None:
+    def __init__(self, pipeline: Pipeline[Deps], who: CallerOf, settings: McpSettings, report: FaultReport) -> None:
         self._pipeline, self._settings, self._report = pipeline, settings, report
-        self.tools, self.who = tools, who
+        self.tools, self.who = Tools(pipeline.catalogue), who
 
     async def call_tool(self, ctx: McpContext, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         requester = self.who(ctx)

@@ -6,8 +6,6 @@ from operations.deps import Deps
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
-from registry.clock import Clock
-from storage.engine.store import Store
 from storage.orphans import any_orphans, recover_orphans
 from transports.worker.chores import Chore
 
@@ -15,12 +13,12 @@ RECOVERY_SECONDS = 5.0
 RECONCILIATION_SECONDS = 5.0
 
 
-def recovery_chore(store: Store, clock: Clock) -> Chore:
+def recovery_chore(deps: Deps) -> Chore:
     """Frees the calls that a dead process had not sent, and marks those that it may have sent as unknown."""
 
     async def run() -> None:
-        if await store.read(any_orphans, now=clock.now()):
-            await store.write(recover_orphans, now=clock.now())
+        if await deps.store.read(any_orphans, now=deps.clock.now()):
+            await deps.store.write(recover_orphans, now=deps.clock.now())
 
     return Chore("recovery", RECOVERY_SECONDS, run)
 
