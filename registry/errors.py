@@ -99,10 +99,11 @@ class Refusal(Exception):
         self.param = param
         self.hint = hint
         self.headers: dict[str, str] = {}
+        self.own_fields: Mapping[str, object] = {}
 
     def fields(self) -> Mapping[str, object]:
         """What the named body adds to the common fields."""
-        return {}
+        return self.own_fields
 
     def body(self, request_id: str) -> dict[str, object]:
         """The whole body, common fields first."""
@@ -134,11 +135,7 @@ class UpgradeRequired(Refusal, status=402, code="upgrade_required", body_type=Up
 
     def __init__(self, message: str, *, required_tier: Literal["pro", "enterprise"], upgrade_url: str) -> None:
         super().__init__(message)
-        self.required_tier = required_tier
-        self.upgrade_url = upgrade_url
-
-    def fields(self) -> Mapping[str, object]:
-        return {"required_tier": self.required_tier, "upgrade_url": self.upgrade_url}
+        self.own_fields = {"required_tier": required_tier, "upgrade_url": upgrade_url}
 
 
 class Forbidden(Refusal, status=403, code="origin_not_allowed"):
@@ -181,10 +178,7 @@ class EndOfLife(Conflict, code="subscriber_end_of_life", body_type=OcsErrorBody)
 
     def __init__(self, message: str, *, ocs_code: int | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
-        self.ocs_code = ocs_code
-
-    def fields(self) -> Mapping[str, object]:
-        return {} if self.ocs_code is None else {"ocs_code": self.ocs_code}
+        self.own_fields = {} if ocs_code is None else {"ocs_code": ocs_code}
 
 
 class OrgNotConnected(Refusal, status=409, code="org_not_connected", body_type=OrgNotConnectedBody):
@@ -192,17 +186,12 @@ class OrgNotConnected(Refusal, status=409, code="org_not_connected", body_type=O
 
     def __init__(self, message: str, *, active: OrgRef, connected: list[OrgRef], connect_url: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
-        self.active = active
-        self.connected = connected
-        self.connect_url = connect_url
-
-    def fields(self) -> Mapping[str, object]:
-        return {
+        self.own_fields = {
             "error_code": "org_not_connected",
-            "active_org": self.active,
-            "switch_to": self.connected[0] if self.connected else self.active,
-            "connected_orgs": self.connected,
-            "connect_url": self.connect_url,
+            "active_org": active,
+            "switch_to": connected[0] if connected else active,
+            "connected_orgs": connected,
+            "connect_url": connect_url,
         }
 
 
@@ -242,16 +231,13 @@ class QuotaExceeded(Refusal, status=429, code="quota_exceeded", body_type=QuotaE
         hint: str | None = None,
     ) -> None:
         super().__init__(message, code=code, hint=hint)
-        self.limit, self.used, self.reset_at, self.upgrade_url = limit, used, reset_at, upgrade_url
+        self.own_fields = {"limit": limit, "used": used, "reset_at": reset_at, "upgrade_url": upgrade_url}
         seconds = max(1, retry_after)
         self.headers["Retry-After"] = str(seconds)
         # A burst's window follows from its rate, which is no part of the answer: only the daily policy names one.
         name, window = ("tier", ";w=86400") if self.error_code == "quota_exceeded" else ("burst", "")
         self.headers["RateLimit-Policy"] = f'"{name}";q={limit}{window}'
         self.headers["RateLimit"] = f'"{name}";r=0;t={seconds}'
-
-    def fields(self) -> Mapping[str, object]:
-        return {"limit": self.limit, "used": self.used, "reset_at": self.reset_at, "upgrade_url": self.upgrade_url}
 
 
 class Internal(Refusal):
@@ -269,7 +255,7 @@ class ProviderError(Refusal, status=502, code="provider_error"):
     """An outside system failed. Its own text is never forwarded.
 
     `outcome_unknown`: a write may have happened. `before_execution`: it surely has not, and the same call may be made again.
-    `uncharged`: such a call costs no quota, since the service itself refuses to ask.
+    `uncharged`: such a call costs no quota, since the service itself refuses to ask; nothing was sent, and it may be made again soon.
     """
 
     uncharged: ClassVar[bool] = False
@@ -286,8 +272,9 @@ class ProviderError(Refusal, status=502, code="provider_error"):
     ) -> None:
         super().__init__(message, code=code, hint=hint)
         self.outcome_unknown = outcome_unknown
-        self.before_execution = before_execution
-        self.headers |= {} if retry_after is None else {"Retry-After": str(max(1, retry_after))}
+        self.before_execution = before_execution or self.uncharged
+        if retry_after is not None or self.uncharged:
+            self.headers["Retry-After"] = str(max(1, retry_after or 1))
 
     def fields(self) -> Mapping[str, object]:
         return {"outcome_unknown": True} if self.outcome_unknown else {}
@@ -325,18 +312,6 @@ class OcsError(ProviderError, code="ocs_error", body_type=OcsErrorBody):
 
 class OcsUnavailable(OcsError, status=503, code="upstream_unavailable", uncharged=True):
     """The charging system does not answer, or too many calls wait for it: nothing was sent, and the key and the quota are as before."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        ocs_code: int | None = None,
-        code: str | None = None,
-        hint: str | None = None,
-        details: Mapping[str, object] | None = None,
-        retry_after: int = 1,
-    ) -> None:
-        super().__init__(message, ocs_code=ocs_code, code=code, hint=hint, before_execution=True, details=details, retry_after=retry_after)
 
 
 class OcsBadRequest(OcsError, status=400, code="invalid_request"):
@@ -421,9 +396,6 @@ class PaymentsError(ProviderError, code="payments_error", body_type=PaymentsErro
 class PaymentsUnavailable(PaymentsError, status=503, code="upstream_unavailable", uncharged=True):
     """The payment processor does not answer, or too many calls wait for it: nothing was sent, and the key and the quota are as before."""
 
-    def __init__(self, message: str, *, retry_after: int = 1) -> None:
-        super().__init__(message, before_execution=True, retry_after=retry_after)
-
 
 class PaymentsRefused(Refusal, status=400, code="payments_refused", body_type=PaymentsRefusedBody):
     """The payment processor refused what was asked of it; nothing was done there."""
@@ -431,6 +403,4 @@ class PaymentsRefused(Refusal, status=400, code="payments_refused", body_type=Pa
     def __init__(self, message: str, *, processor_code: str | None = None, param: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, param=param, hint=hint)
         self.processor_code = processor_code
-
-    def fields(self) -> Mapping[str, object]:
-        return {} if self.processor_code is None else {"processor_code": self.processor_code}
+        self.own_fields = {} if processor_code is None else {"processor_code": processor_code}

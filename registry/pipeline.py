@@ -346,7 +346,7 @@ class Pipeline(Generic[PipelineDeps]):
         if usage is None:
             if own is not None:
                 self.quota.give_back(caller.counter, period)
-            raise policy.daily_quota_exceeded(tier, tier.calls_per_day, period, self.site, now)
+            raise policy.daily_quota_exceeded(tier.calls_per_day, tier.calls_per_day, period, self.site, now)
         context.call.usage = usage
 
     def _give_back(self, context: Context[PipelineDeps]) -> None:
@@ -361,7 +361,7 @@ class Pipeline(Generic[PipelineDeps]):
         replaces = context.replacement is not None
         operation, tier, period = call.operation, self.rate_limiter.limits.tiers[caller.tier], policy.quota_period(now)
         once, own = operation.once, caller.restrictions.calls_per_day
-        over: Callable[[int], Any] = lambda used: policy.daily_quota_exceeded(tier, used, period, self.site, now)  # noqa: E731
+        over: Callable[[int], Any] = lambda used: policy.daily_quota_exceeded(tier.calls_per_day, used, period, self.site, now)  # noqa: E731
         keyed = call.idempotency_key or operation.confirm or replaces
         of_input = call_fingerprint(context, params) if keyed else b""
         return CallRecord(

@@ -55,7 +55,7 @@ from transports.settings import BadSettings, Settings, normal_base_url
 from transports.settings_files import make_data_directory
 from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection, open_upstream
 from transports.version import VERSION, build_sha
-from transports.worker.domain_chores import reconciliation_chore, recovery_chore, report_chores, shop_chores
+from transports.worker.chores import reconciliation_chore, recovery_chore, report_chores, shop_chores
 from transports.worker.mailer import Mailer
 from transports.worker.partitions import Partitions
 from transports.worker.retention import retention_chore

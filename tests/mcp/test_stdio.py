@@ -32,7 +32,7 @@ async def local(house: House, chosen: RequestedTools) -> Server[Any]:
     caller = Caller(kind="local", principal="local", organisation=organisation, tier=Tier.ENTERPRISE, role=Role.ADMIN, scopes=scopes)
     visitor = RequestCaller(caller, chosen)
     pipeline = house.world.pipeline
-    return make_mcp_server(ToolCalls(pipeline, lambda _: visitor, SETTINGS, lambda call, error: None), pipeline, SETTINGS)
+    return make_mcp_server(ToolCalls(pipeline, lambda _: visitor, lambda call, error: None), pipeline, SETTINGS)
 
 
 @pytest.mark.parametrize("era", ERAS)

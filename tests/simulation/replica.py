@@ -43,7 +43,7 @@ from tests.simulation.receivers import Receivers, SimSender
 from tests.simulation.road import CALLER, SimRoad
 from tests.simulation.store import SimDisk, SimStore, StoreFaults
 from tests.simulation.upstream_faults import UpstreamFaults
-from transports.worker.domain_chores import reconciliation_chore, recovery_chore, shop_chores
+from transports.worker.chores import reconciliation_chore, recovery_chore, shop_chores
 from transports.worker.worker import Worker
 
 SITE = Site(

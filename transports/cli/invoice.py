@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from operations.invoicing.invoice_document import get_invoice_document
 from transports.cli.target import TargetOptions, at_target, call_once
 from transports.cli.terminal import Failure, print_line
 
@@ -28,7 +27,7 @@ def preview_invoice(
     no_open: Annotated[bool, typer.Option("--no-open", help="Only write it, and say where.")] = False,
 ) -> None:
     """Open an invoice: a draft as a page in the browser, one that was sent as its PDF. Both show the same figures."""
-    reply = call_once(where, get_invoice_document.id, {"id": id}, get_invoice_document.id)
+    reply = call_once(where, "get_invoice_document", {"id": id}, "get_invoice_document")
     suffix = ".pdf" if reply.media_type.startswith("application/pdf") else ".html"
     path = save or Path(tempfile.mkdtemp(prefix="invoice-")) / f"{id}{suffix}"
     try:

@@ -12,12 +12,11 @@ import typer
 
 from operations.people.signing_keys import KeyRotation, make_next_signing_key
 from operations.setup.api_keys import ListedApiKey, ShownRestrictions
-from storage.engine.store import Store
 from storage.rekey import SEALED_COLUMNS, ResealResult, UnopenedValue, count_of_key, count_older, reseal
 from storage.replicas import running_keys
-from storage.sealing import Keyring
 from transports.cli.target import DatabaseOption, JsonOption, TargetOptions, at_target, call_once, open_local, read_every_page
 from transports.cli.terminal import Failure, command_settings, print_line, print_rows
+from transports.service import Service
 
 
 def rekey_database(data: DatabaseOption = None) -> None:
@@ -42,7 +41,7 @@ async def run_rekey(data: Path | None) -> bool:
             unopened += done.unopened
         now = service.clock.now()
         running = [each for each in await store.read(running_keys, now=now) if each.id != service.journal.replica]
-        return await print_key_needs(store, keyring, unopened, {each.known[0] for each in running if each.known})
+        return await print_key_needs(service, unopened, {each.known[0] for each in running if each.known})
 
 
 def print_column(name: str, done: ResealResult) -> None:
@@ -69,9 +68,9 @@ def key_need(count: int, fix: str | None) -> str:
     return f"still needed, {count} sealed with it" if count else "no longer needed by this database"
 
 
-async def print_key_needs(store: Store, keyring: Keyring, unopened: int, sealing: AbstractSet[str]) -> bool:
+async def print_key_needs(service: Service, unopened: int, sealing: AbstractSet[str]) -> bool:
     """Prints which keys are needed from now on. `sealing`: the keys that running processes seal with."""
-    first, *older = keyring.key_ids
+    store, (first, *older) = service.store, service.pipeline.deps.keyring.key_ids
     for key in older:
         count = await store.read(count_of_key, key_id=key)
         print_line(f"key {key}: " + key_need(count, f"restart every process with key {first} in front" if key in sealing else None))

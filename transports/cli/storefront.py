@@ -9,7 +9,6 @@ import typer
 
 from operations.connectivity.plans import NAMELESS_PLAN_SLUG, plan_slug
 from operations.plans import Plan
-from operations.storefronts.storefronts import ShownStorefront
 from transports.cli.orders import decide_order
 from transports.cli.target import CallTarget, JsonOption, TargetOptions, at_target, fresh_key, open_target, read_every_page, require_success
 from transports.cli.terminal import Failure, print_line, print_rows
@@ -46,11 +45,7 @@ def list_shops(
 ) -> None:
     """List shops: id, slug, status, currency and name."""
     rows = read_every_page(where, "list_storefronts", "reseller storefront list")
-    print_rows(cast("list[ShownStorefront]", rows), shop_cells, as_json=as_json)
-
-
-def shop_cells(row: ShownStorefront) -> tuple[str, ...]:
-    return row["id"], row["slug"], row["status"], row["currency"], row["name"]
+    print_rows(rows, lambda row: [str(row[name]) for name in ("id", "slug", "status", "currency", "name")], as_json=as_json)
 
 
 def slug_of_name(name: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Protocol, cast, get_args
+from typing import Annotated, Protocol, cast, get_args
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 import orjson
@@ -243,11 +243,13 @@ def at_target(command: Callable[..., None]) -> Callable[..., None]:
     where = option_parameters(TargetOptions)
 
     @wraps(command)
-    def run(**given: Any) -> None:
-        command(TargetOptions(**{each.name: given.pop(each.name) for each in where}), **given)
+    def run(**given: object) -> None:
+        options = {each.name: given.pop(each.name) for each in where}
+        command(TargetOptions(**options), **given)  # pyright: ignore[reportArgumentType]  # typer has parsed them to these types
 
     _, *own = signature(command).parameters.values()
-    setattr(run, "__signature__", Signature([*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own), *where]))  # noqa: B010  # typer reads it
+    shown = Signature([*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own), *where])
+    setattr(run, "__signature__", shown)  # noqa: B010  # typer reads the signature
     return run
 
 

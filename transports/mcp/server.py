@@ -21,12 +21,11 @@ from starlette.requests import Request
 
 from operations.deps import Deps
 from registry.answer import FaultReport
-from registry.caller import Caller
 from registry.pipeline import Pipeline
 from transports.mcp.calls import ToolCalls
 from transports.mcp.fast_path import FastPath
 from transports.mcp.prompts import get_prompt, list_prompts
-from transports.mcp.request_caller import RequestCaller, RequestedTools
+from transports.mcp.request_caller import RequestCaller
 from transports.mcp.resources import Resources
 from transports.mcp.settings import MCP_BODY_BYTES, MCP_SERVER_NAME, McpSettings
 from transports.mcp.tools import refuse_cursor
@@ -108,7 +107,7 @@ def request_caller_of(ctx: McpContext) -> RequestCaller:
 
 
 def make_mcp_http_server(pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport) -> "McpHttpServer":
-    calls = ToolCalls(pipeline, request_caller_of, settings, report)
+    calls = ToolCalls(pipeline, request_caller_of, report, insists_on_elicitation=settings.insist_on_elicitation)
     server = make_mcp_server(calls, pipeline, settings)
     # The spans of tracing are the SDK's.
     return McpHttpServer(server, settings, edge=FastPath(server, calls) if settings.edge and not settings.tracing else None)
@@ -134,11 +133,8 @@ class McpHttpServer:
         return SdkUser(requester)
 
 
-async def run_stdio(
-    pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport, *, caller: Caller, chosen: RequestedTools
-) -> None:
+async def run_stdio(pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport, requester: RequestCaller) -> None:
     """Serve one client of either protocol era until it closes its end. There is no credential here: the principal is given."""
-    requester = RequestCaller(caller, chosen)
-    server = make_mcp_server(ToolCalls(pipeline, lambda _: requester, settings, report), pipeline, settings)
+    server = make_mcp_server(ToolCalls(pipeline, lambda _: requester, report), pipeline, settings)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from registry import errors
-from registry.binding import PATH_SEGMENT
 from registry.catalogue import AnyOperation
 from registry.operation import Auth, Scope
 
@@ -74,7 +73,7 @@ FAULT_RULES: tuple[tuple[FaultCondition, OperationFault], ...] = (
         lambda o: o.role is None and o.replaces is not None,
         _fault(errors.RoleRequired, "The call would replace what is live, which is for admins of the organisation."),
     ),
-    (lambda o: PATH_SEGMENT.search(o.path) is not None, _fault(errors.NotFound)),
+    (lambda o: "{" in o.path, _fault(errors.NotFound)),
     (has_json_body, _fault(errors.RequestTimeout)),
     (lambda o: o.organisation, _fault(errors.Conflict, "You belong to no organisation, and this acts for one.", "organization_required")),
     (lambda o: o.upstream, _fault(errors.OrgNotConnected)),

@@ -116,9 +116,14 @@ class ShopRequest(Visit):
         return f"{self.context.root}/shop/{self.slug}"
 
     @property
+    def names_number(self) -> bool:
+        """Whether the path names an order by its number."""
+        return ORDER_NUMBER.fullmatch(self.order) is not None
+
+    @property
     def token(self) -> str:
         """What opens the order of the path; a number without its cookie opens nothing, and is asked for all the same: a miss counts."""
-        named = self.context.order_cookies.token(self.cookies, self.order) if ORDER_NUMBER.fullmatch(self.order) else None
+        named = self.context.order_cookies.token(self.cookies, self.order) if self.names_number else None
         return self.order if named is None else named
 
     def page(
