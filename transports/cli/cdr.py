@@ -27,7 +27,7 @@ from transports.cli.cdr_file import (
     read_header,
     read_record,
 )
-from transports.cli.render import refusal_body, reply_header
+from transports.cli.render import explain_refusal, refusal_body, reply_header
 from transports.cli.target import CallTarget, TargetOptions, at_target, open_target, require_success
 from transports.cli.terminal import Failure, Unreachable, harmless_text, to_stderr
 
@@ -86,7 +86,7 @@ class RecordSender:
             if reply is not None and reply.status < 500:
                 return reply
             if failed == len(SEND_PAUSES):
-                raise Unreachable(trouble if reply is None else refusal_text_of(reply), exit_code=3)
+                raise Unreachable(trouble if reply is None else explain_refusal(reply, "reseller cdr import"), exit_code=3)
             self._say(f"{trouble}; the next try is in {SEND_PAUSES[failed]:g} s")
             await self._pause(SEND_PAUSES[failed])
             failed += 1
@@ -96,14 +96,6 @@ class RecordSender:
         if seconds > 1:  # the burst limit of a busy import is no news
             self._say(f"429 {refusal_body(reply).get('code', '')}: goes on in {seconds:g} s, at {rfc3339_utc(self._clock.now() + seconds)}")
         await self._pause(seconds)
-
-
-def refusal_text_of(reply: Reply) -> str:
-    try:
-        require_success(reply, "reseller cdr import")
-    except Failure as failure:
-        return failure.message
-    return f"HTTP {reply.status}"
 
 
 def ingest_counts(reply: Reply, where: str) -> CdrIngested:
@@ -198,11 +190,6 @@ def open_error_file(path: Path | None, *, again: bool) -> TextIO | None:
 
 cdr_app = typer.Typer(no_args_is_help=True, help="Bring call records in.")
 GO_ON_HINT = "run the same command again and it goes on there, nothing counts twice"
-
-
-@cdr_app.callback()
-def cdr_group() -> None:
-    """Bring call records in."""
 
 
 @dataclass(slots=True)

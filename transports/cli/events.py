@@ -229,11 +229,6 @@ events_app = typer.Typer(no_args_is_help=True, help="Follow what happens.")
 SHOWN_FIRST = ("intent", "iccid", "plan")
 
 
-@events_app.callback()
-def events_group() -> None:
-    """Follow what happens."""
-
-
 @events_app.command("tail")
 @at_target
 def tail_events(

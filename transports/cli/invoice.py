@@ -13,11 +13,6 @@ from transports.cli.terminal import Failure, print_line
 invoice_app = typer.Typer(no_args_is_help=True, help="Look at invoices.")
 
 
-@invoice_app.callback()
-def invoice_group() -> None:
-    """Look at invoices."""
-
-
 @invoice_app.command("preview")
 @at_target
 def preview_invoice(

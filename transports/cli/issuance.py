@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -107,13 +106,9 @@ def account_lines(match: MatchResult) -> list[str]:
         f"may be it: {found.iccid}, package {found.package.get('subscriberprepaidpackageid')} assigned {found.package.get('tsassigned')}"
         for found in match.candidates
     ]
-    lines += iccid_lines("has the template, in another window or from another time", match.similar)
-    lines += iccid_lines("was in stock before, and nothing tells what became of it", match.unexplained)
+    lines += [f"has the template, in another window or from another time: {iccid}" for iccid in match.similar]
+    lines += [f"was in stock before, and nothing tells what became of it: {iccid}" for iccid in match.unexplained]
     return lines or ["nothing in the account shows a draw: no line left the stock that is not accounted for"]
-
-
-def iccid_lines(what: str, iccids: Sequence[str]) -> list[str]:
-    return [f"{what}: {iccid}" for iccid in iccids]
 
 
 issuance_app = typer.Typer(no_args_is_help=True, help="See what was issued from stock, and settle what nobody knows the outcome of.")

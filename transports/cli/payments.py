@@ -17,11 +17,6 @@ from transports.cli.terminal import Failure, command_settings, print_line
 payments_app = typer.Typer(no_args_is_help=True, help="Read from the payment processor what its events did not tell.")
 
 
-@payments_app.callback()
-def payments_group() -> None:
-    """Keeps `sync` a word of the command line although it is the only one here."""
-
-
 @payments_app.command("sync")
 def sync_processor_accounts(
     organisation: Annotated[str | None, typer.Argument(metavar="[ORG]", help="Only this organisation, org_...; without it, all.")] = None,

@@ -193,11 +193,6 @@ class ClockPolicy(StrEnum):
     FROZEN = "frozen"
 
 
-@sandbox_app.callback()
-def sandbox_group() -> None:
-    """Run simulated outside systems."""
-
-
 sandbox_app.command("payments")(run_sandbox_payments)
 sandbox_app.command("model")(run_sandbox_model)
 

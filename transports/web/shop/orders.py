@@ -241,15 +241,10 @@ async def page_of_order(visit: ShopRequest, order: OrderView, *, problem: tuple[
         **bought_facts(visit, order),
     }
     if esim is not None:
-        facts |= install_facts(esim)
+        install = install_ways(esim)
+        facts |= {"install": install} if install is not None else {"lead": "install.missing"}
         facts |= await live_facts(visit, cast(OfferedPlan, told["plan"]), open_for_more=open_for_more)
     return visit.page("order.html", facts, order.brand, status, {"Refresh": str(wait)} if wait and problem is None else {})
-
-
-def install_facts(esim: OperationBody) -> dict[str, object]:
-    """How the eSIM is installed, or that this is not known."""
-    install = install_ways(esim)
-    return {"install": install} if install is not None else {"install": None, "lead": "install.missing"}
 
 
 def progress_facts(visit: ShopRequest, order: OrderView) -> OperationBody:
