@@ -7,13 +7,12 @@ from pathlib import Path
 
 import httpx
 
-from operations.catalogue import CATALOGUE
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import set_connection
 from transports.http.door import HttpDoor
-from transports.http.limits import HttpRules
+from transports.http.request import HttpRules
 from transports.logs import RequestLine
 from transports.service import Service, build_service
 from transports.settings import Settings
@@ -57,7 +56,7 @@ async def serving(world: World, folder: Path) -> AsyncGenerator[httpx.AsyncClien
         pool = simulated_pool(lambda: SimulatedNetwork(world, wall=clock.now), clock)
         service.pipeline.deps = replace(service.pipeline.deps, ocs=pool)
         rules = HttpRules(hosts=frozenset((HOST,)), origins=frozenset((BASE_URL,)))
-        door = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=unlogged, fault=broken)
+        door = HttpDoor(service.pipeline, rules=rules, log=unlogged, fault=broken)
         headers = {"Authorization": f"Bearer {demo.api_key}"}
         transport = httpx.ASGITransport(door)
         async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers, timeout=PATIENCE) as http:

@@ -41,7 +41,7 @@ async def answer_call(pipeline: Pipeline[Any], call: Call, report: FaultReport) 
         raise
     except Exception as error:  # the one place where a fault of ours becomes a 500
         report(call, error)
-        reply = record_refusal(pipeline, call, Internal("Internal error; quote the request id when you report it"))
+        reply = record_refusal(pipeline, call, Internal())
     pipeline.signals.answered(call, reply, monotonic() - began)
     usage = call.usage
     if usage is not None:

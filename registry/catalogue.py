@@ -57,6 +57,8 @@ class ToolSelection:
     read_only: bool = False
 
 
+USUAL_TOOLS = ToolSelection()
+"""What a caller sees who asks for nothing."""
 NO_CORE_TOOLS: tuple[str, ...] = ()
 CACHED_SELECTIONS = 256
 
@@ -100,7 +102,7 @@ class Catalogue:
         """What a caller may ask for."""
         return list(self._names)
 
-    def chosen(self, selection: ToolSelection, default: Sequence[str] = ("connectivity", "operator")) -> frozenset[str]:
+    def chosen(self, selection: ToolSelection = USUAL_TOOLS, default: Sequence[str] = ("connectivity", "operator")) -> frozenset[str]:
         """The ids of the tools a selection holds, whoever asks."""
         known = self.names()
         unknown = [name for name in selection.names if name not in known]

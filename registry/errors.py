@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal, NotRequired
 
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, Unpack
 
 
 class Error(TypedDict):
@@ -72,12 +72,25 @@ class OcsErrorBody(Error):
     outcome_unknown: NotRequired[Literal[True]]
 
 
+class RefusalFacts(TypedDict, total=False):
+    """What distinguishes a class of refusals. `uncharged`: the call costs no quota, since the service itself refuses to ask a provider."""
+
+    status: int
+    code: str
+    body_type: type
+    uncharged: bool
+
+
 class Refusal(Exception):
-    """A call that is answered with an error body. Subclasses fix the status, the default code and the body's shape."""
+    """A call that is answered with an error body. A subclass names the status, the default code and the body's shape where it differs."""
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal"
     body_type: ClassVar[type] = Error
+
+    def __init_subclass__(cls, **facts: Unpack[RefusalFacts]) -> None:
+        for name, fact in facts.items():
+            setattr(cls, name, fact)
 
     def __init__(self, message: str, *, code: str | None = None, param: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -86,10 +99,11 @@ class Refusal(Exception):
         self.param = param
         self.hint = hint
         self.headers: dict[str, str] = {}
+        self.own_fields: Mapping[str, object] = {}
 
     def fields(self) -> Mapping[str, object]:
         """What the named body adds to the common fields."""
-        return {}
+        return self.own_fields
 
     def body(self, request_id: str) -> dict[str, object]:
         """The whole body, common fields first."""
@@ -102,18 +116,12 @@ class Refusal(Exception):
         return body
 
 
-class BadRequest(Refusal):
+class BadRequest(Refusal, status=400, code="invalid_request"):
     """The input breaks a rule; nothing was changed and nothing was charged."""
 
-    status = 400
-    code = "invalid_request"
 
-
-class Unauthorized(Refusal):
+class Unauthorized(Refusal, status=401, code="unauthorized"):
     """No credential, or one that is not accepted here."""
-
-    status = 401
-    code = "unauthorized"
 
     def __init__(self, message: str, *, presented: bool, code: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, code=code, hint=hint)
@@ -122,156 +130,93 @@ class Unauthorized(Refusal):
         self.headers["WWW-Authenticate"] = f'{challenge}, error="invalid_token"' if presented else challenge
 
 
-class UpgradeRequired(Refusal):
+class UpgradeRequired(Refusal, status=402, code="upgrade_required", body_type=UpgradeRequiredBody):
     """The tier or role lacks the scope."""
-
-    status = 402
-    code = "upgrade_required"
-    body_type = UpgradeRequiredBody
 
     def __init__(self, message: str, *, required_tier: Literal["pro", "enterprise"], upgrade_url: str) -> None:
         super().__init__(message)
-        self.required_tier = required_tier
-        self.upgrade_url = upgrade_url
-
-    def fields(self) -> Mapping[str, object]:
-        return {"required_tier": self.required_tier, "upgrade_url": self.upgrade_url}
+        self.own_fields = {"required_tier": required_tier, "upgrade_url": upgrade_url}
 
 
-class Forbidden(Refusal):
+class Forbidden(Refusal, status=403, code="origin_not_allowed"):
     """A browser page of another origin called; never used for scopes, which answer 402."""
 
-    status = 403
-    code = "origin_not_allowed"
 
-
-class Restricted(Refusal):
+class Restricted(Refusal, status=403, code="credential_restricted"):
     """The credential may do less than its maker: a restricted key, or a login that was granted less."""
-
-    status = 403
-    code = "credential_restricted"
 
     def __init__(self, message: str, *, param: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, param=param, hint=hint or "Use another key, or have an admin make one that may do this")
 
 
-class RoleRequired(Refusal):
+class RoleRequired(Refusal, status=403, code="role_required"):
     """The operation is for admins of the organisation, whatever its tier."""
 
-    status = 403
-    code = "role_required"
 
-
-class NotFound(Refusal):
+class NotFound(Refusal, status=404, code="not_found"):
     """Unknown, or another organisation's: the two are answered alike."""
 
-    status = 404
-    code = "not_found"
 
-
-class MethodNotAllowed(Refusal):
+class MethodNotAllowed(Refusal, status=405, code="method_not_allowed"):
     """The path exists, the method does not."""
-
-    status = 405
-    code = "method_not_allowed"
 
     def __init__(self, message: str, *, allow: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.headers["Allow"] = allow
 
 
-class RequestTimeout(Refusal):
+class RequestTimeout(Refusal, status=408, code="request_timeout"):
     """The client took too long to send its request."""
 
-    status = 408
-    code = "request_timeout"
 
-
-class Conflict(Refusal):
+class Conflict(Refusal, status=409, code="conflict"):
     """The state of the resource, or another call, stands in the way."""
 
-    status = 409
-    code = "conflict"
 
-
-class EndOfLife(Conflict):
+class EndOfLife(Conflict, code="subscriber_end_of_life", body_type=OcsErrorBody):
     """The line has reached its end of life and takes no more changes."""
-
-    code = "subscriber_end_of_life"
-    body_type = OcsErrorBody
 
     def __init__(self, message: str, *, ocs_code: int | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
-        self.ocs_code = ocs_code
-
-    def fields(self) -> Mapping[str, object]:
-        return {} if self.ocs_code is None else {"ocs_code": self.ocs_code}
+        self.own_fields = {} if ocs_code is None else {"ocs_code": ocs_code}
 
 
-class OrgNotConnected(Refusal):
+class OrgNotConnected(Refusal, status=409, code="org_not_connected", body_type=OrgNotConnectedBody):
     """The active organisation has no upstream account."""
-
-    status = 409
-    code = "org_not_connected"
-    body_type = OrgNotConnectedBody
 
     def __init__(self, message: str, *, active: OrgRef, connected: list[OrgRef], connect_url: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
-        self.active = active
-        self.connected = connected
-        self.connect_url = connect_url
-
-    def fields(self) -> Mapping[str, object]:
-        return {
+        self.own_fields = {
             "error_code": "org_not_connected",
-            "active_org": self.active,
-            "switch_to": self.connected[0] if self.connected else self.active,
-            "connected_orgs": self.connected,
-            "connect_url": self.connect_url,
+            "active_org": active,
+            "switch_to": connected[0] if connected else active,
+            "connected_orgs": connected,
+            "connect_url": connect_url,
         }
 
 
-class BodyTooLarge(Refusal):
+class BodyTooLarge(Refusal, status=413, code="body_too_large"):
     """More bytes than the operation takes."""
 
-    status = 413
-    code = "body_too_large"
 
-
-class UriTooLong(Refusal):
+class UriTooLong(Refusal, status=414, code="uri_too_long"):
     """The request target is longer than 8 KiB."""
 
-    status = 414
-    code = "uri_too_long"
 
-
-class UnsupportedMediaType(Refusal):
+class UnsupportedMediaType(Refusal, status=415, code="unsupported_media_type"):
     """The body is not plain, uncompressed JSON."""
 
-    status = 415
-    code = "unsupported_media_type"
 
-
-class Misdirected(Refusal):
+class Misdirected(Refusal, status=421, code="misdirected_request"):
     """The Host header names a host this server does not serve."""
 
-    status = 421
-    code = "misdirected_request"
 
-
-class HeadersTooLarge(Refusal):
+class HeadersTooLarge(Refusal, status=431, code="headers_too_large"):
     """More header bytes than the server takes."""
 
-    status = 431
-    code = "headers_too_large"
 
-
-class QuotaExceeded(Refusal):
+class QuotaExceeded(Refusal, status=429, code="quota_exceeded", body_type=QuotaExceededBody):
     """The burst limit (`rate_limited`) or the daily quota (`quota_exceeded`) is used up."""
-
-    status = 429
-    code = "quota_exceeded"
-    body_type = QuotaExceededBody
 
     def __init__(
         self,
@@ -286,16 +231,13 @@ class QuotaExceeded(Refusal):
         hint: str | None = None,
     ) -> None:
         super().__init__(message, code=code, hint=hint)
-        self.limit, self.used, self.reset_at, self.upgrade_url = limit, used, reset_at, upgrade_url
+        self.own_fields = {"limit": limit, "used": used, "reset_at": reset_at, "upgrade_url": upgrade_url}
         seconds = max(1, retry_after)
         self.headers["Retry-After"] = str(seconds)
         # A burst's window follows from its rate, which is no part of the answer: only the daily policy names one.
         name, window = ("tier", ";w=86400") if self.error_code == "quota_exceeded" else ("burst", "")
         self.headers["RateLimit-Policy"] = f'"{name}";q={limit}{window}'
         self.headers["RateLimit"] = f'"{name}";r=0;t={seconds}'
-
-    def fields(self) -> Mapping[str, object]:
-        return {"limit": self.limit, "used": self.used, "reset_at": self.reset_at, "upgrade_url": self.upgrade_url}
 
 
 class Internal(Refusal):
@@ -305,22 +247,17 @@ class Internal(Refusal):
         super().__init__(message)
 
 
-class NotSupported(Refusal):
+class NotSupported(Refusal, status=501, code="not_implemented"):
     """The operation exists and is not offered."""
 
-    status = 501
-    code = "not_implemented"
 
-
-class ProviderError(Refusal):
+class ProviderError(Refusal, status=502, code="provider_error"):
     """An outside system failed. Its own text is never forwarded.
 
     `outcome_unknown`: a write may have happened. `before_execution`: it surely has not, and the same call may be made again.
-    `uncharged`: such a call costs no quota, since the service itself refuses to ask.
+    `uncharged`: such a call costs no quota, since the service itself refuses to ask; nothing was sent, and it may be made again soon.
     """
 
-    status = 502
-    code = "provider_error"
     uncharged: ClassVar[bool] = False
 
     def __init__(
@@ -335,18 +272,16 @@ class ProviderError(Refusal):
     ) -> None:
         super().__init__(message, code=code, hint=hint)
         self.outcome_unknown = outcome_unknown
-        self.before_execution = before_execution
-        self.headers |= {} if retry_after is None else {"Retry-After": str(max(1, retry_after))}
+        self.before_execution = before_execution or self.uncharged
+        if retry_after is not None or self.uncharged:
+            self.headers["Retry-After"] = str(max(1, retry_after or 1))
 
     def fields(self) -> Mapping[str, object]:
         return {"outcome_unknown": True} if self.outcome_unknown else {}
 
 
-class OcsError(ProviderError):
+class OcsError(ProviderError, code="ocs_error", body_type=OcsErrorBody):
     """The upstream charging system failed. Its own text is never forwarded."""
-
-    code = "ocs_error"
-    body_type = OcsErrorBody
 
     def __init__(
         self,
@@ -375,52 +310,24 @@ class OcsError(ProviderError):
         return type(self)(message, ocs_code=self.ocs_code, code=code, hint=hint, details=self.details)
 
 
-class OcsUnavailable(OcsError):
+class OcsUnavailable(OcsError, status=503, code="upstream_unavailable", uncharged=True):
     """The charging system does not answer, or too many calls wait for it: nothing was sent, and the key and the quota are as before."""
 
-    status = 503
-    code = "upstream_unavailable"
-    uncharged = True
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        ocs_code: int | None = None,
-        code: str | None = None,
-        hint: str | None = None,
-        details: Mapping[str, object] | None = None,
-        retry_after: int = 1,
-    ) -> None:
-        super().__init__(message, ocs_code=ocs_code, code=code, hint=hint, before_execution=True, details=details, retry_after=retry_after)
-
-
-class OcsBadRequest(OcsError):
+class OcsBadRequest(OcsError, status=400, code="invalid_request"):
     """The charging system does not take this input; nothing was done, and the same call is refused again."""
 
-    status = 400
-    code = "invalid_request"
 
-
-class OcsConflict(OcsError):
+class OcsConflict(OcsError, status=409, code="conflict"):
     """The state of things at the charging system stands in the way; nothing was done, and the same call is refused until it changes."""
 
-    status = 409
-    code = "conflict"
 
-
-class Unverifiable(Refusal):
+class Unverifiable(Refusal, status=502, code="payment_state_unverifiable"):
     """An outside system could not be asked, so the answer would be a guess."""
 
-    status = 502
-    code = "payment_state_unverifiable"
 
-
-class StoreUnavailable(Refusal):
+class StoreUnavailable(Refusal, status=503, code="store_unavailable"):
     """The database is busy, full or gone; nothing was done, unless the error says that this is not known."""
-
-    status = 503
-    code = "store_unavailable"
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -437,16 +344,13 @@ class CommitUnknown(StoreUnavailable):
         )
 
 
-class KeyUnknown(Refusal):
+class KeyUnknown(Refusal, status=503, code="store_unavailable"):
     """A stored value was sealed with an encryption key that this process does not have; nothing was done. Other processes may have it.
 
     Choice: its code is that of an unavailable store. For a caller it is the same: the service cannot read what it has stored, and the
     call may be repeated; which key it is concerns whoever runs the service, who finds it in the log and by `reseller doctor`. It is no
     StoreUnavailable, since it is about one value: work for others goes on.
     """
-
-    status = 503
-    code = "store_unavailable"
 
     def __init__(self, key_id: str) -> None:
         super().__init__("The service cannot open what it has stored, until the encryption key of another of its processes is here too")
@@ -455,12 +359,8 @@ class KeyUnknown(Refusal):
         self.headers["Retry-After"] = "10"
 
 
-class ConfirmTokenRequired(Refusal):
+class ConfirmTokenRequired(Refusal, status=202, code="confirm_token_required", body_type=ConfirmTokenRequiredBody):
     """Raised, though a 2xx: the operation waits for its confirm token."""
-
-    status = 202
-    code = "confirm_token_required"
-    body_type = ConfirmTokenRequiredBody
 
     def __init__(self, message: str, *, confirm_token: str, expires_in_seconds: int, route: str) -> None:
         how = f"Repeat the same request with the header X-Confirm-Token: {confirm_token}, within {expires_in_seconds} s"
@@ -489,34 +389,18 @@ class PaymentsRefusedBody(Error):
     processor_code: NotRequired[str]
 
 
-class PaymentsError(ProviderError):
+class PaymentsError(ProviderError, code="payments_error", body_type=PaymentsErrorBody):
     """The payment processor failed. Its own text is never forwarded."""
 
-    code = "payments_error"
-    body_type = PaymentsErrorBody
 
-
-class PaymentsUnavailable(PaymentsError):
+class PaymentsUnavailable(PaymentsError, status=503, code="upstream_unavailable", uncharged=True):
     """The payment processor does not answer, or too many calls wait for it: nothing was sent, and the key and the quota are as before."""
 
-    status = 503
-    code = "upstream_unavailable"
-    uncharged = True
 
-    def __init__(self, message: str, *, retry_after: int = 1) -> None:
-        super().__init__(message, before_execution=True, retry_after=retry_after)
-
-
-class PaymentsRefused(Refusal):
+class PaymentsRefused(Refusal, status=400, code="payments_refused", body_type=PaymentsRefusedBody):
     """The payment processor refused what was asked of it; nothing was done there."""
-
-    status = 400
-    code = "payments_refused"
-    body_type = PaymentsRefusedBody
 
     def __init__(self, message: str, *, processor_code: str | None = None, param: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, param=param, hint=hint)
         self.processor_code = processor_code
-
-    def fields(self) -> Mapping[str, object]:
-        return {} if self.processor_code is None else {"processor_code": self.processor_code}
+        self.own_fields = {} if processor_code is None else {"processor_code": processor_code}

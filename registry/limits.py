@@ -9,7 +9,7 @@
 - lease: the time for which a process may count by itself what all processes share, until it reports again.
 - ledger: the shared count in the database, to which processes report.
 
-Sizes of one input (registry.input_bounds) and of one request (transports.http.limits) are bounds: nobody uses them up.
+Sizes of one input (registry.input_bounds) and of one request (transports.http.request) are bounds: nobody uses them up.
 """
 
 from collections.abc import Mapping

@@ -346,7 +346,7 @@ class Pipeline(Generic[PipelineDeps]):
         if usage is None:
             if own is not None:
                 self.quota.give_back(caller.counter, period)
-            raise policy.daily_quota_exceeded(tier, tier.calls_per_day, period, self.site, now)
+            raise policy.daily_quota_exceeded(tier.calls_per_day, tier.calls_per_day, period, self.site, now)
         context.call.usage = usage
 
     def _give_back(self, context: Context[PipelineDeps]) -> None:
@@ -359,9 +359,9 @@ class Pipeline(Generic[PipelineDeps]):
     def _entry(self, context: Context[PipelineDeps], params: Input) -> CallRecord:
         call, caller, now = context.call, context.caller, context.now
         replaces = context.replacement is not None
-        operation, tier, period = call.operation, self.rate_limiter.limits.tiers[caller.tier], policy.quota_period(now)
+        operation, limit, period = call.operation, self.rate_limiter.limits.tiers[caller.tier].calls_per_day, policy.quota_period(now)
         once, own = operation.once, caller.restrictions.calls_per_day
-        over: Callable[[int], Any] = lambda used: policy.daily_quota_exceeded(tier, used, period, self.site, now)  # noqa: E731
+        over: Callable[[int], Any] = lambda used: policy.daily_quota_exceeded(limit, used, period, self.site, now)  # noqa: E731
         keyed = call.idempotency_key or operation.confirm or replaces
         of_input = call_fingerprint(context, params) if keyed else b""
         return CallRecord(
@@ -381,7 +381,7 @@ class Pipeline(Generic[PipelineDeps]):
             confirm=None,
             cost=1 if operation.charged else 0,
             period=period,
-            limit=tier.calls_per_day,
+            limit=limit,
             over_quota=over,
             key_limit=None if own is None else KeyLimit(caller.counter, own, policy.key_limit_exceeded(own, period, self.site, now)),
             confirm_fingerprint=of_input if context.replacement is None else confirm_fingerprint(of_input, context.replacement),

@@ -13,7 +13,6 @@ from registry.call import Call, Surface
 from registry.caller import Caller, Role, Tier
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Restricted, RoleRequired, UpgradeRequired
-from registry.limits import TierLimits
 from registry.operation import Auth, Input, Scope
 from registry.ports import Directory, QuotaPeriod, Site
 
@@ -167,10 +166,10 @@ def utc_day(day: int) -> QuotaPeriod:
     return QuotaPeriod(name=datetime.fromtimestamp(day * DAY_SECONDS, UTC).strftime("%Y-%m-%d"), reset=(day + 1) * DAY_SECONDS)
 
 
-def daily_quota_exceeded(tier: TierLimits, used: int, period: QuotaPeriod, site: Site, now: float) -> QuotaExceeded:
-    """The refusal of a call when `used` calls of the tier's daily quota are used up; `now`: Unix seconds."""
-    text = f"The daily quota of {tier.calls_per_day} calls is used up; it starts again at {rfc3339_utc(period.reset)}"
-    return quota_exceeded(text, limit=tier.calls_per_day, used=used, period=period, site=site, now=now)
+def daily_quota_exceeded(limit: int, used: int, period: QuotaPeriod, site: Site, now: float) -> QuotaExceeded:
+    """The refusal of a call when `used` calls of the tier's daily quota, which is `limit`, are used up; `now`: Unix seconds."""
+    text = f"The daily quota of {limit} calls is used up; it starts again at {rfc3339_utc(period.reset)}"
+    return quota_exceeded(text, limit=limit, used=used, period=period, site=site, now=now)
 
 
 def key_limit_exceeded(limit: int, period: QuotaPeriod, site: Site, now: float) -> QuotaExceeded:

@@ -54,7 +54,7 @@ from tests.direct import Direct
 from tests.mail_catcher import MailCatcher
 from tests.membership_rows import leave
 from transports.http.door import HttpDoor, InnerApplication
-from transports.http.limits import HttpRules
+from transports.http.request import HttpRules
 from transports.logs import RequestLine
 from transports.payments import SIMULATED_PROCESSOR_KEY, simulated_processor
 from transports.upstream import SIMULATED_OCS_TOKEN, deliver_in_process, simulated_pool
@@ -403,7 +403,6 @@ async def open_world(
     lines: list[RequestLine] = []
     faults: list[tuple[str, str, BaseException]] = []
     door = HttpDoor(
-        catalogue,
         pipeline,
         rules=rules or HttpRules(hosts=frozenset({HOST, "127.0.0.1"}), origins=frozenset({ORIGIN})),
         log=lines.append,

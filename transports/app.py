@@ -7,18 +7,15 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from operations.catalogue import CATALOGUE
 from operations.demo import Demo
 from operations.intelligence.reports.page import dead_link_html, report_headers
 from registry.call import Reply
-from registry.catalogue import Catalogue
 from registry.clock import request_scope
 from registry.errors import MethodNotAllowed, Refusal
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.door import HttpDoor, InnerApplication
 from transports.http.forwarded import ForwardedClients
-from transports.http.limits import HttpRules
-from transports.http.request import reads_pages
+from transports.http.request import HttpRules, reads_pages
 from transports.http.response import PRIVATE_JSON, send_reply
 from transports.logs import Logs, RequestLine
 from transports.mcp.door import MCP_PATH, McpDoor
@@ -55,18 +52,11 @@ def asks_for_report_page(request: HttpScope) -> bool:
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
-def forgotten_operations(catalogue: Catalogue) -> list[str]:
-    """Ids of operations whose effect a simulated network forgets when it restarts: all writes but issuance and what undoes one."""
-    known = catalogue.operations.values()
-    kept = tuple(operation.path for operation in known if operation.once is not None and operation.once.forever)
-    return [o.id for o in known if o.upstream and not o.read_only and not o.path.startswith(kept)]
-
-
 class Application:
     def __init__(self, service: Service, logs: Logs, *, started: Callable[[Demo | None], None] | None = None) -> None:
         self.service = service
         self._logs, self._started = logs, started
-        settings, site = service.settings, service.site
+        settings, site, catalogue = service.settings, service.site, service.pipeline.catalogue
         origin = "/".join(site.base_url.split("/")[:3])
         self._docs_path = site.docs_url.removeprefix(origin).encode()
         listed = frozenset(settings.allowed_origins)
@@ -75,9 +65,9 @@ class Application:
             origins=listed | {origin},
             cross_origins=listed - {origin},
         )
-        self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
-        self._docs = ReferencePages(CATALOGUE, site)
-        self._documents: dict[str, App] = {OPENAPI_PATH: OpenapiPage(CATALOGUE, site), LLMS_PATH: LlmsPage(CATALOGUE, site)}
+        self.mcp = McpDoor(service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
+        self._docs = ReferencePages(catalogue, site)
+        self._documents: dict[str, App] = {OPENAPI_PATH: OpenapiPage(catalogue, site), LLMS_PATH: LlmsPage(catalogue, site)}
         self._identity = IdentityDoor(service, logs.report) if settings.own_identity else None
         self._payments = service.payments.sandbox
         self._shops = ShopDoor(service, logs.report)
@@ -93,7 +83,7 @@ class Application:
             shared=self._is_shared,
         )
         self.requests = HttpSignals()
-        self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=self._note, fault=logs.fault, inner=inner)
+        self.http = HttpDoor(service.pipeline, rules=rules, log=self._note, fault=logs.fault, inner=inner)
         trusted = settings.trusted_proxies
         self._front: App = ForwardedClients(self.http, trusted) if trusted else self.http
 
@@ -165,7 +155,7 @@ class Application:
         await receive()
         service = self.service
         demo = await service.start(seed=True)
-        await service.begin_network(forgotten_operations(CATALOGUE))
+        await service.begin_network(self._forgotten_operations())
         service.keep_room()
         await service.readiness.look()
         async with anyio.create_task_group() as tasks:
@@ -198,6 +188,12 @@ class Application:
             yield "the simulated network", partial(run_simulated_network, service.upstream.simulation, self.http)
         if self._payments is not None:
             yield "the simulated payment processor", partial(deliver_payment_events, self._payments, self.http)
+
+    def _forgotten_operations(self) -> list[str]:
+        """Ids of operations whose effect a simulated network forgets when it restarts: all writes but issuance and what undoes one."""
+        known = self.service.pipeline.catalogue.operations.values()
+        kept = tuple(operation.path for operation in known if operation.once is not None and operation.once.forever)
+        return [o.id for o in known if o.upstream and not o.read_only and not o.path.startswith(kept)]
 
     async def _work(self, done: anyio.Event) -> None:
         try:

@@ -14,7 +14,7 @@ from clients.outside_system import OutsideSystem
 from operations.deps import Build
 from operations.ledger.evidence import OBSTACLE_NOT_EXAMINED, OBSTACLE_REASONS
 from registry.signals import CallSignals, Counts, Histogram, Histograms
-from storage.backlog import MOST_COUNTED, REFUND_STATES, REPORT_STATES, UNFINISHED_STATUSES, UNRESOLVED_STATES, Backlog
+from storage.backlog import MOST_COUNTED, REFUND_STATES, REPORT_STATES, UNFINISHED_STATUSES, UNRESOLVED_STATES, Backlog, WaitingCount
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from transports.http.concurrency import LargeAnswers, RequestTurns
 from transports.http.connections import Connections
@@ -103,7 +103,10 @@ def database_metrics(found: Backlog | None, now: float) -> Iterable[Metric]:
         yield gauge_family("reseller_deliveries_failed", f"Deliveries that ended without success; {COUNT_LIMIT_TEXT}", waiting.failed)
         yield gauge_family("reseller_delivery_lag_seconds", "Age of the oldest due delivery; 0 when none is due", max(0.0, lag))
         yield gauges_by_label(
-            "reseller_issuances_unresolved", "Issuances and releases whose end is not known yet", "state", issuances_by_state(found)
+            "reseller_issuances_unresolved",
+            "Issuances and releases whose end is not known yet",
+            "state",
+            rows_by_state(found.unresolved, UNRESOLVED_STATES),
         )
         reasons = {reason: float(found.obstacles.get(reason, 0)) for reason in (OBSTACLE_NOT_EXAMINED, *OBSTACLE_REASONS)}
         yield gauges_by_label(
@@ -114,7 +117,7 @@ def database_metrics(found: Backlog | None, now: float) -> Iterable[Metric]:
             "reseller_orders_unfinished",
             "Orders and top-ups that were paid and have not ended",
             "status",
-            {status: found.unfinished[status].rows if status in found.unfinished else 0 for status in UNFINISHED_STATUSES},
+            rows_by_state(found.unfinished, UNFINISHED_STATUSES),
         )
         yield gauge_family("reseller_order_unfinished_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *waits]))
         refunds = {state: float(found.refunds.get(state, 0)) for state in REFUND_STATES}
@@ -137,16 +140,13 @@ def database_metrics(found: Backlog | None, now: float) -> Iterable[Metric]:
         )
 
 
-def issuances_by_state(found: Backlog) -> dict[str, float]:
-    """Every state, those without a row too."""
-    return {state: found.unresolved[state].rows if state in found.unresolved else 0 for state in UNRESOLVED_STATES}
+def rows_by_state(counted: Mapping[str, WaitingCount], states: Iterable[str]) -> dict[str, float]:
+    """How many rows are counted of each state, those without a row too."""
+    return {state: counted[state].rows if state in counted else 0 for state in states}
 
 
 def worker_metrics(tally: WorkerTally) -> Iterable[Metric]:
-    attempts = CounterMetricFamily("reseller_delivery_attempts", "Deliveries tried by this process", labels=["outcome"])
-    for outcome, count in sorted(tally.attempts.items()):
-        attempts.add_metric([outcome], count)
-    yield attempts
+    yield counters_by_label("reseller_delivery_attempts", "Deliveries tried by this process", "outcome", tally.attempts)
     yield histogram_family("reseller_delivery_attempt_seconds", "Seconds that a try took", tally.seconds)
     name, text = "reseller_chore_last_success_timestamp_seconds", "When this process last did the chore, Unix time; 0: not yet"
     yield gauges_by_label(name, text, "chore", tally.chores)

@@ -6,12 +6,9 @@ from typing import TypedDict
 import anyio
 import orjson
 
-from operations.deps import Build
-from registry.clock import Clock
+from operations.deps import Deps
 from registry.errors import StoreUnavailable
 from storage.database_state import look_at_database
-from storage.engine.store import Store
-from storage.sealing import Keyring
 
 HEALTH_PATH, READY_PATH = "/health", "/health/ready"
 READINESS_LOOK_SECONDS = 1.0
@@ -42,8 +39,8 @@ class Readiness:
     Choice: no operation. It is asked of one process, also of a worker, that does not serve the API, and says nothing to a client of it.
     """
 
-    def __init__(self, store: Store, keyring: Keyring, clock: Clock, build: Build, report: Callable[[str], None]) -> None:
-        self._store, self._keyring, self._clock, self._build, self._report = store, keyring, clock, build, report
+    def __init__(self, deps: Deps, report: Callable[[str], None]) -> None:
+        self._store, self._keyring, self._clock, self._build, self._report = deps.store, deps.keyring, deps.clock, deps.build, report
         self._found: tuple[str, ...] = (DATABASE_UNREACHABLE,)
         self._looked_at, self._looks = float("-inf"), 0
         self._unknown_keys = frozenset[str]()

@@ -55,7 +55,7 @@ from transports.settings import BadSettings, Settings, normal_base_url
 from transports.settings_files import make_data_directory
 from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection, open_upstream
 from transports.version import VERSION, build_sha
-from transports.worker.domain_chores import reconciliation_chore, recovery_chore, report_chores, shop_chores
+from transports.worker.chores import reconciliation_chore, recovery_chore, report_chores, shop_chores
 from transports.worker.mailer import Mailer
 from transports.worker.partitions import Partitions
 from transports.worker.retention import retention_chore
@@ -350,7 +350,7 @@ def build_service(
         pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}")
     )
     parts = (worker, mailer, outbound, sender, upstream, payments, systems)
-    readiness = Readiness(store, keyring, clock, deps.build, report)
+    readiness = Readiness(deps, report)
     return Service(settings, pipeline, directory, journal, blocks, limits, *parts, report, readiness, keyring_text)
 
 
@@ -383,7 +383,7 @@ def make_worker(settings: Settings, deps: Deps, sender: WebhookSender, report: C
         report=report,
         chores=[
             retention_chore(deps.store, deps.clock, report, settings.history_days),
-            recovery_chore(deps.store, deps.clock),
+            recovery_chore(deps),
             Partitions(deps.store, deps.clock, report).chore(),
             *([reconciliation_chore(deps, report), *shop_chores(deps, report), *report_chores(deps)] if looks else []),
         ],

@@ -7,7 +7,6 @@ from operations.deps import Deps
 from operations.people.session_tokens import token_issuer
 from operations.people.signing_keys import signing_key_set
 from registry.call import Surface
-from registry.clock import Clock
 from registry.errors import Unauthorized
 from registry.ports import SessionClaims, Sessions
 from transports.settings import Settings
@@ -44,20 +43,16 @@ class OwnSessions:
 
 
 def sessions_of(settings: Settings, outbound: Outbound, deps: Deps) -> Sessions:
-    """The configured identity provider, or the built-in one."""
-    return own_sessions(deps) if settings.own_identity else provider_sessions(settings, outbound, deps.clock, deps.site.mcp_url)
-
-
-def provider_sessions(settings: Settings, outbound: Outbound, clock: Clock, mcp_resource: str) -> ProviderSessions:
-    """A configured identity provider, whose keys are fetched."""
-    keys = JwksCache(jwks_fetch(outbound, settings.auth_jwks_url), clock.monotonic)
+    """The configured identity provider, whose keys are fetched, or the built-in one."""
+    if settings.own_identity:
+        return own_sessions(deps)
+    keys = JwksCache(jwks_fetch(outbound, settings.auth_jwks_url), deps.clock.monotonic)
     audience = HttpAudience(settings.auth_audience or None, frozenset(settings.auth_azp))
-    return ProviderSessions(TokenVerifier(settings.auth_issuer, keys, clock.now), audience, McpAudience(mcp_resource))
+    return ProviderSessions(TokenVerifier(settings.auth_issuer, keys, deps.clock.now), audience, McpAudience(deps.site.mcp_url))
 
 
 def own_sessions(deps: Deps) -> OwnSessions:
-    audience = HttpAudience(deps.site.base_url)
-    return OwnSessions(ProviderSessions(own_verifier(deps), audience, McpAudience(deps.site.mcp_url)))
+    return OwnSessions(ProviderSessions(own_verifier(deps), HttpAudience(deps.site.base_url), McpAudience(deps.site.mcp_url)))
 
 
 def own_verifier(deps: Deps) -> TokenVerifier:

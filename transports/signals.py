@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
-from operations.caches.stock import StockSnapshots
-from operations.deps import Build
+from operations.deps import Deps
 from registry.clock import Clock
 from registry.signals import DELAY_BOUNDS, CallSignals, Histogram, Histograms, call_outcome
 
@@ -53,10 +52,11 @@ class LoopDelay:
 
 
 class ProcessSignals(NamedTuple):
+    """What the process itself tells: its calls, the stocks and the build that `deps` know, and how late its loop is."""
+
     calls: CallSignals
-    stock: StockSnapshots
+    deps: Deps
     delay: LoopDelay
-    build: Build
 
 
 ATTEMPT_SECONDS_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0)

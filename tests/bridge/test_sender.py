@@ -18,7 +18,7 @@ from tests.network_facts import INTERNAL
 from tests.registry.ledgers import audited
 from tests.world import SettableClock, World, open_world
 from transports.http.door import HttpDoor
-from transports.http.limits import HttpRules
+from transports.http.request import HttpRules
 from transports.logs import LibraryLog, Logs
 
 BODY = orjson.dumps(place())
@@ -161,7 +161,7 @@ async def test_no_log_line_holds_the_token_of_the_address(world: World) -> None:
     pieces: list[bytes] = []
     logs = Logs(pieces.append, SettableClock(), secrets=[PUSH_SECRET, INTERNAL])
     bare = Logs(pieces.append, SettableClock())  # masking by pattern alone
-    door = HttpDoor(BRIDGE, world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=logs.request, fault=logs.fault)
+    door = HttpDoor(world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=logs.request, fault=logs.fault)
     typed = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(BODY))]
     path = PUSHES.encode()
     answers = [

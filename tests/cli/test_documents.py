@@ -8,13 +8,14 @@ import httpx
 from operations.catalogue import CATALOGUE
 from tests.cli.reseller import printed
 from tests.harness.processes import running
+from tests.openapi.written import COMMITTED_SITE
 from transports.openapi.page import openapi_bytes
-from transports.reference.files import COMMITTED_SITE, markdown_reference
+from transports.reference.files import markdown_reference
 
 
 def test_the_documents_are_those_of_the_catalogue(tmp_path: Path) -> None:
     assert printed("openapi", cwd=tmp_path) == openapi_bytes(CATALOGUE, COMMITTED_SITE, pretty=True).decode()
-    pages = markdown_reference(CATALOGUE)
+    pages = markdown_reference(CATALOGUE, COMMITTED_SITE)
     assert printed("reference", "pages", cwd=tmp_path).splitlines() == [f"pages/{name}" for name in pages]
     assert {path.name: path.read_text() for path in (tmp_path / "pages").iterdir()} == pages
 

@@ -25,7 +25,7 @@ from tests.mcp.house import CATALOGUE
 from tests.world import open_world
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.door import InnerApplication
-from transports.http.limits import HttpRules
+from transports.http.request import HttpRules
 from transports.mcp.door import MCP_PATHS, McpDoor
 from transports.mcp.server import McpHttpServer
 from transports.mcp.settings import McpSettings
@@ -52,7 +52,7 @@ async def production(folder: Path, settings: McpSettings, operations: Catalogue 
 
     rules = HttpRules(hosts=frozenset(settings.allowed_hosts), origins=frozenset(settings.allowed_origins))
     async with open_world(folder, catalogue, rules=rules, inner=InnerApplication(inner, MCP_PATHS)) as world:
-        doors.append(McpDoor(catalogue, world.pipeline, settings, lambda call, error: None))
+        doors.append(McpDoor(world.pipeline, settings, lambda call, error: None))
         if operations is None:
             doors[0].make = lambda: McpHttpServer(fixture_server(settings), settings)
         caller = await world.caller()

@@ -37,7 +37,7 @@ from tests.registry.ledgers import AuditRow, audited, audited_by, audited_of, us
 from tests.world import BASE, HOST, ORIGIN, SITE, Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send
 from transports.http.door import InnerApplication
-from transports.http.limits import HttpRules
+from transports.http.request import HttpRules
 from transports.mcp.door import MCP_METADATA_PATH, MCP_PATH, McpDoor
 from transports.mcp.settings import McpSettings
 from transports.openapi.page import OpenapiPage
@@ -389,7 +389,7 @@ async def open_service_house(folder: Path, *hosts: str) -> AsyncGenerator[Servic
         await world.store.write(
             insert_affiliate, organisation=await world.organisation(name="Affiliate"), code=AFFILIATE, now=world.clock.now()
         )
-        doors.append(McpDoor(CATALOGUE, world.pipeline, SETTINGS, report))
+        doors.append(McpDoor(world.pipeline, SETTINGS, report))
         async with doors[0].running():
             try:
                 yield ServiceHouse(world)

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -192,7 +193,7 @@ async def ask(bound: socket.socket, request: bytes) -> tuple[str, bytes]:
 
 
 def readiness_of(office: PostOffice) -> Readiness:
-    return Readiness(office.store, office.world.pipeline.deps.keyring, office.clock, Build("1", "abc"), print)
+    return Readiness(replace(office.world.pipeline.deps, build=Build("1", "abc")), print)
 
 
 async def test_its_address_has_metrics_and_probes_and_nothing_else(office: PostOffice) -> None:

@@ -20,7 +20,7 @@ from tests.cli.network import network
 from tests.docs.blocks import blocks
 from tests.docs.reader import as_reader, done, find
 from tests.harness.processes import ROOT, Running, running
-from transports.worker.domain_chores import RECOVERY_SECONDS
+from transports.worker.chores import RECOVERY_SECONDS
 
 PAGE = "issuance.md"
 ISSUE, LIST, FAULT, FAILED, BACK, ROLLED_BACK = STARTS = (

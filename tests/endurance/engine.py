@@ -39,7 +39,7 @@ from tests.endurance.wires import Wires
 from tests.harness.service_processes import Engine, ServiceProcesses, open_processes, serving_processes
 from tests.harness.tenant_stage import found_tenant
 from tests.kill.campaign import finish_campaign
-from transports.http.limits import Deadlines
+from transports.http.connections import Deadlines
 from transports.payments import SIMULATED_PROCESSOR_KEY
 
 CALLERS = 16

@@ -27,7 +27,7 @@ from storage.replicas import renew_replica
 from tests.harness.kill_points import Point, Trap, TrappedJournal, TrappedOutbound
 from tests.harness.shared_clock import SharedClock
 from transports.app import Application
-from transports.http.limits import Deadlines
+from transports.http.connections import Deadlines
 from transports.http.server import bind_socket, make_http_server, run_on_uvloop
 from transports.logs import Logs
 from transports.service import LateCallback, Service, build_service, make_worker

@@ -5,11 +5,10 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from tests.http.asking import ask, bearer_fields
-from tests.http.conftest import HTTP_OPERATIONS
 from tests.world import World
 from transports.http.door import HttpDoor
 from transports.http.forwarded import Correlation, ForwardedClients, correlation_of, parse_address
-from transports.http.limits import HttpRules
+from transports.http.request import HttpRules
 from transports.logs import RequestLine
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -21,7 +20,7 @@ HEADERS = [(b"x-request-id", b"edge-7f3a"), (b"traceparent", PARENT), (b"x-forwa
 @pytest.mark.parametrize(("trusted", "told"), [("203.0.113.0/24", TOLD), ("10.0.0.0/8", UNTOLD), ("", UNTOLD)])
 async def test_names_of_a_request_are_taken_from_a_trusted_proxy_alone(world: World, trusted: str, told: tuple[str, str, str]) -> None:
     lines = list[RequestLine]()
-    door = HttpDoor(HTTP_OPERATIONS, world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=lines.append, fault=lambda *_: None)
+    door = HttpDoor(world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=lines.append, fault=lambda *_: None)
     caller = await world.caller()
     front = ForwardedClients(door, [ip_network(trusted)]) if trusted else door
     answer = await ask(front, "GET", b"/v1/notes", [bearer_fields(caller.secret), *HEADERS])

@@ -4,7 +4,7 @@ import pytest
 
 from tests.http.asking import ask, bearer_fields, json_body
 from tests.world import HOST, ORIGIN, World
-from transports.http.limits import HttpRules
+from transports.http.request import HttpRules
 
 BODY = b'{"name":"x"}'
 

@@ -12,8 +12,7 @@ from uvicorn.server import ServerState
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from transports.http.asgi import STATE_SEND_WHOLE, Receive, Scope, Send, SendWhole
-from transports.http.connections import Connections
-from transports.http.limits import Deadlines
+from transports.http.connections import Connections, Deadlines
 from transports.http.protocol import COPY_LIMIT_BYTES, DeadlineProtocol, HeadJoiningTransport
 
 GET = b"GET /%s HTTP/1.1\r\nHost: h\r\n\r\n"

@@ -9,10 +9,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.http.asking import ask, bearer_fields
-from tests.http.conftest import HTTP_OPERATIONS
 from tests.world import NOON, SettableClock, World
 from transports.http.door import HttpDoor
-from transports.http.limits import HttpRules
+from transports.http.request import HttpRules
 from transports.logs import LibraryLog, Logs, RequestLine
 
 LINE = RequestLine(NOON, "req_1", "GET", "/v1/notes/{name}", "get_note", 200, 1.25, "http", "org_1", "")
@@ -162,9 +161,7 @@ def test_what_the_server_library_says_is_masked_too(canary: str) -> None:
 
 async def test_no_path_query_body_or_credential_of_a_request_reaches_the_log(world: World) -> None:
     written, caller = Written(), await world.caller()
-    door = HttpDoor(
-        HTTP_OPERATIONS, world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=written.logs.request, fault=written.logs.fault
-    )
+    door = HttpDoor(world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=written.logs.request, fault=written.logs.fault)
     raw = orjson.dumps({"name": "canary-body", "canary-field": 1})
     typed = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(raw))]
     await ask(door, "GET", b"/v1/notes/canary-path?canary-query=1", [bearer_fields(caller.secret), (b"x-note", b"canary-header")])

@@ -19,10 +19,9 @@ from tests.http.asking import ask
 from tests.http.conftest import HTTP_OPERATIONS
 from tests.world import World, open_world
 from transports.http.asgi import App, Receive, Scope, Send
-from transports.http.connections import PROBE_CONNECTIONS, Connections
+from transports.http.connections import PROBE_CONNECTIONS, Connections, Deadlines
 from transports.http.door import InnerApplication
 from transports.http.forwarded import LOOPBACK_NETWORKS, ClientNetwork
-from transports.http.limits import Deadlines
 from transports.http.server import MissingPackage, bind_socket, make_http_server, require_packages, run_on_uvloop, socket_port
 from transports.logs import Logs
 

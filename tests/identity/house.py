@@ -29,7 +29,7 @@ from transports.http.asgi import Receive, Scope, Send
 from transports.http.door import InnerApplication
 from transports.mcp.door import MCP_PATHS, McpDoor
 from transports.oauth.door import OauthProtocol
-from transports.oauth.metadata import protocol_paths
+from transports.oauth.messages import protocol_paths
 from transports.sessions import own_sessions
 
 CATALOGUE = Catalogue([Toolset("people", "Who calls.", (session_only,)), Toolset("connectivity", "Notes.", (notes,))])
@@ -201,7 +201,7 @@ async def open_identity_house(folder: Path, *, tls: ssl.SSLContext | None = None
         documents = ClientDocuments(world.clock.now, exempt=LOOPBACK if tls else (), tls=tls)
         protocols.append(OauthProtocol(deps, documents))
         settings = replace(SETTINGS, authorization_servers=(token_issuer(SITE),), scopes=LOGIN_SCOPES)
-        doors.append(McpDoor(CATALOGUE, world.pipeline, settings, lambda call, error: world.faults.append(("", call.operation.id, error))))
+        doors.append(McpDoor(world.pipeline, settings, lambda call, error: world.faults.append(("", call.operation.id, error))))
         person, organisation = await world.person(), await world.organisation(Tier.ENTERPRISE)
         await world.join(person, organisation, Role.ADMIN)
         async with doors[0].running():

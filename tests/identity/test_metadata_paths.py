@@ -2,7 +2,8 @@
 
 from tests.world import SITE
 from transports.mcp.door import resource_metadata
-from transports.oauth.metadata import protocol_paths, server_metadata, server_metadata_paths
+from transports.oauth.door import server_metadata
+from transports.oauth.messages import protocol_paths, server_metadata_paths
 
 
 def test_the_well_known_part_goes_between_host_and_path_of_the_issuer() -> None:

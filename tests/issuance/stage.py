@@ -32,7 +32,7 @@ from tests.issuance.road import Road
 from tests.network_facts import ACCOUNT, DELETE, DRAW, TEMPLATE
 from tests.world import HOST, Credentials, World, open_world
 from transports.http.door import HttpDoor
-from transports.http.limits import HttpRules
+from transports.http.request import HttpRules
 
 INVENTORY_PATH = "/v1/subscribers/issue-from-inventory"
 PLAN_SLUG = "nordic-1gb-30d"
@@ -196,7 +196,6 @@ async def another_process(stage: IssuanceStage) -> World:
     )
     faults = first.faults
     door = HttpDoor(
-        CATALOGUE,
         pipeline,
         rules=HttpRules(hosts=frozenset({HOST})),
         log=first.lines.append,

@@ -109,6 +109,6 @@ async def open_house(
         def report(call: Call, error: BaseException) -> None:
             world.faults.append((call.request_id, call.operation.id, error))
 
-        doors.append(McpDoor(catalogue, world.pipeline, replace(SETTINGS, **changes), report))
+        doors.append(McpDoor(world.pipeline, replace(SETTINGS, **changes), report))
         async with doors[0].running():
             yield House(world, doors[0])

@@ -9,7 +9,7 @@ from registry.caller import Caller, Role, Tier
 from registry.policy import scopes_of
 from tests.mcp.house import CATALOGUE, SETTINGS
 from tests.world import open_world
-from transports.mcp.request_caller import select_tools
+from transports.mcp.request_caller import RequestCaller, select_tools
 from transports.mcp.server import run_stdio
 
 
@@ -24,8 +24,8 @@ async def main(folder: str, toolsets: str, read_only: str) -> None:
             role=Role.ADMIN,
             scopes=int(scopes_of(Tier.ENTERPRISE, Role.ADMIN)),
         )
-        chosen = select_tools(toolsets, read_only == "read-only")
-        await run_stdio(CATALOGUE, world.pipeline, SETTINGS, lambda call, error: None, caller=local, chosen=chosen)
+        requester = RequestCaller(local, select_tools(toolsets, read_only == "read-only"))
+        await run_stdio(world.pipeline, SETTINGS, lambda call, error: None, requester)
 
 
 if __name__ == "__main__":

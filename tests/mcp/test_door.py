@@ -65,7 +65,7 @@ async def test_a_door_may_be_opened_anew_in_the_same_process(tmp_path: Path) -> 
 
 async def test_a_door_that_is_not_running_says_so_instead_of_waiting(tmp_path: Path) -> None:
     async with open_world(tmp_path, CATALOGUE) as world:
-        door = McpDoor(CATALOGUE, world.pipeline, SETTINGS, lambda call, error: None)
+        door = McpDoor(world.pipeline, SETTINGS, lambda call, error: None)
         house = House(world, door)
         pro = await world.caller()
         world.door = door  # pyright: ignore[reportAttributeAccessIssue]  # the MCP door alone

@@ -11,9 +11,10 @@ from mcp.server.lowlevel.server import Server
 
 from registry.caller import Caller, Role, Tier
 from registry.policy import scopes_of
-from tests.mcp.house import CATALOGUE, ERAS, SETTINGS, House
+from tests.mcp.house import ERAS, SETTINGS, House
 from tests.mcp.refusals import refusal_of
 from tests.mcp.test_confirm import AnsweringPerson
+from transports.mcp.calls import ToolCalls
 from transports.mcp.request_caller import RequestCaller, RequestedTools, select_tools
 from transports.mcp.server import make_mcp_server
 
@@ -30,7 +31,8 @@ async def local(house: House, chosen: RequestedTools) -> Server[Any]:
     scopes = int(scopes_of(Tier.ENTERPRISE, Role.ADMIN))
     caller = Caller(kind="local", principal="local", organisation=organisation, tier=Tier.ENTERPRISE, role=Role.ADMIN, scopes=scopes)
     visitor = RequestCaller(caller, chosen)
-    return make_mcp_server(CATALOGUE, house.world.pipeline, lambda _: visitor, SETTINGS, lambda call, error: None)
+    pipeline = house.world.pipeline
+    return make_mcp_server(ToolCalls(pipeline, lambda _: visitor, lambda call, error: None), pipeline, SETTINGS)
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -2,9 +2,9 @@
 
 from registry.catalogue import Catalogue, Toolset
 from tests.openapi import declared
+from tests.openapi.written import COMMITTED_SITE
 from transports.openapi.document import build_openapi
 from transports.openapi.schemas import OpenapiJson
-from transports.reference.files import COMMITTED_SITE
 
 LAMPS = Catalogue([Toolset("lamps", "Light.", (declared,))])
 

@@ -10,10 +10,10 @@ import pytest
 from operations.catalogue import CATALOGUE
 from tests.openapi.lamps import document as lamps
 from tests.openapi.promises import promises
+from tests.openapi.written import COMMITTED_SITE
 from transports.openapi.document import build_openapi
 from transports.openapi.page import openapi_bytes
 from transports.openapi.schemas import OpenapiJson
-from transports.reference.files import COMMITTED_SITE
 
 GOLDEN = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
 

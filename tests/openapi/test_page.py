@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from tests.openapi.lamps import LAMPS, document
+from tests.openapi.written import COMMITTED_SITE
 from transports.openapi.page import OpenapiPage
-from transports.reference.files import COMMITTED_SITE
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation, Catalogue
 from tests.openapi.lamps import LAMPS
+from tests.openapi.written import COMMITTED_SITE
 from transports.openapi.document import build_openapi
 from transports.openapi.schemas import OpenapiJson, schema_references
-from transports.reference.files import COMMITTED_SITE
 
 BOTH = pytest.mark.parametrize("catalogue", [CATALOGUE, LAMPS], ids=["service", "lamps"])
 OPERATIONS = pytest.mark.parametrize("operation", [*CATALOGUE.operations.values(), *LAMPS.operations.values()], ids=lambda o: o.id)

@@ -5,7 +5,16 @@ from pathlib import Path
 from registry.catalogue import Catalogue
 from registry.ports import Site
 from transports.openapi.page import openapi_bytes
-from transports.reference.files import COMMITTED_SITE
+
+COMMITTED_BASE_URL = "http://127.0.0.1:8000"  # where `serve` listens unless told otherwise: committed files name no deployment
+COMMITTED_SITE = Site(
+    base_url=COMMITTED_BASE_URL,
+    upgrade_url=f"{COMMITTED_BASE_URL}/auth/upgrade",
+    connect_url=f"{COMMITTED_BASE_URL}/auth/onboarding",
+    docs_url=f"{COMMITTED_BASE_URL}/docs",
+    mcp_url=f"{COMMITTED_BASE_URL}/mcp",
+    sign_in_url=f"{COMMITTED_BASE_URL}/auth/sign-in",
+)
 
 
 def write_openapi(catalogue: Catalogue, path: Path, site: Site = COMMITTED_SITE) -> None:

@@ -8,8 +8,8 @@ from storage.organisations import memberships_of
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import Site
-from transports.web.forms import FormSeals
 from transports.web.pages.app import PAGE_ROUTES
+from transports.web.pages.request import FormSeals
 
 BEFORE = ["/sign-in", "/sign-in/code", "/sign-up", "/sign-up/code"]
 POSTED = [path for path, route in PAGE_ROUTES.items() if route.act]

@@ -20,7 +20,7 @@ from tests.harness.cluster import free_port
 from tests.harness.processes import ROOT, Running, running
 from tests.proxies.front import CADDY, CURL, MISSING, NGINX, Front, front
 from tests.proxies.slow_model import FIRST, SECOND, slow_model
-from transports.http.limits import Deadlines
+from transports.http.connections import Deadlines
 
 pytestmark = pytest.mark.skipif(not (NGINX and CADDY and CURL), reason=MISSING)
 BASE = "https://www.example/reseller"

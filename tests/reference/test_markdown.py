@@ -1,11 +1,12 @@
 """The Markdown pages."""
 
 from tests.openapi.lamps import LAMPS
+from tests.openapi.written import COMMITTED_SITE
 from transports.reference.files import markdown_reference
 
 
 def section(id: str) -> str:
-    page = markdown_reference(LAMPS)["lamps.md"]
+    page = markdown_reference(LAMPS, COMMITTED_SITE)["lamps.md"]
     start = page.index(f"\n## {id}\n")
     end = page.find("\n## ", start + 1)
     return page[start:end].strip()
@@ -55,4 +56,4 @@ def test_who_may_call_is_said() -> None:
 
 
 def test_a_bar_does_not_end_a_table_cell() -> None:
-    assert "| List lamps \\| newest first. |" in markdown_reference(LAMPS)["README.md"]
+    assert "| List lamps \\| newest first. |" in markdown_reference(LAMPS, COMMITTED_SITE)["README.md"]

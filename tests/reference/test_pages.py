@@ -13,7 +13,7 @@ from inline_snapshot import snapshot
 from operations.catalogue import CATALOGUE
 from registry.catalogue import Catalogue
 from tests.openapi.lamps import LAMPS
-from transports.reference.files import COMMITTED_SITE
+from tests.openapi.written import COMMITTED_SITE
 from transports.reference.pages import ReferencePages
 
 PATHS = ["/docs", "/docs/lamps", "/docs/lamps/create_lamp", "/docs/nothing"]

@@ -12,7 +12,7 @@ import httpx
 import sqlalchemy as sa
 
 from operations.catalogue import CATALOGUE
-from storage.engine.sql import Command, Connection
+from storage.engine.sql import Command, Connection, table_of
 from storage.orders import StorefrontOrderTable
 from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan, write_storefront
 from tests.network_facts import ACCOUNT
@@ -23,7 +23,7 @@ from tests.top_ups.counter import TopUpShop, open_counter
 from tests.world import HOST
 from transports.http.asgi import HttpScope, Receive, Scope, Send
 from transports.http.door import HttpDoor, InnerApplication
-from transports.http.limits import HttpRules
+from transports.http.request import HttpRules
 from transports.logs import RequestLine
 from transports.payments import PAYMENT_PAGES_PATH, serve_payment_pages
 from transports.web.shop.app import ShopsApp
@@ -48,7 +48,7 @@ class PagesMarket:
         inner = InnerApplication(self.serve, prefixes=("/shop", PAYMENT_PAGES_PATH), shown=self.shops.refused)
         rules = HttpRules(hosts=frozenset({HOST}), origins=frozenset({f"https://{HOST}"}))
         log, fault = self.lines.append, lambda *fault: world.faults.append(fault)
-        self.door = HttpDoor(CATALOGUE, world.pipeline, rules=rules, log=log, fault=fault, inner=inner)
+        self.door = HttpDoor(world.pipeline, rules=rules, log=log, fault=fault, inner=inner)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = cast(HttpScope, scope)

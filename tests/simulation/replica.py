@@ -43,7 +43,7 @@ from tests.simulation.receivers import Receivers, SimSender
 from tests.simulation.road import CALLER, SimRoad
 from tests.simulation.store import SimDisk, SimStore, StoreFaults
 from tests.simulation.upstream_faults import UpstreamFaults
-from transports.worker.domain_chores import reconciliation_chore, recovery_chore, shop_chores
+from transports.worker.chores import reconciliation_chore, recovery_chore, shop_chores
 from transports.worker.worker import Worker
 
 SITE = Site(
@@ -149,7 +149,7 @@ class SimulatedReplica:
         )
         self.deps = deps
         outside.breakers.append(deps.ocs.system.breaker)
-        chores = [recovery_chore(store, clock), reconciliation_chore(deps, report), *([] if pays is None else shop_chores(deps, report))]
+        chores = [recovery_chore(deps), reconciliation_chore(deps, report), *([] if pays is None else shop_chores(deps, report))]
         self.worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report, chores=chores)
         self.pipeline = Pipeline(
             catalogue=CATALOGUE,

@@ -12,7 +12,6 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from operations.deps import Build
 from storage.engine.database_url import is_sqlite_url, sqlite_path
 from storage.engine.migrate import SchemaMismatch, current_schema, downgrade_database, ensure_current, needs_upgrade, upgrade_database
 from storage.engine.migration_lock import migration_lock
@@ -61,7 +60,7 @@ def test_all_that_statements_name_is_in_the_schema_before(former: str) -> None:
 async def test_esims_are_issued_on_the_schema_before_and_on_while_it_is_upgraded(former: str, tmp_path: Path) -> None:
     async with open_issuance_stage(tmp_path, former) as stage:
         deps = stage.world.pipeline.deps
-        readiness = Readiness(stage.world.store, deps.keyring, stage.world.clock, Build("1", "abc"), print)
+        readiness = Readiness(deps, print)
         for schema in (FORMER, HEAD):
             assert current_schema(former).revision == schema
             await readiness.look()

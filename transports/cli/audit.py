@@ -8,11 +8,13 @@ import typer
 
 from registry.clock import SystemClock, rfc3339_utc
 from transports.cli.render import next_cursor, print_reply
-from transports.cli.target import JsonOption, KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, call_once
+from transports.cli.target import JsonOption, TargetOptions, at_target, call_once
 from transports.cli.terminal import past_moment as moment_of
 
 
+@at_target
 def audit(
+    where: TargetOptions,
     operation: Annotated[str | None, typer.Option("--operation", help="Only of this operation.")] = None,
     principal: Annotated[str | None, typer.Option("--principal", help="Only of this person, usr_...")] = None,
     outcome: Annotated[str | None, typer.Option("--outcome", help="Only what ended so: ok, replayed, or the code of a refusal.")] = None,
@@ -21,10 +23,6 @@ def audit(
     limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="At most so many.")] = 20,
     starting_after: Annotated[str | None, typer.Option("--starting-after", help="The last id of the page before.")] = None,
     as_json: JsonOption = False,
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """List who called what and how it ended, newest first; for admins."""
     fields: dict[str, object] = {
@@ -37,7 +35,7 @@ def audit(
         "starting_after": starting_after,
     }
     arguments = {name: value for name, value in fields.items() if value is not None}
-    reply = call_once(TargetOptions(url, key, org, data), "list_audit_log", arguments, "reseller audit")
+    reply = call_once(where, "list_audit_log", arguments, "reseller audit")
     print_reply(reply, as_json=as_json)
     cursor = next_cursor(reply)
     if cursor is not None:

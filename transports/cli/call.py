@@ -20,12 +20,19 @@ from operations.catalogue import CATALOGUE
 from registry.binding import QUERY_INTEGER, QUERY_NUMBER, text_kind, without_nulls
 from registry.call import Reply
 from registry.catalogue import AnyOperation
-from registry.clock import SystemClock
-from registry.ids import SystemIds
 from registry.operation import Input, Secret, shown_field_name
-from transports.cli.render import CURSOR_FIELD, EVENT_STREAM_TYPE, explain_refusal, next_cursor, print_reply, stream_failure
-from transports.cli.target import call_locally, call_remotely, require_one_place
-from transports.cli.terminal import Failure, command_settings, harmless_text, input_text, secret_text, warn_of_argument
+from transports.cli.render import CURSOR_FIELD, EVENT_STREAM_TYPE, next_cursor, print_reply, stream_failure
+from transports.cli.target import (
+    CommandCall,
+    KeyOption,
+    call_locally,
+    call_remotely,
+    fresh_key,
+    option_parameters,
+    require_one_place,
+    require_success,
+)
+from transports.cli.terminal import Failure, command_settings, harmless_text, input_text, secret_text
 
 PLAIN_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool}
 METAVARS = {"int": "INTEGER", "float": "NUMBER"}
@@ -40,10 +47,8 @@ def field_options(model: type[Input], reserved: Collection[str]) -> list[inspect
         needed = info.is_required()
         word, nullable = text_kind(info.annotation), takes_null(model, info)
         word = "str" if is_text_field(written.get(info.alias or name, {})) else word
-        words, metavar = (
-            option_flag(shown_field_name(name, info), reserved),
-            "-|@FILE" if is_secret_field(info) else metavar_of(info, nullable=nullable),
-        )
+        words = option_flag(shown_field_name(name, info), reserved)
+        metavar = "-|@FILE" if is_secret_field(info) else metavar_of(info, nullable=nullable)
         if word == "bool":
             words = f"{words}/--no-{words.removeprefix('--')}"
         option = typer.Option(words, metavar=metavar, help=field_help(shown_field_name(name, info), info, reserved))
@@ -143,13 +148,19 @@ def literal_values(annotation: object) -> list[object]:
     return [value for part in get_args(annotation) for value in literal_values(part)]
 
 
-def read_field(model: type[Input], name: str, given: object, reserved: Collection[str]) -> object:
-    """Objects and arrays are given as JSON text; an array of words or numbers may be `DE,FR`, or its option given several times."""
+def read_field(model: type[Input], name: str, given: object) -> object:
+    """Objects and arrays are given as JSON text; an array of words or numbers may be `DE,FR`, or its option given several times.
+
+    The option of a secret says where the secret is.
+    """
     info = model.model_fields[name]
-    option = option_flag(shown_field_name(name, info), reserved)
+    option = option_flag(shown_field_name(name, info), TAKEN_OPTIONS)
+    if is_secret_field(info):
+        return secret_text(option, str(given))
     if isinstance(given, list):
         kind = item_kind(info.annotation)
-        return [list_item(option, kind, word) for text in cast("list[str]", given) for word in list_words(option, text)]
+        words = [word for text in cast("list[str]", given) for word in list_words(option, text)]
+        return [parse_number(option, kind, word) if isinstance(word, str) else word for word in words]  # JSON stays as it is
     if not isinstance(given, str):
         return given
     if takes_null(model, info):
@@ -157,11 +168,6 @@ def read_field(model: type[Input], name: str, given: object, reserved: Collectio
     if takes_object(info.annotation) or (takes_anything(info.annotation) and given.startswith(("{", "["))):
         return parse_json(option, given)
     return given
-
-
-def list_item(option: str, kind: str, word: object) -> object:
-    """One item of a list; a value that was JSON stays as it is."""
-    return parse_number(option, kind, word) if isinstance(word, str) else word
 
 
 def parse_number(option: str, kind: str, text: str, other: str = "") -> object:
@@ -185,13 +191,6 @@ def parse_json(option: str, text: str) -> object:
         raise Failure(f'{option}: must be JSON, for example \'{{"order": "A-17"}}\'; got {text[:60]}') from None
 
 
-def whole_input(option: str, text: str) -> dict[str, object]:
-    value = parse_json(option, text)
-    if not isinstance(value, dict):
-        raise Failure(f"{option}: must be a JSON object with the operation's fields; got {text[:60]}")
-    return cast("dict[str, object]", value)
-
-
 def all_or_nothing(context: typer.Context, text: str | None) -> str | None:
     """An option callback: with the whole input in one option, no field's own option is required."""
     if text is not None:
@@ -207,10 +206,7 @@ class CallOptions:
     url: Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help="Call this server; without it, the local database.")] = (
         None
     )
-    key: Annotated[
-        str | None,
-        typer.Option("--key", envvar="RESELLER_API_KEY", callback=warn_of_argument, help="API key for --url; else your login there."),
-    ] = None
+    key: KeyOption = None
     org: Annotated[str | None, typer.Option("--org", help="Local calls: the organisation to act for.")] = None
     data: Annotated[Path | None, typer.Option("--data", help="Local calls: the directory with the database.")] = None
     json_input: Annotated[
@@ -258,12 +254,8 @@ def operation_command(operation: AnyOperation) -> Callable[..., None]:
 
     needed = {"yes", "confirm_token"} if operation.confirmable else set[str]()
     needed |= {"idempotency_key"} if operation.once is not None else set()
-    common = [
-        p
-        for p in inspect.signature(CallOptions).parameters.values()
-        if p.name in needed or p.name not in {"yes", "confirm_token", "idempotency_key"}
-    ]
-    parameters = [*field_options(model, TAKEN_OPTIONS), *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in common)]
+    common = [p for p in option_parameters(CallOptions) if p.name in needed or p.name not in {"yes", "confirm_token", "idempotency_key"}]
+    parameters = [*field_options(model, TAKEN_OPTIONS), *common]
     run.__name__ = operation.id
     run.__annotations__ = {p.name: cast(object, p.annotation) for p in parameters}
     setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010  # typer reads the signature
@@ -274,11 +266,15 @@ def call_arguments(model: type[Input], texts: dict[str, object], how: CallOption
     """The input, from one option per field or from `--json-input`."""
     names = {name: shown_field_name(name, info) for name, info in model.model_fields.items()}
     if how.json_input is None:
-        return {names[name]: field_value(model, name, text) for name, text in texts.items()}
+        return {names[name]: read_field(model, name, text) for name, text in texts.items()}
     if texts:
         given = ", ".join(option_flag(names[name], TAKEN_OPTIONS) for name in texts)
         raise Failure(f"--json-input: is the whole input; leave out {given}, or put what it says into the object")
-    value = whole_input("--json-input", input_text("--json-input", how.json_input))
+    text = input_text("--json-input", how.json_input)
+    value = parse_json("--json-input", text)
+    if not isinstance(value, dict):
+        raise Failure(f"--json-input: must be a JSON object with the operation's fields; got {text[:60]}")
+    value = cast("dict[str, object]", value)
     secrets = [names[name] for name, info in model.model_fields.items() if is_secret_field(info) and names[name] in value]
     if secrets and not how.json_input.startswith(("-", "@")):
         raise Failure(
@@ -288,29 +284,17 @@ def call_arguments(model: type[Input], texts: dict[str, object], how: CallOption
     return without_nulls(model, value)
 
 
-def field_value(model: type[Input], name: str, given: object) -> object:
-    """The value of an option; the option of a secret says where the secret is."""
-    info = model.model_fields[name]
-    return (
-        secret_text(option_flag(shown_field_name(name, info), TAKEN_OPTIONS), str(given))
-        if is_secret_field(info)
-        else read_field(model, name, given, TAKEN_OPTIONS)
-    )
-
-
 def finish_call(operation: AnyOperation, arguments: dict[str, object], how: CallOptions) -> None:
     """Calls, asks for confirmation where one is needed, and prints the answer."""
     if how.idempotency_key is None and operation.once is not None and operation.once.required:
         # Choice: a person at a terminal gets a key made for them, shown so that the very call can be repeated.
-        how = replace(how, idempotency_key=SystemIds(SystemClock()).new("cli-"))
+        how = replace(how, idempotency_key=fresh_key("cli-"))
         sys.stderr.write(f"idempotency key: {how.idempotency_key}\n")
     reply = asyncio.run(send_call(operation, arguments, how))
     if reply.status == 202 and (how.yes or user_agrees(reply)):
         how = replace(how, confirm_token=orjson.loads(reply.body)["confirm_token"])
         reply = asyncio.run(send_call(operation, arguments, how))
-    if reply.status == 202 or reply.status >= 400:
-        raise Failure(explain_refusal(reply, repeatable_command(sys.argv[1:])), exit_code=3 if reply.status >= 500 else 1)
-    print_reply(reply, as_json=how.as_json)
+    print_reply(require_success(reply, repeatable_command(sys.argv[1:])), as_json=how.as_json)
     stopped = stream_failure(reply.body) if reply.media_type.startswith(EVENT_STREAM_TYPE) else None
     if stopped is not None:
         raise Failure(stopped, exit_code=1)
@@ -343,9 +327,8 @@ def user_agrees(reply: Reply) -> bool:
 
 
 async def send_call(operation: AnyOperation, arguments: dict[str, object], how: CallOptions) -> Reply:
-    key, token = how.idempotency_key, how.confirm_token
+    wish = CommandCall(operation, arguments, how.idempotency_key, how.confirm_token)
     require_one_place(how.url, how.org, how.data)
     if how.url:
-        return await call_remotely(how.url, how.key, operation, arguments, idempotency_key=key, confirm_token=token)
-    settings = command_settings(data=how.data)
-    return await call_locally(settings, operation, arguments, organisation=how.org, idempotency_key=key, confirm_token=token)
+        return await call_remotely(how.url, how.key, wish)
+    return await call_locally(command_settings(data=how.data), wish, how.org)

@@ -27,9 +27,9 @@ from transports.cli.cdr_file import (
     read_header,
     read_record,
 )
-from transports.cli.render import refusal_body
-from transports.cli.target import CallTarget, KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, open_target, require_success
-from transports.cli.terminal import Failure, Unreachable, harmless_text, text_for
+from transports.cli.render import explain_refusal, refusal_body, reply_header
+from transports.cli.target import CallTarget, TargetOptions, at_target, open_target, require_success
+from transports.cli.terminal import Failure, Unreachable, harmless_text, to_stderr
 
 if TYPE_CHECKING:
     from rich import progress as bars
@@ -86,25 +86,16 @@ class RecordSender:
             if reply is not None and reply.status < 500:
                 return reply
             if failed == len(SEND_PAUSES):
-                raise Unreachable(trouble if reply is None else refusal_text_of(reply), exit_code=3)
+                raise Unreachable(trouble if reply is None else explain_refusal(reply, "reseller cdr import"), exit_code=3)
             self._say(f"{trouble}; the next try is in {SEND_PAUSES[failed]:g} s")
             await self._pause(SEND_PAUSES[failed])
             failed += 1
 
     async def _wait_as_told(self, reply: Reply) -> None:
-        header = next((value for name, value in reply.headers.items() if name.lower() == "retry-after"), None)
-        seconds = max(1.0, retry_after_seconds(header, self._clock.now()) or 1.0)
+        seconds = max(1.0, retry_after_seconds(reply_header(reply, "retry-after"), self._clock.now()) or 1.0)
         if seconds > 1:  # the burst limit of a busy import is no news
             self._say(f"429 {refusal_body(reply).get('code', '')}: goes on in {seconds:g} s, at {rfc3339_utc(self._clock.now() + seconds)}")
         await self._pause(seconds)
-
-
-def refusal_text_of(reply: Reply) -> str:
-    try:
-        require_success(reply, "reseller cdr import")
-    except Failure as failure:
-        return failure.message
-    return f"HTTP {reply.status}"
 
 
 def ingest_counts(reply: Reply, where: str) -> CdrIngested:
@@ -147,8 +138,7 @@ class ImportReport:
         if self._bar is not None:
             self._bar.console.print(harmless_text(text), markup=False, highlight=False, soft_wrap=True)
             return
-        sys.stderr.write(text_for(sys.stderr, text) + "\n")
-        sys.stderr.flush()
+        to_stderr(text)
 
     def tell_bad(self, lines: Iterable[BadLine]) -> None:
         """Prints the first bad lines; all of them go into the file that was asked for."""
@@ -202,11 +192,6 @@ cdr_app = typer.Typer(no_args_is_help=True, help="Bring call records in.")
 GO_ON_HINT = "run the same command again and it goes on there, nothing counts twice"
 
 
-@cdr_app.callback()
-def cdr_group() -> None:
-    """Bring call records in."""
-
-
 @dataclass(slots=True)
 class RecordBatch:
     """Records on their way, the numbers of their lines, and how far they take the import."""
@@ -223,34 +208,24 @@ class RecordBatch:
         return len(self.records) + len(self.bad) >= CDR_BATCH_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class CdrImport:
-    where: TargetOptions
-    file: CdrFile
-    again: bool
-    errors: Path | None
-
-
 @cdr_app.command("import")
+@at_target
 def import_cdr_file(
+    where: TargetOptions,
     file: Annotated[Path, typer.Argument(help="CSV with a header, or JSON lines; both may be packed with gzip.")],
     format: Annotated[CdrFormat | None, typer.Option("--format", help="Where the file's name does not tell.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Begin with the first line, also where an import was interrupted.")] = False,
     errors: Annotated[Path | None, typer.Option("--errors", help="Write number and reason of each unusable line here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as one JSON object.")] = False,
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """Store the call records of a file: `id`, `iccid`, `occurred_at`, `bytes_up`, `bytes_down`, and where known `network`, `country`.
 
     Each id counts once, however often it is sent, so an import can be repeated. One that was killed goes on where it was. Lines that
     are no records are told with their number and the reason, the others are stored, and the exit code is 1.
     """
-    job = CdrImport(TargetOptions(url, key, org, data), find_cdr_file(file, format), again, errors)
+    found = find_cdr_file(file, format)
     try:
-        progress = asyncio.run(run_import(job, SystemClock()))
+        progress = asyncio.run(run_import(where, found, errors, SystemClock(), again=again))
     except KeyboardInterrupt:
         raise Failure(f"stopped; {GO_ON_HINT}", exit_code=130) from None
     counts = {"lines": progress.records, "stored": progress.stored, "skipped": progress.skipped, "bad": progress.bad}
@@ -260,16 +235,16 @@ def import_cdr_file(
         raise Failure(f"{progress.bad:,} of the lines could not be used; mend them and import the file once more", exit_code=1)
 
 
-async def run_import(job: CdrImport, clock: Clock) -> ImportProgress:
+async def run_import(where: TargetOptions, file: CdrFile, errors: Path | None, clock: Clock, *, again: bool) -> ImportProgress:
     """Sends the part of the file that was not sent before; the counts of the whole import."""
-    progress_store = await progress_file(job.where, job.file)
-    progress = ImportProgress() if job.again else progress_store.read()
-    with job.file.opened() as reading, ImportReport(clock, progress, reading.size, job.errors) as report:
+    progress_store = await progress_file(where, file)
+    progress = ImportProgress() if again else progress_store.read()
+    with file.opened() as reading, ImportReport(clock, progress, reading.size, errors) as report:
         if progress.line:
             report.say(f"goes on after line {progress.line:,}; --again begins with the first line")
-        async with open_target(job.where) as target:
+        async with open_target(where) as target:
             sender = RecordSender(target, clock, say=report.say, pause=anyio.sleep)
-            for batch in record_batches(job.file, reading, progress, clock):
+            for batch in record_batches(file, reading, progress, clock):
                 progress = await send_batch(sender, batch, progress, report)
                 progress_store.write(progress)
                 report.tell(progress, reading.done)

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Annotated
 
@@ -38,6 +37,7 @@ from transports.cli.outside_checks import (
     examine_outages,
     examine_payments,
     examine_upstream,
+    read_answer,
 )
 from transports.cli.terminal import Failure, command_settings, print_line
 from transports.keyring import checked_keyring, keyring_path, others_may_read, refuse_lost_keyring
@@ -305,18 +305,9 @@ def examine_port(settings: Settings) -> Finding:
             probe.bind((settings.host, settings.port))
         except OSError as error:
             where = f"{settings.host}:{settings.port}"
-            if is_own_server(settings):  # whether over this database or another one, its /health does not tell
+            if b'"build_sha"' in (
+                read_answer(settings.host, settings.port, "/health", 1024) or b""
+            ):  # whether over this database or another one, its /health does not tell
                 return Finding("port", f"{where} is held by a service like this one, which answers")
             return Finding("port", f"{where} {error.strerror}", "stop what listens there, or serve with --port 0")
     return Finding("port", f"{settings.host}:{settings.port} is free")
-
-
-def is_own_server(settings: Settings) -> bool:
-    connection = HTTPConnection(settings.host, settings.port, timeout=2)
-    try:
-        connection.request("GET", "/health")
-        return b'"build_sha"' in connection.getresponse().read(1024)
-    except (OSError, HTTPException):
-        return False
-    finally:
-        connection.close()

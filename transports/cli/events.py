@@ -19,10 +19,20 @@ from operations.ledger.webhooks import Event, EventType
 from operations.plans import Plan
 from registry.call import Reply
 from registry.clock import Clock, SystemClock, rfc3339_utc
-from registry.ids import SystemIds
-from transports.cli.render import refusal_body
-from transports.cli.target import CallTarget, KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, open_target, require_success
-from transports.cli.terminal import Failure, Unreachable, table_cell, text_for, warn_of_argument
+from transports.cli.render import refusal_body, reply_header
+from transports.cli.target import (
+    CallTarget,
+    KeyOption,
+    LocalDataOption,
+    OrgOption,
+    TargetOptions,
+    UrlOption,
+    at_target,
+    fresh_key,
+    open_target,
+    require_success,
+)
+from transports.cli.terminal import Failure, Unreachable, table_cell, text_for, to_stderr, warn_of_argument
 
 # An event's id is made before its transaction commits, so one may appear below others that were seen: so far down is looked.
 LATE_EVENT_SECONDS = 5.0
@@ -136,7 +146,7 @@ async def follow_events(where: TargetOptions, following: FollowOptions, take: Ca
         reader = EventReader(target, following, clock)
         log = EventLog(reader.page, clock)
         batch = await log.begin(following.last, following.wants)
-        say_beside(f"following the events of {target.name}; Ctrl-C ends")
+        to_stderr(f"following the events of {target.name}; Ctrl-C ends")
         while True:
             for event in filter(following.wants, batch):
                 await take(event)
@@ -176,21 +186,20 @@ class EventReader:
         if reply.status != 429 and not (self._answered and reply.status >= 500):
             require_success(reply, "reseller events tail")
             raise Failure(f"--url: {self._target.name} answers {reply.status}; is this the service's address?")
-        header = next((value for name, value in reply.headers.items() if name.lower() == "retry-after"), None)
-        seconds = retry_after_seconds(header, self._clock.now()) or max(1.0, self._following.every)
+        seconds = retry_after_seconds(reply_header(reply, "retry-after"), self._clock.now()) or max(1.0, self._following.every)
         await self._wait(f"{reply.status} {refusal_body(reply).get('code', '')}".strip(), max(1.0, seconds))
 
     async def _wait(self, trouble: str, seconds: float) -> None:
         """Waits; says why once for each kind of trouble, not with every try."""
         if trouble != self._trouble:
             until = f" (at {rfc3339_utc(self._clock.now() + seconds)})" if seconds >= 60 else ""
-            say_beside(f"{trouble}; nothing is lost, the next try is in {seconds:g} s{until}")
+            to_stderr(f"{trouble}; nothing is lost, the next try is in {seconds:g} s{until}")
         self._trouble = trouble
         await anyio.sleep(seconds)
 
     def _well(self, reply: Reply) -> None:
         if self._trouble:
-            say_beside(f"{self._target.name} answers again")
+            to_stderr(f"{self._target.name} answers again")
         if not self._answered:
             warn_of_quota(reply, self._following.every)
         self._answered, self._trouble = True, ""
@@ -198,11 +207,10 @@ class EventReader:
 
 def warn_of_quota(reply: Reply, every: float) -> None:
     """Says how long today's calls will last, if that is not long."""
-    header = next((value for name, value in reply.headers.items() if name.lower() == "ratelimit"), "")
-    found = CALLS_LEFT.search(header)
+    found = CALLS_LEFT.search(reply_header(reply, "ratelimit") or "")
     lasting = int(found[1]) * every if found else float("inf")
     if found and lasting < min(int(found[2]), WORKING_DAY_SECONDS):
-        say_beside(f"each look takes one of the {found[1]} calls that are left today: {lasting / 60:.0f} minutes; --every 30 lasts longer")
+        to_stderr(f"each look takes one of the {found[1]} calls that are left today: {lasting / 60:.0f} minutes; --every 30 lasts longer")
 
 
 def event_page(reply: Reply, where: str) -> EventPage:
@@ -217,22 +225,14 @@ def event_page(reply: Reply, where: str) -> EventPage:
         raise Failure(f"--url: what {where} answers is no list of events; is this the service's address?", exit_code=3) from None
 
 
-def say_beside(text: str) -> None:
-    sys.stderr.write(text_for(sys.stderr, text) + "\n")
-    sys.stderr.flush()
-
-
 events_app = typer.Typer(no_args_is_help=True, help="Follow what happens.")
 SHOWN_FIRST = ("intent", "iccid", "plan")
 
 
-@events_app.callback()
-def events_group() -> None:
-    """Follow what happens."""
-
-
 @events_app.command("tail")
+@at_target
 def tail_events(
+    where: TargetOptions,
     from_start: Annotated[bool, typer.Option("--from-start", help="Begin with the first event there is; 20 events take a call.")] = False,
     last: LastOption = 0,
     intent: IntentOption = None,
@@ -240,10 +240,6 @@ def tail_events(
     every: EveryOption = 1.0,
     count: CountOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line on a terminal too.")] = False,
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """Print events as they happen: a line each on a terminal, JSON lines in a pipe. Ctrl-C ends.
 
@@ -257,7 +253,7 @@ def tail_events(
     async def take(event: Event) -> None:
         print_event(event, for_programs=for_programs)
 
-    until_interrupted(follow_events(TargetOptions(url, key, org, data), following, take))
+    until_interrupted(follow_events(where, following, take))
 
 
 def print_event(event: Event, *, for_programs: bool) -> None:
@@ -363,7 +359,8 @@ async def trigger_intent(target: CallTarget, options: TriggerOptions) -> Intent:
     if options.intent is not None:
         return cast(Intent, trigger_answer(await target.ask("get_connectivity_intent", {"id": options.intent})))
     return cast(
-        Intent, trigger_answer(await target.ask("create_connectivity_intent", {"plan": TRIGGER_PLAN}, idempotency_key=trigger_key()))
+        Intent,
+        trigger_answer(await target.ask("create_connectivity_intent", {"plan": TRIGGER_PLAN}, idempotency_key=fresh_key("trigger-"))),
     )
 
 
@@ -392,7 +389,7 @@ async def use_data(target: CallTarget, intent: str, plan: Plan, percent: int) ->
     if plan["data_mb"] <= 0:
         raise Failure(f"{intent}: its plan is unlimited, so there is no threshold to reach", exit_code=1)
     record = {"intent": intent, "quantity_mb": plan["data_mb"] * percent / 100}
-    trigger_answer(await target.ask("create_connectivity_usage_record", record, idempotency_key=trigger_key()))
+    trigger_answer(await target.ask("create_connectivity_usage_record", record, idempotency_key=fresh_key("trigger-")))
 
 
 async def events_of_intent(target: CallTarget, intent: str) -> list[Event]:
@@ -403,8 +400,3 @@ async def events_of_intent(target: CallTarget, intent: str) -> list[Event]:
 def trigger_answer(reply: Reply) -> Mapping[str, object]:
     """The answer's object. Raises Failure for a refusal."""
     return orjson.loads(require_success(reply, "reseller trigger").body)
-
-
-def trigger_key() -> str:
-    """An idempotency key; every trigger is a new call."""
-    return SystemIds(SystemClock()).new("trigger-")

@@ -7,30 +7,22 @@ from typing import Annotated
 
 import typer
 
-from operations.invoicing.invoice_document import get_invoice_document
-from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, call_once
+from transports.cli.target import TargetOptions, at_target, call_once
 from transports.cli.terminal import Failure, print_line
 
 invoice_app = typer.Typer(no_args_is_help=True, help="Look at invoices.")
 
 
-@invoice_app.callback()
-def invoice_group() -> None:
-    """Look at invoices."""
-
-
 @invoice_app.command("preview")
+@at_target
 def preview_invoice(
+    where: TargetOptions,
     id: Annotated[str, typer.Argument(help="The invoice, inv_...")],
     save: Annotated[Path | None, typer.Option("--save", help="Write it here instead of opening it.")] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Only write it, and say where.")] = False,
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """Open an invoice: a draft as a page in the browser, one that was sent as its PDF. Both show the same figures."""
-    reply = call_once(TargetOptions(url, key, org, data), get_invoice_document.id, {"id": id}, get_invoice_document.id)
+    reply = call_once(where, "get_invoice_document", {"id": id}, "get_invoice_document")
     suffix = ".pdf" if reply.media_type.startswith("application/pdf") else ".html"
     path = save or Path(tempfile.mkdtemp(prefix="invoice-")) / f"{id}{suffix}"
     try:

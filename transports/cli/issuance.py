@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -26,10 +25,9 @@ from operations.ledger.reconciliation import (
 from registry.clock import rfc3339_utc
 from registry.errors import Refusal
 from storage.issuance import UNRESOLVED_ISSUANCE_STATES, IssuanceRow
-from storage.organisations import list_organisations
 from storage.reconciliation import newest_issuances, unresolved_issuances
 from transports.cli.drawing import draw_record, draw_rows
-from transports.cli.target import DatabaseOption, decider_name, open_local
+from transports.cli.target import DatabaseOption, decider_name, open_local, require_organisation
 from transports.cli.terminal import Failure, command_settings, indented_json, print_line
 from transports.service import Service
 
@@ -108,13 +106,9 @@ def account_lines(match: MatchResult) -> list[str]:
         f"may be it: {found.iccid}, package {found.package.get('subscriberprepaidpackageid')} assigned {found.package.get('tsassigned')}"
         for found in match.candidates
     ]
-    lines += iccid_lines("has the template, in another window or from another time", match.similar)
-    lines += iccid_lines("was in stock before, and nothing tells what became of it", match.unexplained)
+    lines += [f"has the template, in another window or from another time: {iccid}" for iccid in match.similar]
+    lines += [f"was in stock before, and nothing tells what became of it: {iccid}" for iccid in match.unexplained]
     return lines or ["nothing in the account shows a draw: no line left the stock that is not accounted for"]
-
-
-def iccid_lines(what: str, iccids: Sequence[str]) -> list[str]:
-    return [f"{what}: {iccid}" for iccid in iccids]
 
 
 issuance_app = typer.Typer(no_args_is_help=True, help="See what was issued from stock, and settle what nobody knows the outcome of.")
@@ -190,21 +184,15 @@ def decide_issuance(
 async def read_issuances(data: Path | None, organisation: str | None, most: int, *, unknown: bool) -> list[dict[str, object]]:
     async with open_local(command_settings(data=data)) as service:
         if organisation is not None:
-            await require_organisation(service, organisation)
+            await require_organisation(service, organisation, option="--org")
         rows = await service.store.read(unresolved_issuances if unknown else newest_issuances, most=most, organisation=organisation)
         return [issuance_row(row, service.clock.now(), advised=unknown) for row in rows]
-
-
-async def require_organisation(service: Service, organisation: str) -> None:
-    """Raises Failure for an unknown id, which would look like an organisation that issued nothing."""
-    if organisation not in {row.id for row in await service.store.read(list_organisations)}:
-        raise Failure(f"--org {organisation}: no such organisation; `reseller org list` names them", exit_code=1)
 
 
 async def apply_decision(data: Path | None, decided: IssuanceDecision) -> IssuanceRow:
     """Shows what is known, asks, and settles; returns the row afterwards."""
     async with open_local(command_settings(data=data)) as service:
-        await require_organisation(service, decided.organisation)
+        await require_organisation(service, decided.organisation, option="--org")
         row = await undecided_row(service, decided)
         require_patience(row, decided, service.clock.now())
         esim = await named_esim(service, row, decided.iccid)

@@ -12,23 +12,11 @@ import typer
 
 from operations.people.signing_keys import KeyRotation, make_next_signing_key
 from operations.setup.api_keys import ListedApiKey, ShownRestrictions
-from storage.engine.store import Store
 from storage.rekey import SEALED_COLUMNS, ResealResult, UnopenedValue, count_of_key, count_older, reseal
 from storage.replicas import running_keys
-from storage.sealing import Keyring
-from transports.cli.target import (
-    DatabaseOption,
-    JsonOption,
-    KeyOption,
-    LocalDataOption,
-    OrgOption,
-    TargetOptions,
-    UrlOption,
-    call_once,
-    open_local,
-    read_every_page,
-)
+from transports.cli.target import DatabaseOption, JsonOption, TargetOptions, at_target, call_once, open_local, read_every_page
 from transports.cli.terminal import Failure, command_settings, print_line, print_rows
+from transports.service import Service
 
 
 def rekey_database(data: DatabaseOption = None) -> None:
@@ -53,7 +41,7 @@ async def run_rekey(data: Path | None) -> bool:
             unopened += done.unopened
         now = service.clock.now()
         running = [each for each in await store.read(running_keys, now=now) if each.id != service.journal.replica]
-        return await print_key_needs(store, keyring, unopened, {each.known[0] for each in running if each.known})
+        return await print_key_needs(service, unopened, {each.known[0] for each in running if each.known})
 
 
 def print_column(name: str, done: ResealResult) -> None:
@@ -80,9 +68,9 @@ def key_need(count: int, fix: str | None) -> str:
     return f"still needed, {count} sealed with it" if count else "no longer needed by this database"
 
 
-async def print_key_needs(store: Store, keyring: Keyring, unopened: int, sealing: AbstractSet[str]) -> bool:
+async def print_key_needs(service: Service, unopened: int, sealing: AbstractSet[str]) -> bool:
     """Prints which keys are needed from now on. `sealing`: the keys that running processes seal with."""
-    first, *older = keyring.key_ids
+    store, (first, *older) = service.store, service.pipeline.deps.keyring.key_ids
     for key in older:
         count = await store.read(count_of_key, key_id=key)
         print_line(f"key {key}: " + key_need(count, f"restart every process with key {first} in front" if key in sealing else None))
@@ -123,7 +111,9 @@ keys_app.command("rotate-signing")(rotate_signing_key)
 
 
 @keys_app.command("create")
+@at_target
 def create_key(
+    where: TargetOptions,
     name: Annotated[str, typer.Argument(help="What the key is for, 1-64 characters.")],
     days: Annotated[int | None, typer.Option("--days", min=1, max=365, help="Days until it expires; absent: never.")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Only what changes nothing.")] = False,
@@ -131,10 +121,6 @@ def create_key(
     iccid: KeyIccidsOption = None,
     account: KeyAccountsOption = None,
     calls_per_day: Annotated[int | None, typer.Option("--calls-per-day", min=1, max=1_000_000, help="Calls per UTC day.")] = None,
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """Make a key; it is printed once and only its digest is kept. What it is restricted to it can never exceed."""
     arguments: dict[str, object] = {"name": name}
@@ -150,16 +136,15 @@ def create_key(
     restrictions = {name: value for name, value in limits.items() if value}
     if restrictions:
         arguments["restrictions"] = restrictions
-    made = call_once(TargetOptions(url, key, org, data), "create_api_key", arguments, "reseller keys create")
+    made = call_once(where, "create_api_key", arguments, "reseller keys create")
     print_line(orjson.loads(made.body)["secret"])
 
 
 @keys_app.command("list")
-def list_keys(
-    as_json: JsonOption = False, url: UrlOption = None, key: KeyOption = None, org: OrgOption = None, data: LocalDataOption = None
-) -> None:
+@at_target
+def list_keys(where: TargetOptions, as_json: JsonOption = False) -> None:
     """List keys: id, first characters, name, last day of use, state, and what each is restricted to."""
-    rows = read_every_page(TargetOptions(url, key, org, data), "list_api_keys", "reseller keys list")
+    rows = read_every_page(where, "list_api_keys", "reseller keys list")
     print_rows(cast("list[ListedApiKey]", rows), key_cells, as_json=as_json)
 
 
@@ -170,15 +155,13 @@ def key_cells(row: ListedApiKey) -> list[str]:
 
 
 @keys_app.command("revoke")
+@at_target
 def revoke_key(
+    where: TargetOptions,
     id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_...")],
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """Revoke a key and those that were made with it; a running server refuses them from the next call on."""
-    call_once(TargetOptions(url, key, org, data), "revoke_api_key", {"id": id}, f"reseller keys revoke {id}")
+    call_once(where, "revoke_api_key", {"id": id}, f"reseller keys revoke {id}")
     print_line(f"revoked {id}")
 
 

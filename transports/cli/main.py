@@ -12,7 +12,7 @@ import typer
 
 from registry.errors import Refusal
 from storage.engine.migrate import SchemaMismatch
-from transports.cli.terminal import Failure, command_settings, print_line, text_for
+from transports.cli.terminal import Failure, command_settings, print_line, to_stderr
 from transports.settings import BadSettings
 from transports.version import VERSION, build_sha
 
@@ -124,5 +124,5 @@ def main() -> None:
 
 
 def exit_with(message: str, code: int) -> None:
-    sys.stderr.write(text_for(sys.stderr, message) + "\n")
+    to_stderr(message)
     sys.exit(code)

@@ -14,19 +14,12 @@ import orjson
 import typer
 from pydantic import SecretStr
 
-from operations.catalogue import CATALOGUE
-from registry.call import Call
 from registry.errors import StoreUnavailable
 from transports.cli.target import local_caller, only_organisation, open_local
 from transports.cli.terminal import command_settings, print_line, to_stderr, warn_of_argument
-from transports.mcp.request_caller import select_tools
+from transports.mcp.request_caller import RequestCaller, select_tools
 from transports.service import mcp_settings
 from transports.settings import Settings
-
-
-def report_stdio_fault(call: Call, error: BaseException) -> None:
-    """Reports a fault on stderr, since stdout belongs to the protocol."""
-    to_stderr(f"{call.request_id} {call.operation.id}: {type(error).__name__}")
 
 
 async def serve_stdio(settings: Settings, *, organisation: str | None, toolsets: str, read_only: bool) -> None:
@@ -42,8 +35,13 @@ async def serve_stdio(settings: Settings, *, organisation: str | None, toolsets:
             tasks.start_soon(service.write_buffers)
             if settings.embedded:
                 tasks.start_soon(service.worker.run)
-            chosen = select_tools(toolsets, read_only)
-            await run_stdio(CATALOGUE, service.pipeline, mcp_settings(service), report_stdio_fault, caller=caller, chosen=chosen)
+            requester = RequestCaller(caller, select_tools(toolsets, read_only))
+            await run_stdio(
+                service.pipeline,
+                mcp_settings(service),
+                lambda call, error: to_stderr(f"{call.request_id} {call.operation.id}: {type(error).__name__}"),  # stdout is the protocol's
+                requester,
+            )
             service.worker.stop()
             tasks.cancel_scope.cancel()
 

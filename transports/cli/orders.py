@@ -50,11 +50,6 @@ async def apply_order_decision(data: Path | None, order: str, decision: OrderDec
 orders_app = typer.Typer(no_args_is_help=True, help="Look after the orders of buyers.")
 
 
-@orders_app.callback()
-def orders_group() -> None:
-    """Look after the orders of buyers."""
-
-
 @orders_app.command("renew-access")
 def renew_orders(
     orders: Annotated[list[str], typer.Argument(metavar="NUMBER...", help="Numbers of orders, onr_...; an id of before, ord_..., too.")],

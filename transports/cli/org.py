@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -33,12 +33,15 @@ from storage.organisations import (
 )
 from storage.people import create_person, find_by_address
 from storage.sealing import OWN_TOKEN_FIELD
-from storage.upstream_connections import AccountHolder, assign_account, find_upstream, set_connection, unassign_account, use_own_token
+from storage.upstream_connections import assign_account, find_upstream, set_connection, unassign_account, use_own_token
 from transports.cli.outside_checks import accounts_of_token, fix_of_refusal, reseller_of_token
-from transports.cli.target import DatabaseOption, open_local, operator_audit_record, unknown_organisation
+from transports.cli.target import DatabaseOption, open_local, require_organisation, unknown_organisation, user_name
 from transports.cli.terminal import Failure, command_settings, print_line
+from transports.service import Service
 from transports.settings import Settings
 from transports.upstream import ocs_settings
+
+Written = TypeVar("Written")
 
 TOKEN_REFUSED = 8
 MOST_NAMED = 20
@@ -196,15 +199,13 @@ async def store_connection(data: Path | None, organisation: str, target: Connect
     """Store the connection, its token sealed. An unknown organisation changes nothing, and the charging system is not asked about it."""
     settings = command_settings(data=data)
     async with open_local(settings) as service:
-        if organisation not in {row.id for row in await service.store.read(list_organisations)}:
-            raise unknown_organisation(organisation)
+        await require_organisation(service, organisation)
         if checked:
             await check_connection(settings, target)
         keyring = service.pipeline.deps.keyring
         sealed = None if target.token is None else keyring.seal(target.token, org_id=organisation, field=OWN_TOKEN_FIELD)
-        after, now = ConnectionReach(connection_mode(target), target.account), service.clock.now()
-        operation = "org_disconnect" if after.mode is None else "org_connect"
-        row = operator_audit_record(service.ids, organisation=organisation, operation=operation, outcome="ok", now=now)
+        after = ConnectionReach(connection_mode(target), target.account)
+        row = operator_audit_record(service, organisation, "org_disconnect" if after.mode is None else "org_connect")
         await service.store.write(change_connection_and_record, organisation=organisation, after=after, sealed=sealed, row=row)
 
 
@@ -227,13 +228,12 @@ async def give_account(data: Path | None, organisation: str, account: int, *, ch
     """Assigns the account. Raises Failure if another organisation has it."""
     settings = command_settings(data=data)
     async with open_local(settings) as service:
-        if organisation not in {row.id for row in await service.store.read(list_organisations)}:
-            raise unknown_organisation(organisation)
+        await require_organisation(service, organisation)
         if checked:
             await check_connection(settings, ConnectionTarget(account))
-        change, now = f"assigned managed account {account}", service.clock.now()
-        row = operator_audit_record(service.ids, organisation=organisation, operation="org_assign", outcome="ok", now=now, change=change)
-        found = await service.store.write(assign_and_record, organisation=organisation, account_id=account, row=row)
+        row = operator_audit_record(service, organisation, "org_assign", change=f"assigned managed account {account}")
+        write = partial(assign_account, organisation=organisation, account_id=account)
+        found = await service.store.write(write_and_record, write=write, row=row)
     if found == "unknown":
         raise unknown_organisation(organisation)
     if found != "assigned":
@@ -241,34 +241,34 @@ async def give_account(data: Path | None, organisation: str, account: int, *, ch
         raise Failure(f"--account {account}: {found.id} has it; {fix}", exit_code=1)
 
 
-def assign_and_record(
-    connection: Connection, *, organisation: str, account_id: int, row: AuditRecord
-) -> Literal["assigned", "unknown"] | AccountHolder:
-    """Stores the assignment, and the audit row that tells the organisation's admins."""
-    found = assign_account(connection, organisation=organisation, account_id=account_id)
-    if found == "assigned":
-        append_audit_record(connection, row)
-    return found
-
-
 async def change_organisation(
     data: Path | None, organisation: str, operation: str, outcome: str, write: Callable[[Connection], bool], change: str | None = None
 ) -> None:
     """Run `write` in one transaction with the audit row of `operation`; a `Failure` where `write` finds no such organisation."""
     async with open_local(command_settings(data=data)) as service:
-        now = service.clock.now()
-        row = operator_audit_record(service.ids, organisation=organisation, operation=operation, outcome=outcome, now=now, change=change)
+        row = operator_audit_record(service, organisation, operation, outcome, change)
         changed = await service.store.write(write_and_record, write=write, row=row)
     if not changed:
         raise unknown_organisation(organisation)
 
 
-def write_and_record(connection: Connection, *, write: Callable[[Connection], bool], row: AuditRecord) -> bool:
-    """Whether `write` changed the organisation; if so, with the row that tells its admins of the change."""
-    changed = write(connection)
-    if changed:
+def write_and_record(connection: Connection, *, write: Callable[[Connection], Written], row: AuditRecord) -> Written:
+    """What `write` says; if that is True or "assigned", it is stored with the row that tells the organisation's admins of the change."""
+    said = write(connection)
+    if said in (True, "assigned"):
         append_audit_record(connection, row)
-    return changed
+    return said
+
+
+NAMELESS_OPERATOR = "operator"
+
+
+def operator_audit_record(
+    service: Service, organisation: str, operation: str, outcome: str = "ok", change: str | None = None
+) -> AuditRecord:
+    """The audit row of a change that is not a call. `change`: what it changed about the receivers of money or SIMs."""
+    who, request = user_name() or NAMELESS_OPERATOR, service.ids.new("req_")
+    return AuditRecord(service.clock.now(), organisation, "cli", operation, who, "", outcome, 200, 0.0, request, change)
 
 
 def connection_mode(target: ConnectionTarget) -> str | None:

@@ -260,14 +260,14 @@ def examine_outages(settings: Settings) -> list[Finding]:
     """One finding for each outside system that gets no calls from the server; none where no metrics are served."""
     if not settings.metrics_port:
         return []
-    text = read_metrics(settings)
-    if text is None:
+    found = read_answer(settings.metrics_host, settings.metrics_port, "/metrics")
+    if found is None:
         return [FindingNote("outages", f"nothing serves metrics at {settings.metrics_host}:{settings.metrics_port}: {METRICS_PORT_FIX}")]
     samples: dict[str, dict[str, float]] = {}
-    for name, system, value in METRIC_SAMPLE.findall(text):
+    for name, system, value in METRIC_SAMPLE.findall(found.decode()):
         samples.setdefault(system, {})[name] = float(value)
-    found = [finding for system, values in samples.items() for finding in outage_findings(system.replace("_", " "), values)]
-    return found or [Finding("outages", "none: the process that was asked sends its calls to every outside system")]
+    away = [finding for system, values in samples.items() for finding in outage_findings(system.replace("_", " "), values)]
+    return away or [Finding("outages", "none: the process that was asked sends its calls to every outside system")]
 
 
 def outage_findings(system: str, values: dict[str, float]) -> list[Finding]:
@@ -280,12 +280,12 @@ def outage_findings(system: str, values: dict[str, float]) -> list[Finding]:
     return []
 
 
-def read_metrics(settings: Settings) -> str | None:
-    """The metrics of the server; None where nothing answers."""
-    connection = HTTPConnection(settings.metrics_host, settings.metrics_port, timeout=OUTAGE_SECONDS)
+def read_answer(host: str, port: int, path: str, most: int | None = None) -> bytes | None:
+    """The body, or its first `most` bytes, that the server at `host` and `port` answers; None where nothing answers."""
+    connection = HTTPConnection(host, port, timeout=OUTAGE_SECONDS)
     try:
-        connection.request("GET", "/metrics")
-        return connection.getresponse().read().decode()
+        connection.request("GET", path)
+        return connection.getresponse().read(most)
     except (OSError, HTTPException):
         return None
     finally:

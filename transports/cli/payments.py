@@ -8,19 +8,13 @@ import typer
 
 from operations.ledger.payment_intake import sync_payments
 from registry.errors import Refusal
-from storage.connect_accounts import ConnectAccount, find_connect_account
+from storage.connect_accounts import find_connect_account
 from storage.engine.sql import Connection
 from storage.organisations import list_organisations
 from transports.cli.target import DatabaseOption, open_local, unknown_organisation
 from transports.cli.terminal import Failure, command_settings, print_line
-from transports.service import Service
 
 payments_app = typer.Typer(no_args_is_help=True, help="Read from the payment processor what its events did not tell.")
-
-
-@payments_app.callback()
-def payments_group() -> None:
-    """Keeps `sync` a word of the command line although it is the only one here."""
 
 
 @payments_app.command("sync")
@@ -46,26 +40,24 @@ async def sync_every_account(data: Path | None, organisation: str | None) -> boo
             raise Failure("the payment processor is simulated inside the running server, whose events are never lost: nothing to do here")
         if not accounts:
             print_line("No organisation has an account at the payment processor.")
-        return all([await sync_account(service, account) for account in accounts])
+        failed = False
+        for organisation, account in accounts:
+            try:
+                updated = await sync_payments(service.pipeline.deps, organisation=organisation, account=account)
+            except Refusal as refusal:
+                failed = True
+                print_line(f"{organisation}: failed at {account}: {refusal.message}")
+            else:
+                records = "1 record" if updated == 1 else f"{updated:,} records"
+                print_line(f"{organisation}: {records} brought up to date at {account}")
+        return not failed
 
 
-async def sync_account(service: Service, account: ConnectAccount) -> bool:
-    """Reads one account again and prints a line about it."""
-    try:
-        updated = await sync_payments(service.pipeline.deps, organisation=account.organisation, account=account.account)
-    except Refusal as refusal:
-        print_line(f"{account.organisation}: failed at {account.account}: {refusal.message}")
-        return False
-    records = "1 record" if updated == 1 else f"{updated:,} records"
-    print_line(f"{account.organisation}: {records} brought up to date at {account.account}")
-    return True
-
-
-def connected_accounts(connection: Connection, *, organisation: str | None) -> list[ConnectAccount]:
-    """The accounts of all organisations, or of one. Raises Failure for an unknown id."""
+def connected_accounts(connection: Connection, *, organisation: str | None) -> list[tuple[str, str]]:
+    """Organisation and account, of all organisations or of one. Raises Failure for an unknown id."""
     known = [row.id for row in list_organisations(connection)]
     if organisation is not None and organisation not in known:
         raise unknown_organisation(organisation)
     organisations = known if organisation is None else [organisation]
     found = [find_connect_account(connection, organisation=each) for each in organisations]
-    return [account for account in found if account is not None]
+    return [(each.organisation, each.account) for each in found if each is not None]

@@ -122,6 +122,10 @@ def explain_refusal(reply: Reply, command: str) -> str:
     return "\n".join(lines)
 
 
+def reply_header(reply: Reply, name: str) -> str | None:
+    return next((value for each, value in reply.headers.items() if each.lower() == name), None)
+
+
 def refusal_body(reply: Reply) -> JsonObject:
     """The body of a refusal; a proxy's answer has only its status."""
     try:

@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -89,9 +89,26 @@ async def serve_model(host: str, port: int, key: str) -> None:
             "it understands questions with these words; {iccid} is a line of yours",
             *(f"  {skill.words}{' {iccid}' if skill.needs_line else ''}" for skill in FLEET_SKILLS),
         ]
-        sys.stdout.write("\n".join(rows) + "\n")
-        sys.stdout.flush()
+        print_now(rows)
         await asyncio.Event().wait()
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A socket to listen on. Raises Failure."""
+    try:
+        return bind_socket(host, port)
+    except OSError as error:
+        raise Failure(f"port {port} on {host}: {error.strerror}; {PORT_HINT}") from None
+
+
+def socket_address(bound: socket.socket, host: str) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{socket_port(bound)}"
+
+
+def print_now(rows: Sequence[str]) -> None:
+    """Prints the rows at once: whoever started the simulator in a pipe waits for its address."""
+    sys.stdout.write("\n".join(rows) + "\n")
+    sys.stdout.flush()
 
 
 SIMULATED_WEBHOOK_SECRET = "whsec_c2ltdWxhdGVkIHBheW1lbnQgcHJvY2Vzc29y"
@@ -113,12 +130,8 @@ def run_sandbox_payments(
     """Serve a simulated payment processor: its API, its pages, and a control API for payments, disputes, faults and time."""
 
     check_processor_options(key, webhook_url, webhook_secret)
-    try:
-        bound = bind_socket(host, port)
-    except OSError as error:
-        raise Failure(f"port {port} on {host}: {error.strerror}; {PORT_HINT}") from None
-    with bound:
-        address = f"http://{f'[{host}]' if ':' in host else host}:{socket_port(bound)}"
+    with bound_socket(host, port) as bound:
+        address = socket_address(bound, host)
         sandbox = SimulatedProcessor(
             wall=SystemClock().now,
             pages_url=address,
@@ -165,8 +178,7 @@ def print_processor(address: str, sandbox: SimulatedProcessor) -> None:
         "control",
         *(f"  {path}" for path in PROCESSOR_CONTROL_PATHS),
     ]
-    sys.stdout.write("\n".join(rows) + "\n")
-    sys.stdout.flush()
+    print_now(rows)
 
 
 sandbox_app = typer.Typer(no_args_is_help=True, help="Run simulated outside systems.")
@@ -179,11 +191,6 @@ class ClockPolicy(StrEnum):
 
     FOLLOW = "follow"
     FROZEN = "frozen"
-
-
-@sandbox_app.callback()
-def sandbox_group() -> None:
-    """Run simulated outside systems."""
 
 
 sandbox_app.command("payments")(run_sandbox_payments)
@@ -217,11 +224,7 @@ def run_sandbox_ocs(
     if truth is not None and not plant:
         raise Failure(f"--truth {truth}: nothing is planted without --plant")
     moment = start_moment(start)
-    try:
-        bound = bind_socket(host, port)
-    except OSError as error:
-        raise Failure(f"port {port} on {host}: {error.strerror}; {PORT_HINT}") from None
-    with bound:
+    with bound_socket(host, port) as bound:
         if plant:
             world = planted_world(seed, moment, lines=lines, history_days=history_days, truth=truth)
         else:
@@ -230,7 +233,8 @@ def run_sandbox_ocs(
         for reseller in world.resellers.values():
             if push_to:
                 reseller.push = PushTarget(push_to, push_to, push_to, reseller.push.thresholds)
-        run_on_uvloop(serve_world(bound, world, following=clock is ClockPolicy.FOLLOW, say=lambda: print_network(bound, host, world)))
+        network = SimulatedNetwork(world, wall=SystemClock().now, following=clock is ClockPolicy.FOLLOW)
+        run_on_uvloop(serve_simulator(make_network_app(network), bound, lambda: print_network(bound, host, world)))
 
 
 def start_moment(text: str) -> int:
@@ -242,13 +246,8 @@ def start_moment(text: str) -> int:
     return found
 
 
-async def serve_world(bound: socket.socket, world: World, *, following: bool, say: Callable[[], None]) -> None:
-    app = make_network_app(SimulatedNetwork(world, wall=SystemClock().now, following=following))
-    await serve_simulator(app, bound, say)
-
-
 def print_network(bound: socket.socket, host: str, world: World) -> None:
-    address = f"http://{f'[{host}]' if ':' in host else host}:{socket_port(bound)}"
+    address = socket_address(bound, host)
     resellers, tokens = world.resellers, list(world.tokens.values())
     example = f"""curl -s '{address}/v1?token={tokens[0].value}' -d '{{"getResellerInfo":{{}}}}'"""
     rows = [
@@ -266,5 +265,4 @@ def print_network(bound: socket.socket, host: str, world: World) -> None:
         "control",
         *(f"  {path}" for path in NETWORK_CONTROL_PATHS),
     ]
-    sys.stdout.write("\n".join(rows) + "\n")
-    sys.stdout.flush()
+    print_now(rows)

@@ -17,16 +17,12 @@ import orjson
 import typer
 from anyio.abc import TaskStatus
 
-from operations.catalogue import CATALOGUE
 from operations.demo import Demo
-from registry.catalogue import ToolSelection
 from registry.ports import Site
-from storage.engine.migrate import SchemaMismatch
 from storage.engine.postgres_server import wait_for_start
 from transports.app import Application
 from transports.cli.terminal import Failure, command_settings, to_stderr
-from transports.http.connections import Connections
-from transports.http.limits import Deadlines
+from transports.http.connections import Connections, Deadlines
 from transports.http.server import (
     MissingPackage,
     bind_socket,
@@ -36,7 +32,7 @@ from transports.http.server import (
     run_on_uvloop,
     socket_port,
 )
-from transports.logs import Logs, OpeningLog, loaded_secrets, log_process_output
+from transports.logs import Logs, LogWrite, OpeningLog, loaded_secrets, log_process_output
 from transports.metrics import HttpServerState, Metrics, listen_for_scrapes
 from transports.service import Service, build_service
 from transports.settings import Settings
@@ -183,8 +179,7 @@ async def metrics_beside(service: Service, bound: socket.socket | None, served: 
     if bound is None:
         yield
         return
-    deps = service.pipeline.deps
-    process = ProcessSignals(service.pipeline.signals, deps.stock, LoopDelay(service.clock), deps.build)
+    process = ProcessSignals(service.pipeline.signals, service.pipeline.deps, LoopDelay(service.clock))
     metrics = Metrics(service.store, service.clock, service.worker.tally, served, service.systems, process)
     async with process.delay.watched(), listen_for_scrapes(metrics, service.readiness, bound):
         yield
@@ -200,7 +195,7 @@ def serve(
     settings = command_settings(port=port, host=host, data=data)
     try:
         run_on_uvloop(bind_and_serve(settings, as_json=as_json))
-    except (MissingPackage, SchemaMismatch) as wrong:
+    except MissingPackage as wrong:
         raise Failure(str(wrong), exit_code=3) from None
 
 
@@ -215,18 +210,24 @@ async def bind_and_serve(settings: Settings, *, as_json: bool) -> None:
         await serve_on(bound, scraped, settings, as_json=as_json)
 
 
+async def open_service(settings: Settings, base_url: str, write: LogWrite, *, human: bool, apart: bool) -> tuple[Service, Logs]:
+    """The service of this process once its database answers, not started yet, and its log, which has all that was noted meanwhile."""
+    opening = OpeningLog()
+    await wait_for_start(settings.store_url, opening.early(settings, sys.stderr, to_stderr))
+    service = build_service(settings, base_url, report=opening.note, apart=apart)
+    logs = Logs(write, service.clock, secrets=loaded_secrets(settings, service.keyring_text), human=human)
+    opening.open(logs)
+    log_process_output(logs)
+    return service, logs
+
+
 async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings: Settings, *, as_json: bool) -> None:
     """The service behind a bound socket, and its metrics behind another."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
-    opening = OpeningLog()
-    await wait_for_start(settings.store_url, opening.early(settings, sys.stderr, to_stderr))
-    service = build_service(settings, f"http://{shown}:{socket_port(bound)}", report=opening.note)
-    secrets = loaded_secrets(settings, service.keyring_text)
+    write: LogWrite = (lambda lines: None) if settings.log == "off" else sys.stderr.buffer.write
     human = settings.log == "auto" and sys.stderr.isatty()
-    logs = Logs((lambda lines: None) if settings.log == "off" else sys.stderr.buffer.write, service.clock, secrets=secrets, human=human)
-    opening.open(logs)
-    log_process_output(logs)
+    service, logs = await open_service(settings, f"http://{shown}:{socket_port(bound)}", write, human=human, apart=False)
     demos: list[Demo | None] = []
     app = Application(service, logs, started=demos.append)
     deadlines = Deadlines(concurrency=settings.limit_concurrency)
@@ -285,7 +286,7 @@ def print_start(app: Application, demo: Demo | None, *, as_json: bool) -> None:
         organisation=demo.organisation if demo else None,
         api_key=demo.api_key if demo else None,
         pid=os.getpid(),
-        tools=len(CATALOGUE.chosen(ToolSelection())),
+        tools=len(app.service.pipeline.catalogue.chosen()),
         upstream=settings.ocs_url or "simulated in this process; it keeps only what was issued",
         payments=payments_text(settings),
         shop=f"{site.base_url}/shop/{demo.shop}" if demo and demo.shop else None,
@@ -299,22 +300,14 @@ def print_start(app: Application, demo: Demo | None, *, as_json: bool) -> None:
 def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
     """Deliver webhooks and do the chores beside it, until stopped."""
     settings = command_settings(data=data)
-    try:
-        with metrics_socket(settings) as scraped:
-            run_on_uvloop(run_worker(settings, scraped))
-    except SchemaMismatch as wrong:
-        raise Failure(str(wrong), exit_code=3) from None
+    with metrics_socket(settings) as scraped:
+        run_on_uvloop(run_worker(settings, scraped))
 
 
 async def run_worker(settings: Settings, scraped: socket.socket | None) -> None:
     """Runs one worker; on SIGTERM and SIGINT it finishes the deliveries under way."""
-    opening = OpeningLog()
-    await wait_for_start(settings.store_url, opening.early(settings, sys.stderr, to_stderr))
-    service = build_service(settings, "http://127.0.0.1:8000", report=opening.note, apart=True)
-    secrets = loaded_secrets(settings, service.keyring_text)
-    logs = Logs(sys.stderr.buffer.write, service.clock, secrets=secrets, human=sys.stderr.isatty())
-    opening.open(logs)
-    log_process_output(logs)
+    write: LogWrite = sys.stderr.buffer.write
+    service, logs = await open_service(settings, "http://127.0.0.1:8000", write, human=sys.stderr.isatty(), apart=True)
     listen_to_libraries(logs)
     await service.start(seed=False)
     await service.readiness.look()

@@ -2,29 +2,15 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, cast
 
 import orjson
 import typer
 
 from operations.connectivity.plans import NAMELESS_PLAN_SLUG, plan_slug
 from operations.plans import Plan
-from operations.storefronts.storefronts import ShownStorefront
-from registry.clock import SystemClock
-from registry.ids import SystemIds
 from transports.cli.orders import decide_order
-from transports.cli.target import (
-    CallTarget,
-    JsonOption,
-    KeyOption,
-    LocalDataOption,
-    OrgOption,
-    TargetOptions,
-    UrlOption,
-    open_target,
-    read_every_page,
-    require_success,
-)
+from transports.cli.target import CallTarget, JsonOption, TargetOptions, at_target, fresh_key, open_target, read_every_page, require_success
 from transports.cli.terminal import Failure, print_line, print_rows
 
 LONGEST_SLUG = 40
@@ -36,46 +22,30 @@ SlugOption = Annotated[str | None, typer.Option("--slug", help="Its address, /sh
 CurrencyOption = Annotated[str | None, typer.Option("--currency", help="USD, EUR, GBP or CHF; absent: that of the products.")]
 
 
-class NewShop(NamedTuple):
-    name: str
-    slug: str
-    currency: str | None
-    products: Sequence[str]
-    publish: bool
-
-
 @storefront_app.command("create")
+@at_target
 def create_shop(
+    where: TargetOptions,
     name: Annotated[str, typer.Argument(help="What buyers know it by, 1-80 characters.")],
     slug: SlugOption = None,
     currency: CurrencyOption = None,
     from_product: ProductsOption = None,
     publish: Annotated[bool, typer.Option("--publish", help="Open it to buyers at once.")] = False,
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """Make a shop that sells these products, and print its id; without --publish it is a draft."""
-    wish = NewShop(name, slug or slug_of_name(name), currency, from_product or (), publish)
-    print_line(asyncio.run(make_shop(TargetOptions(url, key, org, data), wish)))
+    fields = {"slug": slug or slug_of_name(name), "name": name}
+    print_line(asyncio.run(make_shop(where, fields, currency, from_product or (), publish=publish)))
 
 
 @storefront_app.command("list")
+@at_target
 def list_shops(
+    where: TargetOptions,
     as_json: JsonOption = False,
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """List shops: id, slug, status, currency and name."""
-    rows = read_every_page(TargetOptions(url, key, org, data), "list_storefronts", "reseller storefront list")
-    print_rows(cast("list[ShownStorefront]", rows), shop_cells, as_json=as_json)
-
-
-def shop_cells(row: ShownStorefront) -> tuple[str, ...]:
-    return row["id"], row["slug"], row["status"], row["currency"], row["name"]
+    rows = read_every_page(where, "list_storefronts", "reseller storefront list")
+    print_rows(rows, lambda row: [str(row[name]) for name in ("id", "slug", "status", "currency", "name")], as_json=as_json)
 
 
 def slug_of_name(name: str) -> str:
@@ -86,12 +56,12 @@ def slug_of_name(name: str) -> str:
     return made[:LONGEST_SLUG].strip("-")
 
 
-async def make_shop(where: TargetOptions, wish: NewShop) -> str:
-    """The id of the new shop. All faults of the products are found before it is made."""
+async def make_shop(where: TargetOptions, fields: Mapping[str, str], currency: str | None, sold: Sequence[str], *, publish: bool) -> str:
+    """The id of the new shop, which sells the products `sold`. All faults of these are found before it is made."""
     async with open_target(where) as target:
-        products = [cast(Plan, await call_storefront(target, "get_connectivity_product", {"id": id})) for id in wish.products]
-        fields = {"slug": wish.slug, "name": wish.name, "currency": shop_currency(products, wish.currency)}
-        shop = await call_storefront(target, "create_storefront", fields, key=SystemIds(SystemClock()).new("cli-"))
+        products = [cast(Plan, await call_storefront(target, "get_connectivity_product", {"id": id})) for id in sold]
+        given = {**fields, "currency": shop_currency(products, currency)}
+        shop = await call_storefront(target, "create_storefront", given, key=fresh_key("cli-"))
         id = str(shop["id"])
         slugs: set[str] = set()
         for place, product in enumerate(products):
@@ -99,7 +69,7 @@ async def make_shop(where: TargetOptions, wish: NewShop) -> str:
             slugs.add(slug)
             plan = {"id": id, "slug": slug, "product_id": product["id"], "position": place}
             await call_storefront(target, "upsert_storefront_plan", plan, made=id)
-        if wish.publish:
+        if publish:
             await call_storefront(target, "update_storefront", {"id": id, "status": "published"}, made=id)
         return id
 

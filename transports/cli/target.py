@@ -3,9 +3,11 @@
 import asyncio
 import getpass
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Protocol, cast, get_args
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
@@ -23,9 +25,8 @@ from registry.caller import ANONYMOUS_CALLER, Caller
 from registry.catalogue import AnyOperation
 from registry.clock import SystemClock
 from registry.errors import StoreUnavailable
-from registry.ids import Ids
+from registry.ids import SystemIds
 from registry.operation import Auth, field_spellings
-from registry.ports import AuditRecord
 from storage.organisations import list_members, list_organisations
 from transports.cli.render import EVENT_STREAM_TYPE, explain_refusal
 from transports.cli.stored_logins import stored_token
@@ -95,35 +96,29 @@ def refuse_simulated(operation: AnyOperation) -> None:
     to_stderr(f"{where}: it shows nothing that was changed on a running server (--url and --key ask that one)")
 
 
-async def call_locally(
-    settings: Settings,
-    operation: AnyOperation,
-    arguments: Mapping[str, object],
-    *,
-    organisation: str | None,
-    idempotency_key: str | None,
-    confirm_token: str | None,
-) -> Reply:
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """A call as a command makes it, wherever it is answered."""
+
+    operation: AnyOperation
+    arguments: Mapping[str, object]
+    idempotency_key: str | None = None
+    confirm_token: str | None = None
+
+
+async def call_locally(settings: Settings, wish: CommandCall, organisation: str | None) -> Reply:
     """One call through the pipeline of every door. Raises Failure."""
+    operation = wish.operation
     if operation.id not in CATALOGUE.operations:
         raise Failure(f"{operation.id}: no such operation")
     if is_simulated(operation, settings):
         refuse_simulated(operation)
     async with open_local(settings) as service:
-        return await ask_locally(
-            service, operation, arguments, organisation=organisation, idempotency_key=idempotency_key, confirm_token=confirm_token
-        )
+        return await ask_locally(service, wish, organisation)
 
 
-async def ask_locally(
-    service: Service,
-    operation: AnyOperation,
-    arguments: Mapping[str, object],
-    *,
-    organisation: str | None,
-    idempotency_key: str | None,
-    confirm_token: str | None,
-) -> Reply:
+async def ask_locally(service: Service, wish: CommandCall, organisation: str | None) -> Reply:
+    operation = wish.operation
     caller = ANONYMOUS_CALLER if operation.public else BRIDGE_CALLER
     if not operation.public and operation.auth is not Auth.INTERNAL:
         caller = await local_caller(service, organisation)
@@ -133,9 +128,9 @@ async def ask_locally(
             surface="cli",
             request_id=service.ids.new("req_"),
             caller=caller,
-            arguments=arguments,
-            idempotency_key=idempotency_key,
-            confirm_token=confirm_token,
+            arguments=wish.arguments,
+            idempotency_key=wish.idempotency_key,
+            confirm_token=wish.confirm_token,
             progress=progress,
         )
         return await gather_reply(await answer_call(service.pipeline, call, report_fault), call.request_id)
@@ -147,19 +142,11 @@ LARGEST_ANSWER = 64 * 1024 * 1024
 NEXT_LINK = re.compile(r'<([^<>]*)>; rel="next"(?:; starting_after="([^"]*)")?')
 
 
-async def call_remotely(
-    url: str,
-    key: str | None,
-    operation: AnyOperation,
-    arguments: Mapping[str, object],
-    *,
-    idempotency_key: str | None,
-    confirm_token: str | None,
-) -> Reply:
+async def call_remotely(url: str, key: str | None, wish: CommandCall) -> Reply:
     """One call over its own connection. Raises Unreachable. Waits for the network."""
-    outbound = Outbound(OutboundLimits(total_seconds=answer_patience(operation)))
+    outbound = Outbound(OutboundLimits(total_seconds=answer_patience(wish.operation)))
     try:
-        return await exchange_call(outbound, url, key, operation, arguments, idempotency_key=idempotency_key, confirm_token=confirm_token)
+        return await exchange_call(outbound, url, key, wish)
     finally:
         await outbound.aclose()
 
@@ -169,30 +156,20 @@ def answer_patience(operation: AnyOperation) -> float:
     return EVENT_STREAM_SECONDS if EVENT_STREAM_TYPE in get_args(operation.result) else ANSWER_PATIENCE_SECONDS
 
 
-async def exchange_call(
-    outbound: Outbound,
-    url: str,
-    key: str | None,
-    operation: AnyOperation,
-    arguments: Mapping[str, object],
-    *,
-    idempotency_key: str | None,
-    confirm_token: str | None,
-) -> Reply:
+async def exchange_call(outbound: Outbound, url: str, key: str | None, wish: CommandCall) -> Reply:
     """The same call as curl would make it. Raises Unreachable. Waits for the network."""
-    binding = Binding(operation)
-    rest = dict(arguments)
-    path = operation.path
+    operation, rest = wish.operation, dict(wish.arguments)
+    binding, path = Binding(operation), operation.path
     for name in binding.path_names:
         path = path.replace("{" + name + "}", quote(query_text(take_path_value(operation, rest, name)), safe=""))
     headers = {"accept": "application/json"}
     key = key or (None if operation.public else await stored_token(url, SystemClock()))
     if key:
         headers["authorization"] = f"Bearer {key}"
-    if idempotency_key:
-        headers[operation.once.header if operation.once else "Idempotency-Key"] = idempotency_key
-    if confirm_token:
-        headers["x-confirm-token"] = confirm_token
+    if wish.idempotency_key:
+        headers[operation.once.header if operation.once else "Idempotency-Key"] = wish.idempotency_key
+    if wish.confirm_token:
+        headers["x-confirm-token"] = wish.confirm_token
     content = b""
     if binding.has_body:
         headers["content-type"], content = "application/json", orjson.dumps(rest)
@@ -248,12 +225,32 @@ LocalDataOption = Annotated[Path | None, typer.Option("--data", help="Locally: t
 
 @dataclass(frozen=True, slots=True)
 class TargetOptions:
-    """Whom to ask, and as whom."""
+    """Whom to ask, and as whom. The fields are options of every command that `at_target` makes."""
 
-    url: str | None = None
-    key: str | None = None
-    org: str | None = None
-    data: Path | None = None
+    url: UrlOption = None
+    key: KeyOption = None
+    org: OrgOption = None
+    data: LocalDataOption = None
+
+
+def option_parameters(options: type) -> list[Parameter]:
+    """The fields of a dataclass of options, as the parameters that typer reads."""
+    return [each.replace(kind=Parameter.KEYWORD_ONLY) for each in signature(options).parameters.values()]
+
+
+def at_target(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with the options of TargetOptions, behind its own, in place of its first parameter."""
+    where = option_parameters(TargetOptions)
+
+    @wraps(command)
+    def run(**given: object) -> None:
+        options = {each.name: given.pop(each.name) for each in where}
+        command(TargetOptions(**options), **given)  # pyright: ignore[reportArgumentType]  # typer has parsed them to these types
+
+    _, *own = signature(command).parameters.values()
+    shown = Signature([*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own), *where])
+    setattr(run, "__signature__", shown)  # noqa: B010  # typer reads the signature
+    return run
 
 
 class CallTarget(Protocol):
@@ -286,8 +283,8 @@ class RemoteTarget:
     async def ask(
         self, operation: str, arguments: Mapping[str, object], *, idempotency_key: str | None = None, credential: str | None = None
     ) -> Reply:
-        found, key = CATALOGUE.operations[operation], credential or self.key
-        return await exchange_call(self.outbound, self.url, key, found, arguments, idempotency_key=idempotency_key, confirm_token=None)
+        wish = CommandCall(CATALOGUE.operations[operation], arguments, idempotency_key)
+        return await exchange_call(self.outbound, self.url, credential or self.key, wish)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,9 +307,7 @@ class LocalTarget:
             refuse_simulated(found)
         await self.service.flush()  # a command that follows for hours keeps its lease and its audit rows current
         try:
-            return await ask_locally(
-                self.service, found, arguments, organisation=self.organisation, idempotency_key=idempotency_key, confirm_token=None
-            )
+            return await ask_locally(self.service, CommandCall(found, arguments, idempotency_key), self.organisation)
         except StoreUnavailable as error:  # before there was a call: the caller is read from the same database
             raise Unreachable(f"the database does not answer: {error.message}", exit_code=3) from None
 
@@ -354,22 +349,15 @@ def unknown_organisation(organisation: str) -> Failure:
     return Failure(f"{organisation}: no such organisation; `reseller org list` names them", exit_code=1)
 
 
-NAMELESS_OPERATOR = "operator"
+async def require_organisation(service: Service, organisation: str, *, option: str = "") -> None:
+    """Raises Failure for an unknown id; `option` names where it was given, if not as an argument."""
+    if organisation not in {row.id for row in await service.store.read(list_organisations)}:
+        raise unknown_organisation(f"{option} {organisation}".lstrip())
 
 
-def operator_name() -> str:
-    """The user's name; `operator` for a user without one, as in some containers."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return NAMELESS_OPERATOR
-
-
-def operator_audit_record(
-    ids: Ids, *, organisation: str, operation: str, outcome: str, now: float, change: str | None = None
-) -> AuditRecord:
-    """The audit row of a change that is not a call. `now`: Unix seconds; `change`: what it changed about the receivers of money or SIMs."""
-    return AuditRecord(now, organisation, "cli", operation, operator_name(), "", outcome, 200, 0.0, ids.new("req_"), change)
+def fresh_key(prefix: str) -> str:
+    """An idempotency key that begins with `prefix`; every one makes a new call."""
+    return SystemIds(SystemClock()).new(prefix)
 
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -402,16 +390,22 @@ def read_every_page(where: TargetOptions, operation: str, command: str) -> list[
     return asyncio.run(read())
 
 
+def user_name() -> str | None:
+    """The user's name; None for a user without one, as in some containers."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return None
+
+
 LONGEST_DECIDER_NAME = 64
 
 
 def decider_name(by: str | None) -> str:
     """`by`, or the user's name, for the audit log. Raises Failure."""
+    by = user_name() if by is None else by
     if by is None:
-        try:
-            by = getpass.getuser()
-        except (OSError, KeyError):  # a user without a name, as in some containers
-            raise Failure("--by: your user has no name here; say who decides, for the audit log") from None
+        raise Failure("--by: your user has no name here; say who decides, for the audit log")
     if not by.strip() or len(by) > LONGEST_DECIDER_NAME or not by.isprintable():
         raise Failure(f"--by: 1-{LONGEST_DECIDER_NAME} visible characters")
     return by.strip()

@@ -25,14 +25,16 @@ from transports.cli.events import (
     until_interrupted,
 )
 from transports.cli.render import print_reply
-from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, call_once
+from transports.cli.target import TargetOptions, at_target, call_once
 from transports.cli.terminal import Failure, print_line, warn_of_argument
 from transports.cli.terminal import past_moment as moment_of
 
 KEPT_ANSWER_BYTES = 1024  # of the answer nothing is shown
 
 
+@at_target
 def listen_for_events(
+    where: TargetOptions,
     forward_to: Annotated[
         str | None, typer.Option("--forward-to", metavar="URL", help="POST each event there; without it, show it.")
     ] = None,
@@ -50,10 +52,6 @@ def listen_for_events(
     type: TypesOption = None,
     every: EveryOption = 1.0,
     count: CountOption = None,
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """Send events as they happen to a receiver on this machine, signed as real deliveries are. No endpoint is registered.
 
@@ -66,7 +64,7 @@ def listen_for_events(
         secret = new_webhook_secret(SystemIds(clock).bytes(WEBHOOK_SECRET_BYTES))
         print_line(f"signing secret: {secret}")
         sys.stdout.flush()
-    until_interrupted(run_forwarder(TargetOptions(url, key, org, data), following, EventForwarder(target, checked_secret(secret), clock)))
+    until_interrupted(run_forwarder(where, following, EventForwarder(target, checked_secret(secret), clock)))
 
 
 def checked_receiver(url: str) -> str:
@@ -137,16 +135,17 @@ TerminalJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on 
 
 
 @webhooks_app.command("list")
-def list_endpoints(
-    as_json: TerminalJsonOption = False, url: UrlOption = None, key: KeyOption = None, org: OrgOption = None, data: LocalDataOption = None
-) -> None:
+@at_target
+def list_endpoints(where: TargetOptions, as_json: TerminalJsonOption = False) -> None:
     """List the webhook endpoints."""
-    reply = call_once(TargetOptions(url, key, org, data), "list_connectivity_webhook_endpoints", {}, "reseller webhooks list")
+    reply = call_once(where, "list_connectivity_webhook_endpoints", {}, "reseller webhooks list")
     print_reply(reply, as_json=as_json)
 
 
 @webhooks_app.command("replay")
+@at_target
 def replay_deliveries(
+    where: TargetOptions,
     endpoint: Annotated[str, typer.Argument(help="The endpoint's id, we_...; `reseller webhooks list` names them.")],
     delivery: Annotated[
         str | None, typer.Option("--delivery", help="Only this one, dlv_..., though it had arrived; not with --since.")
@@ -155,10 +154,6 @@ def replay_deliveries(
         str | None, typer.Option("--since", metavar="TIME", help="Only what was queued since: 2h, 30m, 1d, RFC 3339 or Unix seconds.")
     ] = None,
     as_json: TerminalJsonOption = False,
-    url: UrlOption = None,
-    key: KeyOption = None,
-    org: OrgOption = None,
-    data: LocalDataOption = None,
 ) -> None:
     """Send an endpoint's failed deliveries again and those that wait for a later attempt now: all, those since a time; or a single one.
 
@@ -170,7 +165,7 @@ def replay_deliveries(
     if delivery is not None:
         arguments["delivery"] = delivery
     command = f"reseller webhooks replay {endpoint}"
-    reply = call_once(TargetOptions(url, key, org, data), "replay_failed_deliveries", arguments, command)
+    reply = call_once(where, "replay_failed_deliveries", arguments, command)
     if as_json or not sys.stdout.isatty():
         print_reply(reply, as_json=True)
         return

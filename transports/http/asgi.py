@@ -62,11 +62,8 @@ class CallSummary(NamedTuple):
     key: str
 
 
-class Overloaded(Refusal):
+class Overloaded(Refusal, status=503, code="overloaded"):
     """The server holds as many connections, or answers in progress, as it may."""
-
-    status = 503
-    code = "overloaded"
 
     def __init__(self, message: str = "The server is at its limit of connections", *, hint: str = "Repeat the request in a second") -> None:
         super().__init__(message, hint=hint)

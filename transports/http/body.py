@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple, cast
 
 from registry.binding import read_pairs
@@ -15,10 +16,8 @@ OAUTH_BYTES, OAUTH_FIELDS = 16 * 1024, 40
 MCP_QUERY_FIELDS = 20
 
 
-class ClientGone(BadRequest):
+class ClientGone(BadRequest, code="client_disconnected"):
     """The connection ended before the body did: nobody reads this answer, but the log tells it from a fault of ours."""
-
-    code = "client_disconnected"
 
 
 class BodyKind(NamedTuple):
@@ -86,16 +85,16 @@ async def read_json_body(kind: BodyKind, head: RequestHead, scope: HttpScope, re
     return body
 
 
-def incomplete_body(timed_out: bool) -> Refusal:
-    """A body that never became whole; mostly there is nobody left to tell, but for the log line."""
+def incomplete_body(timed_out: bool, *, what: str = "body", hint: str = "Send the request again, at once and whole") -> Refusal:
+    """A body that never became whole; mostly there is nobody left to tell, but for the log line. `what`: the name of such a body."""
     if timed_out:
-        return RequestTimeout("The body did not arrive in time", hint="Send the request again, at once and whole")
-    return ClientGone("The connection ended before the body was complete")
+        return RequestTimeout(f"The {what} did not arrive in time", hint=hint)
+    return ClientGone(f"The connection ended before the {what} was complete")
 
 
-def body_too_large(limit: int) -> BodyTooLarge:
+def body_too_large(limit: int, *, hint: str = "Send it in smaller pieces") -> BodyTooLarge:
     """The refusal of a body of more than `limit` bytes."""
-    return BodyTooLarge(f"The body is larger than {limit} bytes", hint="Send it in smaller pieces")
+    return BodyTooLarge(f"The body is larger than {limit} bytes", hint=hint)
 
 
 JSON_BODY = BodyKind(
@@ -107,33 +106,15 @@ JSON_BODY = BodyKind(
 )
 PUSHED_BODY = JSON_BODY._replace(media_type=None)
 """Pushed bodies are parsed as JSON, whatever Content-Type their senders set."""
-
-
-def incomplete_form(timed_out: bool) -> Exception:
-    """Why a form is not there as a whole: `timed_out`, or else its sender has gone."""
-    if timed_out:
-        return RequestTimeout("The form did not arrive in time", hint="Send it again")
-    return ClientGone("The connection ended before the form was complete")
-
-
-def message_too_large(limit: int) -> Exception:
-    """A message of MCP with more than `limit` bytes."""
-    return BodyTooLarge(f"The body is larger than {limit} bytes", hint="Send less at once")
-
-
 FORM_BODY = BodyKind(
     re.compile(rb'application/x-www-form-urlencoded(?:[ \t]*;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8"))?', re.IGNORECASE),
     lambda: UnsupportedMediaType("Only forms are taken here", hint="Send Content-Type: application/x-www-form-urlencoded"),
     lambda: UnsupportedMediaType("Compressed forms are not taken", hint="Send the form as it is"),
     body_too_large,
-    incomplete_form,
+    partial(incomplete_body, what="form", hint="Send it again"),
 )
 """Plain forms only: no other type of body can be sent by a page of another site without asking first."""
-MCP_BODY = JSON_BODY._replace(
-    media_type=None,
-    compressed=None,
-    too_large=message_too_large,
-)
+MCP_BODY = JSON_BODY._replace(media_type=None, compressed=None, too_large=partial(body_too_large, hint="Send less at once"))
 """The SDK looks at the type of a message."""
 FORM_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 

@@ -10,7 +10,6 @@ from typing import TypeAlias, TypeVar, cast
 from registry.answer import answer_call, refusal_reply
 from registry.authentication import find_misplaced_credential
 from registry.call import Call, Reply, no_body
-from registry.catalogue import Catalogue
 from registry.errors import BadRequest, Internal, NotFound, Refusal
 from registry.operation import Auth, EventStream, StreamedAnswer
 from registry.pipeline import Pipeline
@@ -57,8 +56,7 @@ from transports.http.concurrency import (
 )
 from transports.http.cors import cors_headers, preflight_headers
 from transports.http.forwarded import NO_CORRELATION, Correlation, network_of
-from transports.http.limits import HttpRules
-from transports.http.request import RequestHead, read_head, reads_pages
+from transports.http.request import HttpRules, RequestHead, read_head, reads_pages
 from transports.http.response import (
     BODY_PIECE_BYTES,
     REQUEST_ID_HEADER,
@@ -147,11 +145,10 @@ class DoorRequest:
 
 
 class HttpDoor:
-    """Serves every operation of a catalogue; hands other paths to `inner`; writes one log line per request."""
+    """Serves every operation of the catalogue; hands other paths to `inner`; writes one log line per request."""
 
     def __init__(
         self,
-        catalogue: Catalogue,
         pipeline: Pipeline[D],
         *,
         rules: HttpRules,
@@ -159,7 +156,7 @@ class HttpDoor:
         fault: FaultReport,
         inner: InnerApplication | None = None,
     ) -> None:
-        self._router = OperationRouter(catalogue.operations.values())
+        self._router = OperationRouter(pipeline.catalogue.operations.values())
         self._pipeline, self._rules, self._inner = pipeline, rules, inner
         self._clock, self._ids = pipeline.clock, pipeline.ids
         self._log, self._fault = log, fault
@@ -182,8 +179,7 @@ class HttpDoor:
         except Exception as error:
             self._fault(visit.request_id, visit.operation, error)
             if not visit.status:
-                fault = Internal("Internal error; quote the request id when you report it")
-                await self._finish(request, receive, send, visit, refusal_reply(fault, visit.request_id), private=True)
+                await self._finish(request, receive, send, visit, refusal_reply(Internal(), visit.request_id), private=True)
             else:  # the inner application, in the middle of an answer
                 self._write_line(request, visit)
             raise  # the server decides what becomes of the connection

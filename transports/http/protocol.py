@@ -20,8 +20,8 @@ from registry.answer import refusal_reply
 from registry.errors import BadRequest, HeadersTooLarge, Refusal, RequestTimeout, UriTooLong
 from registry.ids import Ids
 from transports.http.asgi import STATE_OVERLOADED, STATE_REQUEST_ID, STATE_SEND_WHOLE, STATE_TIMED_OUT, Headers, Overloaded
-from transports.http.connections import Connections
-from transports.http.limits import MOST_HEADERS, Deadlines
+from transports.http.connections import Connections, Deadlines
+from transports.http.request import MOST_HEADERS
 from transports.http.response import header_list
 
 HTTP_HEAD = b"HTTP/1.1 "

@@ -1,19 +1,46 @@
-"""A request's head, read in one pass over the header bytes. What has two readings is refused."""
+"""A request's head, read in one pass over the header bytes and held to the rules of the server. What has two readings is refused."""
 
 import re
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
-from registry.errors import (
-    BadRequest,
-    Forbidden,
-    HeadersTooLarge,
-    Misdirected,
-    UriTooLong,
-)
+from registry.errors import BadRequest, Forbidden, HeadersTooLarge, Misdirected, UriTooLong
 from registry.policy import key_spellings
 from transports.http.asgi import Headers, HttpScope
-from transports.http.limits import HttpRules
+
+MOST_HEADERS = 100
+"""Choice: as many header fields as Apache takes; each costs the same, however short it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRules:
+    """Sizes in bytes. `hosts` are names without a port, `*` stands for any; `origins` are compared whole.
+
+    Pages of `cross_origins` are told by CORS headers that they may call; that of our own pages needs none.
+    `probed` are the paths that load balancers ask: by address, without a Host, and also when the server is at its limit.
+    """
+
+    hosts: frozenset[str]
+    origins: frozenset[str] = frozenset()
+    cross_origins: frozenset[str] = frozenset()
+    url_bytes: int = 8 * 1024
+    header_bytes: int = 16 * 1024
+    authorization_bytes: int = 8 * 1024
+    headers: int = MOST_HEADERS
+    probed: frozenset[bytes] = frozenset({b"/health", b"/health/ready"})
+
+    def serves(self, host: str) -> bool:
+        """Whether a Host header names one of our hosts; its port does not matter, since a proxy may have changed it."""
+        if host in self.hosts or "*" in self.hosts:
+            return True
+        if host.startswith("["):
+            name, closed, port = host[1:].partition("]")
+            port = port.removeprefix(":") if closed and port[:1] in ("", ":") else "?"
+        else:
+            name, _, port = host.partition(":")
+        return name.removesuffix(".") in self.hosts and (not port or (port.isascii() and port.isdigit()))
+
 
 # Any of these twice is two requests in one: never "first wins".
 SINGLE_HEADERS = frozenset(

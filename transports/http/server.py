@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from registry.errors import Refusal
 from registry.ids import Ids
 from transports.http.asgi import App
-from transports.http.connections import Connections
-from transports.http.limits import Deadlines
+from transports.http.connections import Connections, Deadlines
 from transports.logs import LibraryLog, Logs
 
 if TYPE_CHECKING:

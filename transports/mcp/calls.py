@@ -20,7 +20,6 @@ from registry.pipeline import Pipeline
 from registry.redaction import READABLE_CHARACTERS_LIMIT, clean_texts
 from registry.schema import OutputSchema, output_schema
 from transports.mcp.request_caller import RequestCaller
-from transports.mcp.settings import McpSettings
 from transports.mcp.tools import Tools
 
 ToolResult: TypeAlias = dict[str, object]
@@ -153,9 +152,9 @@ CallerOf: TypeAlias = Callable[[McpContext], RequestCaller]
 
 
 class ToolCalls:
-    def __init__(self, pipeline: Pipeline[Deps], tools: Tools, who: CallerOf, settings: McpSettings, report: FaultReport) -> None:
-        self._pipeline, self._settings, self._report = pipeline, settings, report
-        self.tools, self.who = tools, who
+    def __init__(self, pipeline: Pipeline[Deps], who: CallerOf, report: FaultReport, *, insists_on_elicitation: bool = False) -> None:
+        self._pipeline, self._report, self._insists_on_elicitation = pipeline, report, insists_on_elicitation
+        self.tools, self.who = Tools(pipeline.catalogue), who
 
     async def call_tool(self, ctx: McpContext, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         requester = self.who(ctx)
@@ -170,7 +169,7 @@ class ToolCalls:
             return cast(CallToolResult, refusal_result({"error": DECLINED_TEXT, "code": "confirm_declined", "request_id": call.request_id}))
         if said:
             call.confirm_token = params.request_state
-        elif self._settings.insist_on_elicitation and can_elicit(ctx):
+        elif self._insists_on_elicitation and can_elicit(ctx):
             call.confirm_token = None
         return self._render(ctx, call, await self.run(requester, call))
 

@@ -16,7 +16,6 @@ from operations.deps import Deps
 from registry.answer import FaultReport, refusal_reply
 from registry.authentication import authenticate_bearer, find_misplaced_credential, has_own_sign_in_pages, key_advice
 from registry.call import Call, Reply
-from registry.catalogue import Catalogue
 from registry.errors import BadRequest, MethodNotAllowed, NotFound, Refusal, Unauthorized
 from registry.pipeline import LARGE_BODY, Pipeline
 from transports.http.asgi import (
@@ -32,8 +31,7 @@ from transports.http.asgi import (
     Send,
 )
 from transports.http.concurrency import LARGE_ANSWER_BYTES, LargeAnswers, reader_of
-from transports.http.limits import HttpRules
-from transports.http.request import read_head
+from transports.http.request import HttpRules, read_head
 from transports.mcp.message import MessageBody
 from transports.mcp.request_caller import CallListener, ReplyAdmission, RequestCaller, read_selection
 from transports.mcp.settings import McpSettings
@@ -136,15 +134,15 @@ BATCH_REFUSAL = orjson.dumps(
 class McpDoor:
     """Hands authenticated requests to the MCP server, which is made when the first of them arrives."""
 
-    def __init__(self, catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport) -> None:
+    def __init__(self, pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport) -> None:
         def make() -> "McpHttpServer":
             from transports.mcp.server import make_mcp_http_server  # costs more than a second
 
-            return make_mcp_http_server(catalogue, pipeline, settings, report)
+            return make_mcp_http_server(pipeline, settings, report)
 
         self._pipeline, self.make = pipeline, make
         self._rules = HttpRules(frozenset(settings.allowed_hosts), frozenset(settings.allowed_origins))
-        self._operations, self._large = catalogue.operations, anyio.Lock()
+        self._operations, self._large = pipeline.catalogue.operations, anyio.Lock()
         site = pipeline.site
         self._credential_hint = f"{CREDENTIAL_HINT}. {key_advice(site)}" if has_own_sign_in_pages(site) else CREDENTIAL_HINT
         self._metadata = resource_metadata(site.mcp_url, settings.authorization_servers, site.docs_url, settings.scopes)

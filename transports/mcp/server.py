@@ -3,7 +3,7 @@
 Importing this costs more than a second, so only the first request to the door does it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -21,16 +21,14 @@ from starlette.requests import Request
 
 from operations.deps import Deps
 from registry.answer import FaultReport
-from registry.caller import Caller
-from registry.catalogue import Catalogue
 from registry.pipeline import Pipeline
-from transports.mcp.calls import CallerOf, ToolCalls
+from transports.mcp.calls import ToolCalls
 from transports.mcp.fast_path import FastPath
 from transports.mcp.prompts import get_prompt, list_prompts
-from transports.mcp.request_caller import RequestCaller, RequestedTools
+from transports.mcp.request_caller import RequestCaller
 from transports.mcp.resources import Resources
 from transports.mcp.settings import MCP_BODY_BYTES, MCP_SERVER_NAME, McpSettings
-from transports.mcp.tools import Tools, refuse_cursor
+from transports.mcp.tools import refuse_cursor
 
 MINUTE_MS = 60_000
 CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
@@ -43,25 +41,19 @@ CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
 }
 
 
-def server_instructions(catalogue: Catalogue) -> str:
+def server_instructions(toolsets: Sequence[str]) -> str:
     """How to choose tools, in three sentences."""
     return (
         "These tools issue and manage travel eSIMs; you see the toolset connectivity and the operator tools, as far as your "
         "organisation's tier allows. "
-        f"To see others, connect with ?toolsets=<names> or the header X-MCP-Toolsets, where names are of {', '.join(catalogue.names())}. "
+        f"To see others, connect with ?toolsets=<names> or the header X-MCP-Toolsets, where names are of {', '.join(toolsets)}. "
         "Add ?read_only=true or X-MCP-Readonly: true to see only tools that change nothing."
     )
 
 
-def make_mcp_server(catalogue: Catalogue, pipeline: Pipeline[Deps], who: CallerOf, settings: McpSettings, report: FaultReport) -> Server:
-    """The server with every handler, for callers that `who` tells."""
-    calls = ToolCalls(pipeline, Tools(catalogue), who, settings, report)
-    return server_of_calls(catalogue, calls, settings, pipeline.site.docs_url)
-
-
-def server_of_calls(catalogue: Catalogue, calls: ToolCalls, settings: McpSettings, docs_url: str) -> Server:
-    """The server that runs tools by `calls`; the SDK checks no arguments, the pipeline does."""
-    resources = Resources(catalogue, calls)
+def make_mcp_server(calls: ToolCalls, pipeline: Pipeline[Deps], settings: McpSettings) -> Server:
+    """The server with every handler, which runs tools by `calls`; the SDK checks no arguments, the pipeline does."""
+    resources = Resources(pipeline.catalogue, calls)
 
     async def list_tools(ctx: McpContext, params: PaginatedRequestParams | None) -> ListToolsResult:
         refuse_cursor(params)
@@ -71,8 +63,8 @@ def server_of_calls(catalogue: Catalogue, calls: ToolCalls, settings: McpSetting
         MCP_SERVER_NAME,
         version=settings.version,
         title="Connectivity",
-        instructions=server_instructions(catalogue),
-        website_url=docs_url,
+        instructions=server_instructions(pipeline.catalogue.names()),
+        website_url=pipeline.site.docs_url,
         cache_hints=CACHE_HINTS,
         # No argument of ours travels in a header too, so none is compared; unsaid, every call would list all tools first to find out.
         get_tool_input_schema=lambda name: None,
@@ -114,9 +106,9 @@ def request_caller_of(ctx: McpContext) -> RequestCaller:
     return user.requester
 
 
-def make_mcp_http_server(catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport) -> "McpHttpServer":
-    calls = ToolCalls(pipeline, Tools(catalogue), request_caller_of, settings, report)
-    server = server_of_calls(catalogue, calls, settings, pipeline.site.docs_url)
+def make_mcp_http_server(pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport) -> "McpHttpServer":
+    calls = ToolCalls(pipeline, request_caller_of, report, insists_on_elicitation=settings.insist_on_elicitation)
+    server = make_mcp_server(calls, pipeline, settings)
     # The spans of tracing are the SDK's.
     return McpHttpServer(server, settings, edge=FastPath(server, calls) if settings.edge and not settings.tracing else None)
 
@@ -141,11 +133,8 @@ class McpHttpServer:
         return SdkUser(requester)
 
 
-async def run_stdio(
-    catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport, *, caller: Caller, chosen: RequestedTools
-) -> None:
+async def run_stdio(pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport, requester: RequestCaller) -> None:
     """Serve one client of either protocol era until it closes its end. There is no credential here: the principal is given."""
-    requester = RequestCaller(caller, chosen)
-    server = make_mcp_server(catalogue, pipeline, lambda _: requester, settings, report)
+    server = make_mcp_server(ToolCalls(pipeline, lambda _: requester, report), pipeline, settings)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())

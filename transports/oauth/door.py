@@ -9,16 +9,31 @@ from typing import TYPE_CHECKING, cast
 
 import anyio
 import anyio.to_thread
+import orjson
 
 from clients.identity.client_metadata import ClientDocuments
 from operations.deps import Deps
+from operations.people.session_tokens import LOGIN_SCOPES, token_issuer
 from operations.people.signing_keys import signing_key_set
 from registry.call import Call, Reply
 from registry.errors import BadRequest, MethodNotAllowed, Refusal
+from registry.ports import Site
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.request import reads_pages
-from transports.oauth.messages import OauthAnswer, OauthError, error_answer, header_text, public_answer, send_oauth_answer
-from transports.oauth.metadata import AUTHORIZE_PATH, JWKS_PATH, REGISTER_PATH, REVOKE_PATH, TOKEN_PATH, protocol_paths, server_metadata
+from transports.oauth.messages import (
+    AUTHORIZE_PATH,
+    JWKS_PATH,
+    REGISTER_PATH,
+    REVOKE_PATH,
+    TOKEN_PATH,
+    OauthAnswer,
+    OauthError,
+    error_answer,
+    header_text,
+    protocol_paths,
+    public_answer,
+    send_oauth_answer,
+)
 from transports.sessions import own_verifier
 
 if TYPE_CHECKING:
@@ -52,9 +67,10 @@ class IdentityDoor:
         return self._made_pages().refused(scope, refusal, request_id)
 
     def _made_pages(self) -> "PagesApp":
-        from transports.web.pages.app import make_pages  # only once somebody comes
+        from transports.web.pages.app import PagesApp  # only once somebody comes
+        from transports.web.pages.request import make_page_context
 
-        self._pages = self._pages or make_pages(self._service, self._report)
+        self._pages = self._pages or PagesApp(make_page_context(self._service, self._report))
         return self._pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,6 +87,34 @@ class IdentityDoor:
 
 JWKS_SECONDS, METADATA_SECONDS = 300, 3600
 PROTOCOL_METHODS = {AUTHORIZE_PATH: "GET", TOKEN_PATH: "POST", REGISTER_PATH: "POST", REVOKE_PATH: "POST"}
+
+
+CLIENT_AUTH_METHODS = ["none", "client_secret_basic", "client_secret_post"]
+
+
+def server_metadata(site: Site) -> bytes:
+    """The metadata document (RFC 8414). The SDK's model has no `jwks_uri` and rewrites addresses that programs compare whole."""
+    base = site.base_url
+    return orjson.dumps(
+        {
+            "issuer": token_issuer(site),
+            "authorization_endpoint": base + AUTHORIZE_PATH,
+            "token_endpoint": base + TOKEN_PATH,
+            "registration_endpoint": base + REGISTER_PATH,
+            "revocation_endpoint": base + REVOKE_PATH,
+            "jwks_uri": base + JWKS_PATH,
+            "scopes_supported": list(LOGIN_SCOPES),
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "token_endpoint_auth_methods_supported": CLIENT_AUTH_METHODS,
+            "revocation_endpoint_auth_methods_supported": CLIENT_AUTH_METHODS,
+            "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": True,
+            "client_id_metadata_document_supported": True,
+            "service_documentation": site.docs_url,
+        }
+    )
 
 
 class OauthProtocol:

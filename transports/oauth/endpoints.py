@@ -16,11 +16,13 @@ from clients.identity.session_tokens import TokenVerifier
 from operations.deps import Deps
 from operations.people.consents import AuthorizationRequest, authorization_answer_url, keep_authorization_request
 from operations.people.session_tokens import token_issuer, token_resources
-from registry.ports import Site
 from transports.http.asgi import HttpScope, Receive
 from transports.oauth.messages import (
+    AUTHORIZE_PATH,
     OAUTH_FORM,
     OAUTH_JSON,
+    REGISTER_PATH,
+    TOKEN_PATH,
     OauthAnswer,
     OauthError,
     OauthParameters,
@@ -29,7 +31,6 @@ from transports.oauth.messages import (
     read_oauth_body,
     read_parameters,
 )
-from transports.oauth.metadata import AUTHORIZE_PATH, REGISTER_PATH, TOKEN_PATH
 from transports.oauth.programs import Program, program_of_document, registered_program
 from transports.oauth.registration import register_program
 from transports.oauth.tokens import exchange_token, revoke_oauth_token
@@ -45,7 +46,7 @@ async def authorize_program(deps: Deps, documents: ClientDocuments, parameters: 
     if redirect is None:
         raise OauthError("invalid_request", "redirect_uri: missing, or not one that this program registered and that is accepted today")
     try:
-        request = consent_request(program, redirect, parameters, deps.site)
+        request = consent_request(deps, program, redirect, parameters)
     except OauthError as refused:
         # Choice: only where the program is on the person's own computer. Everybody may register an address, or publish one in a document:
         # a link to us would lead whoever follows it there without being asked (RFC 9700 section 4.11.2), so others are told on our page.
@@ -68,12 +69,12 @@ async def find_program(deps: Deps, documents: ClientDocuments, parameters: Oauth
     return program
 
 
-def consent_request(program: Program, redirect: str, parameters: OauthParameters, site: Site) -> AuthorizationRequest:
+def consent_request(deps: Deps, program: Program, redirect: str, parameters: OauthParameters) -> AuthorizationRequest:
     """What the person is asked, and what the code will be bound to: the MCP resource where the program names none.
 
     OauthError: a parameter breaks a rule of OAuth, or asks for more than the program may have.
     """
-    asked, resources = sdk_request(parameters), token_resources(site)
+    asked, resources = sdk_request(parameters), token_resources(deps.site)
     scopes = program.granted_scopes(asked.scope)
     if asked.resource is not None and asked.resource not in resources:
         raise OauthError("invalid_target", f"resource: must be {' or '.join(resources)}")
@@ -86,7 +87,7 @@ def consent_request(program: Program, redirect: str, parameters: OauthParameters
         redirect_uri=redirect,
         explicit="redirect_uri" in parameters,
         scopes=scopes,
-        resource=asked.resource or site.mcp_url,
+        resource=asked.resource or deps.site.mcp_url,
         state=asked.state,
         challenge=asked.code_challenge,
         vouched=program.vouched,

@@ -1,7 +1,9 @@
-"""The messages of OAuth: parameters, each at most once in visible ASCII; answers, of which only public ones may be stored; and errors."""
+"""The messages of OAuth and where they go: paths; parameters, each at most once in visible ASCII; answers, of which only public ones may
+be stored; and errors."""
 
 import re
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -9,6 +11,21 @@ from registry.binding import read_pairs
 from transports.http.asgi import Headers, HttpScope, Receive, Send
 from transports.http.body import OAUTH_BYTES, OAUTH_FIELDS, BodyKind, BodyReader, check_body_type
 from transports.http.response import send_reply
+
+SERVER_METADATA_PATH = "/.well-known/oauth-authorization-server"
+ISSUER_PATH = "/auth"
+JWKS_PATH, AUTHORIZE_PATH, TOKEN_PATH, REGISTER_PATH, REVOKE_PATH = (
+    f"{ISSUER_PATH}/{name}" for name in ("jwks", "authorize", "token", "register", "revoke")
+)
+
+
+def server_metadata_paths(base_url: str) -> frozenset[str]:
+    """The well-known part goes between host and path of the issuer. A proxy that serves us under a path may or may not take that away."""
+    return frozenset({f"{SERVER_METADATA_PATH}{urlsplit(base_url).path}{ISSUER_PATH}", f"{SERVER_METADATA_PATH}{ISSUER_PATH}"})
+
+
+def protocol_paths(base_url: str) -> frozenset[str]:
+    return frozenset({JWKS_PATH, AUTHORIZE_PATH, TOKEN_PATH, REGISTER_PATH, REVOKE_PATH}) | server_metadata_paths(base_url)
 
 
 class OauthError(Exception):

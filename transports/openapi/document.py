@@ -7,19 +7,9 @@ from typing import Annotated, get_args, get_origin
 
 from pydantic import TypeAdapter
 
+from registry import errors
 from registry.binding import PATH_SEGMENT
 from registry.catalogue import AnyOperation, Catalogue
-from registry.errors import (
-    ConfirmTokenRequired,
-    Conflict,
-    OcsError,
-    OcsUnavailable,
-    ProviderError,
-    QuotaExceeded,
-    Refusal,
-    StoreUnavailable,
-    Unauthorized,
-)
 from registry.operation import Auth, Document
 from registry.ports import Site
 from transports.openapi.refusals import (
@@ -132,12 +122,12 @@ RESPONSE_HEADERS: dict[str, tuple[str, OpenapiJson]] = {
     "Retry-After": ("Seconds to wait before the call is repeated.", {"type": "integer", "minimum": 1}),
     "WWW-Authenticate": ("How to authenticate (RFC 6750).", {"type": "string"}),
 }
-_FAULT_HEADERS: dict[type[Refusal], tuple[str, ...]] = {
-    Unauthorized: ("WWW-Authenticate",),
-    Conflict: ("Retry-After",),  # idempotency_in_progress
-    QuotaExceeded: ("Retry-After", "RateLimit", "RateLimit-Policy"),
-    StoreUnavailable: ("Retry-After",),
-    OcsUnavailable: ("Retry-After",),
+_FAULT_HEADERS: dict[type[errors.Refusal], tuple[str, ...]] = {
+    errors.Unauthorized: ("WWW-Authenticate",),
+    errors.Conflict: ("Retry-After",),  # idempotency_in_progress
+    errors.QuotaExceeded: ("Retry-After", "RateLimit", "RateLimit-Policy"),
+    errors.StoreUnavailable: ("Retry-After",),
+    errors.OcsUnavailable: ("Retry-After",),
 }
 
 
@@ -197,14 +187,14 @@ def _response_name(faults: list[OperationFault]) -> str:
     return "Or".join(sorted({_refusal_family(one.refusal).__name__ for one in faults}))
 
 
-def _refusal_family(refusal: type[Refusal]) -> type[Refusal]:
+def _refusal_family(refusal: type[errors.Refusal]) -> type[errors.Refusal]:
     """The class of registry.errors that a refusal is, or narrows."""
-    return next(found for found in refusal.__mro__ if {Refusal, ProviderError, OcsError} & set(found.__bases__))
+    return next(found for found in refusal.__mro__ if {errors.Refusal, errors.ProviderError, errors.OcsError} & set(found.__bases__))
 
 
 def _fault_example_name(one: OperationFault) -> str:
     """Its code; what the charging system refuses has the codes of our own refusals, and examples of its own."""
-    return f"ocs_{one.code}" if issubclass(one.refusal, OcsError) and one.refusal is not OcsError else one.code
+    return f"ocs_{one.code}" if issubclass(one.refusal, errors.OcsError) and one.refusal is not errors.OcsError else one.code
 
 
 class RefusalResponses:
@@ -245,9 +235,9 @@ class RefusalResponses:
 
 def _confirm_challenge_response(operation: AnyOperation, components: Components) -> OpenapiJson:
     """The 202 of a confirm operation that came without its token."""
-    name = clean_schema_name(ConfirmTokenRequired.body_type.__name__)
+    name = clean_schema_name(errors.ConfirmTokenRequired.body_type.__name__)
     return {
-        "description": refusal_sentence(ConfirmTokenRequired) + " Repeat the call with the header X-Confirm-Token.",
+        "description": refusal_sentence(errors.ConfirmTokenRequired) + " Repeat the call with the header X-Confirm-Token.",
         "headers": _response_headers(components, ()),
         "content": {
             "application/json": {
@@ -332,7 +322,7 @@ def _used_schemes(operations: list[AnyOperation]) -> OpenapiJson:
 def _schema_requests(operations: list[AnyOperation], faults: dict[str, list[OperationFault]]) -> list[SchemaRequest]:
     """Every type that the document may name: inputs for validation, answers and errors for serialization."""
     found: list[SchemaRequest] = []
-    bodies: dict[str, type] = {ConfirmTokenRequired.__name__: ConfirmTokenRequired.body_type}
+    bodies: dict[str, type] = {errors.ConfirmTokenRequired.__name__: errors.ConfirmTokenRequired.body_type}
     for operation in operations:
         if operation.params.model_fields:
             found.append((f"in {operation.id}", "validation", TypeAdapter(operation.params)))

@@ -3,51 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from registry.binding import PATH_SEGMENT
+from registry import errors
 from registry.catalogue import AnyOperation
-from registry.errors import (
-    BadRequest,
-    BodyTooLarge,
-    ConfirmTokenRequiredBody,
-    Conflict,
-    Error,
-    Forbidden,
-    HeadersTooLarge,
-    Internal,
-    Misdirected,
-    NotFound,
-    OcsBadRequest,
-    OcsConflict,
-    OcsError,
-    OcsErrorBody,
-    OcsUnavailable,
-    OrgNotConnected,
-    OrgNotConnectedBody,
-    PaymentsError,
-    PaymentsErrorBody,
-    PaymentsRefused,
-    PaymentsRefusedBody,
-    PaymentsUnavailable,
-    QuotaExceeded,
-    QuotaExceededBody,
-    Refusal,
-    RequestTimeout,
-    Restricted,
-    RoleRequired,
-    StoreUnavailable,
-    Unauthorized,
-    UnsupportedMediaType,
-    UpgradeRequired,
-    UpgradeRequiredBody,
-    UriTooLong,
-)
 from registry.operation import Auth, Scope
 
 
 class OperationFault(NamedTuple):
     """One way a call can fail. `everywhere`: no property of the operation, so the reference tells it once."""
 
-    refusal: type[Refusal]
+    refusal: type[errors.Refusal]
     code: str
     when: str
     everywhere: bool = False
@@ -79,11 +43,11 @@ def _is_throttled(operation: AnyOperation) -> bool:
     return operation.limited and operation.auth not in (Auth.INTERNAL, Auth.STOREFRONT)
 
 
-def refusal_sentence(refusal: type[Refusal]) -> str:
+def refusal_sentence(refusal: type[errors.Refusal]) -> str:
     return (refusal.__doc__ or refusal.__name__).strip().partition("\n")[0]
 
 
-def _fault(refusal: type[Refusal], when: str = "", code: str = "", *, everywhere: bool = False) -> OperationFault:
+def _fault(refusal: type[errors.Refusal], when: str = "", code: str = "", *, everywhere: bool = False) -> OperationFault:
     """A fault that says what its class says, unless `when` or `code` say otherwise."""
     return OperationFault(refusal, code or refusal.code, when or refusal_sentence(refusal), everywhere)
 
@@ -91,57 +55,70 @@ def _fault(refusal: type[Refusal], when: str = "", code: str = "", *, everywhere
 FAULT_RULES: tuple[tuple[FaultCondition, OperationFault], ...] = (
     (
         lambda o: bool(o.params.model_fields) or o.once is not None,
-        _fault(BadRequest, "A field breaks its rule; `param` names it, `error` tells the rule."),
+        _fault(errors.BadRequest, "A field breaks its rule; `param` names it, `error` tells the rule."),
     ),
-    (lambda o: True, _fault(BadRequest, "The input has a field that this operation does not know.", "unknown_field")),
-    (has_json_body, _fault(BadRequest, "The body is not one JSON object.", "invalid_json")),
-    (lambda o: o.once is not None and o.once.required, _fault(BadRequest, "The key header is missing.", "idempotency_key_required")),
+    (lambda o: True, _fault(errors.BadRequest, "The input has a field that this operation does not know.", "unknown_field")),
+    (has_json_body, _fault(errors.BadRequest, "The body is not one JSON object.", "invalid_json")),
+    (lambda o: o.once is not None and o.once.required, _fault(errors.BadRequest, "The key header is missing.", "idempotency_key_required")),
     (
         lambda o: o.confirmable,
-        _fault(BadRequest, "The confirm token is wrong, expired, already used, or another call's.", "confirm_token_invalid"),
+        _fault(errors.BadRequest, "The confirm token is wrong, expired, already used, or another call's.", "confirm_token_invalid"),
     ),
-    (lambda o: o.auth is not Auth.PUBLIC, _fault(Unauthorized)),
-    (_demands_scope, _fault(UpgradeRequired, "The tier of your organisation, or your role in it, does not carry the scope.")),
-    (lambda o: True, _fault(Forbidden, everywhere=True)),
-    (_takes_key_or_session, _fault(Restricted, everywhere=True)),
-    (lambda o: o.role is not None, _fault(RoleRequired)),
+    (lambda o: o.auth is not Auth.PUBLIC, _fault(errors.Unauthorized)),
+    (_demands_scope, _fault(errors.UpgradeRequired, "The tier of your organisation, or your role in it, does not carry the scope.")),
+    (lambda o: True, _fault(errors.Forbidden, everywhere=True)),
+    (_takes_key_or_session, _fault(errors.Restricted, everywhere=True)),
+    (lambda o: o.role is not None, _fault(errors.RoleRequired)),
     (
         lambda o: o.role is None and o.replaces is not None,
-        _fault(RoleRequired, "The call would replace what is live, which is for admins of the organisation."),
+        _fault(errors.RoleRequired, "The call would replace what is live, which is for admins of the organisation."),
     ),
-    (lambda o: PATH_SEGMENT.search(o.path) is not None, _fault(NotFound)),
-    (has_json_body, _fault(RequestTimeout)),
-    (lambda o: o.organisation, _fault(Conflict, "You belong to no organisation, and this acts for one.", "organization_required")),
-    (lambda o: o.upstream, _fault(OrgNotConnected)),
-    (lambda o: o.once is not None, _fault(Conflict, "The key was used before, with other input.", "idempotency_key_reused")),
+    (lambda o: "{" in o.path, _fault(errors.NotFound)),
+    (has_json_body, _fault(errors.RequestTimeout)),
+    (lambda o: o.organisation, _fault(errors.Conflict, "You belong to no organisation, and this acts for one.", "organization_required")),
+    (lambda o: o.upstream, _fault(errors.OrgNotConnected)),
+    (lambda o: o.once is not None, _fault(errors.Conflict, "The key was used before, with other input.", "idempotency_key_reused")),
     (
         lambda o: o.once is not None and o.once.forever,
-        _fault(Conflict, "The key was used long ago and its answer is not kept any more; nothing was done now.", "idempotency_key_expired"),
+        _fault(
+            errors.Conflict,
+            "The key was used long ago and its answer is not kept any more; nothing was done now.",
+            "idempotency_key_expired",
+        ),
     ),
-    (lambda o: o.once is not None, _fault(Conflict, "An earlier call with the key is still running.", "idempotency_in_progress")),
-    (has_json_body, _fault(BodyTooLarge)),
-    (lambda o: True, _fault(UriTooLong, everywhere=True)),
-    (has_json_body, _fault(UnsupportedMediaType)),
-    (lambda o: True, _fault(Misdirected, everywhere=True)),
-    (_is_throttled, _fault(QuotaExceeded, "Too many calls at once; `Retry-After` says when to repeat.", "rate_limited")),
-    (lambda o: o.charged, _fault(QuotaExceeded, "The calls of this UTC day are used up.")),
-    (lambda o: True, _fault(HeadersTooLarge, everywhere=True)),
-    (lambda o: True, _fault(Internal, everywhere=True)),
-    (lambda o: o.upstream and not o.read_only, _fault(OcsBadRequest)),
-    (lambda o: o.upstream, _fault(OcsConflict)),
-    (lambda o: o.upstream, _fault(OcsUnavailable)),
-    (lambda o: o.upstream, _fault(OcsError)),
-    (lambda o: o.upstream, _fault(OcsError, "The charging system did not answer in time; `outcome_unknown` marks a write.", "ocs_timeout")),
-    (lambda o: o.upstream and o.once is not None, _fault(OcsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN")),
-    (lambda o: o.processor, _fault(PaymentsUnavailable)),
-    (lambda o: o.processor, _fault(PaymentsError)),
+    (lambda o: o.once is not None, _fault(errors.Conflict, "An earlier call with the key is still running.", "idempotency_in_progress")),
+    (has_json_body, _fault(errors.BodyTooLarge)),
+    (lambda o: True, _fault(errors.UriTooLong, everywhere=True)),
+    (has_json_body, _fault(errors.UnsupportedMediaType)),
+    (lambda o: True, _fault(errors.Misdirected, everywhere=True)),
+    (_is_throttled, _fault(errors.QuotaExceeded, "Too many calls at once; `Retry-After` says when to repeat.", "rate_limited")),
+    (lambda o: o.charged, _fault(errors.QuotaExceeded, "The calls of this UTC day are used up.")),
+    (lambda o: True, _fault(errors.HeadersTooLarge, everywhere=True)),
+    (lambda o: True, _fault(errors.Internal, everywhere=True)),
+    (lambda o: o.upstream and not o.read_only, _fault(errors.OcsBadRequest)),
+    (lambda o: o.upstream, _fault(errors.OcsConflict)),
+    (lambda o: o.upstream, _fault(errors.OcsUnavailable)),
+    (lambda o: o.upstream, _fault(errors.OcsError)),
+    (
+        lambda o: o.upstream,
+        _fault(errors.OcsError, "The charging system did not answer in time; `outcome_unknown` marks a write.", "ocs_timeout"),
+    ),
+    (
+        lambda o: o.upstream and o.once is not None,
+        _fault(errors.OcsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN"),
+    ),
+    (lambda o: o.processor, _fault(errors.PaymentsUnavailable)),
+    (lambda o: o.processor, _fault(errors.PaymentsError)),
     (
         lambda o: o.processor,
-        _fault(PaymentsError, "No answer in time; `outcome_unknown` marks a write.", "payments_timeout"),
+        _fault(errors.PaymentsError, "No answer in time; `outcome_unknown` marks a write.", "payments_timeout"),
     ),
-    (lambda o: o.processor and o.once is not None, _fault(PaymentsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN")),
-    (lambda o: o.processor and not o.read_only, _fault(PaymentsRefused)),
-    (lambda o: True, _fault(StoreUnavailable, everywhere=True)),
+    (
+        lambda o: o.processor and o.once is not None,
+        _fault(errors.PaymentsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN"),
+    ),
+    (lambda o: o.processor and not o.read_only, _fault(errors.PaymentsRefused)),
+    (lambda o: True, _fault(errors.StoreUnavailable, everywhere=True)),
 )
 
 
@@ -183,19 +160,19 @@ def _sample_fields(body_type: type, base_url: str, code: str) -> dict[str, objec
     docs = f"{base_url}/docs"
     size = 10 if code == "rate_limited" else 1000
     bodies: Mapping[type, dict[str, object]] = {
-        Error: {},
-        OcsErrorBody: {"ocs_code": 2},
-        OrgNotConnectedBody: {
+        errors.Error: {},
+        errors.OcsErrorBody: {"ocs_code": 2},
+        errors.OrgNotConnectedBody: {
             "error_code": "org_not_connected",
             "active_org": _SAMPLE_ORG,
             "switch_to": _SAMPLE_OTHER_ORG,
             "connected_orgs": [_SAMPLE_OTHER_ORG],
             "connect_url": docs,
         },
-        PaymentsErrorBody: {},
-        PaymentsRefusedBody: {"processor_code": "parameter_invalid_integer"},
-        QuotaExceededBody: {"limit": size, "used": size, "reset_at": "2026-11-21T00:00:00Z", "upgrade_url": docs},
-        UpgradeRequiredBody: {"required_tier": "pro", "upgrade_url": docs},
+        errors.PaymentsErrorBody: {},
+        errors.PaymentsRefusedBody: {"processor_code": "parameter_invalid_integer"},
+        errors.QuotaExceededBody: {"limit": size, "used": size, "reset_at": "2026-11-21T00:00:00Z", "upgrade_url": docs},
+        errors.UpgradeRequiredBody: {"required_tier": "pro", "upgrade_url": docs},
     }
     return bodies[body_type]
 
@@ -210,7 +187,7 @@ def sample_refusal(fault: OperationFault, base_url: str) -> dict[str, object]:
 _SAMPLE_CONFIRM_TOKEN = "3q2-7wXv1nB0c9z8y7x6w5v4u3t2s1r0q9p8o7n6m5l"
 
 
-def sample_confirm_challenge(method: str, path: str) -> ConfirmTokenRequiredBody:
+def sample_confirm_challenge(method: str, path: str) -> errors.ConfirmTokenRequiredBody:
     return {
         "message": "This will remove every package from the line.",
         "confirm_token": _SAMPLE_CONFIRM_TOKEN,

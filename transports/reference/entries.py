@@ -9,7 +9,6 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from registry.binding import PATH_SEGMENT
 from registry.catalogue import AnyOperation, Catalogue, Toolset
 from registry.operation import Auth, Example, Scope
 from registry.ports import Site
@@ -254,7 +253,7 @@ def _reference_entry(operation: AnyOperation, document: OpenapiJson, site: Site)
         answer=answer,
         examples=tuple(
             _reference_example(operation, example, site)
-            for example in operation.examples or (Example("Call it", {name: f"<{name}>" for name in PATH_SEGMENT.findall(operation.path)}),)
+            for example in operation.examples or (Example("Call it", {name: f"<{name}>" for name in path_fields(operation)}),)
         ),
         faults=tuple(fault for fault in operation_faults(operation) if not fault.everywhere),
     )

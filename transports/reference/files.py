@@ -1,4 +1,4 @@
-"""The reference as Markdown, one page per toolset and an index; and the committed files, docs/reference and docs/openapi.json."""
+"""The reference as Markdown, one page per toolset and an index."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -80,24 +80,13 @@ def _markdown_table(heads: tuple[str, ...], cells: Iterable[list[str]]) -> list[
     return lines + ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in cells]
 
 
-_COMMITTED_BASE_URL = "http://127.0.0.1:8000"  # where `serve` listens unless told otherwise: committed files name no deployment
-COMMITTED_SITE = Site(
-    base_url=_COMMITTED_BASE_URL,
-    upgrade_url=f"{_COMMITTED_BASE_URL}/auth/upgrade",
-    connect_url=f"{_COMMITTED_BASE_URL}/auth/onboarding",
-    docs_url=f"{_COMMITTED_BASE_URL}/docs",
-    mcp_url=f"{_COMMITTED_BASE_URL}/mcp",
-    sign_in_url=f"{_COMMITTED_BASE_URL}/auth/sign-in",
-)
-
-
-def markdown_reference(catalogue: Catalogue, site: Site = COMMITTED_SITE) -> dict[str, str]:
+def markdown_reference(catalogue: Catalogue, site: Site) -> dict[str, str]:
     reference = build_reference(catalogue, site)
     made = {f"{chapter.toolset.name}.md": _chapter_page(chapter) for chapter in reference.chapters}
     return {_REFERENCE_INDEX: _index_page(reference), **made}
 
 
-def write_reference(catalogue: Catalogue, directory: Path, site: Site = COMMITTED_SITE) -> list[Path]:
+def write_reference(catalogue: Catalogue, directory: Path, site: Site) -> list[Path]:
     """Write the pages; a page of ours that the catalogue no longer gives is removed."""
     made = markdown_reference(catalogue, site)
     directory.mkdir(parents=True, exist_ok=True)

@@ -3,19 +3,22 @@
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import ClassVar, Generic, NoReturn, TypeVar, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.templating import Jinja2Templates
 
+from operations.deps import Deps
 from operations.web_pages import page_policy
-from registry.call import Reply
-from registry.errors import MethodNotAllowed, Refusal
+from registry.answer import FaultReport, answer_call
+from registry.call import Call, Reply
+from registry.caller import Caller
+from registry.errors import Forbidden, MethodNotAllowed, Refusal
+from registry.pipeline import Pipeline
 from transports.http.asgi import STATE_REQUEST_ID, Headers, HttpScope, Receive, Scope, Send
 from transports.http.body import read_form
-from transports.web.forms import check_sender
 
 NO_HEADERS: Mapping[str, str] = {}
 PAGE_MEDIA_TYPE = "text/html; charset=utf-8"
@@ -90,6 +93,60 @@ class Visit:
     query: Mapping[str, str] = field(default_factory=dict[str, str])
     form: Mapping[str, str] = field(default_factory=dict[str, str])
     setting: dict[str, str] = field(default_factory=dict[str, str])
+
+
+OWN_SITES = (b"same-origin", b"none")
+
+
+class NotOurForm(Forbidden, code="form_not_ours"):
+    """The form did not come from a page of ours that this browser was shown."""
+
+
+def check_sender(headers: Headers, origin: str) -> None:
+    """Where the browser says the form was sent from; a browser that says neither has the form's token alone to show."""
+    said = dict(headers)
+    if said.get(b"origin", origin.encode()) != origin.encode():
+        refuse_form()
+    if said.get(b"sec-fetch-site", b"same-origin") not in OWN_SITES:
+        refuse_form()
+
+
+def refuse_form() -> NoReturn:
+    """Raises NotOurForm with the same text whatever was wrong, so that a forger learns nothing."""
+    raise NotOurForm(
+        "This form was not sent from a page that we showed to this browser, or that page is too old; nothing was changed",
+        hint="Go back, load the page again and send it once more; cookies of this site must be allowed",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteContext:
+    """The pipeline that the pages of a site call through, and where it is."""
+
+    pipeline: Pipeline[Deps]
+    report: FaultReport
+    origin: str
+    root: str
+    """What stands before our paths in our public address; mostly nothing."""
+
+    @property
+    def deps(self) -> Deps:
+        return self.pipeline.deps
+
+    async def call(
+        self, visit: Visit, operation: str, arguments: Mapping[str, object], *, caller: Caller, confirm_token: str | None = None
+    ) -> Reply:
+        """Calls an operation for the reader of a page. A refusal is in the reply and is not raised."""
+        call = Call(
+            operation=self.pipeline.catalogue.operations[operation],
+            surface="web",
+            request_id=visit.request_id,
+            caller=caller,
+            arguments=arguments,
+            client=visit.client,
+            confirm_token=confirm_token,
+        )
+        return await answer_call(self.pipeline, call, self.report)
 
 
 V = TypeVar("V", bound=Visit)

@@ -1,4 +1,5 @@
-"""Chores: what is done now and then beside deliveries, by one replica at a time, each in a task of its own; and what never ends."""
+"""Chores: what is done now and then beside deliveries, by one replica at a time, each in a task of its own; what never ends; and the chores
+of the domains: unsent and unknown issuances, paid orders of shops, and reports of schedules."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -6,10 +7,15 @@ from typing import cast
 
 import anyio
 
+from operations.deps import Deps
+from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
+from operations.ledger.reconciliation import Reconciliation
+from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.clock import Clock
 from registry.ids import Ids
 from storage.engine import jobs
 from storage.engine.store import Store
+from storage.orphans import any_orphans, recover_orphans
 from transports.logs import error_text
 from transports.signals import WorkerTally
 
@@ -156,3 +162,52 @@ def error_texts(error: BaseException) -> list[str]:
         group = cast("BaseExceptionGroup[BaseException]", error)
         return [text for each in group.exceptions for text in error_texts(each)]
     return [f"{type(error).__name__}: {error_text(error)}"]
+
+
+RECOVERY_SECONDS = 5.0
+RECONCILIATION_SECONDS = 5.0
+
+
+def recovery_chore(deps: Deps) -> Chore:
+    """Frees the calls that a dead process had not sent, and marks those that it may have sent as unknown."""
+
+    async def run() -> None:
+        if await deps.store.read(any_orphans, now=deps.clock.now()):
+            await deps.store.write(recover_orphans, now=deps.clock.now())
+
+    return Chore("recovery", RECOVERY_SECONDS, run)
+
+
+def reconciliation_chore(deps: Deps, report: Callable[[str], None]) -> Chore:
+    """Settle unknown outcomes from evidence; what is settled may have events to deliver, and mails."""
+    service = Reconciliation(deps, report, progress=report)
+
+    async def run() -> None:
+        if await service.step():
+            deps.wake_worker()
+            deps.post()
+
+    return Chore("reconciliation", RECONCILIATION_SECONDS, run)
+
+
+FULFILMENT_SECONDS = 1.0
+
+
+def shop_chores(deps: Deps, report: Callable[[str], None]) -> list[Chore]:
+    """Fulfilment every second: a buyer waits for the eSIM on the page that the payment led to."""
+    return [Chore("fulfilment", FULFILMENT_SECONDS, Fulfilment(deps, report).step)]
+
+
+REPORT_LOOK_SECONDS = 1.0
+REPORT_FIRE_LIMIT_SECONDS = 10.0
+# Each reads up to eight lines at once: more would only wait for their places at the charging system.
+REPORT_LANES = ("reports", "reports_beside")
+
+
+def report_chores(deps: Deps) -> list[Chore]:
+    """Begin reports at their boundaries, and make them, two at a time: a lane makes one report, and the next one a second later."""
+    runs = ScheduleRuns(deps, SHEETS)
+    return [
+        Chore("schedules", REPORT_LOOK_SECONDS, runs.fire, REPORT_FIRE_LIMIT_SECONDS, everywhere=True),
+        *(Chore(lane, REPORT_LOOK_SECONDS, runs.step, REPORT_LEASE_SECONDS, everywhere=True) for lane in REPORT_LANES),
+    ]

@@ -10,7 +10,7 @@ from operations.people.browser_sessions import AuditRecordMaker
 from operations.secret_tokens import secret_digest
 from operations.setup.members import accept_invitation, open_invitations
 from registry.caller import Role, Tier
-from registry.errors import BadRequest, NotFound, Refusal
+from registry.errors import NotFound, Refusal
 from registry.operation import Scope
 from registry.policy import scopes_of
 from storage.access_grants import AccessGrant, grants_of, revoke_grant
@@ -19,7 +19,7 @@ from storage.browser_sessions import switch_browser_session
 from storage.engine.sql import Connection
 from storage.invitations import WaitingInvitation
 from storage.organisations import Membership, memberships_of
-from transports.web.pages.request import HOME_PAGE, PageProblem, PageRequest, problem_of
+from transports.web.pages.request import HOME_PAGE, PageProblem, PageRequest, problem_of, unknown_form
 
 
 class AccountBelongings(NamedTuple):
@@ -69,7 +69,7 @@ async def post_account(visit: PageRequest) -> Response:
                     end_program, grant=named, person=visit.who.person, now=visit.now, record=visit.record("revoke_access")
                 )
             case _:
-                raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
+                raise unknown_form()
     except Refusal as refusal:
         return await show_account(visit, problem_of(refusal))
     return visit.redirect(HOME_PAGE)

@@ -7,9 +7,8 @@ from starlette.responses import Response
 
 from operations.people.session_tokens import new_console_token
 from registry.caller import EVERY_TOOL
-from registry.errors import BadRequest
 from transports.web.pages.calls import call_operation, filled_fields
-from transports.web.pages.request import PageProblem, PageRequest
+from transports.web.pages.request import PageProblem, PageRequest, unknown_form
 
 KEY_LIFETIMES = {"": "never", "604800": "in 7 days", "2592000": "in 30 days", "7776000": "in 90 days", "31536000": "in a year"}
 
@@ -43,7 +42,7 @@ async def post_api_keys(visit: PageRequest) -> Response:
             outcome = await call_operation(visit, "revoke_api_key", {"id": visit.form.get("id", "")})
             return visit.redirect("/api-keys") if outcome.problem is None else await show_api_keys(visit, problem=outcome.problem)
         case _:
-            raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
+            raise unknown_form()
 
 
 def new_key_arguments(visit: PageRequest) -> dict[str, object]:

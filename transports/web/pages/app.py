@@ -1,21 +1,15 @@
 """The pages behind /auth: one request in, one page or one redirect out."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from registry.call import Call
 from registry.errors import NotFound, Refusal
 from transports.http.body import form_fields
 from transports.web.pages import account, api_keys, consent, onboarding, organisation, payments, sign_in, sign_up
-from transports.web.pages.request import HOME_PAGE, PageContext, PageRequest, make_page_context, problem_of
+from transports.web.pages.request import HOME_PAGE, PageContext, PageRequest, problem_of
 from transports.web.site import PageHandler, PageRoute, PageSite, visit_facts
-
-if TYPE_CHECKING:
-    from transports.service import Service
-
 
 PAGE_ROUTES: Mapping[str, PageRoute[PageRequest]] = {
     "": PageRoute(sign_in.show_home, private=False),
@@ -43,6 +37,8 @@ PAGES_ROOT = "/auth"
 
 
 class PagesApp(PageSite[PageRequest]):
+    """Every page of the built-in identity provider. Forms are taken from our own origin alone."""
+
     start_hint = "Start from your account"
 
     def __init__(self, context: PageContext) -> None:
@@ -87,8 +83,3 @@ class PagesApp(PageSite[PageRequest]):
 
     def refusal_page(self, visit: PageRequest, refusal: Refusal, headers: Mapping[str, str]) -> Response:
         return visit.page("error.html", {}, problem=problem_of(refusal), headers=headers)
-
-
-def make_pages(service: "Service", report: Callable[[Call, BaseException], None]) -> PagesApp:
-    """Every page of the built-in identity provider. Forms are taken from our own origin alone."""
-    return PagesApp(make_page_context(service, report))

@@ -8,9 +8,6 @@ from typing import NamedTuple, cast
 import orjson
 from starlette.responses import Response
 
-from operations.catalogue import CATALOGUE
-from registry.answer import answer_call
-from registry.call import Call
 from registry.caller import ANONYMOUS_CALLER, Caller
 from transports.web.pages.request import PageProblem, PageRequest, problem_of
 
@@ -31,16 +28,8 @@ async def call_operation(
     visit: PageRequest, operation: str, arguments: CallArguments, *, caller: Caller | None = None, confirm_token: str | None = None
 ) -> CallOutcome:
     """Calls an operation as the signed-in person, or as an anonymous caller. A refusal is in the outcome and is not raised."""
-    call = Call(
-        operation=CATALOGUE.operations[operation],
-        surface="web",
-        request_id=visit.request_id,
-        caller=caller or visit.caller or ANONYMOUS_CALLER,
-        arguments=arguments,
-        client=visit.client,
-        confirm_token=confirm_token,
-    )
-    reply = await answer_call(visit.context.pipeline, call, visit.context.report)
+    caller = caller or visit.caller or ANONYMOUS_CALLER
+    reply = await visit.context.call(visit, operation, arguments, caller=caller, confirm_token=confirm_token)
     body = cast(Mapping[str, object], orjson.loads(reply.body))
     return CallOutcome(body, problem_of(reply.refusal) if reply.refusal is not None else None)
 

@@ -14,7 +14,7 @@ from registry.errors import BadRequest, KeyUnknown
 from storage.sealing import TYPED_TOKEN_FIELD, WrongSeal
 from transports.web.countries import countries_by_name
 from transports.web.pages.calls import CallArguments, call_operation, confirmation_page, filled_fields, needs_confirmation
-from transports.web.pages.request import PageProblem, PageRequest
+from transports.web.pages.request import PageProblem, PageRequest, unknown_form
 
 ONBOARDING_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "org": ("onboarding_save_org", ("name", "website", "country", "operator_type")),
@@ -103,7 +103,7 @@ async def first_templates(visit: PageRequest, state: Mapping[str, object]) -> li
 async def post_onboarding(visit: PageRequest) -> Response:
     do = visit.form.get("do", "")
     if do not in ONBOARDING_FORMS:
-        raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
+        raise unknown_form()
     assert visit.organisation
     operation, names = ONBOARDING_FORMS[do]
     arguments = filled_fields(visit.form, *names)

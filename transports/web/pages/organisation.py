@@ -5,9 +5,8 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from registry.errors import BadRequest
 from transports.web.pages.calls import call_operation, filled_fields
-from transports.web.pages.request import PageProblem, PageRequest
+from transports.web.pages.request import PageProblem, PageRequest, unknown_form
 
 
 async def show_members(visit: PageRequest, problem: PageProblem | None = None) -> Response:
@@ -32,7 +31,7 @@ async def post_members(visit: PageRequest) -> Response:
         case "remove":
             outcome = await call_operation(visit, "remove_member", filled_fields(visit.form, "id"))
         case _:
-            raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
+            raise unknown_form()
     return visit.redirect("/members") if outcome.problem is None else await show_members(visit, outcome.problem)
 
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
-from registry.errors import BadRequest
 from transports.web.pages.calls import CallOutcome, call_operation, confirmation_page, needs_confirmation
-from transports.web.pages.request import PageProblem, PageRequest
+from transports.web.pages.request import PageProblem, PageRequest, unknown_form
 
 # Neither is told where to lead back to: that is this page, and an address that is told must be https, which ours need not be.
 CONNECT_OPERATIONS = {"begin": "operator_billing_connect_begin", "oauth": "operator_billing_connect_oauth_begin"}
@@ -51,7 +50,7 @@ async def post_payments(visit: PageRequest) -> Response:
             return visit.redirect("/payments")
         return await payments_page(visit, problem=payments_problem(outcome.problem))
     if do not in CONNECT_OPERATIONS:
-        raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
+        raise unknown_form()
     outcome = await call_operation(visit, CONNECT_OPERATIONS[do], {}, confirm_token=visit.form.get("confirm_token"))
     if needs_confirmation(outcome):
         return replace_account_question(visit, outcome, {"do": do})

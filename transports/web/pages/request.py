@@ -1,26 +1,26 @@
 """One request to a page: who sits before the browser, what they sent, which cookies the answer sets; and the answers a page can give."""
 
+import base64
+import hashlib
+import hmac
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from starlette.responses import Response
 
-from operations.deps import Deps
 from operations.people import browser_sessions
 from operations.people.browser_sessions import SESSION_COOKIE, AuditRecordMaker, BrowserSession
 from operations.secret_tokens import new_secret_token
-from registry.call import Call
+from registry.answer import FaultReport
 from registry.caller import Caller, Role
-from registry.errors import Conflict, Refusal
-from registry.pipeline import Pipeline
+from registry.errors import BadRequest, Conflict, Refusal
 from registry.ports import AuditRecord
 from storage.directory import StoreDirectory
-from transports.web.forms import CSRF_FIELD, FormSeals, refuse_form
 from transports.web.pages.layout import pages_style, pages_templates
-from transports.web.site import NO_HEADERS, Visit, page_response, see_other
+from transports.web.site import NO_HEADERS, SiteContext, Visit, page_response, refuse_form, see_other
 
 if TYPE_CHECKING:
     from transports.service import Service
@@ -67,6 +67,11 @@ def problem_of(refusal: Refusal) -> PageProblem:
     return PageProblem(refusal.status, text[:1].upper() + text[1:], hint, field, code)
 
 
+def unknown_form() -> BadRequest:
+    """The refusal of a form that is none of the page's."""
+    return BadRequest("The form does not say what to do", hint="Use the buttons of this page")
+
+
 def waiting_time(seconds: int) -> str:
     number, unit = (seconds, "second") if seconds < 60 else (-(-seconds // 60), "minute")
     return f"{number} {unit}" + ("s" if number > 1 else "")
@@ -91,6 +96,33 @@ def next_page(wanted: str) -> str:
     return found[1] + (found[2] or "") if found is not None and found[1] in OWN_PAGES else HOME_PAGE
 
 
+CSRF_FIELD = "csrf"
+
+
+class FormSeals:
+    """Keyed digests: the first key makes them, all of them check, so that a change of keys breaks no open page."""
+
+    def __init__(self, keyring_text: str) -> None:
+        """Replicas with one keyring make the same ones; nothing else uses these keys."""
+        parts = [key.strip() for key in keyring_text.split(",") if key.strip()]
+        self._keys: Sequence[bytes] = [hashlib.sha256(b"web-forms|" + part.encode()).digest() for part in parts]
+
+    def make(self, purpose: str, text: str) -> str:
+        return make_seal(self._keys[0], purpose, text)
+
+    def good(self, given: str, purpose: str, text: str) -> bool:
+        """Whether `given` is the seal of `text` for `purpose`, checked in constant time."""
+        presented = hashlib.sha256(given.encode()).digest()
+        checks = [hmac.compare_digest(presented, hashlib.sha256(make_seal(key, purpose, text).encode()).digest()) for key in self._keys]
+        return any(checks)
+
+
+def make_seal(key: bytes, purpose: str, text: str) -> str:
+    """HMAC-SHA256 as text."""
+    digest = hmac.digest(key, f"{purpose}|{text}".encode(), "sha256")
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
 class PageCookies:
     """Names and flags. The prefix __Host- makes browsers refuse a cookie that another host or an unencrypted page has set."""
 
@@ -110,26 +142,17 @@ class PageCookies:
         return self.given(name, "", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class PageContext:
-    """The pipeline that pages call through, and how our addresses and cookies look."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageContext(SiteContext):
+    """What the pages behind /auth need besides: who is signed in, and how their forms and cookies look."""
 
-    pipeline: Pipeline[Deps]
     directory: StoreDirectory
-    report: Callable[[Call, BaseException], None]
     seals: FormSeals
     cookies: PageCookies
-    origin: str
-    root: str
-    """What stands before /auth in our public address; mostly nothing."""
     mail_on_console: bool
 
-    @property
-    def deps(self) -> Deps:
-        return self.pipeline.deps
 
-
-def make_page_context(service: "Service", report: Callable[[Call, BaseException], None]) -> PageContext:
+def make_page_context(service: "Service", report: FaultReport) -> PageContext:
     base = urlsplit(service.site.base_url)
     return PageContext(
         pipeline=service.pipeline,

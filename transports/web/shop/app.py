@@ -1,22 +1,17 @@
 """The shops: one request in, one page or one redirect out."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from operations.languages import spoken_languages, texts_in
-from registry.call import Call
 from registry.errors import Refusal
 from transports.http.body import form_fields
 from transports.web.shop import orders, storefront
-from transports.web.shop.request import ShopContext, ShopRequest, preferred_language, reader_device, shop_context_of, shop_not_found
+from transports.web.shop.request import ShopContext, ShopRequest, preferred_language, reader_device, shop_not_found
 from transports.web.site import PageRoute, PageSite, visit_facts
-
-if TYPE_CHECKING:
-    from transports.service import Service
 
 REFUSAL_TEXTS: Mapping[int, tuple[str, str]] = {
     403: ("refused.form_title", "refused.form"),
@@ -40,7 +35,7 @@ SHOP_ROUTES: Mapping[str, PageRoute[ShopRequest]] = {
 
 
 class ShopsApp(PageSite[ShopRequest]):
-    """Every page of every shop, by path."""
+    """Every page of every shop, by path. Forms are taken from our own origin alone."""
 
     start_hint = "Start from the shop"
 
@@ -89,8 +84,3 @@ class ShopsApp(PageSite[ShopRequest]):
 def shop_query(query: str) -> Mapping[str, str]:
     """What a page of a shop can be asked for. Links from elsewhere carry more, which is not ours to judge."""
     return form_fields("&".join(part for part in query.split("&") if part.partition("=")[0] in SHOP_QUERY_FIELDS))
-
-
-def make_shops(service: "Service", report: Callable[[Call, BaseException], None]) -> ShopsApp:
-    """Every page of the shops of a service. Forms are taken from our own origin alone."""
-    return ShopsApp(shop_context_of(service.pipeline, report, service.site.base_url))

@@ -28,9 +28,11 @@ class ShopDoor:
         return self._made().refused(scope, refusal, request_id) if reads_pages(scope["headers"]) else None
 
     def _made(self) -> "ShopsApp":
-        from transports.web.shop.app import make_shops  # only once somebody comes: it brings Starlette and its templates
+        from transports.web.shop.app import ShopsApp  # only once somebody comes: it brings Starlette and its templates
+        from transports.web.shop.request import shop_context_of
 
-        self._shops = self._shops or make_shops(self._service, self._report)
+        service = self._service
+        self._shops = self._shops or ShopsApp(shop_context_of(service.pipeline, self._report, service.site.base_url))
         return self._shops
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

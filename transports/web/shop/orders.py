@@ -12,7 +12,6 @@ from operations.languages import LanguageTexts, datetime_to_show
 from operations.ledger.esims import fits_qr_code, phone_lpa_text, qr_picture
 from operations.storefronts.sales.checkout import NotForSale, ShopNotReady, SoldOut, addable_plans, begin_top_up
 from registry.errors import Refusal
-from registry.ids import ORDER_NUMBER
 from storage.orders import OrderRow, find_order, top_ups_of
 from storage.storefronts import storefront_of
 from transports.web.shop.brand import Brand, brand_of, plain_text
@@ -211,7 +210,7 @@ async def load_order(visit: ShopRequest) -> OrderView:
     store = visit.deps.store
     row = await store.read(find_order, order=str(told["number"]))
     shop = None if row is None else await store.read(storefront_of, storefront=row.storefront)
-    if row is None or shop is None or (ORDER_NUMBER.fullmatch(visit.order) and visit.order != row.id):
+    if row is None or shop is None or (visit.names_number and visit.order != row.id):
         raise shop_not_found()  # a cookie that opens another order was not set by us
     return OrderView(told, row, brand_of(shop._asdict()))
 
@@ -242,15 +241,10 @@ async def page_of_order(visit: ShopRequest, order: OrderView, *, problem: tuple[
         **bought_facts(visit, order),
     }
     if esim is not None:
-        facts |= install_facts(esim)
+        install = install_ways(esim)
+        facts |= {"install": install} if install is not None else {"lead": "install.missing"}
         facts |= await live_facts(visit, cast(OfferedPlan, told["plan"]), open_for_more=open_for_more)
     return visit.page("order.html", facts, order.brand, status, {"Refresh": str(wait)} if wait and problem is None else {})
-
-
-def install_facts(esim: OperationBody) -> dict[str, object]:
-    """How the eSIM is installed, or that this is not known."""
-    install = install_ways(esim)
-    return {"install": install} if install is not None else {"install": None, "lead": "install.missing"}
 
 
 def progress_facts(visit: ShopRequest, order: OrderView) -> OperationBody:

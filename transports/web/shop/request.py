@@ -1,7 +1,7 @@
 """One request to a page of a shop. Nobody is recognised: an order is opened by the token in its link, or in the cookie of its browser."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 from urllib.parse import urlsplit
@@ -9,11 +9,9 @@ from urllib.parse import urlsplit
 import orjson
 from starlette.responses import Response
 
-from operations.catalogue import CATALOGUE
 from operations.deps import Deps
 from operations.languages import LanguageTexts
-from registry.answer import answer_call
-from registry.call import Call
+from registry.answer import FaultReport
 from registry.caller import ANONYMOUS_CALLER
 from registry.errors import NotFound, Refusal
 from registry.ids import ORDER_NUMBER, ORDER_NUMBER_PREFIX, ORDER_TOKEN
@@ -21,7 +19,7 @@ from registry.pipeline import Pipeline
 from transports.http.asgi import Headers
 from transports.web.shop.availability import AvailabilityCache
 from transports.web.shop.brand import NEUTRAL_BRAND, Brand, shop_style, shop_templates
-from transports.web.site import NO_HEADERS, Visit, page_response, see_other
+from transports.web.site import NO_HEADERS, SiteContext, Visit, page_response, see_other
 
 MOST_ORDER_COOKIES = 10
 # Choice: as long as most eSIMs last. Afterwards the link in the mail opens the page, as it does in every other browser from the start.
@@ -77,29 +75,26 @@ def reader_device(headers: Headers) -> ReaderDevice:
     return "iphone" if b"iPhone" in said or b"iPad" in said else "android" if b"Android" in said else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ShopContext:
-    """The pipeline that pages call through, and how our addresses look."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShopContext(SiteContext):
+    """What the pages of shops need besides: which plans can be bought now, and how cookies open orders."""
 
-    pipeline: Pipeline[Deps]
-    report: Callable[[Call, BaseException], None]
     availability: AvailabilityCache
-    origin: str
-    root: str
-    """What stands before /shop in our public address; mostly nothing."""
     order_cookies: OrderCookies
 
-    @property
-    def deps(self) -> Deps:
-        return self.pipeline.deps
 
-
-def shop_context_of(pipeline: Pipeline[Deps], report: Callable[[Call, BaseException], None], base_url: str) -> ShopContext:
+def shop_context_of(pipeline: Pipeline[Deps], report: FaultReport, base_url: str) -> ShopContext:
     """What the pages of shops need of a pipeline that is known at `base_url`."""
     base = urlsplit(base_url)
     root = base.path.rstrip("/")
-    cookies = OrderCookies(root=root, secure=base.scheme == "https")
-    return ShopContext(pipeline, report, AvailabilityCache(pipeline.deps), f"{base.scheme}://{base.netloc}", root, cookies)
+    return ShopContext(
+        pipeline=pipeline,
+        report=report,
+        origin=f"{base.scheme}://{base.netloc}",
+        root=root,
+        availability=AvailabilityCache(pipeline.deps),
+        order_cookies=OrderCookies(root=root, secure=base.scheme == "https"),
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,9 +116,14 @@ class ShopRequest(Visit):
         return f"{self.context.root}/shop/{self.slug}"
 
     @property
+    def names_number(self) -> bool:
+        """Whether the path names an order by its number."""
+        return ORDER_NUMBER.fullmatch(self.order) is not None
+
+    @property
     def token(self) -> str:
         """What opens the order of the path; a number without its cookie opens nothing, and is asked for all the same: a miss counts."""
-        named = self.context.order_cookies.token(self.cookies, self.order) if ORDER_NUMBER.fullmatch(self.order) else None
+        named = self.context.order_cookies.token(self.cookies, self.order) if self.names_number else None
         return self.order if named is None else named
 
     def page(
@@ -158,15 +158,7 @@ class ShopRequest(Visit):
 
     async def ask(self, operation: str, arguments: Mapping[str, object]) -> object:
         """Call an operation as anybody may; what it refuses is raised."""
-        call = Call(
-            operation=CATALOGUE.operations[operation],
-            surface="web",
-            request_id=self.request_id,
-            caller=ANONYMOUS_CALLER,
-            arguments=arguments,
-            client=self.client,
-        )
-        reply = await answer_call(self.context.pipeline, call, self.context.report)
+        reply = await self.context.call(self, operation, arguments, caller=ANONYMOUS_CALLER)
         if reply.refusal is not None:
             raise reply.refusal
         return cast(object, orjson.loads(reply.body))
