@@ -17,13 +17,17 @@ from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
     LinesAsked,
+    LinesNotInUse,
+    LineState,
     LineTarget,
+    count_not_in_use,
+    last_use_day,
+    lines_by_state,
     own_line_or_fleet,
     ranking_page,
     read_each_line,
     read_fleet,
 )
-from operations.intelligence.lines.line_state import LinesNotInUse, LineState, count_not_in_use, last_use_day, lines_by_state
 from operations.intelligence.lines.usage import (
     CALENDAR_DAYS,
     InterUseModel,

@@ -1,30 +1,366 @@
 """How a fleet is, as one number and the figures behind it; and the sheet of it."""
 
-from typing import Annotated
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from functools import partial
+from typing import Annotated, Literal, NamedTuple
 
+import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from clients.ocs.resellers import Account, AccountStock
 from operations.deps import Ctx
-from operations.intelligence.lines.fleet_score import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
-from operations.intelligence.lines.usage import euros
+from operations.intelligence.lines.fleet_lines import (
+    PARALLEL_LINES,
+    FleetLine,
+    FleetLines,
+    is_in_stock,
+    issue_day,
+    parse_day,
+    read_each_line,
+    read_fleet,
+    sample_evenly,
+    was_used_since,
+)
+from operations.intelligence.lines.usage import MICROS_PER_EURO, LineUse, euros, read_line_use
 from operations.intelligence.reports.sheet import (
+    UNLISTED_LINES,
     Chart,
     Factor,
     Figure,
     Finding,
+    Incomplete,
     Sheet,
     Table,
     bar_chart_of,
+    cached_result,
     make_finding,
     sheet_table,
     upstream_text,
+    weighted_score,
 )
-from operations.upstream.connection import AccountGone, connect_upstream
+from operations.times import WEEK_DAYS, DayWindow, utc_today
+from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.paging import cursor_index
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, operation
+
+FREE_ESIM_STATUS = 0
+SPENDING_LINES_PER_ACCOUNT, SPENDING_LINES_IN_ALL = 40, 160
+
+
+class FreeEsims(NamedTuple):
+    """Free eSIMs by account, and how many accounts could not be counted and were counted by the list instead."""
+
+    free: Mapping[int, int]
+    failed: int
+
+
+class AccountSpending(NamedTuple):
+    """What an account pays a day, in micro-euros: None where nothing could be read. Of how many lines it was read, and how many pay."""
+
+    daily: int | None
+    read: int
+    lines: int
+
+
+class FleetSpending(NamedTuple):
+    """What accounts pay, `of` each by its id; `failed`: lines of the sample that could not be read."""
+
+    of: Mapping[int, AccountSpending]
+    failed: int
+
+
+async def read_free_esims(upstream: Upstream, accounts: Sequence[int], lines: Sequence[FleetLine]) -> FreeEsims:
+    """Free eSIMs of `accounts`; of one that cannot be counted, its lines in stock among `lines`. Waits for the network."""
+    found: dict[int, int] = {}
+    failed = Counter[int]()
+    waiting = iter(accounts)
+
+    async def work() -> None:
+        for account in waiting:
+            try:
+                rows = await upstream.ocs.reseller.esim_status_per_account(account_id=account)
+                found[account] = free_esim_count(row for row in rows if row.get("id") == account)
+            except OcsError:
+                failed[account] += 1
+
+    async with anyio.create_task_group() as group:
+        for _ in range(min(PARALLEL_LINES, len(accounts))):
+            group.start_soon(work)
+    listed = Counter(line.account_id for line in lines if is_in_stock(line) and line.row.get("sim", {}).get("esim", True))
+    return FreeEsims({account: found.get(account, listed[account]) for account in accounts}, len(failed))
+
+
+def free_esim_count(rows: Iterable[AccountStock]) -> int:
+    statuses = (status for row in rows for sponsor in row.get("sponsor", []) for status in sponsor.get("esim", {}).get("status", []))
+    return sum(status.get("count", 0) for status in statuses if status.get("statusNum") == FREE_ESIM_STATUS)
+
+
+async def read_fleet_spending(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine]) -> FleetSpending:
+    """What each account pays a day for use outside packages, estimated from some of `lines`. Waits for the network."""
+    last = utc_today(ctx.now) - timedelta(days=1)
+    week = DayWindow(last - timedelta(days=WEEK_DAYS - 1), last)
+    paying: defaultdict[int, list[FleetLine]] = defaultdict(list)
+    for line in lines:
+        if line.row.get("useAccountForCharging", True) and was_used_since(line, week.first):
+            paying[line.account_id].append(line)
+    most = min(SPENDING_LINES_PER_ACCOUNT, max(1, SPENDING_LINES_IN_ALL // max(1, len(paying))))
+    chosen = {account: sample_evenly(own, most) for account, own in paying.items()}
+    sample = [line for own in chosen.values() for line in own]
+
+    async def read(line: FleetLine) -> LineUse:
+        return await read_line_use(upstream, line, week, ctx.deps.weeks, ctx.now)
+
+    try:
+        reading = await read_each_line(ctx, sample, read)
+    except OcsError:
+        return FleetSpending({account: AccountSpending(None, 0, len(own)) for account, own in paying.items()}, len(sample))
+    found = {account: account_spending(own, reading.found, len(paying[account])) for account, own in chosen.items()}
+    return FleetSpending(found, reading.missing)
+
+
+def account_spending(sample: Sequence[FleetLine], found: Mapping[int, LineUse], lines: int) -> AccountSpending:
+    """An estimate for all paying lines of an account, from the lines of `sample` that were read."""
+    costs = [found[line.subscriber_id].subscriber_cost for line in sample if line.subscriber_id in found]
+    daily = None if not costs else sum(costs) * lines // (len(costs) * WEEK_DAYS)
+    return AccountSpending(daily, len(costs), lines)
+
+
+def days_left(amount: float, daily: float) -> float | None:
+    """Days until `amount` is used up at `daily`, with one decimal; None where nothing is used."""
+    return round(max(0.0, amount) / daily, 1) if daily > 0 else None
+
+
+COUNT_WEEK_DAYS, COUNT_MONTH_DAYS, SILENT_LINE_DAYS = 7, 30, 60
+
+
+class FleetCounts(NamedTuple):
+    """Lines of an account, or of all. All but `stock` count issued lines only."""
+
+    stock: int
+    issued: int
+    statuses: Counter[str]
+    used_week: int
+    used_month: int
+    never_used: int
+    idle: int
+    """ACTIVE, used once, and not in the last 30 days."""
+    silent: int
+    """Of these, not in the last 60 days."""
+    issued_month: int
+    """eSIMs that left the stock in the last 30 days."""
+
+
+def count_lines(lines: Iterable[FleetLine], today: date) -> FleetCounts:
+    week, month, silent = (today - timedelta(days=days) for days in (COUNT_WEEK_DAYS, COUNT_MONTH_DAYS, SILENT_LINE_DAYS))
+    statuses, found = Counter[str](), Counter[str]()
+    for line in lines:
+        if is_in_stock(line):
+            found["stock"] += 1
+            continue
+        used, issued = parse_day(line.row.get("lastUsageDate")), issue_day(line)
+        statuses[line.status] += 1
+        found["never_used"] += used is None
+        found["issued_month"] += issued is not None and issued >= month and line.row.get("sim", {}).get("esim", True)
+        if used is not None:
+            found["used_week"] += used >= week
+            found["used_month"] += used >= month
+            found["idle"] += line.status == "ACTIVE" and used < month
+            found["silent"] += line.status == "ACTIVE" and used < silent
+    return FleetCounts(
+        found["stock"],
+        statuses.total(),
+        statuses,
+        found["used_week"],
+        found["used_month"],
+        found["never_used"],
+        found["idle"],
+        found["silent"],
+        found["issued_month"],
+    )
+
+
+HealthAction = Literal["order_esims", "raise_balance", "start_unused_lines", "look_at_idle_lines", "settle_suspended_lines"]
+FULL_SCORE = 100.0
+TODO_LIMIT = 3
+HEALTHY_DAYS = 60.0
+
+
+class ScoreRule(NamedTuple):
+    """How many points a share can take, and from which share on it takes them all."""
+
+    points: float
+    all_at: float
+
+
+IDLE_RULE, UNUSED_RULE, SUSPENDED_RULE = ScoreRule(25, 0.5), ScoreRule(15, 0.3), ScoreRule(15, 0.2)
+STOCK_POINTS, BALANCE_POINTS = 25.0, 20.0
+"""Points that an account costs whose supply ends today; from HEALTHY_DAYS on none."""
+
+
+class ToDo(TypedDict):
+    """One thing to do, and how much it is about."""
+
+    do: Annotated[HealthAction, Field(description="What")]
+    account_id: Annotated[int | None, Field(description="In which account; null: the fleet")]
+    more_accounts: Annotated[int, Field(description="Others that have none left within 60 days")]
+    lines: Annotated[int | None, Field(description="Lines it is about")]
+    days: Annotated[float | None, Field(description="Days until the account has none left")]
+    points: Annotated[float, Field(description="What it costs the score")]
+
+
+class AccountSupply(NamedTuple):
+    """How many days eSIMs and balance of an account last; None where they do not end, or it is not known."""
+
+    account_id: int
+    stock_days: float | None
+    balance_days: float | None
+
+
+class HealthScore(NamedTuple):
+    """The score, its factors, and what to do first."""
+
+    score: float
+    factors: list[Factor]
+    first: list[ToDo]
+
+
+def score_fleet(counts: FleetCounts, supplies: Sequence[AccountSupply]) -> HealthScore:
+    """The score: 100 points less the points of each problem."""
+    active = max(1, counts.statuses["ACTIVE"])
+    shares = {
+        "idle_share": (counts.idle / active, IDLE_RULE),
+        "never_used_share": (counts.never_used / max(1, counts.issued), UNUSED_RULE),
+        "suspended_share": (counts.statuses["SUSPENDED"] / max(1, counts.issued), SUSPENDED_RULE),
+    }
+    weights = {
+        "full_marks": (FULL_SCORE, FULL_SCORE),
+        **{name: (share, -share_points(share, rule)) for name, (share, rule) in shares.items()},
+    }
+    stock = earliest_end(supply.stock_days for supply in supplies)
+    balance = earliest_end(supply.balance_days for supply in supplies)
+    if stock is not None:
+        weights["stock_days"] = stock, -shortage_points(stock, STOCK_POINTS)
+    if balance is not None:
+        weights["balance_days"] = balance, -shortage_points(balance, BALANCE_POINTS)
+    score, factors = weighted_score(weights)
+    return HealthScore(score, factors, first_todos(counts, supplies, {name: -points for name, (_, points) in weights.items()}))
+
+
+def share_points(share: float, rule: ScoreRule) -> float:
+    """Points that a problem costs when `share` of the lines have it."""
+    return round(rule.points * min(1.0, share / rule.all_at), 1)
+
+
+def shortage_points(days: float, points: float) -> float:
+    """Points that a shortage in `days` days costs."""
+    return round(points * max(0.0, 1.0 - days / HEALTHY_DAYS), 1)
+
+
+def earliest_end(days: Iterable[float | None]) -> float | None:
+    return min((each for each in days if each is not None), default=None)
+
+
+def first_todos(counts: FleetCounts, supplies: Sequence[AccountSupply], points: dict[str, float]) -> list[ToDo]:
+    """At most three things to do, those that cost the score most `points` first; equal ones in the order of the score."""
+    stock = [(supply.stock_days, supply.account_id) for supply in supplies if supply.stock_days is not None]
+    balance = [(supply.balance_days, supply.account_id) for supply in supplies if supply.balance_days is not None]
+    found = [
+        *shortage_todos("order_esims", stock, STOCK_POINTS),
+        *shortage_todos("raise_balance", balance, BALANCE_POINTS),
+        lines_todo("look_at_idle_lines", counts.idle, points["idle_share"]),
+        lines_todo("start_unused_lines", counts.never_used, points["never_used_share"]),
+        lines_todo("settle_suspended_lines", counts.statuses["SUSPENDED"], points["suspended_share"]),
+    ]
+    return sorted((each for each in found if each["points"] > 0), key=lambda each: -each["points"])[:TODO_LIMIT]
+
+
+def shortage_todos(do: HealthAction, ends: Sequence[tuple[float, int]], points: float) -> Iterable[ToDo]:
+    """A shortage: the account where it comes first, and how many others follow."""
+    for days, account_id in sorted(ends)[:1]:
+        more = sum(each < HEALTHY_DAYS for each, _ in ends) - 1
+        yield {
+            "do": do,
+            "account_id": account_id,
+            "more_accounts": max(0, more),
+            "lines": None,
+            "days": days,
+            "points": shortage_points(days, points),
+        }
+
+
+def lines_todo(do: HealthAction, lines: int, points: float) -> ToDo:
+    return {"do": do, "account_id": None, "more_accounts": 0, "lines": lines, "days": None, "points": points}
+
+
+NO_SPENDING = AccountSpending(None, 0, 0)
+
+
+class AccountHealth(NamedTuple):
+    """An account with its counts; `free`: eSIMs that can be issued."""
+
+    account: Account
+    counts: FleetCounts
+    free: int
+    supply: AccountSupply
+    spending: AccountSpending
+
+
+class HealthSnapshot(NamedTuple):
+    """The health of a fleet. `at`: Unix seconds; `lines`: how many were counted."""
+
+    at: float
+    lines: int
+    counts: FleetCounts
+    accounts: list[AccountHealth]
+    score: HealthScore
+    incomplete: Incomplete | None
+
+
+async def health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> HealthSnapshot:
+    """The state of the fleet, less than a minute old. Waits for the network."""
+    key, load = ("fleet_health", ctx.organisation, account_id), partial(read_health_snapshot, ctx, upstream, account_id)
+    return await cached_result(upstream, key, load, further=further)
+
+
+async def read_health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None) -> HealthSnapshot:
+    fleet = await read_fleet(upstream, account_id)
+    accounts = [row for row in await upstream.accounts() if account_id is None or row.get("id") == account_id]
+    stock = await read_free_esims(upstream, [row.get("id", 0) for row in accounts], fleet.lines)
+    spent = await read_fleet_spending(ctx, upstream, fleet.lines)
+    own: defaultdict[int, list[FleetLine]] = defaultdict(list)
+    for line in fleet.lines:
+        own[line.account_id].append(line)
+    day = utc_today(ctx.now)
+    rows = [account_health(row, count_lines(own[row.get("id", 0)], day), stock, spent) for row in accounts]
+    counts = count_lines(fleet.lines, day)
+    score = score_fleet(counts, [row.supply for row in rows])
+    return HealthSnapshot(ctx.now, len(fleet.lines), counts, rows, score, health_gaps(fleet, stock, spent))
+
+
+def account_health(account: Account, counts: FleetCounts, stock: FreeEsims, spent: FleetSpending) -> AccountHealth:
+    """An account and how long its supplies last. An account without a balance of its own cannot run out of it."""
+    number = account.get("id", 0)
+    free, spending, balance = stock.free[number], spent.of.get(number, NO_SPENDING), account.get("balance")
+    spends = spending.daily is not None and balance is not None and not account.get("packageOnly")
+    balance_days = days_left((balance or 0.0) * MICROS_PER_EURO, spending.daily or 0) if spends else None
+    supply = AccountSupply(number, days_left(free, counts.issued_month / COUNT_MONTH_DAYS), balance_days)
+    return AccountHealth(account, counts, free, supply, spending)
+
+
+def health_gaps(fleet: FleetLines, stock: FreeEsims, spent: FleetSpending) -> Incomplete | None:
+    """What is missing. Only lines that no list shows are missing from the counts; others are missing from estimates."""
+    reasons = [UNLISTED_LINES] if fleet.incomplete else []
+    if stock.failed:
+        reasons.append(f"The eSIMs of {stock.failed} accounts could not be counted; theirs are those that the list shows as free.")
+    if spent.failed:
+        reasons.append(f"The use of {spent.failed} lines of the sample could not be read; what accounts spend is of fewer lines.")
+    return {"lines": spent.failed, "reasons": reasons} if reasons else None
+
 
 HEALTH_METHOD = (
     "Lines are counted by the list of the charging system, eSIMs by its stock; what accounts spend is estimated from a sample of lines."

@@ -11,8 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet, sample_evenly
-from operations.intelligence.lines.line_state import is_in_stock, issue_day
+from operations.intelligence.lines.fleet_lines import FleetLine, is_in_stock, issue_day, read_each_line, read_fleet, sample_evenly
 from operations.intelligence.lines.usage import CALENDAR_DAYS, euros, last_whole_days, read_line_use
 from operations.intelligence.offers.upsell import (
     SEGMENT_RULES,

@@ -10,9 +10,8 @@ from typing_extensions import TypedDict
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import Subscriber
 from operations.deps import Ctx
-from operations.upstream.account_lines import OCS_INVALID_REQUEST, LineList, read_account_lines
+from operations.upstream.account_lines import OCS_INVALID_REQUEST, LineList, read_account_lines, read_line_page
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream, require_own_account
-from operations.upstream.line_page import read_line_page
 from operations.upstream.lines import (
     Line,
     LineRef,

@@ -25,11 +25,10 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
     UNCOVERED_USE_DAYS,
     CoverageAction,
 )
+from operations.intelligence.fleet_health import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
+from operations.intelligence.high_cost_subscribers import PARETO_PERCENT
 from operations.intelligence.lines import fleet_score, line_anomalies
-from operations.intelligence.lines.bills import PARETO_PERCENT
 from operations.intelligence.lines.fleet_lines import PROGRESS_EVERY_LINES, READING_SECONDS
-from operations.intelligence.lines.fleet_score import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
-from operations.intelligence.lines.line_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM, AnomalyKind
 from operations.intelligence.lines.usage import CALENDAR_DAYS, LATE_RECORD_DAYS, inter_use_model, silence_odds
 from operations.intelligence.marketing_intelligence import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP
 from operations.intelligence.offers import plans as package_cover
@@ -41,6 +40,7 @@ from operations.intelligence.reports.redaction import IDENTIFIER_NUMBER
 from operations.intelligence.reports.sheet import Finding, SheetKind
 from operations.intelligence.schedule_reports import NOTICE_FIGURES, REPORT_LEASE_SECONDS, REPORT_PAUSES, REPORT_TRIES, SHEETS
 from operations.intelligence.schedules import REPORT_WINDOW_DAYS, SCHEDULE_INTERVAL_MINUTES
+from operations.intelligence.usage_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM, AnomalyKind
 from operations.times import RANGE_DAYS_LIMIT
 from registry.clock import COMPOSITE_SECONDS
 from registry.limits import Limits

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operations.caches.usage import DayUse, LineUse, PlaceUse
-from operations.intelligence.lines.bills import (
+from operations.intelligence.high_cost_subscribers import (
     NETWORKS_SHOWN,
     NO_COST,
     LineBill,

@@ -11,11 +11,10 @@ from typing import Literal, NamedTuple
 import anyio.to_thread
 
 from clients.ocs.times import wire_seconds
-from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.diagnosis.facts import DataPackage, data_packages, usable_packages
 from operations.intelligence.lines.fleet_lines import FleetLine, FleetReading, begin_fleet_reading, read_each_line, read_fleet
-from operations.intelligence.lines.usage import USAGE_TYPE_DATA, read_line_use
+from operations.intelligence.lines.usage import USAGE_TYPE_DATA, LineUse, read_line_use
 from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, NetworkCode, network_code, read_coverage_map
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
 from operations.intelligence.reports.sheet import Incomplete, cached_result, missing_parts

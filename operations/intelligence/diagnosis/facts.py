@@ -14,10 +14,9 @@ from clients.ocs.resellers import Account
 from clients.ocs.statistics import NetworkEvents
 from clients.ocs.subscribers import ProviderStatus, Subscriber
 from clients.ocs.times import event_seconds, wire_seconds
-from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import fleet_line, line_status_word
-from operations.intelligence.lines.usage import read_line_use
+from operations.intelligence.lines.usage import LineUse, read_line_use
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCode, network_code, read_coverage_map
 from operations.intelligence.reports.sheet import upstream_text
 from operations.times import WEEK_DAYS, DayWindow, utc_today

@@ -17,10 +17,8 @@ from clients.ocs.statistics import CallRecord, DayUsage, PeriodUsage
 from clients.ocs.times import parse_wire_time
 from operations.caches.usage import (
     RECENT_USAGE_SECONDS,
-    CountryVisit,
     DayPlace,
     DayUse,
-    LineUse,
     PlaceUse,
     UsageCache,
     UsageSpan,
@@ -33,6 +31,30 @@ from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
 from operations.vocabulary import network_country
 from registry.errors import OcsError
+
+
+class CountryVisit(NamedTuple):
+    """A day with use in a country."""
+
+    day: date
+    iso2: str
+
+
+class LineUse(NamedTuple):
+    """All of a line's use in some days; days without use are left out."""
+
+    days: tuple[DayUse, ...]
+    places: tuple[PlaceUse, ...]
+    reseller_cost: int
+    """As the upstream's own totals of the days say, in micro-euros."""
+    subscriber_cost: int
+    visits: tuple[CountryVisit, ...] = ()
+    """Every day and country once, by day."""
+
+    @property
+    def data_bytes(self) -> int:
+        return sum(day.data_bytes for day in self.days)
+
 
 UseKind = Literal["data", "calls_out", "calls_in", "sms_out", "sms_in", "other"]
 USE_KINDS: dict[int, UseKind] = {33: "data", 1: "calls_out", 40: "calls_out", 15: "calls_in", 41: "calls_in", 21: "sms_out", 22: "sms_in"}

@@ -19,9 +19,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.packages import Package, PackageList
-from operations.caches.usage import LineUse
 from operations.intelligence.lines.fleet_lines import FleetLine
-from operations.intelligence.lines.usage import CALENDAR_DAYS, UseKind, euros, micro_euros
+from operations.intelligence.lines.usage import CALENDAR_DAYS, LineUse, UseKind, euros, micro_euros
 from operations.intelligence.offers.offers import (
     MONTH_DAYS,
     PACKAGE_KINDS,

@@ -7,9 +7,8 @@ from typing import Literal, NamedTuple
 
 from clients.ocs.packages import Package, PackageList
 from clients.ocs.templates import Template
-from operations.caches.usage import LineUse
-from operations.intelligence.lines.line_state import parse_day
-from operations.intelligence.lines.usage import USAGE_TYPE_DATA, micro_euros
+from operations.intelligence.lines.fleet_lines import parse_day
+from operations.intelligence.lines.usage import USAGE_TYPE_DATA, LineUse, micro_euros
 from operations.intelligence.reports.sheet import upstream_text
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import PackageState, package_state
