@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from functools import partial
 from itertools import combinations
 from math import log10
 from statistics import median
@@ -16,6 +15,7 @@ from clients.ocs.packages import Package, PackageList, RecurringSeries
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
+    FleetResult,
     LinesAsked,
     LinesNotInUse,
     LineState,
@@ -26,7 +26,7 @@ from operations.intelligence.lines.fleet_lines import (
     own_line_or_fleet,
     ranking_page,
     read_each_line,
-    read_fleet,
+    target_result,
 )
 from operations.intelligence.lines.usage import (
     CALENDAR_DAYS,
@@ -43,14 +43,11 @@ from operations.intelligence.reports.sheet import (
     Factor,
     Figure,
     Finding,
-    Incomplete,
     Sheet,
     SheetValue,
     Table,
     bar_chart_of,
-    cached_result,
     make_finding,
-    missing_parts,
     weighted_score,
 )
 from operations.times import utc_today
@@ -219,7 +216,7 @@ async def read_churn_signs(ctx: Ctx, upstream: Upstream, line: FleetLine) -> tup
 async def read_calendar(ctx: Ctx, upstream: Upstream, line: FleetLine, days: int) -> LineCalendar:
     """The use of `line` on the last `days` days that have ended. Waits for the network."""
     window = last_whole_days(ctx.now, days)
-    return line_calendar(line, await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now), window)
+    return line_calendar(line, await read_line_use(ctx, upstream, line, window), window)
 
 
 def newest_use_day(line: FleetLine, calendar: LineCalendar) -> date:
@@ -283,13 +280,10 @@ class ScoredLine(NamedTuple):
 
 
 class ChurnRanking(NamedTuple):
-    """The scores of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
+    """The scores of the lines in use, highest first, and how many others there are."""
 
-    now: float
     lines: list[ScoredLine]
     others: dict[LineState, int]
-    of: int
-    incomplete: Incomplete | None
 
 
 CHURN_EXAMPLE: Finding[ChurnRisk] = make_finding(
@@ -336,47 +330,33 @@ async def churn_risk(ctx: Ctx, params: LinesAsked, target: LineTarget) -> Findin
     (15), `days_without_package` after the last one ended (20), `not_active` (5), `no_balance` that could pay without a package (5). A new
     silence has two fifths of its points, since people pause; all of them after two weeks. Pages within a minute show one state.
     """
-    if target.line is not None:
-        one = await rank_lines_churn(ctx, target.upstream, [target.line])
-        return churn_answer(one, [line_at_risk(line, reasons=True) for line in one.lines])
-    key, load = ("churn_risk", ctx.organisation), partial(rank_fleet_churn, ctx, target.upstream)
-    ranked = await cached_result(target.upstream, key, load, further=params.starting_after is not None)
-    return churn_answer(ranked, [line_at_risk(line) for line in ranking_page(ctx, ranked.lines, params.limit, params.starting_after)])
+    ranked = await target_result(ctx, params, target, rank_churn)
+    lines = ranked.figures.lines
+    page = lines if target.line is not None else ranking_page(ctx, lines, params.limit, params.starting_after)
+    count = Counter(line.score.band for line in lines)
+    data: ChurnRisk = {
+        "bands": {band: {"at_least": least, "lines": count[band]} for band, least in CHURN_BANDS.items()},
+        "not_scored": {**count_not_in_use(ranked.figures.others), "lapsed": ranked.figures.others["lapsed"]},
+        "lines": [line_at_risk(line, reasons=target.line is not None) for line in page],
+    }
+    return ranked.finding(data, CHURN_METHOD)
 
 
-async def rank_fleet_churn(ctx: Ctx, upstream: Upstream) -> ChurnRanking:
-    fleet = await read_fleet(upstream)
-    return await rank_lines_churn(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
-
-
-async def rank_lines_churn(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> ChurnRanking:
-    """Scores the `lines` that are in use, highest score first. Waits for the network.
-
-    Each is scored as soon as it is read, so that the event loop stays free. `unlisted`: whether the charging system's lists left lines out.
-    """
-    sorted_ = lines_by_state(lines, last_whole_days(ctx.now).first)
+async def rank_churn(ctx: Ctx, target: LineTarget) -> FleetResult[ChurnRanking]:
+    """Scores the lines that are in use, each as soon as it is read, so that the event loop stays free. Waits for the network."""
+    fleet = await target.read_lines()
+    sorted_ = lines_by_state(fleet.lines, last_whole_days(ctx.now).first)
 
     async def read(line: FleetLine) -> ScoredLine:
-        used, signs = await read_churn_signs(ctx, upstream, line)
+        used, signs = await read_churn_signs(ctx, target.upstream, line)
         score = score_churn(signs)
         return ScoredLine(-score.points, line.subscriber_id, line.iccid, used, signs, score)
 
     reading = await read_each_line(ctx, sorted_.in_use, read)
-    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=unlisted)
-    return ChurnRanking(ctx.now, sorted(reading.found.values()), sorted_.others, len(lines), incomplete)
+    return reading.result(ctx, ChurnRanking(sorted(reading.found.values()), sorted_.others), fleet)
 
 
-def churn_answer(ranked: ChurnRanking, page: list[LineAtRisk]) -> Finding[ChurnRisk]:
-    count = Counter(line.score.band for line in ranked.lines)
-    data: ChurnRisk = {
-        "bands": {band: {"at_least": least, "lines": count[band]} for band, least in CHURN_BANDS.items()},
-        "not_scored": {**count_not_in_use(ranked.others), "lapsed": ranked.others["lapsed"]},
-        "lines": page,
-    }
-    return make_finding(data, now=ranked.now, sampled=len(ranked.lines), of=ranked.of, method=CHURN_METHOD, incomplete=ranked.incomplete)
-
-
-def line_at_risk(line: ScoredLine, *, reasons: bool = False) -> LineAtRisk:
+def line_at_risk(line: ScoredLine, *, reasons: bool) -> LineAtRisk:
     row: LineAtRisk = {
         "iccid": line.iccid,
         "score": line.score.points,

@@ -11,20 +11,26 @@ from typing_extensions import TypedDict
 
 from operations.caches.usage import PlaceUse
 from operations.deps import Ctx, Deps
-from operations.intelligence.lines.fleet_lines import FleetLine, PageCursor, RankingLimit, ranking_page, read_each_line, read_fleet
+from operations.intelligence.lines.fleet_lines import (
+    FleetLine,
+    FleetResult,
+    PageCursor,
+    RankingLimit,
+    cached_result,
+    ranking_page,
+    read_each_line,
+    read_fleet,
+)
 from operations.intelligence.lines.usage import LATE_RECORD_DAYS, LineUse, UseKind, euros, read_line_use, use_kind
 from operations.intelligence.reports.sheet import (
     Chart,
     Finding,
-    Incomplete,
     Series,
     Sheet,
     SheetValue,
     Table,
     bar_chart_of,
-    cached_result,
     make_finding,
-    missing_parts,
     sheet_table,
     stacked_chart,
     upstream_text,
@@ -351,16 +357,6 @@ class FleetCosts(CostFigures):
     lines: Annotated[list[LineCost], Field(description="Dearest first; a page of them")]
 
 
-class CostSearch(NamedTuple):
-    """The costs of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
-
-    now: float
-    bill: FleetBill
-    sampled: int
-    of: int
-    incomplete: Incomplete | None
-
-
 FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = make_finding(
     {
         "window": {"start": "2027-01-01", "end": "2027-01-07", "days": 7, "provisional_from": None},
@@ -433,30 +429,26 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
             f"start: {window.first} has not come, so nothing has been used then", param="start", hint=f"Today is {utc_today(ctx.now)} (UTC)"
         )
     upstream = await connect_upstream(ctx)
-    key = ("high_cost_subscribers", ctx.organisation, *window)
-    load = partial(read_fleet_costs, ctx, upstream, window)
-    costs = await cached_result(upstream, key, load, further=params.starting_after is not None)
-    data = fleet_costs_answer(costs, window, ranking_page(ctx, costs.bill.lines, params.limit, params.starting_after), params.limit)
-    return make_finding(data, now=costs.now, sampled=costs.sampled, of=costs.of, method=COST_METHOD, incomplete=costs.incomplete)
+    load, further = partial(read_fleet_costs, ctx, upstream, window), params.starting_after is not None
+    costs = await cached_result(ctx, upstream, load, *window, further=further)
+    page = ranking_page(ctx, costs.figures.lines, params.limit, params.starting_after)
+    return costs.finding(fleet_costs_answer(costs.figures, cost_days(window, costs.at), page, params.limit), COST_METHOD)
 
 
-async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> CostSearch:
+async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> FleetResult[FleetBill]:
     """The bills of all lines. Waits for the network."""
     fleet = await read_fleet(upstream)
 
     async def read(line: FleetLine) -> LineBill:
-        return line_bill(line, await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now))
+        return line_bill(line, await read_line_use(ctx, upstream, line, window))
 
     reading = await read_each_line(ctx, fleet.lines, read)
-    bill = await anyio.to_thread.run_sync(fleet_bill, list(reading.found.values()))
-    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete)
-    return CostSearch(ctx.now, bill, len(reading.found), len(fleet.lines), incomplete)
+    return reading.result(ctx, await anyio.to_thread.run_sync(fleet_bill, list(reading.found.values())), fleet)
 
 
-def fleet_costs_answer(costs: CostSearch, window: DayWindow, page: list[LineBill], most: int) -> FleetCosts:
-    bill = costs.bill
+def fleet_costs_answer(bill: FleetBill, days: CostDays, page: list[LineBill], most: int) -> FleetCosts:
     return {
-        "window": cost_days(window, costs.now),
+        "window": days,
         **cost_figures(bill.total),
         "margin": cost_margin(bill.total),
         "lines_with_cost": len(bill.lines),

@@ -11,7 +11,16 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.lines.fleet_lines import FleetLine, is_in_stock, issue_day, read_each_line, read_fleet, sample_evenly
+from operations.intelligence.lines.fleet_lines import (
+    FleetLine,
+    FleetResult,
+    cached_result,
+    is_in_stock,
+    issue_day,
+    read_each_line,
+    read_fleet,
+    sample_evenly,
+)
 from operations.intelligence.lines.usage import CALENDAR_DAYS, euros, last_whole_days, read_line_use
 from operations.intelligence.offers.upsell import (
     SEGMENT_RULES,
@@ -33,13 +42,11 @@ from operations.intelligence.offers.upsell import (
 from operations.intelligence.reports.sheet import (
     Chart,
     Finding,
-    Incomplete,
     Series,
     Sheet,
     SheetValue,
     Table,
     bar_chart_of,
-    cached_result,
     make_finding,
     missing_parts,
     sheet_table,
@@ -64,15 +71,13 @@ class MarketLine(NamedTuple):
 
 
 class FleetMarket(NamedTuple):
-    """What was read of a fleet. `at`: Unix seconds; `stock`: how many lines are in stock; `seen`: by subscriber id."""
+    """What was read of a fleet in `window`. `stock`: how many lines are in stock; `seen`: by subscriber id."""
 
-    at: float
     window: DayWindow
     lines: list[FleetLine]
     stock: int
     seen: dict[int, MarketLine]
     templates: Mapping[int, TemplateForSale]
-    incomplete: Incomplete | None
 
     @property
     def packages(self) -> dict[int, tuple[SoldPackage, ...]]:
@@ -80,14 +85,14 @@ class FleetMarket(NamedTuple):
         return {line: seen.packages for line, seen in self.seen.items() if seen.packages is not None}
 
 
-async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetMarket:
+async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[FleetMarket]:
     fleet, window = await read_fleet(upstream, account_id), last_whole_days(ctx.now)
     templates, gaps = await read_prices(upstream)
     lines = [line for line in fleet.lines if not is_in_stock(line)]
     sample = {line.subscriber_id for line in sample_evenly(lines, PACKAGE_SAMPLE_LINES)}
 
     async def read(line: FleetLine) -> MarketLine:
-        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
+        use = await read_line_use(ctx, upstream, line, window)
         held = None
         if line.subscriber_id in sample:
             held = sold_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now)
@@ -95,7 +100,8 @@ async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None
 
     reading = await read_each_line(ctx, lines, read)
     incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete, others=gaps)
-    return FleetMarket(ctx.now, window, lines, len(fleet.lines) - len(lines), reading.found, templates, incomplete)
+    market = FleetMarket(window, lines, len(fleet.lines) - len(lines), reading.found, templates)
+    return FleetResult(ctx.now, market, len(reading.found), len(lines), incomplete)
 
 
 async def read_prices(upstream: Upstream) -> tuple[Mapping[int, TemplateForSale], tuple[str, ...]]:
@@ -379,10 +385,8 @@ async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[Marke
     kept for a minute.
     """
     upstream, account = await connect_upstream(ctx), params.account_id
-    key, load = ("marketing_intelligence", ctx.organisation, account), partial(read_fleet_market, ctx, upstream, account)
-    market = await cached_result(upstream, key, load, further=False)
-    data, of = market_answer(market, params.limit), len(market.lines)
-    return make_finding(data, now=market.at, sampled=len(market.seen), of=of, method=MARKET_METHOD, incomplete=market.incomplete)
+    found = await cached_result(ctx, upstream, partial(read_fleet_market, ctx, upstream, account), account, further=False)
+    return found.finding(market_answer(found.figures, params.limit), MARKET_METHOD)
 
 
 def market_answer(market: FleetMarket, limit: int) -> MarketingIntelligence:

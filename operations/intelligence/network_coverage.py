@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -16,8 +17,9 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
     NetworkTotals,
     UncoveredLine,
     UncoveredUse,
-    coverage_audit,
+    make_coverage_audit,
 )
+from operations.intelligence.lines.fleet_lines import cached_result
 from operations.intelligence.lines.usage import euros
 from operations.intelligence.offers.coverage_map import NetworkTold, network_view
 from operations.intelligence.reports.sheet import (
@@ -221,15 +223,17 @@ async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Cov
     kept for a minute: its pages are of one state. What a steering list holds is not shown by the charging system. It is blamed where
     more than half of its lines in a country, three at least, are mis-steered; else it is pushed again.
     """
-    after = parse_coverage_cursor(params.starting_after)
-    audit = await coverage_audit(ctx, await connect_upstream(ctx), params.account_id, further=after is not None)
+    after, account = parse_coverage_cursor(params.starting_after), params.account_id
+    upstream = await connect_upstream(ctx)
+    load = partial(make_coverage_audit, ctx, upstream, account)
+    found = await cached_result(ctx, upstream, load, account, further=after is not None)
+    audit = found.figures
     rows = [row for row in audit.rows if after is None or row.rank > after]
     page = rows[: params.limit]
     if len(rows) > len(page):
         ctx.next_cursor = coverage_cursor(page[-1])
         ctx.note = f"{len(page)} of {len(audit.rows)}."
-    data = coverage_page(audit, page, len(rows) - len(page), params.limit)
-    return make_finding(data, now=audit.at, sampled=audit.looked, of=audit.lines, method=COVERAGE_METHOD, incomplete=audit.incomplete)
+    return found.finding(coverage_page(audit, page, len(rows) - len(page), params.limit), COVERAGE_METHOD)
 
 
 CoverageRank = tuple[int, int, int]

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import date, timedelta
-from functools import partial
 from itertools import groupby
 from math import sqrt
 from statistics import NormalDist, median
@@ -15,6 +14,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
+    FleetResult,
     LinesAsked,
     LinesNotInUse,
     LineState,
@@ -24,7 +24,7 @@ from operations.intelligence.lines.fleet_lines import (
     own_line_or_fleet,
     ranking_page,
     read_each_line,
-    read_fleet,
+    target_result,
 )
 from operations.intelligence.lines.usage import (
     InterUseModel,
@@ -41,18 +41,14 @@ from operations.intelligence.reports.sheet import (
     Column,
     Figure,
     Finding,
-    Incomplete,
     Series,
     Sheet,
     SheetValue,
     Table,
-    cached_result,
     make_finding,
-    missing_parts,
     sheet_table,
     stacked_chart,
 )
-from operations.upstream.connection import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 
@@ -380,15 +376,11 @@ class FoundAnomaly(NamedTuple):
 
 
 class AnomalySearch(NamedTuple):
-    """The anomalies of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
+    """The anomalies of lines, highest score first; how many days were compared; and how many lines were not looked into."""
 
-    now: float
     found: list[FoundAnomaly]
     line_days: int
-    sampled: int
     others: dict[LineState, int]
-    of: int
-    incomplete: Incomplete | None
 
 
 ANOMALY_EXAMPLE: Finding[UsageAnomalies] = make_finding(
@@ -441,26 +433,32 @@ async def detect_usage_anomalies(ctx: Ctx, params: LinesAsked, target: LineTarge
     least a megabyte above the usual, a cost at least ten euros; a day that is both is a spike whose context says `outside_package`.
     Silences are told of lines that were used on half of their days. Pages within a minute show one state.
     """
-    if target.line is not None:
-        one = await search_line_anomalies(ctx, target.upstream, [target.line])
-        return anomaly_answer(one, ranking_page(ctx, one.found, params.limit, params.starting_after))
-    key, load = ("detect_usage_anomalies", ctx.organisation), partial(search_fleet_anomalies, ctx, target.upstream)
-    fleet = await cached_result(target.upstream, key, load, further=params.starting_after is not None)
-    return anomaly_answer(fleet, ranking_page(ctx, fleet.found, params.limit, params.starting_after))
+    searched = await target_result(ctx, params, target, search_anomalies)
+    found, line_days, others = searched.figures
+    window, kinds = last_whole_days(searched.at), Counter(one.anomaly.kind for one in found)
+    data: UsageAnomalies = {
+        "window": {"first": window.first.isoformat(), "last": window.last.isoformat(), "line_days": line_days},
+        "false_alarms": {
+            "threshold": SPIKE_THRESHOLD,
+            "per_1000_line_days": FALSE_SPIKES_PER_1000,
+            "expected": round(line_days * FALSE_SPIKES_PER_1000 / 1000, 1),
+        },
+        "not_judged": {**count_not_in_use(others), "unused": others["lapsed"]},
+        "lines": len({one.subscriber_id for one in found}),
+        "kinds": {kind: kinds[kind] for kind in ANOMALY_UNITS},
+        "days": anomalies_by_day(found),
+        "anomalies": [usage_anomaly(one) for one in ranking_page(ctx, found, params.limit, params.starting_after)],
+    }
+    return searched.finding(data, ANOMALY_METHOD)
 
 
-async def search_fleet_anomalies(ctx: Ctx, upstream: Upstream) -> AnomalySearch:
-    fleet = await read_fleet(upstream)
-    return await search_line_anomalies(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
-
-
-async def search_line_anomalies(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> AnomalySearch:
-    """The anomalies of `lines`. Each line is judged as soon as it is read, so the event loop stays free. Waits for the network."""
-    window = last_whole_days(ctx.now)
-    sorted_ = lines_by_state(lines, window.first)
+async def search_anomalies(ctx: Ctx, target: LineTarget) -> FleetResult[AnomalySearch]:
+    """The anomalies of lines. Each line is judged as soon as it is read, so the event loop stays free. Waits for the network."""
+    fleet, window = await target.read_lines(), last_whole_days(ctx.now)
+    sorted_ = lines_by_state(fleet.lines, window.first)
 
     async def read(line: FleetLine) -> LineAnomalies:
-        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
+        use = await read_line_use(ctx, target.upstream, line, window)
         return find_anomalies(line_calendar(line, use, window), active=line.status == "ACTIVE")
 
     reading = await read_each_line(ctx, sorted_.in_use, read)
@@ -469,29 +467,7 @@ async def search_line_anomalies(ctx: Ctx, upstream: Upstream, lines: Sequence[Fl
         FoundAnomaly(-anomaly.score, number, anomaly, names[number]) for number, line in reading.found.items() for anomaly in line.anomalies
     ]
     line_days = sum(line.line_days for line in reading.found.values())
-    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=unlisted)
-    return AnomalySearch(ctx.now, sorted(found), line_days, len(reading.found), sorted_.others, len(lines), incomplete)
-
-
-def anomaly_answer(searched: AnomalySearch, page: list[FoundAnomaly]) -> Finding[UsageAnomalies]:
-    window = last_whole_days(searched.now)
-    kinds = Counter(found.anomaly.kind for found in searched.found)
-    data: UsageAnomalies = {
-        "window": {"first": window.first.isoformat(), "last": window.last.isoformat(), "line_days": searched.line_days},
-        "false_alarms": {
-            "threshold": SPIKE_THRESHOLD,
-            "per_1000_line_days": FALSE_SPIKES_PER_1000,
-            "expected": round(searched.line_days * FALSE_SPIKES_PER_1000 / 1000, 1),
-        },
-        "not_judged": {**count_not_in_use(searched.others), "unused": searched.others["lapsed"]},
-        "lines": len({found.subscriber_id for found in searched.found}),
-        "kinds": {kind: kinds[kind] for kind in ANOMALY_UNITS},
-        "days": anomalies_by_day(searched.found),
-        "anomalies": [usage_anomaly(found) for found in page],
-    }
-    return make_finding(
-        data, now=searched.now, sampled=searched.sampled, of=searched.of, method=ANOMALY_METHOD, incomplete=searched.incomplete
-    )
+    return reading.result(ctx, AnomalySearch(sorted(found), line_days, sorted_.others), fleet)
 
 
 def anomalies_by_day(found: Sequence[FoundAnomaly]) -> list[AnomalousDay]:

@@ -15,6 +15,8 @@ from clients.webhooks.sender import RETRY_DELAYS
 from operations.caches.usage import RECENT_USAGE_SECONDS
 from operations.catalogue import CATALOGUE
 from operations.intelligence import churn_risk as churn_score
+from operations.intelligence import fleet_health as fleet_score
+from operations.intelligence import usage_anomalies as line_anomalies
 from operations.intelligence.churn_risk import QUIET_CALENDAR_DAYS
 from operations.intelligence.country_entry import PresenceState
 from operations.intelligence.diagnosis.causes import CAUSE_RULES, SLOW_LIMIT_KBPS
@@ -27,7 +29,6 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
 )
 from operations.intelligence.fleet_health import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
 from operations.intelligence.high_cost_subscribers import PARETO_PERCENT
-from operations.intelligence.lines import fleet_score, line_anomalies
 from operations.intelligence.lines.fleet_lines import PROGRESS_EVERY_LINES, READING_SECONDS
 from operations.intelligence.lines.usage import CALENDAR_DAYS, LATE_RECORD_DAYS, inter_use_model, silence_odds
 from operations.intelligence.marketing_intelligence import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP

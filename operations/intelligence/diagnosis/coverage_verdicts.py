@@ -13,11 +13,18 @@ import anyio.to_thread
 from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
 from operations.intelligence.diagnosis.facts import DataPackage, data_packages, usable_packages
-from operations.intelligence.lines.fleet_lines import FleetLine, FleetReading, begin_fleet_reading, read_each_line, read_fleet
+from operations.intelligence.lines.fleet_lines import (
+    FleetLine,
+    FleetReading,
+    FleetResult,
+    begin_fleet_reading,
+    read_each_line,
+    read_fleet,
+)
 from operations.intelligence.lines.usage import USAGE_TYPE_DATA, LineUse, read_line_use
 from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, NetworkCode, network_code, read_coverage_map
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
-from operations.intelligence.reports.sheet import Incomplete, cached_result, missing_parts
+from operations.intelligence.reports.sheet import missing_parts
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import line_not_found
@@ -305,7 +312,7 @@ async def check_by_use(
     of = {one.line.subscriber_id: one for one in doubted}
 
     async def check(line: FleetLine) -> LineVerdict:
-        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
+        use = await read_line_use(ctx, upstream, line, window)
         return verdict_by_use(of[line.subscriber_id], use, coverage)
 
     try:
@@ -345,29 +352,18 @@ SIGHTING_TIME_SHARE = 0.75
 
 
 class CoverageAudit(NamedTuple):
-    """What was found in a fleet; kept for a minute."""
+    """What was found in a fleet, with the use of `window`."""
 
-    lines: int
     inactive: int
-    looked: int
     verdicts: tuple[str, ...]
     """One for each active line that was looked into."""
     rows: list[UncoveredLine]
     """Ranked: mis-steered ones first, the dearest of each verdict first."""
     networks: list[NetworkTotals]
-    incomplete: Incomplete | None
     window: DayWindow
-    at: float
-    """When it was made, Unix seconds."""
 
 
-async def coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> CoverageAudit:
-    """The audit of a fleet, at most a minute old, so that all pages show the same state. Waits for the network."""
-    key, load = ("coverage_audit", ctx.organisation, account_id), partial(make_coverage_audit, ctx, upstream, account_id)
-    return await cached_result(upstream, key, load, further=further)
-
-
-async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None) -> CoverageAudit:
+async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[CoverageAudit]:
     """Reads the active lines, then the use of those that are outside their zones."""
     began, seconds = ctx.deps.clock.monotonic(), begin_fleet_reading()
     coverage, fleet = await read_coverage_map(upstream), await read_fleet(upstream, account_id)
@@ -389,7 +385,7 @@ async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | No
     verdicts, inactive = tuple(one.verdict for one in found), len(fleet.lines) - len(active)
     unread = (*advice.unread, *unread_use_sentences(costs.missing, check.missing))
     incomplete = missing_parts(failed=looks.failed, left=looks.left, unlisted=fleet.incomplete, others=unread)
-    return CoverageAudit(len(fleet.lines), inactive, len(found), verdicts, rows, sums, incomplete, window, ctx.now)
+    return FleetResult(ctx.now, CoverageAudit(inactive, verdicts, rows, sums, window), len(found), len(fleet.lines), incomplete)
 
 
 def unread_use_sentences(uncosted: int, unchecked: int) -> Iterator[str]:
@@ -455,7 +451,7 @@ async def read_uncovered_use(
     of = {one.line.subscriber_id: one for one in lines}
 
     async def cost(line: FleetLine) -> UncoveredUse:
-        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
+        use = await read_line_use(ctx, upstream, line, window)
         return uncovered_use(use, of[line.subscriber_id], coverage)
 
     ordered = [one.line for one in sorted(lines, key=lambda one: (COVERAGE_PROBLEMS.index(one.verdict), one.line.subscriber_id))]

@@ -222,7 +222,7 @@ class FactReader:
         """The use of the line. A row without an ICCID belongs to no line that could be read."""
         line = fleet_line(self._line.row)
         if line is not None:
-            self._facts.usage = await read_line_use(self._line.upstream, line, self._facts.window, self._ctx.deps.weeks, self._facts.now)
+            self._facts.usage = await read_line_use(self._ctx, self._line.upstream, line, self._facts.window)
 
     async def zones(self) -> None:
         self._facts.zones = await read_coverage_map(self._line.upstream)

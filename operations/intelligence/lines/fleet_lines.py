@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Annotated, Generic, Literal, NamedTuple, TypeVar, cast
 
 import anyio
@@ -18,6 +19,7 @@ from clients.ocs.subscribers import Subscriber
 from clients.ocs.times import parse_wire_time
 from operations.caches.account_parts import SIM_FREE
 from operations.deps import Ctx
+from operations.intelligence.reports.sheet import Finding, FindingData, Incomplete, make_finding, missing_parts
 from operations.upstream.account_lines import LineList, read_account_lines
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import current_entry, find_own_line
@@ -28,6 +30,7 @@ from registry.errors import NotFound, OcsError, Refusal
 from registry.operation import CamelInput
 
 LineReading = TypeVar("LineReading")
+Figures = TypeVar("Figures")
 PARALLEL_LINES = 8
 """How many calls the charging system takes at once from a token by default; further ones wait in the link."""
 READING_SECONDS = 100.0
@@ -77,6 +80,47 @@ class FleetReading(NamedTuple, Generic[LineReading]):
     def missing(self) -> int:
         """How many lines the answer says nothing about."""
         return self.failed + self.left
+
+    def result(self, ctx: Ctx, figures: Figures, fleet: FleetLines) -> "FleetResult[Figures]":
+        """`figures`, which were made of what was read of `fleet`."""
+        incomplete = missing_parts(failed=self.failed, left=self.left, unlisted=fleet.incomplete)
+        return FleetResult(ctx.now, figures, len(self.found), len(fleet.lines), incomplete)
+
+
+class FleetResult(NamedTuple, Generic[Figures]):
+    """What was made at `at`, Unix seconds, of `sampled` of the `of` lines of a fleet; cached while it is paged through."""
+
+    at: float
+    figures: Figures
+    sampled: int
+    of: int
+    incomplete: Incomplete | None
+
+    def finding(self, data: FindingData, method: str) -> Finding[FindingData]:
+        """The answer with `data` of these figures."""
+        return make_finding(data, now=self.at, sampled=self.sampled, of=self.of, method=method, incomplete=self.incomplete)
+
+
+async def cached_result(
+    ctx: Ctx, upstream: Upstream, load: Callable[[], Awaitable[FleetResult[Figures]]], *asked: object, further: bool
+) -> FleetResult[Figures]:
+    """The result of this operation for what was `asked`, a minute old at most, or what `load` makes.
+
+    Where something is missing in it, the first page loads it anew, and `further` pages go on with what there is.
+    """
+    # An organisation may be connected to another account.
+    key, fresh = (upstream.identity, upstream.account_id, ctx.operation_id, ctx.organisation, *asked), False
+
+    async def made() -> FleetResult[Figures]:
+        nonlocal fresh
+        fresh = True
+        return await load()
+
+    found = await upstream.reads.get(key, made)
+    if found.incomplete is not None and not fresh and not further:
+        upstream.reads.forget(*key)
+        return await upstream.reads.get(key, made)
+    return found
 
 
 def begin_fleet_reading() -> float:
@@ -240,6 +284,19 @@ class LineTarget(NamedTuple):
 
     upstream: Upstream
     line: FleetLine | None
+
+    async def read_lines(self) -> FleetLines:
+        """The line that was named, or those of the fleet. Waits for the network."""
+        return await read_fleet(self.upstream) if self.line is None else FleetLines([self.line], False)
+
+
+async def target_result(
+    ctx: Ctx, params: LinesAsked, target: LineTarget, search: Callable[[Ctx, LineTarget], Awaitable[FleetResult[Figures]]]
+) -> FleetResult[Figures]:
+    """What `search` makes of the line that was named; that of the fleet is a minute old at most. Waits for the network."""
+    if target.line is not None:
+        return await search(ctx, target)
+    return await cached_result(ctx, target.upstream, partial(search, ctx, target), further=params.starting_after is not None)
 
 
 async def own_line_or_fleet(ctx: Ctx, params: LinesAsked) -> LineTarget:

@@ -26,6 +26,7 @@ from operations.caches.usage import (
     span_days,
     span_places,
 )
+from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
@@ -74,21 +75,22 @@ LATE_RECORD_DAYS = 3
 BEFORE_ALL_DAYS = date.min.toordinal()
 
 
-async def read_line_use(upstream: Upstream, line: FleetLine, window: DayWindow, kept: UsageCache, now: float) -> LineUse:
-    """What `line` used in `window`, from the cache `kept` and, a week at a time, from the charging system. `now`: Unix seconds.
+async def read_line_use(ctx: Ctx, upstream: Upstream, line: FleetLine, window: DayWindow) -> LineUse:
+    """What `line` used in `window`, from the cache and, a week at a time, from the charging system.
 
     Waits for the network. A week that cannot be read fails the whole line, since part of a sum would be a wrong sum.
     """
     first, last = window.first.toordinal(), min(window.last.toordinal(), last_day_to_read(line))
     if last < first:
         return LineUse((), (), 0, 0)
-    known = kept.find(upstream.identity, line.subscriber_id, now)
+    kept = ctx.deps.weeks
+    known = kept.find(upstream.identity, line.subscriber_id, ctx.now)
     if known is None or known.last < first - 1 or last + 1 < known.first:
         known = None
     while (missing := next_missing_week(known, first, last)) is not None:
         week = await read_use_week(upstream, line, missing, kept)
         known = week if known is None else join_spans(known, week, kept)
-        cache_line_use(upstream, line, known, kept, now)
+        cache_line_use(upstream, line, known, kept, ctx.now)
     return LineUse((), (), 0, 0) if known is None else sum_line_days(known, first, last)
 
 

@@ -5,13 +5,12 @@ shown to whoever holds a share link. So a composite's sheet puts no upstream tex
 countries are ISO codes, networks their MCC and MNC, lines are `line`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, Generic, Literal, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from operations.upstream.connection import Upstream
 from operations.vocabulary import MISLEADING_CHARACTERS
 from registry.clock import rfc3339_utc
 
@@ -76,39 +75,6 @@ def weighted_score(weights: Mapping[str, tuple[float, float]]) -> tuple[float, l
     ]
     shown: Sequence[Factor] = [factor for factor in factors if factor["weight"]]
     return round(sum(factor["weight"] for factor in shown), 1), list(shown)
-
-
-class CachedFigures(Protocol):
-    """Figures that may be of a part of the fleet."""
-
-    @property
-    def incomplete(self) -> Incomplete | None:
-        """What is missing, and may be there in a later call."""
-        ...
-
-
-CachedFiguresT = TypeVar("CachedFiguresT", bound=CachedFigures)
-
-
-async def cached_result(
-    upstream: Upstream, key: tuple[object, ...], load: Callable[[], Awaitable[CachedFiguresT]], *, further: bool
-) -> CachedFiguresT:
-    """Returns the figures cached under `key`, a minute old at most, or what `load` makes.
-
-    Where something is missing in them, the first page loads them anew, and `further` pages go on with what there is.
-    """
-    whole, fresh = (upstream.identity, upstream.account_id, *key), False  # an organisation may be connected to another account
-
-    async def made() -> CachedFiguresT:
-        nonlocal fresh
-        fresh = True
-        return await load()
-
-    found = await upstream.reads.get(whole, made)
-    if found.incomplete is not None and not fresh and not further:
-        upstream.reads.forget(*whole)
-        return await upstream.reads.get(whole, made)
-    return found
 
 
 UPSTREAM_TEXT_LENGTH = 80
