@@ -50,8 +50,6 @@ from operations.intelligence.reports.sheet import (
     make_finding,
     weighted_score,
 )
-from operations.times import utc_today
-from operations.upstream.connection import Upstream
 from operations.upstream.lines import package_end, package_state
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
@@ -194,29 +192,29 @@ QUIET_CALENDAR_DAYS = 2 * CALENDAR_DAYS
 """Choice: a line that has been quiet for a week is looked at for eight weeks, since its last four tell little of how it lived."""
 
 
-async def read_churn_signs(ctx: Ctx, upstream: Upstream, line: FleetLine) -> tuple[date, ChurnSigns]:
+async def read_churn_signs(ctx: Ctx, target: LineTarget, line: FleetLine) -> tuple[date, ChurnSigns]:
     """The last day of use of `line`, and the signs of churn. Waits for the network."""
-    calendar = await read_calendar(ctx, upstream, line, CALENDAR_DAYS)
+    calendar = await read_calendar(ctx, target, line, CALENDAR_DAYS)
     used = newest_use_day(line, calendar)
-    silent = max(0, (utc_today(ctx.now) - used).days - 1)
+    silent = max(0, (calendar.window.last - used).days)
     if silent >= QUIET_LINE_DAYS:
-        calendar = await read_calendar(ctx, upstream, line, QUIET_CALENDAR_DAYS)
+        calendar = await read_calendar(ctx, target, line, QUIET_CALENDAR_DAYS)
     signs = ChurnSigns(silent, inter_use_model(calendar.used), use_by_week(calendar.used), line.status == "ACTIVE")
     if silent < SUPPLY_CHECK_DAYS:
         return used, signs
-    supply = package_supply(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now, used)
+    supply = package_supply(await target.upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now, used)
     since = None if supply.in_force or supply.ended is None else max(supply.ended, used)
     return used, signs._replace(
-        unsupplied=None if since is None else max(0, (utc_today(ctx.now) - since).days - 1),
+        unsupplied=None if since is None else max(0, (calendar.window.last - since).days),
         series_stopped=supply.series_stopped,
         no_balance=has_no_balance(line),
     )
 
 
-async def read_calendar(ctx: Ctx, upstream: Upstream, line: FleetLine, days: int) -> LineCalendar:
+async def read_calendar(ctx: Ctx, target: LineTarget, line: FleetLine, days: int) -> LineCalendar:
     """The use of `line` on the last `days` days that have ended. Waits for the network."""
     window = last_whole_days(ctx.now, days)
-    return line_calendar(line, await read_line_use(ctx, upstream, line, window), window)
+    return line_calendar(line, await read_line_use(ctx, target.upstream, line, window), window)
 
 
 def newest_use_day(line: FleetLine, calendar: LineCalendar) -> date:
@@ -348,7 +346,7 @@ async def rank_churn(ctx: Ctx, target: LineTarget) -> FleetResult[ChurnRanking]:
     sorted_ = lines_by_state(fleet.lines, last_whole_days(ctx.now).first)
 
     async def read(line: FleetLine) -> ScoredLine:
-        used, signs = await read_churn_signs(ctx, target.upstream, line)
+        used, signs = await read_churn_signs(ctx, target, line)
         score = score_churn(signs)
         return ScoredLine(-score.points, line.subscriber_id, line.iccid, used, signs, score)
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, NamedTuple, NoReturn, Self
 
 import anyio.to_thread
 from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.caches.usage import PlaceUse
-from operations.deps import Ctx, Deps
+from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
     FleetResult,
@@ -38,8 +38,6 @@ from operations.intelligence.reports.sheet import (
 from operations.times import DayWindow, UtcDay, day_window, utc_today
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.vocabulary import network_country
-from registry.call import Call
-from registry.caller import Caller
 from registry.errors import BadRequest, MethodNotAllowed, OcsError
 from registry.operation import CamelInput, Example, Input, operation
 
@@ -483,12 +481,12 @@ class AnyCostQuery(Input):
     model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": True})
 
 
-async def refuse_cost_query_by_get(deps: Deps, call: Call, now: float) -> Caller:
+async def refuse_cost_query_by_get(*asked: object) -> NoReturn:
     """Raises MethodNotAllowed in place of a look at the caller.
 
     Choice: a query by GET is always 405, so this comes before everything that looks at tier, restrictions or query.
     """
-    del deps, call, now
+    del asked
     raise cost_method_refusal()
 
 

@@ -6,7 +6,6 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
 from operations.intelligence.diagnosis.causes import (
     CAUSE_STEPS,
@@ -203,7 +202,7 @@ def cause_view(found: CauseMatch, facts: LineFacts) -> FoundCause:
 
 def line_now(facts: LineFacts) -> LineNow:
     code, zones = facts.code, facts.zones
-    used, packages = wire_seconds(facts.row.get("lastUsageDate")), facts.packages
+    used, packages = facts.last_used, facts.packages
     profile = current_profile_row(facts.profile or [])
     return {
         "status": facts.status,

@@ -48,7 +48,6 @@ from operations.intelligence.reports.sheet import (
     Table,
     bar_chart_of,
     make_finding,
-    missing_parts,
     sheet_table,
     stacked_chart,
 )
@@ -99,9 +98,8 @@ async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None
         return MarketLine(usage_profile(use, window.first + timedelta(days=CALENDAR_DAYS // 2)), held)
 
     reading = await read_each_line(ctx, lines, read)
-    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete, others=gaps)
     market = FleetMarket(window, lines, len(fleet.lines) - len(lines), reading.found, templates)
-    return FleetResult(ctx.now, market, len(reading.found), len(lines), incomplete)
+    return reading.result(ctx, market, fleet._replace(lines=lines), others=gaps)
 
 
 async def read_prices(upstream: Upstream) -> tuple[Mapping[int, TemplateForSale], tuple[str, ...]]:

@@ -18,6 +18,7 @@ from operations.upstream.resellers import (
     ResellerPage,
     read_of_reseller,
     read_reseller_list,
+    record_creator,
     require_creator,
     require_listed,
     resolve_reseller,
@@ -25,7 +26,6 @@ from operations.upstream.resellers import (
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, StreamedAnswer, operation
-from storage.upstream_objects import add_upstream_object
 
 
 class ZoneQuery(FieldsQuery):
@@ -268,7 +268,7 @@ async def create_location_zone(ctx: Ctx, params: NewZone, upstream: Upstream) ->
         raise
     upstream.reads.forget(upstream.identity, ZONE_LIST.name)
     id = made.get("Id", 0)  # the client refuses an answer without it
-    ctx.at_close(add_upstream_object, kind="zone", id=id, organisation=ctx.organisation, now=ctx.now)
+    record_creator(ctx, "zone", id)
     return {"data": {"id": id, "name": made.get("name") or params.location_zone_name}}
 
 

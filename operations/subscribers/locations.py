@@ -13,13 +13,11 @@ from clients.ocs.subscribers import Location
 from clients.ocs.times import parse_wire_time
 from operations.deps import Ctx
 from operations.times import WEEK_DAYS, utc_text, utc_today
-from operations.upstream.connection import visible_accounts
-from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.lines import Line, LineRef, own_line, read_country_history
 from operations.upstream.paging import Data
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
-from storage.country_entries import country_history
 
 LOCATION_UNKNOWN_CODE = 14
 
@@ -263,8 +261,6 @@ async def subscriber_country_history(ctx: Ctx, params: CountryHistoryQuery, line
     A location that arrives late is put where it belongs in time. A line that was moved to your account shows the countries it
     came into since then, none of its time with the former account. Entries older than 400 days are forgotten.
     """
-    accounts = await visible_accounts(line.upstream)
-    entries = await ctx.deps.store.read(country_history, iccid=line.iccid, limit=params.limit, accounts=accounts)
     return {
         "data": [
             {
@@ -275,6 +271,6 @@ async def subscriber_country_history(ctx: Ctx, params: CountryHistoryQuery, line
                 "mnc": entry.mnc,
                 "occurred_at": rfc3339_utc(entry.occurred_at),
             }
-            for entry in entries
+            for entry in await read_country_history(ctx, line, params.limit)
         ]
     }

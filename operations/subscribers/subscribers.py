@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import Subscriber
 from operations.deps import Ctx
-from operations.upstream.account_lines import OCS_INVALID_REQUEST, LineList, read_account_lines, read_line_page
+from operations.upstream.account_lines import OCS_INVALID_REQUEST, LineList, read_account_lines, read_line_page, subscriber_number
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream, require_own_account
 from operations.upstream.lines import (
     Line,
@@ -20,7 +20,6 @@ from operations.upstream.lines import (
     current_line_status,
     find_own_line,
     public_line_row,
-    subscriber_number,
 )
 from operations.upstream.paging import Data, FieldName, FieldsQuery, cursor_value, page_rows, select_fields
 from operations.vocabulary import UpstreamId

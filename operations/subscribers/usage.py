@@ -11,7 +11,6 @@ from typing import Annotated, Literal, NamedTuple, NotRequired, TypeVar, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.packages import Period
 from clients.ocs.statistics import (
     CountryQuantity,
     DayUsage,
@@ -268,8 +267,10 @@ def merge_event_section(parts: Sequence[EventSection], newest: int | None) -> Ev
     return cast(EventSection, {**(parts[0] if parts else {}), "events": events if newest is None else events[-newest:]})
 
 
-USAGE_PERIOD_EXAMPLE: Period = {"start": "2026-11-02T07:12:44", "end": "2027-01-15T09:41:07"}
-LINE_PERIOD_EXAMPLE: SubscriberPeriod = {"subscriberId": 910045, "period": USAGE_PERIOD_EXAMPLE}
+LINE_PERIOD_EXAMPLE: SubscriberPeriod = {
+    "subscriberId": 910045,
+    "period": {"start": "2026-11-02T07:12:44", "end": "2027-01-15T09:41:07"},
+}
 
 
 @operation(

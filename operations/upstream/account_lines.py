@@ -11,7 +11,7 @@ from typing import NamedTuple
 import anyio
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.subscribers import Subscriber, SubscriberList
+from clients.ocs.subscribers import Subscriber, SubscriberFields, SubscriberList
 from operations.caches.account_parts import (
     ICCID_SEARCH_DIGITS,
     PARTS_RELEARN_SECONDS,
@@ -26,7 +26,6 @@ from operations.caches.account_parts import (
     narrowest_prefix,
 )
 from operations.upstream.connection import Upstream
-from operations.upstream.lines import subscriber_number
 from registry.clock import request_is_over
 from registry.errors import OcsError, Refusal
 
@@ -34,6 +33,10 @@ OCS_INVALID_REQUEST = 2
 ICCID_MAX_DIGITS = 22
 ACCOUNT_CALL_LIMIT = 200
 PARALLEL_PREFIXES = 4
+
+
+def subscriber_number(row: SubscriberFields) -> int:
+    return row.get("subscriberId", 0)
 
 
 class LineList(NamedTuple):
@@ -133,7 +136,7 @@ class AccountSweep:
         """What the account's own list shows, and the prefixes that its parts had before."""
         self._take(first.rows)
         self._total = first.total
-        self._listed |= {row.get("subscriberId", 0): iccid for row in first.rows if (iccid := iccid_in_use(row))}
+        self._listed |= {subscriber_number(row): iccid for row in first.rows if (iccid := iccid_in_use(row))}
         self._waiting += [*known, *sorted({prefix for row in first.rows for prefix in iccid_prefixes(row)})]
 
     @property
@@ -188,7 +191,7 @@ class AccountSweep:
             self._parts[prefix] = account_part_of_rows(prefix, rows, self._upstream.parts.clock.now())
 
     def _take(self, rows: Iterable[Subscriber]) -> None:
-        self.found |= {row.get("subscriberId", 0): row if self._keep_rows else Subscriber() for row in rows}
+        self.found |= {subscriber_number(row): row if self._keep_rows else Subscriber() for row in rows}
 
     async def keep_parts(self) -> AccountListing | None:
         """Remembers where the lines are. None, and nothing remembered, unless all were found and each has an ICCID to be found by."""
@@ -318,7 +321,7 @@ async def learn_account_parts(upstream: Upstream, account: int, first: FirstLine
         listing = await parts.find(place)
         sweep.begin(first, [part.prefix for part in listing.parts] if listing else [])
         await sweep.go_on(calls)
-        listed = {row.get("subscriberId", 0) for row in first.rows}
+        listed = {subscriber_number(row) for row in first.rows}
         memory.in_order = memory.in_order and not any(id < max(listed, default=0) and id not in listed for id in sweep.found)
         if sweep.over:
             memory.sweep = None

@@ -19,7 +19,7 @@ from operations.upstream.paging import PageQuery
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.operation import CamelInput
-from storage.upstream_objects import UpstreamObjectKind, object_creator
+from storage.upstream_objects import UpstreamObjectKind, add_upstream_object, object_creator
 
 ResellerAnswer = TypeVar("ResellerAnswer")
 OCS_INVALID_RESELLER = 10
@@ -62,6 +62,11 @@ async def resolve_reseller(upstream: Upstream, requested: int | None) -> int:
     if upstream.managed:
         raise reseller_not_found()
     return requested
+
+
+def record_creator(ctx: Ctx, kind: UpstreamObjectKind, id: int) -> None:
+    """Notes with the answer that the caller's organisation created the object `id`."""
+    ctx.at_close(add_upstream_object, kind=kind, id=id, organisation=ctx.organisation, now=ctx.now)
 
 
 async def require_creator(ctx: Ctx, upstream: Upstream, kind: UpstreamObjectKind, id: int, param: str) -> None:

@@ -24,14 +24,12 @@ from operations.intelligence.lines.fleet_lines import (
 from operations.intelligence.lines.usage import USAGE_TYPE_DATA, LineUse, read_line_use
 from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, NetworkCode, network_code, read_coverage_map
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
-from operations.intelligence.reports.sheet import missing_parts
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
-from operations.upstream.lines import line_not_found
 from operations.upstream.resellers import STEERING_LISTS, read_reseller_list
 from operations.upstream.tariffs import read_tariff_rules, tariff_offer
 from registry.clock import DAY_SECONDS
-from registry.errors import OcsError
+from registry.errors import NotFound, OcsError
 
 CoverageVerdict = Literal["covered", "mis_steered", "outside_zone", "no_package", "unknown", "not_seen_lately", "never_seen"]
 """`mis_steered`: outside, although the zone has another network of the country; `outside_zone`: it has none there."""
@@ -384,8 +382,7 @@ async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | No
     sums = await anyio.to_thread.run_sync(network_totals, found, rows)
     verdicts, inactive = tuple(one.verdict for one in found), len(fleet.lines) - len(active)
     unread = (*advice.unread, *unread_use_sentences(costs.missing, check.missing))
-    incomplete = missing_parts(failed=looks.failed, left=looks.left, unlisted=fleet.incomplete, others=unread)
-    return FleetResult(ctx.now, CoverageAudit(inactive, verdicts, rows, sums, window), len(found), len(fleet.lines), incomplete)
+    return looks.result(ctx, CoverageAudit(inactive, verdicts, rows, sums, window), fleet, others=unread)
 
 
 def unread_use_sentences(uncosted: int, unchecked: int) -> Iterator[str]:
@@ -411,7 +408,7 @@ async def read_line_sighting(upstream: Upstream, line: FleetLine, *, now: float)
     if code is None or not is_seen_lately(seen, now):
         single = await upstream.ocs.subscriber.get_single_subscriber(line.subscriber_id, with_sim_info=False)
         if single.get("accountId", line.account_id) != line.account_id:
-            raise line_not_found()  # it was moved since the list was read
+            raise NotFound("The line was moved since the list was read")
         info = single.get("networkInfo", {})
         code = network_code(info.get("lastMcc"), info.get("lastMnc")) or code
         seen = wire_seconds(info.get("time")) or seen

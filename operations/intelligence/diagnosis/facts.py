@@ -4,13 +4,12 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import anyio
 
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.packages import Package, PackageList
-from clients.ocs.resellers import Account
 from clients.ocs.statistics import NetworkEvents
 from clients.ocs.subscribers import ProviderStatus, Subscriber
 from clients.ocs.times import event_seconds, wire_seconds
@@ -156,6 +155,10 @@ class LineFacts:
         return wire_seconds(self.row.get("networkInfo", {}).get("time"))
 
     @property
+    def last_used(self) -> float | None:
+        return wire_seconds(self.row.get("lastUsageDate"))
+
+    @property
     def usable(self) -> list[DataPackage]:
         """Packages from which data can be taken now."""
         return [package for package in self.packages or () if package.usable]
@@ -233,9 +236,9 @@ class FactReader:
         if not row.get("useAccountForCharging"):
             self._facts.balance = row.get("balance")
             return
-        accounts = await self._line.upstream.accounts()
-        account = next((found for found in accounts if found.get("id") == row.get("accountId")), cast(Account, {}))
-        self._facts.balance = 0.0 if account.get("packageOnly") else account.get("balance")
+        for account in await self._line.upstream.accounts():
+            if account.get("id") == row.get("accountId"):
+                self._facts.balance = 0.0 if account.get("packageOnly") else account.get("balance")
 
 
 def has_upcoming_series(found: PackageList) -> bool:

@@ -81,9 +81,9 @@ class FleetReading(NamedTuple, Generic[LineReading]):
         """How many lines the answer says nothing about."""
         return self.failed + self.left
 
-    def result(self, ctx: Ctx, figures: Figures, fleet: FleetLines) -> "FleetResult[Figures]":
-        """`figures`, which were made of what was read of `fleet`."""
-        incomplete = missing_parts(failed=self.failed, left=self.left, unlisted=fleet.incomplete)
+    def result(self, ctx: Ctx, figures: Figures, fleet: FleetLines, others: Sequence[str] = ()) -> "FleetResult[Figures]":
+        """`figures`, which were made of what was read of `fleet`. `others`: sentences about what else is missing."""
+        incomplete = missing_parts(failed=self.failed, left=self.left, unlisted=fleet.incomplete, others=others)
         return FleetResult(ctx.now, figures, len(self.found), len(fleet.lines), incomplete)
 
 
@@ -338,7 +338,11 @@ def was_used_since(line: FleetLine, day: date) -> bool:
 
 def last_use_day(line: FleetLine) -> date | None:
     """The UTC day of the last use by the list; None where the line was never used or the list does not say."""
-    told = line.row.get("lastUsageDate")
+    return day_of_time(line.row.get("lastUsageDate"))
+
+
+def day_of_time(told: str | None) -> date | None:
+    """The UTC day of a time of the wire, which may name another zone; None where it is absent or cannot be read."""
     try:
         return None if told is None else parse_wire_time(told).date()
     except ValueError:

@@ -14,7 +14,6 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from clients.ocs.statistics import CallRecord, DayUsage, PeriodUsage
-from clients.ocs.times import parse_wire_time
 from operations.caches.usage import (
     RECENT_USAGE_SECONDS,
     DayPlace,
@@ -27,7 +26,7 @@ from operations.caches.usage import (
     span_places,
 )
 from operations.deps import Ctx
-from operations.intelligence.lines.fleet_lines import FleetLine
+from operations.intelligence.lines.fleet_lines import FleetLine, day_of_time
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
 from operations.vocabulary import network_country
@@ -289,11 +288,8 @@ def line_calendar(line: FleetLine, use: LineUse, window: DayWindow) -> LineCalen
 
 def was_active_before(line: FleetLine, window: DayWindow) -> bool:
     """Whether the line was active before `window`. Choice: a line without a known start began with its first use."""
-    told = line.row.get("activationDate")
-    try:
-        return told is not None and parse_wire_time(told).date() < window.first
-    except ValueError:
-        return False
+    begun = day_of_time(line.row.get("activationDate"))
+    return begun is not None and begun < window.first
 
 
 INTER_USE_PRIOR = 8.0
