@@ -44,10 +44,12 @@ from operations.intelligence.reports.sheet import (
     Figure,
     Finding,
     Sheet,
+    SheetKind,
     SheetValue,
     Table,
     bar_chart_of,
-    make_finding,
+    example_finding,
+    sheet_table,
     weighted_score,
 )
 from operations.upstream.lines import package_end, package_state
@@ -161,22 +163,12 @@ def trend_sentence(signs: ChurnSigns) -> str:
     return f"Days with use fell by {-100 * use_trend(signs.weeks):.0f} % of their mean a week before that."
 
 
-def status_sentence(signs: ChurnSigns) -> str:
-    del signs
-    return "The line is not active."
-
-
-def balance_sentence(signs: ChurnSigns) -> str:
-    del signs
-    return "No balance pays for use outside packages."
-
-
 CHURN_SENTENCES: Mapping[str, Callable[[ChurnSigns], str]] = {
     "silent_days": silence_sentence,
     "trend_percent_per_week": trend_sentence,
     "days_without_package": package_sentence,
-    "not_active": status_sentence,
-    "no_balance": balance_sentence,
+    "not_active": lambda _: "The line is not active.",
+    "no_balance": lambda _: "No balance pays for use outside packages.",
 }
 
 
@@ -284,7 +276,7 @@ class ChurnRanking(NamedTuple):
     others: dict[LineState, int]
 
 
-CHURN_EXAMPLE: Finding[ChurnRisk] = make_finding(
+CHURN_EXAMPLE: Finding[ChurnRisk] = example_finding(
     {
         "bands": {"high": {"at_least": 50, "lines": 1}, "medium": {"at_least": 30, "lines": 0}, "low": {"at_least": 0, "lines": 0}},
         "not_scored": {"stock": 1, "never_used": 0, "ended": 0, "lapsed": 0},
@@ -301,10 +293,8 @@ CHURN_EXAMPLE: Finding[ChurnRisk] = make_finding(
             }
         ],
     },
-    now=1_800_014_400,
-    sampled=1,
+    CHURN_METHOD,
     of=2,
-    method=CHURN_METHOD,
 )
 
 
@@ -387,8 +377,7 @@ def churn_sheet(found: Finding[ChurnRisk]) -> Sheet:
             bar_chart_of(
                 "Lines by band",
                 "Lines",
-                [CHURN_BAND_LABELS[band] for band in CHURN_BANDS],
-                [data["bands"][band]["lines"] for band in CHURN_BANDS],
+                {CHURN_BAND_LABELS[band]: data["bands"][band]["lines"] for band in CHURN_BANDS},
             ),
             churn_factor_chart(data),
         ],
@@ -425,25 +414,19 @@ def churn_factor_chart(data: ChurnRisk) -> Chart:
     return bar_chart_of(
         "Points by factor, mean of the lines below",
         "Points",
-        list(CHURN_FACTOR_LABELS.values()),
-        [round(points[name] / 10 / count, 1) for name in CHURN_FACTOR_LABELS],
+        {label: round(points[name] / 10 / count, 1) for name, label in CHURN_FACTOR_LABELS.items()},
     )
 
 
 def churn_lines_table(data: ChurnRisk) -> Table:
     shown, scored = len(data["lines"]), sum(band["lines"] for band in data["bands"].values())
-    return {
-        "title": "Lines",
-        "columns": [
-            {"label": "Line", "kind": "line"},
-            {"label": "Score", "kind": "number"},
-            {"label": "Band", "kind": "word"},
-            {"label": "Last use", "kind": "day"},
-            *({"label": label, "kind": "number"} for label in CHURN_FACTOR_LABELS.values()),
-        ],
-        "rows": [churn_line_row(line) for line in data["lines"]],
-        "note": f"Points by factor. {scored - shown} lines with lower scores are left out." if shown < scored else "Points by factor.",
-    }
+    points: Mapping[str, SheetKind] = dict.fromkeys(CHURN_FACTOR_LABELS.values(), "number")
+    return sheet_table(
+        "Lines",
+        {"Line": "line", "Score": "number", "Band": "word", "Last use": "day", **points},
+        [churn_line_row(line) for line in data["lines"]],
+        f"Points by factor. {scored - shown} lines with lower scores are left out." if shown < scored else "Points by factor.",
+    )
 
 
 def churn_line_row(line: LineAtRisk) -> list[SheetValue]:

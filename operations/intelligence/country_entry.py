@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
 from operations.intelligence.offers.coverage_map import NetworkCode, network_code
-from operations.intelligence.reports.sheet import Finding, make_finding
+from operations.intelligence.reports.sheet import Finding, example_finding, make_finding
 from operations.upstream.lines import Line, LineRef, own_line, read_country_history
 from operations.vocabulary import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
 from registry.clock import rfc3339_utc
@@ -74,10 +74,6 @@ PRESENCE_EXAMPLE: CountryPresence = {
 SEEN_EXAMPLE: CountryPresence = {**PRESENCE_EXAMPLE, "presence": "seen", "expected": None, "matches": None}
 
 
-def presence_finding(data: CountryPresence) -> Finding[CountryPresence]:
-    return make_finding(data, now=1_800_014_400, sampled=1, of=1, method=PRESENCE_METHOD)
-
-
 @operation(
     "POST",
     "/v1/intelligence/detect-country-entry",
@@ -90,9 +86,9 @@ def presence_finding(data: CountryPresence) -> Finding[CountryPresence]:
         Example(
             "Has this traveller arrived in France?",
             {"iccid": PRESENCE_EXAMPLE["iccid"], "expectedCountry": "FR"},
-            presence_finding(PRESENCE_EXAMPLE),
+            example_finding(PRESENCE_EXAMPLE, PRESENCE_METHOD),
         ),
-        Example("Which country is this line in?", {"iccid": PRESENCE_EXAMPLE["iccid"]}, presence_finding(SEEN_EXAMPLE)),
+        Example("Which country is this line in?", {"iccid": PRESENCE_EXAMPLE["iccid"]}, example_finding(SEEN_EXAMPLE, PRESENCE_METHOD)),
     ],
 )
 async def detect_country_entry(ctx: Ctx, params: CountryQuery, line: Line) -> Finding[CountryPresence]:

@@ -10,7 +10,7 @@ import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.resellers import Account, AccountStock
+from clients.ocs.resellers import Account
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import (
     PARALLEL_LINES,
@@ -24,7 +24,6 @@ from operations.intelligence.lines.fleet_lines import (
     read_each_line,
     read_fleet,
     sample_evenly,
-    was_used_since,
 )
 from operations.intelligence.lines.usage import MICROS_PER_EURO, LineUse, euros, read_line_use
 from operations.intelligence.reports.sheet import (
@@ -37,7 +36,7 @@ from operations.intelligence.reports.sheet import (
     Sheet,
     Table,
     bar_chart_of,
-    make_finding,
+    example_finding,
     sheet_table,
     upstream_text,
     weighted_score,
@@ -85,7 +84,9 @@ async def read_free_esims(upstream: Upstream, accounts: Sequence[int], lines: Se
         for account in waiting:
             try:
                 rows = await upstream.ocs.reseller.esim_status_per_account(account_id=account)
-                found[account] = free_esim_count(row for row in rows if row.get("id") == account)
+                sponsors = [sponsor for row in rows if row.get("id") == account for sponsor in row.get("sponsor", [])]
+                statuses = [status for sponsor in sponsors for status in sponsor.get("esim", {}).get("status", [])]
+                found[account] = sum(each.get("count", 0) for each in statuses if each.get("statusNum") == FREE_ESIM_STATUS)
             except OcsError:
                 failed[account] += 1
 
@@ -96,18 +97,14 @@ async def read_free_esims(upstream: Upstream, accounts: Sequence[int], lines: Se
     return FreeEsims({account: found.get(account, listed[account]) for account in accounts}, len(failed))
 
 
-def free_esim_count(rows: Iterable[AccountStock]) -> int:
-    statuses = (status for row in rows for sponsor in row.get("sponsor", []) for status in sponsor.get("esim", {}).get("status", []))
-    return sum(status.get("count", 0) for status in statuses if status.get("statusNum") == FREE_ESIM_STATUS)
-
-
 async def read_fleet_spending(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine]) -> FleetSpending:
     """What each account pays a day for use outside packages, estimated from some of `lines`. Waits for the network."""
     last = utc_today(ctx.now) - timedelta(days=1)
     week = DayWindow(last - timedelta(days=WEEK_DAYS - 1), last)
     paying: defaultdict[int, list[FleetLine]] = defaultdict(list)
     for line in lines:
-        if line.row.get("useAccountForCharging", True) and was_used_since(line, week.first):
+        used = parse_day(line.row.get("lastUsageDate"))
+        if line.row.get("useAccountForCharging", True) and used is not None and used >= week.first:
             paying[line.account_id].append(line)
     most = min(SPENDING_LINES_PER_ACCOUNT, max(1, SPENDING_LINES_IN_ALL // max(1, len(paying))))
     chosen = {account: sample_evenly(own, most) for account, own in paying.items()}
@@ -435,7 +432,7 @@ HEALTH_EXAMPLE: FleetHealth = {
     ],
     "notes": HEALTH_NOTES,
 }
-HEALTH_FINDING_EXAMPLE = make_finding(HEALTH_EXAMPLE, now=1_800_014_400, sampled=140, of=140, method=HEALTH_METHOD)
+HEALTH_FINDING_EXAMPLE = example_finding(HEALTH_EXAMPLE, HEALTH_METHOD, sampled=140, of=140)
 
 
 @operation(
@@ -529,15 +526,13 @@ def health_factor_chart(factors: list[Factor]) -> Chart:
     return bar_chart_of(
         "Points of the score",
         "Points",
-        [HEALTH_FACTOR_LABELS.get(factor["name"], "Other") for factor in factors],
-        [factor["weight"] for factor in factors],
+        {HEALTH_FACTOR_LABELS[factor["name"]]: factor["weight"] for factor in factors},
     )
 
 
 def line_status_chart(data: FleetHealth) -> Chart:
     """Lines by status. The words are the service's own; an unknown status of the charging system is UNKNOWN."""
-    counts = data["lines"]["by_status"]
-    return bar_chart_of("Issued lines by status", "Lines", list(counts), [float(count) for count in counts.values()])
+    return bar_chart_of("Issued lines by status", "Lines", data["lines"]["by_status"])
 
 
 def actions_table(first: list[ToDo]) -> Table:

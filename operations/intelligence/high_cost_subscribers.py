@@ -30,7 +30,7 @@ from operations.intelligence.reports.sheet import (
     SheetValue,
     Table,
     bar_chart_of,
-    make_finding,
+    example_finding,
     sheet_table,
     stacked_chart,
     upstream_text,
@@ -355,7 +355,7 @@ class FleetCosts(CostFigures):
     lines: Annotated[list[LineCost], Field(description="Dearest first; a page of them")]
 
 
-FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = make_finding(
+FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = example_finding(
     {
         "window": {"start": "2027-01-01", "end": "2027-01-07", "days": 7, "provisional_from": None},
         "cost": 3.204117,
@@ -391,10 +391,7 @@ FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = make_finding(
             }
         ],
     },
-    now=1_800_014_400,
-    sampled=1,
-    of=1,
-    method=COST_METHOD,
+    COST_METHOD,
 )
 
 
@@ -445,23 +442,19 @@ async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> F
 
 
 def fleet_costs_answer(bill: FleetBill, days: CostDays, page: list[LineBill], most: int) -> FleetCosts:
+    few = sum_costs(line.total for line in bill.lines[: bill.pareto])
     return {
         "window": days,
         **cost_figures(bill.total),
         "margin": cost_margin(bill.total),
         "lines_with_cost": len(bill.lines),
-        "pareto": pareto_figures(bill),
+        "pareto": {"percent": PARETO_PERCENT, "lines": bill.pareto, "cost": euros(few.reseller)},
         "kinds": kind_costs(bill.kinds),
         "countries": [country_cost(country, bill.total) for country in bill.countries[:most]],
         "other_countries": other_countries(bill.countries[most:]),
         "unattributed": unattributed_figures(bill.unattributed),
         "lines": [line_cost(line, bill.total) for line in page],
     }
-
-
-def pareto_figures(bill: FleetBill) -> Pareto:
-    few = sum_costs(line.total for line in bill.lines[: bill.pareto])
-    return {"percent": PARETO_PERCENT, "lines": bill.pareto, "cost": euros(few.reseller)}
 
 
 def cost_days(window: DayWindow, now: float) -> CostDays:
@@ -553,29 +546,21 @@ def cost_sheet(found: Finding[FleetCosts]) -> Sheet:
 def cost_country_chart(rows: Sequence[CountryCost]) -> Chart:
     """The dearest countries. Networks differ from country to country, so the layers are their places in it."""
     named = [row for row in rows if row["country"] is not None][:COST_CHART_COUNTRIES]
-    series: list[Series] = [
-        {"label": NETWORK_PLACE_LABELS[place], "values": [network_place_cost(row, place) for row in named]}
-        for place in range(NETWORKS_SHOWN)
-    ]
-    series.append(
-        {
-            "label": NETWORK_PLACE_LABELS[NETWORKS_SHOWN],
-            "values": [row["rest"]["cost"] if row["rest"] is not None else None for row in named],
-        }
-    )
+    costs = [network_place_costs(row) for row in named]
+    series: list[Series] = [{"label": label, "values": [each[place] for each in costs]} for place, label in enumerate(NETWORK_PLACE_LABELS)]
     places, filled = [row["country"] or "" for row in named], [one for one in series if any(one["values"])]
     return stacked_chart("Cost by country, stacked by network", places, filled, kind="money", places_kind="country")
 
 
-def network_place_cost(row: CountryCost, place: int) -> float | None:
-    return row["networks"][place]["cost"] if place < len(row["networks"]) else None
+def network_place_costs(row: CountryCost) -> list[float | None]:
+    """A cost for each of NETWORK_PLACE_LABELS."""
+    named = [network["cost"] for network in row["networks"]]
+    return [*named, *[None] * (NETWORKS_SHOWN - len(named)), None if row["rest"] is None else row["rest"]["cost"]]
 
 
 def cost_kind_chart(kinds: Mapping[UseKind, float]) -> Chart:
     ordered = sorted(kinds, key=lambda kind: -kinds[kind])
-    return bar_chart_of(
-        "Cost by kind of use", "Cost", [USE_KIND_LABELS[kind] for kind in ordered], [kinds[kind] for kind in ordered], kind="money"
-    )
+    return bar_chart_of("Cost by kind of use", "Cost", {USE_KIND_LABELS[kind]: kinds[kind] for kind in ordered}, kind="money")
 
 
 def cost_lines_table(rows: Sequence[LineCost], of: int) -> Table:

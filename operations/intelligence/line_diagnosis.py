@@ -29,6 +29,7 @@ from operations.intelligence.reports.sheet import (
     SheetKind,
     SheetValue,
     Table,
+    example_finding,
     make_finding,
     sheet_table,
     upstream_text,
@@ -160,7 +161,7 @@ DIAGNOSIS_EXAMPLE: Diagnosis = {
         Example(
             "Why has this line no data?",
             {"iccid": "8988303700000100286"},
-            make_finding(DIAGNOSIS_EXAMPLE, now=1_800_014_400, sampled=1, of=1, method=DIAGNOSIS_METHOD),
+            example_finding(DIAGNOSIS_EXAMPLE, DIAGNOSIS_METHOD),
         )
     ],
 )

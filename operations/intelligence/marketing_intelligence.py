@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
 from statistics import median
-from typing import Annotated, Literal, NamedTuple, TypeVar
+from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -47,7 +47,7 @@ from operations.intelligence.reports.sheet import (
     SheetValue,
     Table,
     bar_chart_of,
-    make_finding,
+    example_finding,
     sheet_table,
     stacked_chart,
 )
@@ -110,35 +110,39 @@ async def read_prices(upstream: Upstream) -> tuple[Mapping[int, TemplateForSale]
         return {}, (NO_PRICES,)
 
 
+OtherGroup = Literal["other"]
+TrendFigure = Literal["data_bytes", "lines_in_use", "lines_issued", "packages_sold"]
+OTHER_GROUP: OtherGroup = "other"
 GroupKey = TypeVar("GroupKey", bound=Hashable)
 SMALLEST_GROUP = 5
 
 
-def merge_small_groups(groups: Mapping[GroupKey, set[int]]) -> tuple[list[GroupKey], list[GroupKey]]:
-    """Keys of groups of five lines or more, largest first; and the rest, which together has five lines, or is empty.
+class ShownGroup(NamedTuple, Generic[GroupKey]):
+    """A group that is shown by its key, or the small ones together, which are `other`; and their lines."""
+
+    key: GroupKey | OtherGroup
+    members: list[GroupKey]
+    lines: set[int]
+
+
+def shown_groups(groups: Mapping[GroupKey, set[int]]) -> list[ShownGroup[GroupKey]]:
+    """The groups of five lines or more, largest first; and the rest, where it has five lines together.
 
     Choice: where the rest would have fewer, the smallest of the others joins it; a fleet of fewer than five lines shows no group.
     """
     ordered: Sequence[GroupKey] = sorted(groups, key=lambda key: (-len(groups[key]), str(key)))
-    shown = [key for key in ordered if len(groups[key]) >= SMALLEST_GROUP]
-    other = [key for key in ordered if len(groups[key]) < SMALLEST_GROUP]
-    while other and shown and len(lines_in_groups(groups, other)) < SMALLEST_GROUP:
-        other.insert(0, shown.pop())
-    return shown, other if len(lines_in_groups(groups, other)) >= SMALLEST_GROUP else []
+    shown = [ShownGroup(key, [key], groups[key]) for key in ordered if len(groups[key]) >= SMALLEST_GROUP]
+    small = [key for key in ordered if len(groups[key]) < SMALLEST_GROUP]
+    rest = {line for key in small for line in groups[key]}
+    while rest and shown and len(rest) < SMALLEST_GROUP:
+        small.insert(0, shown[-1].members[0])
+        rest |= shown.pop().lines
+    return [*shown, ShownGroup(OTHER_GROUP, small, rest)] if len(rest) >= SMALLEST_GROUP else shown
 
 
 def is_showable(lines: int) -> bool:
     """Whether a part of a group has no line, or enough lines that nobody can be recognised."""
     return lines == 0 or lines >= SMALLEST_GROUP
-
-
-def lines_in_groups(groups: Mapping[GroupKey, set[int]], keys: Sequence[GroupKey]) -> set[int]:
-    return {line for key in keys for line in groups[key]}
-
-
-OtherGroup = Literal["other"]
-TrendFigure = Literal["data_bytes", "lines_in_use", "lines_issued", "packages_sold"]
-OTHER_GROUP: OtherGroup = "other"
 
 
 class CountryUse(TypedDict):
@@ -199,10 +203,7 @@ def country_figures(market: FleetMarket) -> list[CountryUse]:
         for rank, stay in enumerate(seen.profile.stays):
             groups[stay.iso2].add(line)
             rows[stay.iso2].update(home=not rank, days=stay.days, data=stay.data_bytes)
-    shown, other = merge_small_groups(groups)
-    found = [country_row(country, groups[country], [rows[country]]) for country in shown]
-    rest = {line for country in other for line in groups[country]}
-    return [*found, country_row(OTHER_GROUP, rest, [rows[country] for country in other])] if other else found
+    return [country_row(group.key, group.lines, [rows[country] for country in group.members]) for group in shown_groups(groups)]
 
 
 def country_row(country: str, lines: set[int], rows: Iterable[Counter[str]]) -> CountryUse:
@@ -221,10 +222,7 @@ def segment_figures(market: FleetMarket) -> list[SegmentSize]:
     groups = defaultdict[LineSegment, set[int]](set)
     for line, seen in market.seen.items():
         groups[line_segment(seen.profile, status[line], half)].add(line)
-    shown, other = merge_small_groups(groups)
-    found = [segment_size(market, key, groups[key]) for key in shown]
-    rest = {line for key in other for line in groups[key]}
-    return [*found, segment_size(market, OTHER_GROUP, rest)] if other else found
+    return [segment_size(market, group.key, group.lines) for group in shown_groups(groups)]
 
 
 def segment_size(market: FleetMarket, segment: LineSegment | OtherGroup, lines: set[int]) -> SegmentSize:
@@ -235,13 +233,14 @@ def segment_size(market: FleetMarket, segment: LineSegment | OtherGroup, lines: 
 def sales_figures(market: FleetMarket) -> list[PackageSales]:
     """Figures by template, the one that most lines have first. A deleted template has no name and no price."""
     found = template_sales(market.packages, market.window.first, CALENDAR_DAYS)
-    shown, other = merge_small_groups({number: row.lines for number, row in found.items()})
-    prices = {number: 0 if (template := market.templates.get(number)) is None else template.price for number in found}
-    rows = [sales_row(number, market.templates.get(number), found[number], found[number].sold * prices[number]) for number in shown]
-    if not other:
-        return rows
-    revenue = sum(found[number].sold * prices[number] for number in other)
-    return [*rows, sales_row(None, None, merge_template_sales(found[number] for number in other), revenue)]
+    rows: list[PackageSales] = []
+    for group in shown_groups({number: row.lines for number, row in found.items()}):
+        sales = {number: found[number] for number in group.members}
+        revenue = sum(row.sold * market.templates[number].price for number, row in sales.items() if number in market.templates)
+        number = None if group.key == OTHER_GROUP else group.members[0]
+        template = None if number is None else market.templates.get(number)
+        rows.append(sales_row(number, template, merge_template_sales(sales.values()), revenue))
+    return rows
 
 
 def sales_row(number: int | None, template: TemplateForSale | None, sales: TemplateSales, revenue: int) -> PackageSales:
@@ -270,15 +269,16 @@ def upsell_figures(market: FleetMarket) -> list[UpsellChance]:
         if found is not None:
             groups[found.kind].add(line)
             prices[found.kind] += found.price
-    shown, other = merge_small_groups(groups)
-    dearest = sorted(shown, key=lambda kind: -prices[kind])
-    rows = [upsell_chance(kind, len(groups[kind]), prices[kind]) for kind in dearest]
-    rest = {line for kind in other for line in groups[kind]}
-    return [*rows, upsell_chance(OTHER_GROUP, len(rest), sum(prices[kind] for kind in other))] if other else rows
-
-
-def upsell_chance(kind: UpsellKind | OtherGroup, lines: int, potential: int) -> UpsellChance:
-    return {"kind": kind, "lines": lines, "potential": euros(potential), "rule": "" if kind == "other" else UPSELL_RULES[kind]}
+    chances: list[UpsellChance] = [
+        {
+            "kind": group.key,
+            "lines": len(group.lines),
+            "potential": euros(sum(prices[kind] for kind in group.members)),
+            "rule": "" if group.key == "other" else UPSELL_RULES[group.key],
+        }
+        for group in shown_groups(groups)
+    ]
+    return sorted(chances, key=lambda chance: (chance["kind"] == OTHER_GROUP, -chance["potential"]))
 
 
 def trend_figures(market: FleetMarket) -> list[FigureTrend]:
@@ -361,7 +361,7 @@ MARKET_EXAMPLE: MarketingIntelligence = {
     "upsell": [{"kind": "renewal", "lines": 12, "potential": 118.8, "rule": UPSELL_RULES["renewal"]}],
     "trends": [{"figure": "packages_sold", "days": 28, "now": 129, "before": 118, "change_percent": 9.3}],
 }
-MARKET_FINDING_EXAMPLE = make_finding(MARKET_EXAMPLE, now=1_800_014_400, sampled=126, of=126, method=MARKET_METHOD)
+MARKET_FINDING_EXAMPLE = example_finding(MARKET_EXAMPLE, MARKET_METHOD, sampled=126, of=126)
 
 
 @operation(
@@ -476,8 +476,7 @@ def market_segment_chart(data: MarketingIntelligence) -> Chart:
     return bar_chart_of(
         "Lines by segment",
         "Lines",
-        [OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]] for row in data["segments"]],
-        [float(row["lines"]) for row in data["segments"]],
+        {OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]]: row["lines"] for row in data["segments"]},
     )
 
 

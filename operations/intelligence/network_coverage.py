@@ -15,6 +15,7 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
     CoverageAudit,
     CoverageVerdict,
     NetworkTotals,
+    OfferedPackage,
     UncoveredLine,
     UncoveredUse,
     make_coverage_audit,
@@ -30,7 +31,7 @@ from operations.intelligence.reports.sheet import (
     Sheet,
     SheetValue,
     Table,
-    make_finding,
+    example_finding,
     sheet_table,
     stacked_chart,
 )
@@ -63,15 +64,6 @@ class OutsideUse(TypedDict):
     bytes: Annotated[int, Field(description="Data that no package paid")]
     cost: Annotated[float, Field(description="EUR that your reseller paid for it, calls and messages too")]
     charged: Annotated[float, Field(description="EUR that balances of lines and accounts were charged")]
-
-
-class OfferedPackage(TypedDict):
-    """The cheapest package that covers the network."""
-
-    zone_id: int
-    template_id: Annotated[
-        int, Field(description="For assign_package, or assign_recurring_package: the lists do not say which are recurring")
-    ]
 
 
 class OutsideLine(TypedDict):
@@ -206,7 +198,7 @@ COVERAGE_EXAMPLE: Coverage = {
         Example(
             "Which roamers are outside their zone?",
             {"limit": 10},
-            make_finding(COVERAGE_EXAMPLE, now=1_800_014_400, sampled=95, of=140, method=COVERAGE_METHOD),
+            example_finding(COVERAGE_EXAMPLE, COVERAGE_METHOD, sampled=95, of=140),
         )
     ],
     tool_defaults={"limit": 6},
@@ -307,7 +299,7 @@ def outside_line(row: UncoveredLine) -> OutsideLine:
         "outside": outside_use(row.outside),
         "steering_list": row.steering_list,
         "action": row.action,
-        "offer": None if row.offer is None else {"zone_id": row.offer.zone_id, "template_id": row.offer.template_id},
+        "offer": row.offer,
     }
 
 

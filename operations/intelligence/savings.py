@@ -38,7 +38,7 @@ from operations.intelligence.reports.sheet import (
     SheetValue,
     Table,
     bar_chart_of,
-    make_finding,
+    example_finding,
     sheet_table,
 )
 from operations.vocabulary import Iccid
@@ -84,7 +84,7 @@ class PlanRanking(NamedTuple):
     offers: OfferCatalogue
 
 
-SAVINGS_EXAMPLE: Finding[FleetSavings] = make_finding(
+SAVINGS_EXAMPLE: Finding[FleetSavings] = example_finding(
     {
         "start": "2026-12-18",
         "end": "2027-01-14",
@@ -112,10 +112,7 @@ SAVINGS_EXAMPLE: Finding[FleetSavings] = make_finding(
             }
         ],
     },
-    now=1_800_014_400,
-    sampled=1,
-    of=1,
-    method=PLAN_METHOD,
+    PLAN_METHOD,
 )
 
 
@@ -225,18 +222,14 @@ def savings_sheet(found: Finding[FleetSavings]) -> Sheet:
 
 def savings_verdict_chart(verdicts: Mapping[PlanVerdict, int]) -> Chart:
     ordered = sorted(verdicts, key=lambda verdict: (-verdicts[verdict], verdict))
-    return bar_chart_of(
-        "Lines by verdict", "Lines", [PLAN_VERDICT_LABELS[verdict] for verdict in ordered], [verdicts[verdict] for verdict in ordered]
-    )
+    return bar_chart_of("Lines by verdict", "Lines", {PLAN_VERDICT_LABELS[verdict]: verdicts[verdict] for verdict in ordered})
 
 
 def savings_country_chart(rows: Sequence[LinePlan]) -> Chart:
     """The countries where the listed lines that could save use most data."""
     found: Counter[str] = Counter(row["need"]["countries"][0] for row in rows if row["saving"] > 0 and row["need"]["countries"])
-    places = [country for country, _ in sorted(found.items(), key=lambda item: (-item[1], item[0]))[:SAVINGS_CHART_COUNTRIES]]
-    return bar_chart_of(
-        "Listed lines that could save, by country of most use", "Lines", places, [found[place] for place in places], places_kind="country"
-    )
+    places = dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:SAVINGS_CHART_COUNTRIES])
+    return bar_chart_of("Listed lines that could save, by country of most use", "Lines", places, places_kind="country")
 
 
 def savings_lines_table(rows: Sequence[LinePlan]) -> Table:

@@ -17,7 +17,7 @@ from operations.intelligence.reports.redaction import (
     redact_sheet,
     redact_text,
 )
-from operations.intelligence.reports.sheet import Sheet
+from operations.intelligence.reports.sheet import ReportBody, Sheet
 from operations.secret_tokens import secret_digest
 from registry.errors import NotFound
 from registry.operation import Auth, Document, Example, Input, Scope, operation
@@ -38,22 +38,6 @@ class ShareRef(Input):
         ShareFormat | None,
         Field(description="`html`: a page to read and to print. Left out: the page for browsers (Accept: text/html), else JSON."),
     ] = None
-
-
-class FindingSummary(TypedDict):
-    """How a report was made, as its finding says it."""
-
-    generated_at: str
-    method: str
-    sampled: int
-    of: int
-
-
-class SharedReportBody(TypedDict):
-    """What is stored of a report."""
-
-    finding: FindingSummary
-    sheet: Sheet
 
 
 class SharedReport(TypedDict):
@@ -153,7 +137,7 @@ def shared_report_answer(shared: SharedLink) -> tuple[SharedReport, list[str]]:
     }
     if report is None:
         return answer, []
-    body = cast(SharedReportBody, orjson.loads(report.body))
+    body = cast(ReportBody, orjson.loads(report.body))
     made, told = redact_sheet(body["sheet"]), body["finding"]
     method = public_sentence(told["method"])
     answer["generated_at"], answer["method"] = told["generated_at"], method

@@ -38,14 +38,14 @@ from operations.intelligence.lines.usage import (
 )
 from operations.intelligence.reports.sheet import (
     Chart,
-    Column,
     Figure,
     Finding,
     Series,
     Sheet,
+    SheetKind,
     SheetValue,
     Table,
-    make_finding,
+    example_finding,
     sheet_table,
     stacked_chart,
 )
@@ -383,7 +383,7 @@ class AnomalySearch(NamedTuple):
     others: dict[LineState, int]
 
 
-ANOMALY_EXAMPLE: Finding[UsageAnomalies] = make_finding(
+ANOMALY_EXAMPLE: Finding[UsageAnomalies] = example_finding(
     {
         "window": {"first": "2026-12-18", "last": "2027-01-14", "line_days": 21},
         "false_alarms": {"threshold": 2.8, "per_1000_line_days": 2.6, "expected": 0.1},
@@ -406,10 +406,8 @@ ANOMALY_EXAMPLE: Finding[UsageAnomalies] = make_finding(
             }
         ],
     },
-    now=1_800_014_400,
-    sampled=1,
+    ANOMALY_METHOD,
     of=2,
-    method=ANOMALY_METHOD,
 )
 
 
@@ -548,26 +546,23 @@ def anomaly_day_chart(data: UsageAnomalies) -> Chart:
     return stacked_chart("Anomalies by day", days, series, places_kind="day")
 
 
-def anomaly_spikes_table(data: UsageAnomalies, kind: AnomalyKind, unit: str) -> Table:
-    measured: list[Column] = [
-        {"label": "Observed", "kind": "bytes" if unit == "bytes" else "money"},
-        {"label": "Expected at most", "kind": "bytes" if unit == "bytes" else "money"},
-    ]
+def anomaly_spikes_table(data: UsageAnomalies, kind: AnomalyKind, unit: SheetKind) -> Table:
     rows = [row for row in data["anomalies"] if row["kind"] == kind]
-    return {
-        "title": ANOMALY_LABELS[kind],
-        "columns": [
-            {"label": "Line", "kind": "line"},
-            {"label": "Day", "kind": "day"},
-            *measured,
-            {"label": "Score", "kind": "number"},
-            {"label": "Country", "kind": "country"},
-            {"label": "Usual country", "kind": "country"},
-            {"label": "Context", "kind": "word"},
-        ],
-        "rows": [[*anomaly_cells(row), row["score"], row["country"], row["usual_country"], anomaly_context_text(row)] for row in rows],
-        "note": anomalies_left_out(data, kind, len(rows)),
-    }
+    return sheet_table(
+        ANOMALY_LABELS[kind],
+        {
+            "Line": "line",
+            "Day": "day",
+            "Observed": unit,
+            "Expected at most": unit,
+            "Score": "number",
+            "Country": "country",
+            "Usual country": "country",
+            "Context": "word",
+        },
+        [[*anomaly_cells(row), row["score"], row["country"], row["usual_country"], anomaly_context_text(row)] for row in rows],
+        anomalies_left_out(data, kind, len(rows)),
+    )
 
 
 def anomaly_silences_table(data: UsageAnomalies) -> Table:

@@ -8,7 +8,6 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.statistics import CallRecord
 from clients.ocs.subscribers import Location
 from clients.ocs.times import parse_wire_time
 from operations.deps import Ctx
@@ -114,14 +113,21 @@ async def get_subscriber_location_by_cell_id(ctx: Ctx, params: LineRef, line: Li
 
     The cell comes from the line's last registration, else from its newest data session of the last seven days.
     """
-    seen = registered_cell(line) or await used_cell(ctx, line)
+    info = line.row.get("networkInfo", {})
+    registered = read_cell(info.get("lastRat"), info.get("lastMcc"), info.get("lastMnc"), info.get("lastLac"), info.get("lastCellId"))
+    seen = await used_cell(ctx, line) if registered is None else CellSighting(registered, utc_time_text(info.get("time")))
     if seen is None:
         raise NotFound("No radio cell of this line is known: it was not seen in a network", param="iccid", hint=NO_CELL_HINT)
     cell = seen.cell
-    place = await locate_cell(line, cell)
-    latitude, longitude = place.get("latitude"), place.get("longitude")
-    if latitude is None or longitude is None:
-        raise cell_place_unknown()
+    try:
+        place = await line.upstream.ocs.subscriber.get_location_by_cell_id(
+            radio=cell["radioType"], mcc=cell["mcc"], mnc=cell["mnc"], lac=cell["lac"], cell_id=cell["cellId"]
+        )
+    except OcsNotFound:
+        place = None
+    latitude, longitude = (None, None) if place is None else (place.get("latitude"), place.get("longitude"))
+    if place is None or latitude is None or longitude is None:
+        raise NotFound("Nobody knows where the last radio cell of this line stands", param="iccid", hint=NO_CELL_PLACE_HINT)
     return {
         "data": {
             "latitude": latitude,
@@ -134,30 +140,7 @@ async def get_subscriber_location_by_cell_id(ctx: Ctx, params: LineRef, line: Li
 
 
 NO_CELL_HINT = "subscriber_network_events shows whether it tried to register"
-
-
-async def locate_cell(line: Line, cell: Cell) -> Location:
-    """The position of `cell`, as far as the network knows it. Raises NotFound. Waits for the network."""
-    try:
-        found = await line.upstream.ocs.subscriber.get_location_by_cell_id(
-            radio=cell["radioType"], mcc=cell["mcc"], mnc=cell["mnc"], lac=cell["lac"], cell_id=cell["cellId"]
-        )
-    except OcsNotFound:
-        raise cell_place_unknown() from None
-    return {} if found is None else found
-
-
-def cell_place_unknown() -> NotFound:
-    """The refusal when the cell is known and its position is not."""
-    return NotFound(
-        "Nobody knows where the last radio cell of this line stands", param="iccid", hint="get_subscriber_location may know more"
-    )
-
-
-def registered_cell(line: Line) -> CellSighting | None:
-    info = line.row.get("networkInfo", {})
-    cell = read_cell(info.get("lastRat"), info.get("lastMcc"), info.get("lastMnc"), info.get("lastLac"), info.get("lastCellId"))
-    return None if cell is None else CellSighting(cell, utc_time_text(info.get("time")))
+NO_CELL_PLACE_HINT = "get_subscriber_location may know more"
 
 
 async def used_cell(ctx: Ctx, line: Line) -> CellSighting | None:
@@ -166,18 +149,11 @@ async def used_cell(ctx: Ctx, line: Line) -> CellSighting | None:
     usage = await line.upstream.ocs.statistics.usage_over_period(line.subscriber_id, last - timedelta(days=WEEK_DAYS - 1), last)
     days = [day for row in usage.get("usages", []) for day in row.get("subsPeriodUsages", [])]
     records = [record for day in days for record in day.get("subsDailyUsages", []) if record.get("usageType") == DATA_USAGE_TYPE]
-    newest = sorted(records, key=usage_time, reverse=True)
-    return next((seen for seen in map(record_cell, newest) if seen is not None), None)
-
-
-def usage_time(record: CallRecord) -> str:
-    """The time of use as the wire writes it; such texts sort by time."""
-    return record.get("usageDateUtc", "")
-
-
-def record_cell(record: CallRecord) -> CellSighting | None:
-    cell = read_cell(record.get("rat"), record.get("mcc"), record.get("mnc"), record.get("lac"), record.get("cellId"))
-    return None if cell is None else CellSighting(cell, utc_time_text(record.get("usageDateUtc")))
+    for record in sorted(records, key=lambda record: record.get("usageDateUtc", ""), reverse=True):  # such texts sort by time
+        cell = read_cell(record.get("rat"), record.get("mcc"), record.get("mnc"), record.get("lac"), record.get("cellId"))
+        if cell is not None:
+            return CellSighting(cell, utc_time_text(record.get("usageDateUtc")))
+    return None
 
 
 def read_cell(rat: object, mcc: object, mnc: object, lac: object, cell: object) -> Cell | None:

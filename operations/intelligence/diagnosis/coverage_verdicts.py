@@ -6,13 +6,15 @@ A search makes as few calls of the charging system as the question takes.
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import anyio.to_thread
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
-from operations.intelligence.diagnosis.facts import DataPackage, data_packages, usable_packages
+from operations.intelligence.diagnosis.facts import DataPackage, data_packages
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
     FleetReading,
@@ -77,8 +79,7 @@ class LineVerdict(NamedTuple):
 def line_verdict(line: FleetLine, sighting: LineSighting, coverage: CoverageMap) -> LineVerdict:
     code = sighting.code
     country = None if code is None else coverage.country(code)
-    held = usable_packages(sighting.packages or ())
-    zones = tuple(sorted({package.zone_id for package in held}))
+    zones = tuple(sorted({package.zone_id for package in sighting.packages or () if package.usable}))
     options = tuple(coverage.options(zones, country)) if country is not None else ()
     verdict = coverage_verdict(sighting, country, zones, options, coverage)
     return LineVerdict(line, sighting, verdict, country, None if code is None else coverage.find(code), zones, options)
@@ -127,11 +128,13 @@ NETWORK_OPTIONS_SHOWN = 3
 NO_UNCOVERED_USE = UncoveredUse(0, 0, 0)
 
 
-class CoveringPackage(NamedTuple):
-    """A package that covers the network: the cheapest of those that the line's SIM can take."""
+class OfferedPackage(TypedDict):
+    """The cheapest package that covers the network."""
 
     zone_id: int
-    template_id: int
+    template_id: Annotated[
+        int, Field(description="For assign_package, or assign_recurring_package: the lists do not say which are recurring")
+    ]
 
 
 class SteeringAdvice:
@@ -165,9 +168,9 @@ class PackageAdvice:
 
     def __init__(self, offers: OfferCatalogue | None) -> None:
         self._offers = offers
-        self._found: dict[tuple[int, int | None], CoveringPackage | None] = {}
+        self._found: dict[tuple[int, int | None], OfferedPackage | None] = {}
 
-    def offer(self, one: LineVerdict) -> CoveringPackage | None:
+    def offer(self, one: LineVerdict) -> OfferedPackage | None:
         """The cheapest offer for SIMs of the line's sponsor that covers its network. Choice: none where the sponsor is unknown."""
         sponsor = None if self._offers is None else self._offers.sponsor_of(one.line)
         if self._offers is None or one.network is None or sponsor is None:
@@ -177,7 +180,7 @@ class PackageAdvice:
             zones = self._offers.coverage.zones_with(one.network.id)
             fitting = [offer for offer in self._offers.of_sponsor(sponsor) if offer.zone_id in zones and offer.volumes[0] > 0]
             found = min(fitting, key=lambda offer: (offer.cost, offer.template_id), default=None)
-            self._found[key] = None if found is None else CoveringPackage(found.zone_id, found.template_id)
+            self._found[key] = None if found is None else {"zone_id": found.zone_id, "template_id": found.template_id}
         return self._found[key]
 
 
@@ -229,7 +232,7 @@ class UncoveredLine(NamedTuple):
     outside: UncoveredUse | None
     """None: its use could not be read."""
     action: CoverageAction
-    offer: CoveringPackage | None
+    offer: OfferedPackage | None
     steering_list: int | None
     options: tuple[KnownNetwork, ...]
 
@@ -286,26 +289,13 @@ def totals_of_network(lines: Sequence[LineVerdict], outside: Mapping[int, Uncove
     return NetworkTotals(first.country, first.network, first.sighting.code or (0, 0), tuple(one.verdict for one in lines), total)
 
 
-class UsageCheck(NamedTuple):
-    """The verdicts after the check, and the lines whose use could not be read."""
-
-    found: list[LineVerdict]
-    missing: int
-
-
-def candidates_for_check(found: Sequence[LineVerdict], last_use: Sequence[bool]) -> list[LineVerdict]:
-    """The covered lines whose packages work where those of a mis-steered line do. `last_use`: whether each was used lately.
-
-    Choice: only these, since each costs a call; where no line at all was met outside, none is likely to be there most of its time.
-    """
-    zones = {zone for one in found if one.verdict == "mis_steered" for zone in one.zones}
-    return [one for one, used in zip(found, last_use, strict=True) if used and one.verdict == "covered" and not zones.isdisjoint(one.zones)]
-
-
 async def check_by_use(
     ctx: Ctx, upstream: Upstream, found: list[LineVerdict], doubted: Sequence[LineVerdict], coverage: CoverageMap, seconds: float
-) -> UsageCheck:
-    """Compares the `doubted` lines with their use of the last seven days that have ended. Waits for the network, at most `seconds`."""
+) -> tuple[list[LineVerdict], int]:
+    """The verdicts, and how many could not be checked: `doubted` lines are compared with their use of the last seven days that have ended.
+
+    Waits for the network, at most `seconds`.
+    """
     window = DayWindow(utc_today(ctx.now) - timedelta(days=WEEK_DAYS), utc_today(ctx.now) - timedelta(days=1))
     of = {one.line.subscriber_id: one for one in doubted}
 
@@ -317,7 +307,7 @@ async def check_by_use(
         reading = await read_each_line(ctx, [one.line for one in doubted], check, seconds=seconds)
     except OcsError:
         reading = FleetReading[LineVerdict]({}, len(doubted), 0)
-    return UsageCheck([reading.found.get(one.line.subscriber_id, one) for one in found], reading.missing)
+    return [reading.found.get(one.line.subscriber_id, one) for one in found], reading.missing
 
 
 def verdict_by_use(one: LineVerdict, use: LineUse, coverage: CoverageMap) -> LineVerdict:
@@ -370,8 +360,8 @@ async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | No
     looks = await read_each_line(ctx, active, partial(read_line_sighting, upstream, now=ctx.now), seconds=left)
     found = await anyio.to_thread.run_sync(line_verdicts, active, looks, coverage)
     doubted = await anyio.to_thread.run_sync(covered_lines_to_check, found, ctx.now)
-    check = await check_by_use(ctx, upstream, found, doubted, coverage, seconds - (ctx.deps.clock.monotonic() - began))
-    found = check.found
+    left = seconds - (ctx.deps.clock.monotonic() - began)
+    found, unchecked = await check_by_use(ctx, upstream, found, doubted, coverage, left)
     outside = [one for one in found if one.verdict in COVERAGE_PROBLEMS]
     window = DayWindow(utc_today(ctx.now) - timedelta(days=UNCOVERED_USE_DAYS), utc_today(ctx.now) - timedelta(days=1))
     used = [one for one in outside if is_used_in_window(one.line, window)]
@@ -381,7 +371,7 @@ async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | No
     rows = await anyio.to_thread.run_sync(rank_uncovered_lines, outside, known, advice)
     sums = await anyio.to_thread.run_sync(network_totals, found, rows)
     verdicts, inactive = tuple(one.verdict for one in found), len(fleet.lines) - len(active)
-    unread = (*advice.unread, *unread_use_sentences(costs.missing, check.missing))
+    unread = (*advice.unread, *unread_use_sentences(costs.missing, unchecked))
     return looks.result(ctx, CoverageAudit(inactive, verdicts, rows, sums, window), fleet, others=unread)
 
 
@@ -428,8 +418,13 @@ def line_verdicts(lines: Sequence[FleetLine], looks: FleetReading[LineSighting],
 
 
 def covered_lines_to_check(found: Sequence[LineVerdict], now: float) -> list[LineVerdict]:
-    """The covered lines that deserve a second look, see `candidates_for_check`."""
-    return candidates_for_check(found, [is_seen_lately(wire_seconds(one.line.row.get("lastUsageDate")), now) for one in found])
+    """The covered lines that were used lately and whose packages work where those of a mis-steered line do.
+
+    Choice: only these, since each costs a call; where no line at all was met outside, none is likely to be there most of its time.
+    """
+    zones = {zone for one in found if one.verdict == "mis_steered" for zone in one.zones}
+    near = [one for one in found if one.verdict == "covered" and not zones.isdisjoint(one.zones)]
+    return [one for one in near if is_seen_lately(wire_seconds(one.line.row.get("lastUsageDate")), now)]
 
 
 def is_used_in_window(line: FleetLine, window: DayWindow) -> bool:

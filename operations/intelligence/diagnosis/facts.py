@@ -1,7 +1,7 @@
 """Everything that a diagnosis looks at: read at once, and what cannot be read is named, not fatal."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, NamedTuple
@@ -274,11 +274,6 @@ def data_package(row: Package, now: float, single: bool) -> DataPackage:
         None if starts is None else starts.timestamp(),
         None if ends is None else ends.timestamp(),
     )
-
-
-def usable_packages(packages: Iterable[DataPackage]) -> list[DataPackage]:
-    """The packages from which data can be taken now."""
-    return [package for package in packages if package.usable]
 
 
 def packages_in_date(packages: Sequence[DataPackage], now: float) -> list[DataPackage]:

@@ -330,12 +330,6 @@ def issue_day(line: FleetLine) -> date | None:
     return parse_day(line.row.get("sim", {}).get("affectationDateUtc")) or parse_day(line.row.get("activationDate"))
 
 
-def was_used_since(line: FleetLine, day: date) -> bool:
-    """Whether `line` was used on `day` or later, by the list."""
-    used = parse_day(line.row.get("lastUsageDate"))
-    return used is not None and used >= day
-
-
 def last_use_day(line: FleetLine) -> date | None:
     """The UTC day of the last use by the list; None where the line was never used or the list does not say."""
     return day_of_time(line.row.get("lastUsageDate"))
@@ -386,7 +380,7 @@ def line_state(line: FleetLine, first: date) -> LineState:
         return "ended"
     used = last_use_day(line)
     if used is None:
-        return "stock" if line.row.get("sim", {}).get("status") == "FREE" else "never_used"
+        return "stock" if is_in_stock(line) else "never_used"
     return "in_use" if used >= first else "lapsed"
 
 

@@ -65,6 +65,11 @@ def make_finding(
     return {"generated_at": rfc3339_utc(now), "sampled": sampled, "of": of, "method": method, "incomplete": incomplete, "data": data}
 
 
+def example_finding(data: FindingData, method: str, *, sampled: int = 1, of: int = 1) -> Finding[FindingData]:
+    """The answer around `data` that documents show."""
+    return make_finding(data, now=1_800_014_400, sampled=sampled, of=of, method=method)
+
+
 def weighted_score(weights: Mapping[str, tuple[float, float]]) -> tuple[float, list[Factor]]:
     """The score and its factors, from (value seen, points) by name. Factors without points are left out.
 
@@ -145,10 +150,11 @@ class Chart(TypedDict):
 
 
 def bar_chart_of(
-    title: str, label: str, places: list[str], values: list[float], *, kind: SheetKind = "number", places_kind: SheetKind = "word"
+    title: str, label: str, values: Mapping[str, float], *, kind: SheetKind = "number", places_kind: SheetKind = "word"
 ) -> Chart:
-    """A bar chart of one series, named `label`, with one of `values` for each of `places`."""
-    return {**stacked_chart(title, places, [{"label": label, "values": [*values]}], kind=kind, places_kind=places_kind), "shape": "bar"}
+    """A bar chart of one series, named `label`; its `values` are by place."""
+    series: list[Series] = [{"label": label, "values": [*values.values()]}]
+    return {**stacked_chart(title, list(values), series, kind=kind, places_kind=places_kind), "shape": "bar"}
 
 
 def stacked_chart(title: str, places: list[str], series: list[Series], *, kind: SheetKind = "number", places_kind: SheetKind) -> Chart:
@@ -172,3 +178,10 @@ class Sheet(TypedDict):
     figures: list[Figure]
     charts: list[Chart]
     tables: list[Table]
+
+
+class ReportBody(TypedDict):
+    """What is kept of a report that was made: the composite's answer, and its sheet."""
+
+    finding: Finding[object]
+    sheet: Sheet
