@@ -199,7 +199,8 @@ async def read_churn_signs(ctx: Ctx, target: LineTarget, line: FleetLine) -> tup
     return used, signs._replace(
         unsupplied=None if since is None else max(0, (calendar.window.last - since).days),
         series_stopped=supply.series_stopped,
-        no_balance=has_no_balance(line),
+        # Choice: the account's balance is not counted, since the caller owns it.
+        no_balance=not line.row.get("useAccountForCharging", False) and line.row.get("balance", 0.0) <= 0,
     )
 
 
@@ -213,11 +214,6 @@ def newest_use_day(line: FleetLine, calendar: LineCalendar) -> date:
     """The last day of use: of the list, or of the records in `calendar` if they show a later one."""
     days = [day.day for day in calendar.days if day is not None]
     return max([*days[-1:], last_use_day(line) or calendar.window.first])
-
-
-def has_no_balance(line: FleetLine) -> bool:
-    """Whether no balance pays for use outside packages. Choice: the account's balance is not counted, since the caller owns it."""
-    return not line.row.get("useAccountForCharging", False) and line.row.get("balance", 0.0) <= 0
 
 
 CHURN_METHOD = (

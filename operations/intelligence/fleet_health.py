@@ -232,16 +232,8 @@ class ToDo(TypedDict):
     points: Annotated[float, Field(description="What it costs the score")]
 
 
-class HealthScore(NamedTuple):
-    """The score, its factors, and what to do first."""
-
-    score: float
-    factors: list[Factor]
-    first: list[ToDo]
-
-
-def score_fleet(counts: LineCounts, accounts: Sequence[AccountState]) -> HealthScore:
-    """The score: 100 points less the points of each problem."""
+def score_fleet(counts: LineCounts, accounts: Sequence[AccountState]) -> tuple[float, list[Factor], list[ToDo]]:
+    """The score, 100 points less the points of each problem; its factors; and what to do first."""
     active, issued = max(1, counts["by_status"].get("ACTIVE", 0)), max(1, counts["issued"])
     shares = {
         "idle_share": (counts["idle_30d"] / active, IDLE_RULE),
@@ -259,7 +251,7 @@ def score_fleet(counts: LineCounts, accounts: Sequence[AccountState]) -> HealthS
     if balance is not None:
         weights["balance_days"] = balance, -shortage_points(balance, BALANCE_POINTS)
     score, factors = weighted_score(weights)
-    return HealthScore(score, factors, first_todos(counts, accounts, {name: -points for name, (_, points) in weights.items()}))
+    return score, factors, first_todos(counts, accounts, {name: -points for name, (_, points) in weights.items()})
 
 
 def share_points(share: float, rule: ScoreRule) -> float:
@@ -311,15 +303,31 @@ def lines_todo(do: HealthAction, lines: int, points: float) -> ToDo:
 NO_SPENDING = AccountSpending(None, 0, 0)
 
 
-class HealthSnapshot(NamedTuple):
-    """The health of a fleet and of its accounts."""
+HEALTH_METHOD = (
+    "Lines are counted by the list of the charging system, eSIMs by its stock; what accounts spend is estimated from a sample of lines."
+)
+HEALTH_NOTES = [
+    "score: 100 less at most 25 for ACTIVE lines that were used, but not in 30 days (all from 50 %), 15 for issued lines never used (from "
+    "30 %), 15 for SUSPENDED ones (from 20 %), 25 for the account whose eSIMs end first and 20 for the one whose balance does (none from "
+    "60 days on).",
+    "stock_days: free eSIMs at the pace of those issued in the last 30 days; null: none was.",
+    "balance_days: the balance at what use outside packages cost in the last 7 whole days; null: nothing, not known, or no balance. What "
+    "packages cost is not told by the charging system and not in it.",
+]
 
-    counts: LineCounts
-    accounts: list[AccountState]
-    score: HealthScore
+
+class FleetHealth(TypedDict):
+    """The state of the fleet."""
+
+    score: Annotated[float, Field(description="0-100")]
+    factors: list[Factor]
+    first: Annotated[list[ToDo], Field(description="At most three, what costs the score most first")]
+    lines: LineCounts
+    accounts: Annotated[list[AccountState], Field(description="By id")]
+    notes: Annotated[list[str], Field(description="How the figures were made")]
 
 
-async def read_health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[HealthSnapshot]:
+async def read_health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[FleetHealth]:
     fleet = await read_fleet(upstream, account_id)
     accounts = [row for row in await upstream.accounts() if account_id is None or row.get("id") == account_id]
     stock = await read_free_esims(upstream, [row.get("id", 0) for row in accounts], fleet.lines)
@@ -329,9 +337,10 @@ async def read_health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | N
         own[line.account_id].append(line)
     day = utc_today(ctx.now)
     rows = [account_state(row, own[row.get("id", 0)], day, stock, spent) for row in accounts]
-    counts = count_lines(fleet.lines, day)
-    snapshot, count = HealthSnapshot(counts, rows, score_fleet(counts, rows)), len(fleet.lines)
-    return FleetResult(ctx.now, snapshot, count, count, health_gaps(fleet, stock, spent))
+    counts, count = count_lines(fleet.lines, day), len(fleet.lines)
+    score, factors, first = score_fleet(counts, rows)
+    health = FleetHealth(score=score, factors=factors, first=first, lines=counts, accounts=rows, notes=HEALTH_NOTES)
+    return FleetResult(ctx.now, health, count, count, health_gaps(fleet, stock, spent))
 
 
 def account_state(account: Account, lines: Sequence[FleetLine], day: date, stock: FreeEsims, spent: FleetSpending) -> AccountState:
@@ -366,36 +375,12 @@ def health_gaps(fleet: FleetLines, stock: FreeEsims, spent: FleetSpending) -> In
     return {"lines": spent.failed, "reasons": reasons} if reasons else None
 
 
-HEALTH_METHOD = (
-    "Lines are counted by the list of the charging system, eSIMs by its stock; what accounts spend is estimated from a sample of lines."
-)
-HEALTH_NOTES = [
-    "score: 100 less at most 25 for ACTIVE lines that were used, but not in 30 days (all from 50 %), 15 for issued lines never used (from "
-    "30 %), 15 for SUSPENDED ones (from 20 %), 25 for the account whose eSIMs end first and 20 for the one whose balance does (none from "
-    "60 days on).",
-    "stock_days: free eSIMs at the pace of those issued in the last 30 days; null: none was.",
-    "balance_days: the balance at what use outside packages cost in the last 7 whole days; null: nothing, not known, or no balance. What "
-    "packages cost is not told by the charging system and not in it.",
-]
-
-
 class HealthQuery(CamelInput):
     """Which accounts."""
 
     account_id: Annotated[UpstreamId | None, Field(description="Only this account.")] = None
     limit: Annotated[int, Field(ge=1, le=500, description="Accounts shown.")] = 100
     starting_after: Annotated[str | None, Field(alias="starting_after", max_length=64, description="`next` of the page before.")] = None
-
-
-class FleetHealth(TypedDict):
-    """The state of the fleet."""
-
-    score: Annotated[float, Field(description="0-100")]
-    factors: list[Factor]
-    first: Annotated[list[ToDo], Field(description="At most three, what costs the score most first")]
-    lines: LineCounts
-    accounts: Annotated[list[AccountState], Field(description="By id")]
-    notes: Annotated[list[str], Field(description="How the figures were made")]
 
 
 HEALTH_EXAMPLE: FleetHealth = {
@@ -457,21 +442,13 @@ async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
     upstream = await connect_upstream(ctx)
     load = partial(read_health_snapshot, ctx, upstream, account)
     found = await cached_result(ctx, upstream, load, account, further=place is not None)
-    health = found.figures
-    start = cursor_index([row["account_id"] for row in health.accounts], place)
-    page = health.accounts[start : start + params.limit]
-    if start + len(page) < len(health.accounts):
+    accounts = found.figures["accounts"]
+    start = cursor_index([row["account_id"] for row in accounts], place)
+    page = accounts[start : start + params.limit]
+    if start + len(page) < len(accounts):
         ctx.next_cursor = str(page[-1]["account_id"])
-        ctx.note = f"{len(page)} of {len(health.accounts)} accounts."
-    data: FleetHealth = {
-        "score": health.score.score,
-        "factors": health.score.factors,
-        "first": health.score.first,
-        "lines": health.counts,
-        "accounts": page,
-        "notes": HEALTH_NOTES,
-    }
-    return found.finding(data, HEALTH_METHOD)
+        ctx.note = f"{len(page)} of {len(accounts)} accounts."
+    return found.finding({**found.figures, "accounts": page}, HEALTH_METHOD)
 
 
 HEALTH_ACTION_LABELS: dict[HealthAction, str] = {
@@ -532,7 +509,7 @@ def health_factor_chart(factors: list[Factor]) -> Chart:
 
 def line_status_chart(data: FleetHealth) -> Chart:
     """Lines by status. The words are the service's own; an unknown status of the charging system is UNKNOWN."""
-    return bar_chart_of("Issued lines by status", "Lines", data["lines"]["by_status"])
+    return bar_chart_of("Issued lines by status", "Lines", {status: float(count) for status, count in data["lines"]["by_status"].items()})
 
 
 def actions_table(first: list[ToDo]) -> Table:

@@ -476,7 +476,10 @@ def market_segment_chart(data: MarketingIntelligence) -> Chart:
     return bar_chart_of(
         "Lines by segment",
         "Lines",
-        {OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]]: row["lines"] for row in data["segments"]},
+        {
+            OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]]: float(row["lines"])
+            for row in data["segments"]
+        },
     )
 
 

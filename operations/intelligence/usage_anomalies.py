@@ -197,38 +197,50 @@ COST_SPIKE_RATIO = 1.5
 SATURDAY = 5
 
 
-class LineAnomaly(NamedTuple):
-    """What was seen and between what it was expected: bytes of a spike, whole days of a silence, micro-euros of a cost."""
+AnomalyUnit = Literal["bytes", "days", "eur"]
+ANOMALY_UNITS: dict[AnomalyKind, AnomalyUnit] = {"spike": "bytes", "silence": "days", "cost": "eur"}
 
+
+class Expected(TypedDict):
+    """What would have been no news."""
+
+    least: float
+    most: float
+
+
+class UsageAnomaly(TypedDict):
+    """A day, or a silence from that day on."""
+
+    iccid: str
+    day: Annotated[str, Field(description="UTC; the first of a silence")]
     kind: AnomalyKind
-    day: date
-    days: int
-    observed: int
-    least: int
-    most: int
-    score: float
-    country: str
-    usual_country: str
-    words: tuple[AnomalyContext, ...]
+    unit: AnomalyUnit
+    observed: float
+    expected: Expected
+    score: Annotated[float, Field(description="Robust standard deviations from the usual; of a silence, those of normal values as rare")]
+    country: Annotated[str | None, Field(description="Where the line was that day, ISO 3166-1; null of a silence, and where nobody says")]
+    usual_country: str | None
+    context: Annotated[list[AnomalyContext], Field(description="What may explain it; `lasting`: it was not over yet")]
 
 
 class LineAnomalies(NamedTuple):
-    """Of a line: how many of its days could be compared, and what stood out, by day."""
+    """Of a line: how many of its days could be compared, and what stood out, by kind and day."""
 
     line_days: int
-    anomalies: tuple[LineAnomaly, ...]
+    anomalies: list[UsageAnomaly]
 
 
-def find_anomalies(calendar: LineCalendar, *, active: bool) -> LineAnomalies:
-    """All anomalies of a line. Choice: a silence that lasts is none where the line is not `active`, since its status says why."""
+def find_anomalies(line: FleetLine, calendar: LineCalendar) -> LineAnomalies:
+    """All anomalies of a line. Choice: a silence that lasts is none where the line is not active, since its status says why."""
     places = LinePlaces(calendar)
     data = data_spikes(calendar, places)
     bursts = {spike.place for spike in data}
-    found = [spike_anomaly("spike", spike, calendar, places) for spike in data]
-    found += [spike_anomaly("cost", spike, calendar, places) for spike in cost_spikes(calendar) if spike.place not in bursts]
-    found += [silence_anomaly(silence, calendar) for silence in find_silences(calendar.used) if active or not silence.lasting]
+    found = [spike_anomaly(line, "spike", spike, calendar, places) for spike in data]
+    found += [spike_anomaly(line, "cost", spike, calendar, places) for spike in cost_spikes(calendar) if spike.place not in bursts]
+    silences = [silence for silence in find_silences(calendar.used) if line.status == "ACTIVE" or not silence.lasting]
+    found += [silence_anomaly(line, silence, calendar) for silence in silences]
     compared = sum(day is not None and day.data_bytes > 0 for day in calendar.days)
-    return LineAnomalies(compared if compared >= SPIKE_DAYS_NEEDED else 0, tuple(sorted(found, key=lambda anomaly: anomaly.day)))
+    return LineAnomalies(compared if compared >= SPIKE_DAYS_NEEDED else 0, sorted(found, key=lambda one: (one["kind"], one["day"])))
 
 
 class LinePlaces:
@@ -268,25 +280,45 @@ def cost_spikes(calendar: LineCalendar) -> list[UsageSpike]:
     return [spike for spike in found if spike.figure >= COST_SPIKE_RATIO * dearest]
 
 
-def spike_anomaly(kind: AnomalyKind, spike: UsageSpike, calendar: LineCalendar, places: LinePlaces) -> LineAnomaly:
+def spike_anomaly(line: FleetLine, kind: AnomalyKind, spike: UsageSpike, calendar: LineCalendar, places: LinePlaces) -> UsageAnomaly:
     day, abroad = calendar.window.first + timedelta(days=spike.place), places.abroad(spike.place)
-    words: list[AnomalyContext] = []
+    context: list[AnomalyContext] = []
     if abroad is not None:
-        words.append("first_time_abroad" if places.first_time(spike.place, abroad) else "abroad")
+        context.append("first_time_abroad" if places.first_time(spike.place, abroad) else "abroad")
     if is_weekend(day):
-        words.append("weekend")
+        context.append("weekend")
     use = calendar.days[spike.place]
     if use is not None and use.subscriber_cost > 0:
-        words.append("outside_package")
-    observed, country = spike.figure, abroad or places.home
-    return LineAnomaly(kind, day, 1, observed, spike.least, spike.most, spike.score, country, places.home, tuple(words))
+        context.append("outside_package")
+    shown = euros if kind == "cost" else int
+    return {
+        "iccid": line.iccid,
+        "day": day.isoformat(),
+        "kind": kind,
+        "unit": ANOMALY_UNITS[kind],
+        "observed": shown(spike.figure),
+        "expected": {"least": shown(spike.least), "most": shown(spike.most)},
+        "score": spike.score,
+        "country": abroad or places.home or None,
+        "usual_country": places.home or None,
+        "context": context,
+    }
 
 
-def silence_anomaly(silence: UsageSilence, calendar: LineCalendar) -> LineAnomaly:
+def silence_anomaly(line: FleetLine, silence: UsageSilence, calendar: LineCalendar) -> UsageAnomaly:
     skipped = len(calendar.days) - len(calendar.used)
-    day = calendar.window.first + timedelta(days=skipped + silence.place)
-    words: tuple[AnomalyContext, ...] = ("lasting",) if silence.lasting else ()
-    return LineAnomaly("silence", day, silence.days, silence.days, 0, silence.most, silence.score, "", "", words)
+    return {
+        "iccid": line.iccid,
+        "day": (calendar.window.first + timedelta(days=skipped + silence.place)).isoformat(),
+        "kind": "silence",
+        "unit": ANOMALY_UNITS["silence"],
+        "observed": silence.days,
+        "expected": {"least": 0, "most": silence.most},
+        "score": silence.score,
+        "country": None,
+        "usual_country": None,
+        "context": ["lasting"] if silence.lasting else [],
+    }
 
 
 def is_weekend(day: date) -> bool:
@@ -297,30 +329,6 @@ ANOMALY_METHOD = (
     "Cube roots of a line's daily bytes (and of its cost outside packages) against their median on like days (weekday, weekend, abroad), "
     "in robust standard deviations (Hampel identifier); silences by the beta-geometric odds of the line's own rhythm, 1 in 1,000."
 )
-AnomalyUnit = Literal["bytes", "days", "eur"]
-ANOMALY_UNITS: dict[AnomalyKind, AnomalyUnit] = {"spike": "bytes", "silence": "days", "cost": "eur"}
-
-
-class Expected(TypedDict):
-    """What would have been no news."""
-
-    least: float
-    most: float
-
-
-class UsageAnomaly(TypedDict):
-    """A day, or a silence from that day on."""
-
-    iccid: str
-    day: Annotated[str, Field(description="UTC; the first of a silence")]
-    kind: AnomalyKind
-    unit: AnomalyUnit
-    observed: float
-    expected: Expected
-    score: Annotated[float, Field(description="Robust standard deviations from the usual; of a silence, those of normal values as rare")]
-    country: Annotated[str | None, Field(description="Where the line was that day, ISO 3166-1; null of a silence, and where nobody says")]
-    usual_country: str | None
-    context: Annotated[list[AnomalyContext], Field(description="What may explain it; `lasting`: it was not over yet")]
 
 
 class AnomalousDay(TypedDict):
@@ -366,19 +374,10 @@ class UsageAnomalies(TypedDict):
     anomalies: Annotated[list[UsageAnomaly], Field(description="Highest score first; a page of them")]
 
 
-class FoundAnomaly(NamedTuple):
-    """An anomaly of a line. Sorting puts the worst first."""
-
-    less: float
-    subscriber_id: int
-    anomaly: LineAnomaly
-    iccid: str
-
-
 class AnomalySearch(NamedTuple):
     """The anomalies of lines, highest score first; how many days were compared; and how many lines were not looked into."""
 
-    found: list[FoundAnomaly]
+    found: list[UsageAnomaly]
     line_days: int
     others: dict[LineState, int]
 
@@ -433,7 +432,7 @@ async def detect_usage_anomalies(ctx: Ctx, params: LinesAsked, target: LineTarge
     """
     searched = await target_result(ctx, params, target, search_anomalies)
     found, line_days, others = searched.figures
-    window, kinds = last_whole_days(searched.at), Counter(one.anomaly.kind for one in found)
+    window, kinds = last_whole_days(searched.at), Counter(one["kind"] for one in found)
     data: UsageAnomalies = {
         "window": {"first": window.first.isoformat(), "last": window.last.isoformat(), "line_days": line_days},
         "false_alarms": {
@@ -442,10 +441,10 @@ async def detect_usage_anomalies(ctx: Ctx, params: LinesAsked, target: LineTarge
             "expected": round(line_days * FALSE_SPIKES_PER_1000 / 1000, 1),
         },
         "not_judged": {**count_not_in_use(others), "unused": others["lapsed"]},
-        "lines": len({one.subscriber_id for one in found}),
+        "lines": len({one["iccid"] for one in found}),
         "kinds": {kind: kinds[kind] for kind in ANOMALY_UNITS},
         "days": anomalies_by_day(found),
-        "anomalies": [usage_anomaly(one) for one in ranking_page(ctx, found, params.limit, params.starting_after)],
+        "anomalies": ranking_page(ctx, found, params.limit, params.starting_after),
     }
     return searched.finding(data, ANOMALY_METHOD)
 
@@ -457,40 +456,19 @@ async def search_anomalies(ctx: Ctx, target: LineTarget) -> FleetResult[AnomalyS
 
     async def read(line: FleetLine) -> LineAnomalies:
         use = await read_line_use(ctx, target.upstream, line, window)
-        return find_anomalies(line_calendar(line, use, window), active=line.status == "ACTIVE")
+        return find_anomalies(line, line_calendar(line, use, window))
 
     reading = await read_each_line(ctx, sorted_.in_use, read)
-    names = {line.subscriber_id: line.iccid for line in sorted_.in_use}
-    found = [
-        FoundAnomaly(-anomaly.score, number, anomaly, names[number]) for number, line in reading.found.items() for anomaly in line.anomalies
-    ]
-    line_days = sum(line.line_days for line in reading.found.values())
-    return reading.result(ctx, AnomalySearch(sorted(found), line_days, sorted_.others), fleet)
+    lines = [reading.found[number] for number in sorted(reading.found)]
+    found = sorted((one for line in lines for one in line.anomalies), key=lambda one: -one["score"])
+    return reading.result(ctx, AnomalySearch(found, sum(line.line_days for line in lines), sorted_.others), fleet)
 
 
-def anomalies_by_day(found: Sequence[FoundAnomaly]) -> list[AnomalousDay]:
+def anomalies_by_day(found: Sequence[UsageAnomaly]) -> list[AnomalousDay]:
     days: dict[str, AnomalousDay] = {}
     for one in found:
-        day = one.anomaly.day.isoformat()
-        days.setdefault(day, {"day": day, "spike": 0, "silence": 0, "cost": 0})[one.anomaly.kind] += 1
+        days.setdefault(one["day"], {"day": one["day"], "spike": 0, "silence": 0, "cost": 0})[one["kind"]] += 1
     return [days[day] for day in sorted(days)]
-
-
-def usage_anomaly(found: FoundAnomaly) -> UsageAnomaly:
-    one = found.anomaly
-    shown = euros if one.kind == "cost" else int
-    return {
-        "iccid": found.iccid,
-        "day": one.day.isoformat(),
-        "kind": one.kind,
-        "unit": ANOMALY_UNITS[one.kind],
-        "observed": shown(one.observed),
-        "expected": {"least": shown(one.least), "most": shown(one.most)},
-        "score": one.score,
-        "country": one.country or None,
-        "usual_country": one.usual_country or None,
-        "context": list(one.words),
-    }
 
 
 ANOMALY_LABELS: dict[AnomalyKind, str] = {"spike": "Data spikes", "silence": "Silences", "cost": "Cost outside packages"}

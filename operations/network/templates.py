@@ -21,6 +21,7 @@ from operations.upstream.resellers import (
     record_creator,
     require_listed,
     resolve_reseller,
+    template_owner,
 )
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
@@ -186,10 +187,6 @@ def template_row(row: Template) -> TemplateRow:
 
 def template_number(row: Template) -> int:
     return row.get("prepaidpackagetemplateid", 0)
-
-
-def template_owner(row: Template) -> int | None:
-    return row.get("resellerid") or row.get("reseller", {}).get("resellerid")
 
 
 def changed_template(upstream: Upstream, row: Template) -> TemplateRow:

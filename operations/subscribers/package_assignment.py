@@ -1,7 +1,7 @@
 """Putting packages on a line, one or a series of them, and removing them for good."""
 
 from collections.abc import Awaitable
-from typing import Annotated, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import AliasChoices, Field, model_validator
 from typing_extensions import TypedDict
@@ -12,7 +12,7 @@ from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
 from operations.subscribers.packages import PACKAGE_DAYS_LIMIT, PackageRef, find_package, package_not_found, read_packages
 from operations.times import EndTime, StartTime
-from operations.upstream.lines import HasIccid, Line, LineRef, own_line
+from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
 from operations.upstream.resellers import find_template
 from operations.vocabulary import UpstreamId
@@ -97,14 +97,25 @@ class PackageToAssign(PackageWindow, LineRef):
     """Which package goes on which line."""
 
 
-class HasTemplateId(HasIccid, Protocol):
-    """An input with a line and a template."""
+class SeriesToStart(LineRef):
+    """Which series goes on which line, and when it begins."""
 
-    @property
-    def package_template_id(self) -> int: ...
+    package_template_id: Annotated[PackageTemplateId, Field(description="Id of a recurring template.")]
+    start_time: Annotated[StartTime | None, Field(description="UTC; absent: now.")] = None
+    activate_at_first_use: Annotated[bool, Field(description="Start at first use instead.")] = False
+
+    @model_validator(mode="after")
+    def _one_start(self) -> Self:
+        if self.start_time is not None and self.activate_at_first_use:
+            raise BadRequest(
+                "startTime: given together with activateAtFirstUse, and they exclude each other",
+                param="startTime",
+                hint="Send startTime, or activateAtFirstUse: true, or neither to start now",
+            )
+        return self
 
 
-async def own_line_and_template(ctx: Ctx, params: HasTemplateId) -> Line:
+async def own_line_and_template(ctx: Ctx, params: PackageToAssign | SeriesToStart) -> Line:
     """The caller's own line. Raises NotFound unless its reseller has the template."""
     line = await own_line(ctx, params)
     await find_template(line.upstream, params.package_template_id, "packageTemplateId")
@@ -169,24 +180,6 @@ SERIES_HINT = (
     "The template is probably no recurring one: names usually say, list_package_templates cannot tell for templates made elsewhere, and "
     "assign_package takes those of one time. Or it is of another sponsor than the line's SIM"
 )
-
-
-class SeriesToStart(LineRef):
-    """Which series goes on which line, and when it begins."""
-
-    package_template_id: Annotated[PackageTemplateId, Field(description="Id of a recurring template.")]
-    start_time: Annotated[StartTime | None, Field(description="UTC; absent: now.")] = None
-    activate_at_first_use: Annotated[bool, Field(description="Start at first use instead.")] = False
-
-    @model_validator(mode="after")
-    def _one_start(self) -> Self:
-        if self.start_time is not None and self.activate_at_first_use:
-            raise BadRequest(
-                "startTime: given together with activateAtFirstUse, and they exclude each other",
-                param="startTime",
-                hint="Send startTime, or activateAtFirstUse: true, or neither to start now",
-            )
-        return self
 
 
 class SeriesStatusChange(LineRef):

@@ -389,7 +389,9 @@ class LinePageReader:
         if listing is None or not listing.complete or listing.is_due(self._now()):
             first = await read_first_lines(self._upstream, self._account)
             if not first.cut_off:
-                return await self._of_small(first, known=listing is not None)
+                if listing is not None:
+                    await self._parts.drop(self._place)
+                return self._of_rows(first.rows, first.strangers)
             self._parts.memory(self._place)
             listing = await self._checked(first, listing or await self._parts.find(self._place))
             page = await self._of_first(first, listing)
@@ -412,12 +414,6 @@ class LinePageReader:
     def _now(self) -> float:
         return self._parts.clock.now()
 
-    async def _of_small(self, first: FirstLines, *, known: bool) -> LinePage:
-        """The page of an account that one answer lists."""
-        if known:
-            await self._parts.drop(self._place)
-        return self._of_rows(first.rows, first.strangers)
-
     def _of_rows(self, rows: Iterable[Subscriber], incomplete: bool) -> LinePage:
         fitting = sorted((row for row in rows if self._fits is None or self._fits(row)), key=subscriber_number)
         behind = [row for row in fitting if subscriber_number(row) > self._after]
@@ -425,16 +421,13 @@ class LinePageReader:
 
     async def _checked(self, first: FirstLines, listing: AccountListing | None) -> AccountListing | None:
         """`listing`, unless the charging system counts other lines now, or the listing is too old; None then."""
-        if listing is None or not listing.complete:
+        seconds = PARTS_UNCOUNTED_SECONDS if first.total is None else PARTS_RELEARN_SECONDS
+        if listing is None or not listing.complete or first.total not in (None, listing.lines):
             return None
-        if not self._holds(first, listing):
+        if not 0 <= self._now() - listing.read < seconds:
             return None
         await self._parts.check(listing, self._now())
         return listing
-
-    def _holds(self, first: FirstLines, listing: AccountListing) -> bool:
-        seconds = PARTS_UNCOUNTED_SECONDS if first.total is None else PARTS_RELEARN_SECONDS
-        return first.total in (None, listing.lines) and 0 <= self._now() - listing.read < seconds
 
     async def _of_first(self, first: FirstLines, listing: AccountListing | None) -> LinePage | None:
         """The page from the account's own list, where that has the lowest ids and enough of them.

@@ -16,10 +16,10 @@ from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
 from operations.intelligence.diagnosis.facts import DataPackage, data_packages
 from operations.intelligence.lines.fleet_lines import (
+    READING_SECONDS,
     FleetLine,
     FleetReading,
     FleetResult,
-    begin_fleet_reading,
     read_each_line,
     read_fleet,
 )
@@ -30,7 +30,7 @@ from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
 from operations.upstream.resellers import STEERING_LISTS, read_reseller_list
 from operations.upstream.tariffs import read_tariff_rules, tariff_offer
-from registry.clock import DAY_SECONDS
+from registry.clock import DAY_SECONDS, limit_reading_time, seconds_left
 from registry.errors import NotFound, OcsError
 
 CoverageVerdict = Literal["covered", "mis_steered", "outside_zone", "no_package", "unknown", "not_seen_lately", "never_seen"]
@@ -352,8 +352,9 @@ class CoverageAudit(NamedTuple):
 
 
 async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[CoverageAudit]:
-    """Reads the active lines, then the use of those that are outside their zones."""
-    began, seconds = ctx.deps.clock.monotonic(), begin_fleet_reading()
+    """Reads the active lines, then the use of those that are outside their zones; the audit is made of what was read in time."""
+    limit_reading_time()
+    began, seconds = ctx.deps.clock.monotonic(), seconds_left(READING_SECONDS)
     coverage, fleet = await read_coverage_map(upstream), await read_fleet(upstream, account_id)
     active = await anyio.to_thread.run_sync(lines_to_audit, fleet.lines, coverage)
     left = seconds * SIGHTING_TIME_SHARE - (ctx.deps.clock.monotonic() - began)

@@ -123,12 +123,6 @@ async def cached_result(
     return found
 
 
-def begin_fleet_reading() -> float:
-    """Seconds that an answer may go on reading. From this call on no read takes longer: the answer is made of what was read by then."""
-    limit_reading_time()
-    return seconds_left(READING_SECONDS)
-
-
 async def read_fleet(upstream: Upstream, account_id: int | None = None) -> FleetLines:
     """Every line of the caller's accounts, or of `account_id`; the list is at most a minute old. Waits for the network."""
     limit_reading_time()
@@ -165,7 +159,8 @@ async def fleet_lines(fleet: LineList) -> FleetLines:
 
 def fleet_line(row: Subscriber) -> FleetLine | None:
     """The line of `row`; None where its number or its ICCID is missing or malformed."""
-    number, iccid = row.get("subscriberId"), fleet_line_iccid(row)
+    number, history = row.get("subscriberId"), current_entry(row.get("imsiList", ()))
+    iccid = None if history is None else history.get("iccid")
     if number is None or iccid is None or not FLEET_ICCID.fullmatch(iccid):
         return None
     return FleetLine(number, iccid, row.get("accountId", 0), line_status_word(row), slim_line_row(row))
@@ -178,12 +173,6 @@ def slim_line_row(row: Subscriber) -> Subscriber:
     if sim is not None:
         kept["sim"] = {name: value for name, value in sim.items() if name in CACHED_SIM_FIELDS}
     return cast(Subscriber, kept)
-
-
-def fleet_line_iccid(row: Subscriber) -> str | None:
-    """The ICCID in use; of several, or of none without an end, the newest."""
-    history = current_entry(row.get("imsiList", ()))
-    return None if history is None else history.get("iccid")
 
 
 def line_status_word(row: Subscriber) -> str:

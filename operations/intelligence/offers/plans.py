@@ -505,7 +505,8 @@ def package_spend(found: PackageList, window: DayWindow, costs: Mapping[int, int
             template = package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0)
             price += share * (micro_euros(package.get("cost")) or costs.get(template, 0))
             counts[template] = counts.get(template, 0) + 1
-            destinations |= set(package_destinations(package))
+            destination = package.get("destinationzoneid") or package.get("rdbDestinationZones", {}).get("destinationzoneid")
+            destinations |= set() if destination is None else {destination}
     return PackageSpend(round(price * MONTH_DAYS / CALENDAR_DAYS), tuple(sorted(counts.items())), frozenset(destinations))
 
 
@@ -516,8 +517,3 @@ def package_share_in(package: Package, first: int, end: int) -> Fraction:
         return Fraction(0)
     begin, over = int(starts.timestamp()), int(ends.timestamp())
     return Fraction(max(0, min(over, end) - max(begin, first)), over - begin)
-
-
-def package_destinations(package: Package) -> Iterable[int]:
-    found = package.get("destinationzoneid") or package.get("rdbDestinationZones", {}).get("destinationzoneid")
-    return () if found is None else (found,)

@@ -200,7 +200,8 @@ def upsell_offer(
     lately = [package for package in packages if package.ended is not None and package.ended >= first]
     if lately:
         return renewal_offer(lately[-1], templates)
-    if has_package_since(packages, first) or not profile.data_bytes or not profile.stays:
+    got = any(package.assigned is not None and package.assigned >= first for package in packages)
+    if got or not profile.data_bytes or not profile.stays:
         return None
     template = cheapest_template_in(profile.stays[0].iso2, templates.values())
     return None if template is None else UpsellOffer("first_package", template.price)
@@ -224,11 +225,6 @@ def renewal_offer(last: SoldPackage, templates: Mapping[int, TemplateForSale]) -
         if template is not None and template.price > 0 and last.used >= HALF_USED_SHARE * last.limit
         else None
     )
-
-
-def has_package_since(packages: Iterable[SoldPackage], first: date) -> bool:
-    """Whether the line got a package on `first` or later."""
-    return any(package.assigned is not None and package.assigned >= first for package in packages)
 
 
 class TemplateSales(NamedTuple):
