@@ -97,10 +97,12 @@ class ChurnScore(NamedTuple):
 
 def score_churn(signs: ChurnSigns) -> ChurnScore:
     """The score of a line, 0 to 100, its band, and the points of each factor."""
+    trend = use_trend(signs.weeks)
+    falling = TREND_POINTS_LIMIT * clamp01((-trend - STEADY_TREND) / (FALLING_TREND - STEADY_TREND))
     points, factors = weighted_score(
         {
             "silent_days": (signs.silent, silence_points(signs.silent, signs.inter_use)),
-            "trend_percent_per_week": (100 * use_trend(signs.weeks), trend_points(signs.weeks)),
+            "trend_percent_per_week": (100 * trend, falling),
             "days_without_package": (signs.unsupplied or 0, package_points(signs)),
             "not_active": (1, 0.0 if signs.active else STATUS_POINTS),
             "no_balance": (1, NO_BALANCE_POINTS if signs.no_balance and signs.unsupplied is not None else 0.0),
@@ -121,10 +123,6 @@ def use_trend(weeks: Sequence[int]) -> float:
     """The change from week to week (days with use), divided by the mean of all weeks."""
     mean = sum(weeks) / len(weeks) if weeks else 0.0
     return theil_sen_slope(weeks) / mean if len(weeks) >= TREND_WEEKS_NEEDED and mean else 0.0
-
-
-def trend_points(weeks: Sequence[int]) -> float:
-    return TREND_POINTS_LIMIT * clamp01((-use_trend(weeks) - STEADY_TREND) / (FALLING_TREND - STEADY_TREND))
 
 
 def package_points(signs: ChurnSigns) -> float:

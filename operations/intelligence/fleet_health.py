@@ -1,4 +1,7 @@
-"""How a fleet is, as one number and the figures behind it; and the sheet of it."""
+"""The health of a fleet as one number: counts of its lines, and how long eSIMs and balances of its accounts will last; and the sheet of it.
+
+Choice: the charging system tells no account's spending, so it is estimated from the last seven days of some of the lines that charge it.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -242,7 +245,7 @@ def score_fleet(counts: LineCounts, accounts: Sequence[AccountState]) -> tuple[f
     }
     weights = {
         "full_marks": (FULL_SCORE, FULL_SCORE),
-        **{name: (share, -share_points(share, rule)) for name, (share, rule) in shares.items()},
+        **{name: (share, -round(rule.points * min(1.0, share / rule.all_at), 1)) for name, (share, rule) in shares.items()},
     }
     stock = earliest_end(account["stock_days"] for account in accounts)
     balance = earliest_end(account["balance_days"] for account in accounts)
@@ -252,11 +255,6 @@ def score_fleet(counts: LineCounts, accounts: Sequence[AccountState]) -> tuple[f
         weights["balance_days"] = balance, -shortage_points(balance, BALANCE_POINTS)
     score, factors = weighted_score(weights)
     return score, factors, first_todos(counts, accounts, {name: -points for name, (_, points) in weights.items()})
-
-
-def share_points(share: float, rule: ScoreRule) -> float:
-    """Points that a problem costs when `share` of the lines have it."""
-    return round(rule.points * min(1.0, share / rule.all_at), 1)
 
 
 def shortage_points(days: float, points: float) -> float:

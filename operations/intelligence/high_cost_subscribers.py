@@ -1,4 +1,8 @@
-"""Which lines cost most, and where and by what; and the sheet of it."""
+"""Which lines cost most over some days, and where and by what; and the sheet of it.
+
+Every micro-euro stands at a network and at a kind of use, or is said to stand at none. A few networks are named and the rest is one, so
+that the figures still add up.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta

@@ -28,7 +28,6 @@ from operations.intelligence.offers.upsell import (
     LineSegment,
     SoldPackage,
     TemplateForSale,
-    TemplateSales,
     UpsellKind,
     UsageProfile,
     line_segment,
@@ -86,7 +85,12 @@ class FleetMarket(NamedTuple):
 
 async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[FleetMarket]:
     fleet, window = await read_fleet(upstream, account_id), last_whole_days(ctx.now)
-    templates, gaps = await read_prices(upstream)
+    gaps = list[str]()
+    try:
+        templates = await read_templates_for_sale(upstream)
+    except OcsError:  # usage is worth reporting without prices
+        templates = dict[int, TemplateForSale]()
+        gaps.append(NO_PRICES)
     lines = [line for line in fleet.lines if not is_in_stock(line)]
     sample = {line.subscriber_id for line in sample_evenly(lines, PACKAGE_SAMPLE_LINES)}
 
@@ -100,14 +104,6 @@ async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None
     reading = await read_each_line(ctx, lines, read)
     market = FleetMarket(window, lines, len(fleet.lines) - len(lines), reading.found, templates)
     return reading.result(ctx, market, fleet._replace(lines=lines), others=gaps)
-
-
-async def read_prices(upstream: Upstream) -> tuple[Mapping[int, TemplateForSale], tuple[str, ...]]:
-    """The templates, or why they could not be read: usage is worth reporting without prices."""
-    try:
-        return await read_templates_for_sale(upstream), ()
-    except OcsError:
-        return {}, (NO_PRICES,)
 
 
 OtherGroup = Literal["other"]
@@ -222,12 +218,15 @@ def segment_figures(market: FleetMarket) -> list[SegmentSize]:
     groups = defaultdict[LineSegment, set[int]](set)
     for line, seen in market.seen.items():
         groups[line_segment(seen.profile, status[line], half)].add(line)
-    return [segment_size(market, group.key, group.lines) for group in shown_groups(groups)]
-
-
-def segment_size(market: FleetMarket, segment: LineSegment | OtherGroup, lines: set[int]) -> SegmentSize:
-    data = sum(market.seen[line].profile.data_bytes for line in lines)
-    return {"segment": segment, "lines": len(lines), "data_bytes": data, "rule": "" if segment == "other" else SEGMENT_RULES[segment]}
+    return [
+        {
+            "segment": group.key,
+            "lines": len(group.lines),
+            "data_bytes": sum(market.seen[line].profile.data_bytes for line in group.lines),
+            "rule": "" if group.key == "other" else SEGMENT_RULES[group.key],
+        }
+        for group in shown_groups(groups)
+    ]
 
 
 def sales_figures(market: FleetMarket) -> list[PackageSales]:
@@ -235,25 +234,21 @@ def sales_figures(market: FleetMarket) -> list[PackageSales]:
     found = template_sales(market.packages, market.window.first, CALENDAR_DAYS)
     rows: list[PackageSales] = []
     for group in shown_groups({number: row.lines for number, row in found.items()}):
-        sales = {number: found[number] for number in group.members}
-        revenue = sum(row.sold * market.templates[number].price for number, row in sales.items() if number in market.templates)
-        number = None if group.key == OTHER_GROUP else group.members[0]
-        template = None if number is None else market.templates.get(number)
-        rows.append(sales_row(number, template, merge_template_sales(sales.values()), revenue))
+        sales = merge_template_sales(found[number] for number in group.members)
+        revenue = sum(found[number].sold * market.templates[number].price for number in group.members if number in market.templates)
+        template = None if group.key == "other" else market.templates.get(group.key)
+        row: PackageSales = {
+            "template_id": None if group.key == "other" else group.key,
+            "name": "" if template is None else template.name,
+            "price": None if template is None else euros(template.price),
+            "lines": len(sales.lines),
+            "sold": sales.sold,
+            "sold_before": sales.sold_before,
+            "revenue": euros(revenue),
+            "used_percent": market_percent(sales.data_used, sales.data_sold) or 0.0,
+        }
+        rows.append(row)
     return rows
-
-
-def sales_row(number: int | None, template: TemplateForSale | None, sales: TemplateSales, revenue: int) -> PackageSales:
-    return {
-        "template_id": number,
-        "name": "" if template is None else template.name,
-        "price": None if template is None else euros(template.price),
-        "lines": len(sales.lines),
-        "sold": sales.sold,
-        "sold_before": sales.sold_before,
-        "revenue": euros(revenue),
-        "used_percent": market_percent(sales.data_used, sales.data_sold) or 0.0,
-    }
 
 
 def market_percent(part: int, whole: int) -> float | None:

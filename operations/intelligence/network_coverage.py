@@ -17,7 +17,6 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
     NetworkTotals,
     OfferedPackage,
     UncoveredLine,
-    UncoveredUse,
     make_coverage_audit,
 )
 from operations.intelligence.lines.fleet_lines import cached_result
@@ -285,7 +284,7 @@ def network_lines_view(one: NetworkTotals) -> NetworkLines:
 
 
 def outside_line(row: UncoveredLine) -> OutsideLine:
-    one = row.judged
+    one, used = row.judged, row.outside
     return {
         "iccid": one.line.iccid,
         "account_id": one.line.account_id,
@@ -296,17 +295,11 @@ def outside_line(row: UncoveredLine) -> OutsideLine:
         "seen": rfc3339_utc(one.sighting.seen or 0),
         "zones": list(one.zones),
         "could_use": [network_view(network, None) for network in row.options],
-        "outside": outside_use(row.outside),
+        "outside": None if used is None else {"bytes": used.data_bytes, "cost": euros(used.cost), "charged": euros(used.charged)},
         "steering_list": row.steering_list,
         "action": row.action,
         "offer": row.offer,
     }
-
-
-def outside_use(outside: UncoveredUse | None) -> OutsideUse | None:
-    if outside is None:
-        return None
-    return {"bytes": outside.data_bytes, "cost": euros(outside.cost), "charged": euros(outside.charged)}
 
 
 COVERAGE_CHART_COUNTRIES = 12

@@ -113,7 +113,10 @@ async def get_intelligence_share(ctx: Ctx, params: ShareRef, shared: SharedLink)
     """
     answer, faults = shared_report_answer(shared)
     is_page = params.format == "html" or (params.format is None and ctx.call.prefers_page)
-    content = report_html(shared_report_content(answer)) if is_page else orjson.dumps(answer, default=short_json_number)
+    shown = ReportContent(
+        answer["organization"], answer["sheet"], answer["generated_at"], answer["method"], answer["sampled"], answer["of"]
+    )
+    content = report_html(shown) if is_page else orjson.dumps(answer, default=short_json_number)
     found = redact_html(content) if is_page else redact_json(content)
     tell_leak(ctx, shared.link.composite, faults, found)
     return Document(found.content, "text/html; charset=utf-8" if is_page else "application/json", report_headers())
@@ -122,11 +125,10 @@ async def get_intelligence_share(ctx: Ctx, params: ShareRef, shared: SharedLink)
 def shared_report_answer(shared: SharedLink) -> tuple[SharedReport, list[str]]:
     """The answer, and the kinds of values that did not look like their kind."""
     link, report = shared
+    organisation, _ = redact_text(visible_line(link.name, ORGANISATION_NAME_LENGTH))  # it may hold its own address: no fault of ours
     answer: SharedReport = {
         "object": "intelligence.shared_report",
-        "organization": redact_text(visible_line(link.name, ORGANISATION_NAME_LENGTH))[
-            0
-        ],  # its own name may hold its own address: no fault of ours
+        "organization": organisation,
         "composite": link.composite,
         "ready": report is not None,
         "generated_at": None,
@@ -143,17 +145,6 @@ def shared_report_answer(shared: SharedLink) -> tuple[SharedReport, list[str]]:
     answer["generated_at"], answer["method"] = told["generated_at"], method
     answer["sampled"], answer["of"], answer["sheet"] = told["sampled"], told["of"], made.sheet
     return answer, [*made.faults, *([] if method is not None else ["method"])]
-
-
-def shared_report_content(answer: SharedReport) -> ReportContent:
-    return ReportContent(
-        organisation=answer["organization"],
-        sheet=answer["sheet"],
-        generated_at=answer["generated_at"],
-        method=answer["method"],
-        sampled=answer["sampled"],
-        of=answer["of"],
-    )
 
 
 def short_json_number(value: object) -> orjson.Fragment:

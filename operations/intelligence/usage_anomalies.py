@@ -1,4 +1,10 @@
-"""Which lines use much more, or much less, than they did; and the sheet of it."""
+"""What stands out in lines' last four weeks: data spikes, silences and spikes of cost outside packages, each with what was expected.
+
+Spikes: the cube root of a day's figure is compared. It makes sums of sessions, which are skewed, nearly normal (Wilson and Hilferty 1931),
+and multiplying all figures by a number changes nothing. The centre is the median of the line's days of the same class, and the scale is
+their MAD; where days are few, both are drawn towards the values of more days. So it is a Hampel identifier (Hampel 1974) whose scale
+cannot collapse.
+"""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
@@ -27,7 +33,6 @@ from operations.intelligence.lines.fleet_lines import (
     target_result,
 )
 from operations.intelligence.lines.usage import (
-    InterUseModel,
     LineCalendar,
     euros,
     inter_use_model,
@@ -178,14 +183,9 @@ def unusual_silence(used: Sequence[bool], place: int, days: int) -> UsageSilence
     odds = silence_odds(inter_use, days)
     if odds > SILENCE_ODDS_LIMIT:
         return None
-    return UsageSilence(
-        place, days, longest_usual_silence(inter_use), round(NormalDist().inv_cdf(1 - max(odds, 1e-12)), 1), place + days == len(used)
-    )
-
-
-def longest_usual_silence(inter_use: InterUseModel) -> int:
-    """The days that a silence of this line may last before it is unusual."""
-    return next(days for days in range(SILENCE_DAY_LIMIT) if silence_odds(inter_use, days + 1) <= SILENCE_ODDS_LIMIT)
+    most = next(longer for longer in range(SILENCE_DAY_LIMIT) if silence_odds(inter_use, longer + 1) <= SILENCE_ODDS_LIMIT)
+    score = round(NormalDist().inv_cdf(1 - max(odds, 1e-12)), 1)
+    return UsageSilence(place, days, most, score, place + days == len(used))
 
 
 AnomalyKind = Literal["spike", "silence", "cost"]

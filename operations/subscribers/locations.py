@@ -161,7 +161,9 @@ def read_cell(rat: object, mcc: object, mnc: object, lac: object, cell: object) 
     country, network, area = read_whole_number(mcc), read_whole_number(mnc), read_whole_number(lac)
     if not country or network is None or area is None:
         return None
-    return {"radioType": radio_type(rat), "mcc": country, "mnc": network, "lac": area, "cellId": read_whole_number(cell)}
+    # Choice: a text that names no generation counts as 4G, as most networks are.
+    radio = RADIO_TYPES.get(rat.strip()[:2].upper(), "4G") if isinstance(rat, str) else "4G"
+    return {"radioType": radio, "mcc": country, "mnc": network, "lac": area, "cellId": read_whole_number(cell)}
 
 
 def read_whole_number(value: object) -> int | None:
@@ -169,11 +171,6 @@ def read_whole_number(value: object) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value[:18])
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def radio_type(rat: object) -> RadioType:
-    """The generation in a text such as "4G - LTE". Choice: a text that names none counts as 4G, as most networks are."""
-    return RADIO_TYPES.get(rat.strip()[:2].upper(), "4G") if isinstance(rat, str) else "4G"
 
 
 def utc_time_text(time: str | None) -> str | None:

@@ -1,6 +1,10 @@
 """Reading all lines of accounts: the charging system lists some lines of one, and the rest is read by parts of the ICCID range.
 
 The parts are learned a few calls at a time, so that no request for a page or an eSIM waits for all of them.
+
+A page of an account's lines, lowest subscriber id first, takes few calls: reading stops when the page is full. A small account is one
+answer of the charging system. Of a large one the parts are known, and only the lines of the page are asked for. Before they are known the
+account's own list is the page, where it is sorted and long enough, and a few calls more learn the parts; else the account is read whole.
 """
 
 import logging

@@ -204,7 +204,8 @@ class FactReader:
     async def packages(self) -> None:
         found = await self._ocs.packages.list_packages(self._line.subscriber_id, version="v2")
         self._facts.packages = data_packages(found, self._facts.now)
-        self._facts.upcoming = has_upcoming_series(found)
+        waiting = [series for series in found.get("recurring", []) if series.get("active") is not False and not series.get("nbCreated")]
+        self._facts.upcoming = bool(waiting)
 
     async def speed(self) -> None:
         self._facts.limit = await self._ocs.subscriber.hlr_get_bitrate(self._line.imsi)
@@ -239,11 +240,6 @@ class FactReader:
         for account in await self._line.upstream.accounts():
             if account.get("id") == row.get("accountId"):
                 self._facts.balance = 0.0 if account.get("packageOnly") else account.get("balance")
-
-
-def has_upcoming_series(found: PackageList) -> bool:
-    """Whether a series has not yet made its first package."""
-    return any(series.get("active") is not False and not series.get("nbCreated") for series in found.get("recurring", []))
 
 
 USABLE_STATES = frozenset({"running", "assigned"})

@@ -1,6 +1,7 @@
 """Reading something of every line of a fleet: several lines at once, as many as fit into the time; what was left out is said.
 
-Also the query that such composites share: one line, or the pages of a ranking of the caller's fleet.
+Also what the list says of a line, in stock or issued, used lately, ended or silent; and the query that such composites share: one line, or
+the pages of a ranking of the caller's fleet.
 """
 
 import re

@@ -428,7 +428,14 @@ def line_plan(plan: LinePackagePlan) -> LinePlan:
         "next": package_choice_figures(found.next, plan.charged_then),
         "proven": found.proven,
         "uncovered": [
-            uncovered_figures(part)
+            {
+                "country": part.country or None,
+                "mcc": part.code[0],
+                "mnc": part.code[1],
+                "operator": upstream_text(part.operator),
+                "kind": part.kind,
+                "amount": part.amount,
+            }
             for part in sorted(plan.uncovered, key=lambda part: (-part.amount, part.code, part.kind))[:UNCOVERED_SHOWN]
         ],
     }
@@ -454,18 +461,6 @@ def package_set(price: int, charged: int, counts: Iterable[tuple[int, int]]) -> 
 
 def package_choice_figures(chosen: PackageChoice | None, charged: int) -> PackageSet | None:
     return None if chosen is None else package_set(chosen.price, charged, chosen.counts)
-
-
-def uncovered_figures(part: NeedPart) -> Uncovered:
-    mcc, mnc = part.code
-    return {
-        "country": part.country or None,
-        "mcc": mcc,
-        "mnc": mnc,
-        "operator": upstream_text(part.operator),
-        "kind": part.kind,
-        "amount": part.amount,
-    }
 
 
 def named_templates(plans: Iterable[LinePackagePlan], offers: Sequence[MonthlyOffer]) -> list[TemplateFigures]:

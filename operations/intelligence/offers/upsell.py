@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
-from clients.ocs.packages import Package, PackageList
+from clients.ocs.packages import PackageList
 from clients.ocs.templates import Template
 from operations.intelligence.lines.fleet_lines import parse_day
 from operations.intelligence.lines.usage import USAGE_TYPE_DATA, LineUse, micro_euros
@@ -175,19 +175,19 @@ class UpsellOffer(NamedTuple):
 def sold_packages(found: PackageList, now: float) -> tuple[SoldPackage, ...]:
     """The packages that hold data, the newest last. `now`: Unix seconds."""
     single = found.get("callUseSingleCounter", False)
-    rows = [sold_package(row, now, single=single) for row in found.get("packages", []) if row.get("pckdatabyte", 0) > 0]
+    rows = [
+        SoldPackage(
+            row.get("templateId") or row.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0),
+            parse_day(row.get("tsassigned")),
+            parse_day(row.get("tsexpirationutc")),
+            row.get("pckdatabyte", 0),
+            row.get("useddatabyte", 0),
+            package_state(row, now, single_counter=single),
+        )
+        for row in found.get("packages", [])
+        if row.get("pckdatabyte", 0) > 0
+    ]
     return tuple(sorted(rows, key=lambda row: row.assigned or date.min))
-
-
-def sold_package(row: Package, now: float, *, single: bool) -> SoldPackage:
-    return SoldPackage(
-        row.get("templateId") or row.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0),
-        parse_day(row.get("tsassigned")),
-        parse_day(row.get("tsexpirationutc")),
-        row.get("pckdatabyte", 0),
-        row.get("useddatabyte", 0),
-        package_state(row, now, single_counter=single),
-    )
 
 
 def upsell_offer(
