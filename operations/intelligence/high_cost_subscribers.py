@@ -55,9 +55,6 @@ class UseCost(NamedTuple):
     def plus(self, other: "UseCost") -> "UseCost":
         return UseCost(self.reseller + other.reseller, self.charged + other.charged)
 
-    def minus(self, other: "UseCost") -> "UseCost":
-        return UseCost(self.reseller - other.reseller, self.charged - other.charged)
-
 
 NO_COST = UseCost(0, 0)
 
@@ -97,9 +94,8 @@ def line_bill(line: FleetLine, use: LineUse) -> LineBill:
         kind = use_kind(place.usage_type)
         kinds[kind] = kinds.get(kind, NO_COST).plus(cost)
     total = UseCost(use.reseller_cost, use.subscriber_cost)
-    return LineBill(
-        line.iccid, line.account_id, total, dearest_first(networks.values()), tuple(sorted(kinds.items())), total.minus(recorded)
-    )
+    unattributed = UseCost(total.reseller - recorded.reseller, total.charged - recorded.charged)
+    return LineBill(line.iccid, line.account_id, total, dearest_first(networks.values()), tuple(sorted(kinds.items())), unattributed)
 
 
 def bill_network(place: PlaceUse) -> BillNetwork:
@@ -247,10 +243,6 @@ def cost_figures(cost: UseCost) -> CostFigures:
     return {"cost": euros(cost.reseller), "charged": euros(cost.charged)}
 
 
-def cost_margin(cost: UseCost) -> float:
-    return euros(cost.charged - cost.reseller)
-
-
 def unattributed_figures(cost: UseCost) -> CostFigures | None:
     """The part of the cost that no usage record explains; None where the records explain all."""
     return None if cost == NO_COST else cost_figures(cost)
@@ -279,7 +271,7 @@ def line_cost(bill: LineBill, fleet: UseCost) -> LineCost:
         "iccid": bill.iccid,
         "account_id": bill.account_id,
         **cost_figures(bill.total),
-        "margin": cost_margin(bill.total),
+        "margin": euros(bill.total.charged - bill.total.reseller),
         "share_percent": cost_percent(bill.total.reseller, fleet.reseller),
         "networks": network_costs(bill.networks),
         "rest": other_networks(bill.networks),
@@ -450,7 +442,7 @@ def fleet_costs_answer(bill: FleetBill, days: CostDays, page: list[LineBill], mo
     return {
         "window": days,
         **cost_figures(bill.total),
-        "margin": cost_margin(bill.total),
+        "margin": euros(bill.total.charged - bill.total.reseller),
         "lines_with_cost": len(bill.lines),
         "pareto": {"percent": PARETO_PERCENT, "lines": bill.pareto, "cost": euros(few.reseller)},
         "kinds": kind_costs(bill.kinds),

@@ -1,6 +1,6 @@
 """A scheduled report as strangers read it who were given its link."""
 
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Literal, cast
 
 import orjson
 from pydantic import Field
@@ -23,8 +23,6 @@ from registry.errors import NotFound
 from registry.operation import Auth, Document, Example, Input, Scope, operation
 from storage.schedule_reports import SharedLink, shared_by
 
-ShareFormat: TypeAlias = Literal["json", "html"]
-
 
 class SharedReportLeak(Exception):
     """Something in a report for strangers was not what it should be, and was blotted out: a fault of ours."""
@@ -35,7 +33,7 @@ class ShareRef(Input):
 
     token: Annotated[str, Field(description="The end of `share_url`.")]
     format: Annotated[
-        ShareFormat | None,
+        Literal["json", "html"] | None,
         Field(description="`html`: a page to read and to print. Left out: the page for browsers (Accept: text/html), else JSON."),
     ] = None
 

@@ -20,6 +20,7 @@ from operations.intelligence.lines.fleet_lines import (
     FleetLine,
     FleetReading,
     FleetResult,
+    last_use_day,
     read_each_line,
     read_fleet,
 )
@@ -365,7 +366,7 @@ async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | No
     found, unchecked = await check_by_use(ctx, upstream, found, doubted, coverage, left)
     outside = [one for one in found if one.verdict in COVERAGE_PROBLEMS]
     window = DayWindow(utc_today(ctx.now) - timedelta(days=UNCOVERED_USE_DAYS), utc_today(ctx.now) - timedelta(days=1))
-    used = [one for one in outside if is_used_in_window(one.line, window)]
+    used = [one for one in outside if (day := last_use_day(one.line)) is not None and day >= window.first]
     costs = await read_uncovered_use(ctx, upstream, used, window, coverage, seconds - (ctx.deps.clock.monotonic() - began))
     known = {one.line.subscriber_id: costs.found.get(one.line.subscriber_id) for one in used}
     advice = await read_coverage_advice(ctx, upstream, found)
@@ -426,12 +427,6 @@ def covered_lines_to_check(found: Sequence[LineVerdict], now: float) -> list[Lin
     zones = {zone for one in found if one.verdict == "mis_steered" for zone in one.zones}
     near = [one for one in found if one.verdict == "covered" and not zones.isdisjoint(one.zones)]
     return [one for one in near if is_seen_lately(wire_seconds(one.line.row.get("lastUsageDate")), now)]
-
-
-def is_used_in_window(line: FleetLine, window: DayWindow) -> bool:
-    """Whether `line` was used in `window` or later by its row in the list; others need not be read."""
-    seen = wire_seconds(line.row.get("lastUsageDate"))
-    return seen is not None and utc_today(seen) >= window.first
 
 
 async def read_uncovered_use(

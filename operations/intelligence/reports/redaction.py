@@ -271,13 +271,9 @@ def format_value(kind: str, value: object, places: int | None = None) -> str:
         return format_number(kind, value, places) if isfinite(value) else NO_VALUE
     if value == REDACTION_MARK:
         return REDACTION_MARK
-    return format_word(kind, str(value))
-
-
-def format_word(kind: str, text: str) -> str:
     if kind == "day":
-        return format_day(text, year=True)
-    return texts_in("en").country(text) if kind == "country" else text
+        return format_day(str(value), year=True)
+    return texts_in("en").country(str(value)) if kind == "country" else str(value)
 
 
 def decimal_places(kind: str, values: Sequence[object]) -> int | None:
@@ -299,12 +295,8 @@ def format_number(kind: str, value: float, places: int | None = None) -> str:
         return f"{sign}\u20ac{format_money(size)}"
     if kind == "bytes":
         return f"{sign}{format_data(size)}"
-    return f"{sign}{format_plain_number(size) if places is None else f'{size:,.{places}f}'}{number_unit(kind, size)}"
-
-
-def number_unit(kind: str, size: float) -> str:
-    units: Mapping[str, str] = {"percent": "%", "days": "\u00a0day" if size == 1 else "\u00a0days"}
-    return units.get(kind, "")
+    unit = {"percent": "%", "days": "\u00a0day" if size == 1 else "\u00a0days"}.get(kind, "")
+    return f"{sign}{format_plain_number(size) if places is None else f'{size:,.{places}f}'}{unit}"
 
 
 def format_plain_number(size: float) -> str:
