@@ -1,6 +1,7 @@
 """Where a line was seen: its position, the radio cell it was in last, and the countries it came into."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated, Literal, NamedTuple
 
@@ -118,15 +119,12 @@ async def get_subscriber_location_by_cell_id(ctx: Ctx, params: LineRef, line: Li
     seen = await used_cell(ctx, line) if registered is None else CellSighting(registered, utc_time_text(info.get("time")))
     if seen is None:
         raise NotFound("No radio cell of this line is known: it was not seen in a network", param="iccid", hint=NO_CELL_HINT)
-    cell = seen.cell
-    try:
+    cell, place = seen.cell, None
+    with suppress(OcsNotFound):
         place = await line.upstream.ocs.subscriber.get_location_by_cell_id(
             radio=cell["radioType"], mcc=cell["mcc"], mnc=cell["mnc"], lac=cell["lac"], cell_id=cell["cellId"]
         )
-    except OcsNotFound:
-        place = None
-    latitude, longitude = (None, None) if place is None else (place.get("latitude"), place.get("longitude"))
-    if place is None or latitude is None or longitude is None:
+    if place is None or (latitude := place.get("latitude")) is None or (longitude := place.get("longitude")) is None:
         raise NotFound("Nobody knows where the last radio cell of this line stands", param="iccid", hint=NO_CELL_PLACE_HINT)
     return {
         "data": {

@@ -72,8 +72,6 @@ ASSIGNMENT_HINT = (
     "or a recurring one: assign_recurring_package takes those"
 )
 TEMPLATE_MISMATCH = "The charging system cannot give this line a package of this template; nothing was assigned"
-
-
 INSTALLED_EXAMPLE: Affected = {
     "iccid": "8988303700000100286",
     "smdpServer": "smdp.sandbox.invalid",
