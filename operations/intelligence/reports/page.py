@@ -75,9 +75,8 @@ def visible_line(text: str, longest: int) -> str:
 
 
 def report_html(report: ReportContent) -> bytes:
-    charts = (
-        [] if report.sheet is None else [ChartView(chart, draw_chart(chart), describe_chart(chart)) for chart in report.sheet["charts"]]
-    )
+    drawn = [] if report.sheet is None else report.sheet["charts"]
+    charts = [ChartView(chart, draw_chart(chart), describe_chart(chart)) for chart in drawn]
     report = report._replace(organisation=visible_line(report.organisation, ORGANISATION_NAME_LENGTH))
     tables = [] if report.sheet is None else [(table, column_decimals(table)) for table in report.sheet["tables"]]
     facts = {"report": report, "sheet": report.sheet, "charts": charts, "tables": tables, "left_out": has_redactions(report.sheet)}
