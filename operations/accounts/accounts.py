@@ -97,14 +97,12 @@ class AccountWithBalance(NamedTuple):
 async def account_with_balance(ctx: Ctx, params: AccountBalanceChange) -> AccountWithBalance:
     """The balance changes by itself, so it is compared when the call is made and not when its answer is replayed."""
     account = await own_account(ctx, params)
-    guarded = account.upstream.managed and not account.upstream.service_own and params.mode == "set"
-    return AccountWithBalance(account, await managed_balance(account.upstream) if guarded else 0.0)
-
-
-async def managed_balance(upstream: Upstream) -> float:
-    """What the managed account holds now; a balance that is not told counts as 0."""
+    upstream = account.upstream
+    if not upstream.managed or upstream.service_own or params.mode != "set":
+        return AccountWithBalance(account, 0.0)
     upstream.reads.forget(upstream.identity, "accounts")
-    return next((account.get("balance", 0.0) for account in await upstream.accounts()), 0.0)
+    # A balance that is not told counts as 0.
+    return AccountWithBalance(account, next((each.get("balance", 0.0) for each in await upstream.accounts()), 0.0))
 
 
 @operation(

@@ -130,7 +130,10 @@ async def own_line_move(ctx: Ctx, params: MoveRange) -> LineMove:
         raise BadRequest("destAccount: the lines are there already", param="destAccount", hint="Name another account, or a network profile")
     upstream = (await own_account(ctx, params)).upstream
     await require_own_account(upstream, params.dest_account, "destAccount")
-    source, destination = await move_resellers(upstream, params)
+    if upstream.managed:
+        source = destination = await upstream.reseller_id()
+    else:
+        source, destination = [await account_reseller(upstream, account) for account in (params.account_id, params.dest_account)]
     await check_move_profile(upstream, params, source, destination)
     found = await lines_in_range(upstream, range_)
     # Choice: lines that are in the destination already do not stop a move; else a repeated call could not be told its answer.
@@ -179,14 +182,6 @@ def reseller_change(params: MoveRange, source: int | None, destination: int | No
         "once, and its prices and profiles hold for them. Moving them back does not bring the packages back.",
         f"{source}|{destination}",
     )
-
-
-async def move_resellers(upstream: Upstream, params: MoveRange) -> tuple[int | None, int | None]:
-    """The resellers of the account that the lines leave, and of the account that they go to; None where that is not told."""
-    if upstream.managed:
-        own = await upstream.reseller_id()
-        return own, own
-    return await account_reseller(upstream, params.account_id), await account_reseller(upstream, params.dest_account)
 
 
 async def check_move_profile(upstream: Upstream, params: MoveRange, source: int | None, destination: int | None) -> None:

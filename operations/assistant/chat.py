@@ -219,9 +219,8 @@ def _offered_tools(inside: InternalCalls, caller: Caller) -> list[ToolSpec]:
     """The caller's reading operations, as many as a model can hold."""
     toolset_of = inside.pipeline.catalogue.toolset_of
     found = [tool for tool in inside.tools(caller) if toolset_of[tool.name] != _TOOLSET_LEFT_OUT]
-    found.sort(
-        key=lambda tool: TOOLSET_ORDER.index(toolset_of[tool.name]) if toolset_of[tool.name] in TOOLSET_ORDER else len(TOOLSET_ORDER)
-    )
+    order = {name: place for place, name in enumerate(TOOLSET_ORDER)}
+    found.sort(key=lambda tool: order.get(toolset_of[tool.name], len(order)))
     specs: list[ToolSpec] = []
     characters = 0
     for tool in found[:MOST_TOOLS]:

@@ -208,11 +208,6 @@ def _missing_figures_card(gathered: GatheredFigures) -> Card:
     return {"title": title, "text": text, "kind": "note", "figures": []}
 
 
-def _card_question(gathered: GatheredFigures) -> str:
-    shown = [{"kind": each.kind, "title": each.title, "figures": each.figures} for each in gathered.measured]
-    return orjson.dumps({"kinds": sorted({each.kind for each in gathered.measured}), "measured": shown}).decode()
-
-
 def _parse_cards(text: str, measured: Sequence[MeasuredSource]) -> list[Card] | None:
     """The model's cards in `text`; None unless all are cards and every number in them was measured."""
     try:
@@ -336,7 +331,9 @@ async def _cards_of_model(ctx: Ctx, model: LanguageModel, gathered: GatheredFigu
     """The model's cards; None when it may not be asked, fails, or says what was not measured."""
     if await reserve_ai_call(ctx) is None:
         return None
-    asked = [ChatMessage("system", _CARD_INSTRUCTION), ChatMessage("user", _card_question(gathered))]
+    shown = [{"kind": each.kind, "title": each.title, "figures": each.figures} for each in gathered.measured]
+    question = orjson.dumps({"kinds": sorted({each.kind for each in gathered.measured}), "measured": shown}).decode()
+    asked = [ChatMessage("system", _CARD_INSTRUCTION), ChatMessage("user", question)]
     said: list[str] = []
     try:
         async with timeout(INSIGHTS_MODEL_SECONDS), aclosing(model.answer(asked, [])) as pieces:

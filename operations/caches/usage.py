@@ -44,29 +44,6 @@ class PlaceUse(NamedTuple):
     """Of the quantity, what packages paid."""
 
 
-class CountryVisit(NamedTuple):
-    """A day with use in a country."""
-
-    day: date
-    iso2: str
-
-
-class LineUse(NamedTuple):
-    """All of a line's use in some days; days without use are left out."""
-
-    days: tuple[DayUse, ...]
-    places: tuple[PlaceUse, ...]
-    reseller_cost: int
-    """As the upstream's own totals of the days say, in micro-euros."""
-    subscriber_cost: int
-    visits: tuple[CountryVisit, ...] = ()
-    """Every day and country once, by day."""
-
-    @property
-    def data_bytes(self) -> int:
-        return sum(day.data_bytes for day in self.days)
-
-
 class DayPlace(NamedTuple):
     """Use of one kind on one network on one day."""
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from functools import partial
 from itertools import combinations
 from math import log10
 from statistics import median
@@ -16,14 +15,19 @@ from clients.ocs.packages import Package, PackageList, RecurringSeries
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
+    FleetResult,
     LinesAsked,
+    LinesNotInUse,
+    LineState,
     LineTarget,
+    count_not_in_use,
+    last_use_day,
+    lines_by_state,
     own_line_or_fleet,
     ranking_page,
     read_each_line,
-    read_fleet,
+    target_result,
 )
-from operations.intelligence.lines.line_state import LinesNotInUse, LineState, count_not_in_use, last_use_day, lines_by_state
 from operations.intelligence.lines.usage import (
     CALENDAR_DAYS,
     InterUseModel,
@@ -39,18 +43,15 @@ from operations.intelligence.reports.sheet import (
     Factor,
     Figure,
     Finding,
-    Incomplete,
     Sheet,
+    SheetKind,
     SheetValue,
     Table,
     bar_chart_of,
-    cached_result,
-    make_finding,
-    missing_parts,
+    example_finding,
+    sheet_table,
     weighted_score,
 )
-from operations.times import utc_today
-from operations.upstream.connection import Upstream
 from operations.upstream.lines import package_end, package_state
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
@@ -96,10 +97,12 @@ class ChurnScore(NamedTuple):
 
 def score_churn(signs: ChurnSigns) -> ChurnScore:
     """The score of a line, 0 to 100, its band, and the points of each factor."""
+    trend = use_trend(signs.weeks)
+    falling = TREND_POINTS_LIMIT * clamp01((-trend - STEADY_TREND) / (FALLING_TREND - STEADY_TREND))
     points, factors = weighted_score(
         {
             "silent_days": (signs.silent, silence_points(signs.silent, signs.inter_use)),
-            "trend_percent_per_week": (100 * use_trend(signs.weeks), trend_points(signs.weeks)),
+            "trend_percent_per_week": (100 * trend, falling),
             "days_without_package": (signs.unsupplied or 0, package_points(signs)),
             "not_active": (1, 0.0 if signs.active else STATUS_POINTS),
             "no_balance": (1, NO_BALANCE_POINTS if signs.no_balance and signs.unsupplied is not None else 0.0),
@@ -120,10 +123,6 @@ def use_trend(weeks: Sequence[int]) -> float:
     """The change from week to week (days with use), divided by the mean of all weeks."""
     mean = sum(weeks) / len(weeks) if weeks else 0.0
     return theil_sen_slope(weeks) / mean if len(weeks) >= TREND_WEEKS_NEEDED and mean else 0.0
-
-
-def trend_points(weeks: Sequence[int]) -> float:
-    return TREND_POINTS_LIMIT * clamp01((-use_trend(weeks) - STEADY_TREND) / (FALLING_TREND - STEADY_TREND))
 
 
 def package_points(signs: ChurnSigns) -> float:
@@ -162,22 +161,12 @@ def trend_sentence(signs: ChurnSigns) -> str:
     return f"Days with use fell by {-100 * use_trend(signs.weeks):.0f} % of their mean a week before that."
 
 
-def status_sentence(signs: ChurnSigns) -> str:
-    del signs
-    return "The line is not active."
-
-
-def balance_sentence(signs: ChurnSigns) -> str:
-    del signs
-    return "No balance pays for use outside packages."
-
-
 CHURN_SENTENCES: Mapping[str, Callable[[ChurnSigns], str]] = {
     "silent_days": silence_sentence,
     "trend_percent_per_week": trend_sentence,
     "days_without_package": package_sentence,
-    "not_active": status_sentence,
-    "no_balance": balance_sentence,
+    "not_active": lambda _: "The line is not active.",
+    "no_balance": lambda _: "No balance pays for use outside packages.",
 }
 
 
@@ -193,40 +182,36 @@ QUIET_CALENDAR_DAYS = 2 * CALENDAR_DAYS
 """Choice: a line that has been quiet for a week is looked at for eight weeks, since its last four tell little of how it lived."""
 
 
-async def read_churn_signs(ctx: Ctx, upstream: Upstream, line: FleetLine) -> tuple[date, ChurnSigns]:
+async def read_churn_signs(ctx: Ctx, target: LineTarget, line: FleetLine) -> tuple[date, ChurnSigns]:
     """The last day of use of `line`, and the signs of churn. Waits for the network."""
-    calendar = await read_calendar(ctx, upstream, line, CALENDAR_DAYS)
+    calendar = await read_calendar(ctx, target, line, CALENDAR_DAYS)
     used = newest_use_day(line, calendar)
-    silent = max(0, (utc_today(ctx.now) - used).days - 1)
+    silent = max(0, (calendar.window.last - used).days)
     if silent >= QUIET_LINE_DAYS:
-        calendar = await read_calendar(ctx, upstream, line, QUIET_CALENDAR_DAYS)
+        calendar = await read_calendar(ctx, target, line, QUIET_CALENDAR_DAYS)
     signs = ChurnSigns(silent, inter_use_model(calendar.used), use_by_week(calendar.used), line.status == "ACTIVE")
     if silent < SUPPLY_CHECK_DAYS:
         return used, signs
-    supply = package_supply(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now, used)
+    supply = package_supply(await target.upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now, used)
     since = None if supply.in_force or supply.ended is None else max(supply.ended, used)
     return used, signs._replace(
-        unsupplied=None if since is None else max(0, (utc_today(ctx.now) - since).days - 1),
+        unsupplied=None if since is None else max(0, (calendar.window.last - since).days),
         series_stopped=supply.series_stopped,
-        no_balance=has_no_balance(line),
+        # Choice: the account's balance is not counted, since the caller owns it.
+        no_balance=not line.row.get("useAccountForCharging", False) and line.row.get("balance", 0.0) <= 0,
     )
 
 
-async def read_calendar(ctx: Ctx, upstream: Upstream, line: FleetLine, days: int) -> LineCalendar:
+async def read_calendar(ctx: Ctx, target: LineTarget, line: FleetLine, days: int) -> LineCalendar:
     """The use of `line` on the last `days` days that have ended. Waits for the network."""
     window = last_whole_days(ctx.now, days)
-    return line_calendar(line, await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now), window)
+    return line_calendar(line, await read_line_use(ctx, target.upstream, line, window), window)
 
 
 def newest_use_day(line: FleetLine, calendar: LineCalendar) -> date:
     """The last day of use: of the list, or of the records in `calendar` if they show a later one."""
     days = [day.day for day in calendar.days if day is not None]
     return max([*days[-1:], last_use_day(line) or calendar.window.first])
-
-
-def has_no_balance(line: FleetLine) -> bool:
-    """Whether no balance pays for use outside packages. Choice: the account's balance is not counted, since the caller owns it."""
-    return not line.row.get("useAccountForCharging", False) and line.row.get("balance", 0.0) <= 0
 
 
 CHURN_METHOD = (
@@ -279,16 +264,13 @@ class ScoredLine(NamedTuple):
 
 
 class ChurnRanking(NamedTuple):
-    """The scores of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
+    """The scores of the lines in use, highest first, and how many others there are."""
 
-    now: float
     lines: list[ScoredLine]
     others: dict[LineState, int]
-    of: int
-    incomplete: Incomplete | None
 
 
-CHURN_EXAMPLE: Finding[ChurnRisk] = make_finding(
+CHURN_EXAMPLE: Finding[ChurnRisk] = example_finding(
     {
         "bands": {"high": {"at_least": 50, "lines": 1}, "medium": {"at_least": 30, "lines": 0}, "low": {"at_least": 0, "lines": 0}},
         "not_scored": {"stock": 1, "never_used": 0, "ended": 0, "lapsed": 0},
@@ -305,10 +287,8 @@ CHURN_EXAMPLE: Finding[ChurnRisk] = make_finding(
             }
         ],
     },
-    now=1_800_014_400,
-    sampled=1,
+    CHURN_METHOD,
     of=2,
-    method=CHURN_METHOD,
 )
 
 
@@ -332,47 +312,33 @@ async def churn_risk(ctx: Ctx, params: LinesAsked, target: LineTarget) -> Findin
     (15), `days_without_package` after the last one ended (20), `not_active` (5), `no_balance` that could pay without a package (5). A new
     silence has two fifths of its points, since people pause; all of them after two weeks. Pages within a minute show one state.
     """
-    if target.line is not None:
-        one = await rank_lines_churn(ctx, target.upstream, [target.line])
-        return churn_answer(one, [line_at_risk(line, reasons=True) for line in one.lines])
-    key, load = ("churn_risk", ctx.organisation), partial(rank_fleet_churn, ctx, target.upstream)
-    ranked = await cached_result(target.upstream, key, load, further=params.starting_after is not None)
-    return churn_answer(ranked, [line_at_risk(line) for line in ranking_page(ctx, ranked.lines, params.limit, params.starting_after)])
+    ranked = await target_result(ctx, params, target, rank_churn)
+    lines = ranked.figures.lines
+    page = lines if target.line is not None else ranking_page(ctx, lines, params.limit, params.starting_after)
+    count = Counter(line.score.band for line in lines)
+    data: ChurnRisk = {
+        "bands": {band: {"at_least": least, "lines": count[band]} for band, least in CHURN_BANDS.items()},
+        "not_scored": {**count_not_in_use(ranked.figures.others), "lapsed": ranked.figures.others["lapsed"]},
+        "lines": [line_at_risk(line, reasons=target.line is not None) for line in page],
+    }
+    return ranked.finding(data, CHURN_METHOD)
 
 
-async def rank_fleet_churn(ctx: Ctx, upstream: Upstream) -> ChurnRanking:
-    fleet = await read_fleet(upstream)
-    return await rank_lines_churn(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
-
-
-async def rank_lines_churn(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> ChurnRanking:
-    """Scores the `lines` that are in use, highest score first. Waits for the network.
-
-    Each is scored as soon as it is read, so that the event loop stays free. `unlisted`: whether the charging system's lists left lines out.
-    """
-    sorted_ = lines_by_state(lines, last_whole_days(ctx.now).first)
+async def rank_churn(ctx: Ctx, target: LineTarget) -> FleetResult[ChurnRanking]:
+    """Scores the lines that are in use, each as soon as it is read, so that the event loop stays free. Waits for the network."""
+    fleet = await target.read_lines()
+    sorted_ = lines_by_state(fleet.lines, last_whole_days(ctx.now).first)
 
     async def read(line: FleetLine) -> ScoredLine:
-        used, signs = await read_churn_signs(ctx, upstream, line)
+        used, signs = await read_churn_signs(ctx, target, line)
         score = score_churn(signs)
         return ScoredLine(-score.points, line.subscriber_id, line.iccid, used, signs, score)
 
     reading = await read_each_line(ctx, sorted_.in_use, read)
-    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=unlisted)
-    return ChurnRanking(ctx.now, sorted(reading.found.values()), sorted_.others, len(lines), incomplete)
+    return reading.result(ctx, ChurnRanking(sorted(reading.found.values()), sorted_.others), fleet)
 
 
-def churn_answer(ranked: ChurnRanking, page: list[LineAtRisk]) -> Finding[ChurnRisk]:
-    count = Counter(line.score.band for line in ranked.lines)
-    data: ChurnRisk = {
-        "bands": {band: {"at_least": least, "lines": count[band]} for band, least in CHURN_BANDS.items()},
-        "not_scored": {**count_not_in_use(ranked.others), "lapsed": ranked.others["lapsed"]},
-        "lines": page,
-    }
-    return make_finding(data, now=ranked.now, sampled=len(ranked.lines), of=ranked.of, method=CHURN_METHOD, incomplete=ranked.incomplete)
-
-
-def line_at_risk(line: ScoredLine, *, reasons: bool = False) -> LineAtRisk:
+def line_at_risk(line: ScoredLine, *, reasons: bool) -> LineAtRisk:
     row: LineAtRisk = {
         "iccid": line.iccid,
         "score": line.score.points,
@@ -405,8 +371,7 @@ def churn_sheet(found: Finding[ChurnRisk]) -> Sheet:
             bar_chart_of(
                 "Lines by band",
                 "Lines",
-                [CHURN_BAND_LABELS[band] for band in CHURN_BANDS],
-                [data["bands"][band]["lines"] for band in CHURN_BANDS],
+                {CHURN_BAND_LABELS[band]: data["bands"][band]["lines"] for band in CHURN_BANDS},
             ),
             churn_factor_chart(data),
         ],
@@ -443,25 +408,19 @@ def churn_factor_chart(data: ChurnRisk) -> Chart:
     return bar_chart_of(
         "Points by factor, mean of the lines below",
         "Points",
-        list(CHURN_FACTOR_LABELS.values()),
-        [round(points[name] / 10 / count, 1) for name in CHURN_FACTOR_LABELS],
+        {label: round(points[name] / 10 / count, 1) for name, label in CHURN_FACTOR_LABELS.items()},
     )
 
 
 def churn_lines_table(data: ChurnRisk) -> Table:
     shown, scored = len(data["lines"]), sum(band["lines"] for band in data["bands"].values())
-    return {
-        "title": "Lines",
-        "columns": [
-            {"label": "Line", "kind": "line"},
-            {"label": "Score", "kind": "number"},
-            {"label": "Band", "kind": "word"},
-            {"label": "Last use", "kind": "day"},
-            *({"label": label, "kind": "number"} for label in CHURN_FACTOR_LABELS.values()),
-        ],
-        "rows": [churn_line_row(line) for line in data["lines"]],
-        "note": f"Points by factor. {scored - shown} lines with lower scores are left out." if shown < scored else "Points by factor.",
-    }
+    points: Mapping[str, SheetKind] = dict.fromkeys(CHURN_FACTOR_LABELS.values(), "number")
+    return sheet_table(
+        "Lines",
+        {"Line": "line", "Score": "number", "Band": "word", "Last use": "day", **points},
+        [churn_line_row(line) for line in data["lines"]],
+        f"Points by factor. {scored - shown} lines with lower scores are left out." if shown < scored else "Points by factor.",
+    )
 
 
 def churn_line_row(line: LineAtRisk) -> list[SheetValue]:

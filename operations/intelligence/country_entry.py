@@ -8,14 +8,12 @@ from typing_extensions import TypedDict
 from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
 from operations.intelligence.offers.coverage_map import NetworkCode, network_code
-from operations.intelligence.reports.sheet import Finding, make_finding
-from operations.upstream.connection import visible_accounts
-from operations.upstream.lines import Line, LineRef, own_line
+from operations.intelligence.reports.sheet import Finding, example_finding, make_finding
+from operations.upstream.lines import Line, LineRef, own_line, read_country_history
 from operations.vocabulary import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, Scope, operation
-from storage.country_entries import country_history
 
 PRESENCE_METHOD = (
     "The country of the mobile country code (ITU-T E.212) of the network that the line registered on last, with the network code where "
@@ -76,10 +74,6 @@ PRESENCE_EXAMPLE: CountryPresence = {
 SEEN_EXAMPLE: CountryPresence = {**PRESENCE_EXAMPLE, "presence": "seen", "expected": None, "matches": None}
 
 
-def presence_finding(data: CountryPresence) -> Finding[CountryPresence]:
-    return make_finding(data, now=1_800_014_400, sampled=1, of=1, method=PRESENCE_METHOD)
-
-
 @operation(
     "POST",
     "/v1/intelligence/detect-country-entry",
@@ -92,9 +86,9 @@ def presence_finding(data: CountryPresence) -> Finding[CountryPresence]:
         Example(
             "Has this traveller arrived in France?",
             {"iccid": PRESENCE_EXAMPLE["iccid"], "expectedCountry": "FR"},
-            presence_finding(PRESENCE_EXAMPLE),
+            example_finding(PRESENCE_EXAMPLE, PRESENCE_METHOD),
         ),
-        Example("Which country is this line in?", {"iccid": PRESENCE_EXAMPLE["iccid"]}, presence_finding(SEEN_EXAMPLE)),
+        Example("Which country is this line in?", {"iccid": PRESENCE_EXAMPLE["iccid"]}, example_finding(SEEN_EXAMPLE, PRESENCE_METHOD)),
     ],
 )
 async def detect_country_entry(ctx: Ctx, params: CountryQuery, line: Line) -> Finding[CountryPresence]:
@@ -107,8 +101,7 @@ async def detect_country_entry(ctx: Ctx, params: CountryQuery, line: Line) -> Fi
     """
     code, seen = last_seen_network(line)
     country = None if code is None else network_country(f"{code[0]:03d}", str(code[1]))
-    accounts = await visible_accounts(line.upstream)
-    entries = await ctx.deps.store.read(country_history, iccid=line.iccid, limit=2, accounts=accounts)
+    entries = await read_country_history(ctx, line, 2)
     entry = entries[0] if entries and entries[0].country == country else None
     expected = params.expected_country
     data: CountryPresence = {

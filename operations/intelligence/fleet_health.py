@@ -1,50 +1,142 @@
-"""How a fleet is, as one number and the figures behind it; and the sheet of it."""
+"""The health of a fleet as one number: counts of its lines, and how long eSIMs and balances of its accounts will last; and the sheet of it.
 
-from typing import Annotated
+Choice: the charging system tells no account's spending, so it is estimated from the last seven days of some of the lines that charge it.
+"""
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from functools import partial
+from typing import Annotated, Literal, NamedTuple
+
+import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from clients.ocs.resellers import Account
 from operations.deps import Ctx
-from operations.intelligence.lines.fleet_score import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
-from operations.intelligence.lines.usage import euros
+from operations.intelligence.lines.fleet_lines import (
+    PARALLEL_LINES,
+    FleetLine,
+    FleetLines,
+    FleetResult,
+    cached_result,
+    is_in_stock,
+    issue_day,
+    parse_day,
+    read_each_line,
+    read_fleet,
+    sample_evenly,
+)
+from operations.intelligence.lines.usage import MICROS_PER_EURO, LineUse, euros, read_line_use
 from operations.intelligence.reports.sheet import (
+    UNLISTED_LINES,
     Chart,
     Factor,
     Figure,
     Finding,
+    Incomplete,
     Sheet,
     Table,
     bar_chart_of,
-    make_finding,
+    example_finding,
     sheet_table,
     upstream_text,
+    weighted_score,
 )
-from operations.upstream.connection import AccountGone, connect_upstream
+from operations.times import WEEK_DAYS, DayWindow, utc_today
+from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.paging import cursor_index
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, operation
 
-HEALTH_METHOD = (
-    "Lines are counted by the list of the charging system, eSIMs by its stock; what accounts spend is estimated from a sample of lines."
-)
-HEALTH_NOTES = [
-    "score: 100 less at most 25 for ACTIVE lines that were used, but not in 30 days (all from 50 %), 15 for issued lines never used (from "
-    "30 %), 15 for SUSPENDED ones (from 20 %), 25 for the account whose eSIMs end first and 20 for the one whose balance does (none from "
-    "60 days on).",
-    "stock_days: free eSIMs at the pace of those issued in the last 30 days; null: none was.",
-    "balance_days: the balance at what use outside packages cost in the last 7 whole days; null: nothing, not known, or no balance. What "
-    "packages cost is not told by the charging system and not in it.",
-]
+FREE_ESIM_STATUS = 0
+SPENDING_LINES_PER_ACCOUNT, SPENDING_LINES_IN_ALL = 40, 160
 
 
-class HealthQuery(CamelInput):
-    """Which accounts."""
+class FreeEsims(NamedTuple):
+    """Free eSIMs by account, and how many accounts could not be counted and were counted by the list instead."""
 
-    account_id: Annotated[UpstreamId | None, Field(description="Only this account.")] = None
-    limit: Annotated[int, Field(ge=1, le=500, description="Accounts shown.")] = 100
-    starting_after: Annotated[str | None, Field(alias="starting_after", max_length=64, description="`next` of the page before.")] = None
+    free: Mapping[int, int]
+    failed: int
+
+
+class AccountSpending(NamedTuple):
+    """What an account pays a day, in micro-euros: None where nothing could be read. Of how many lines it was read, and how many pay."""
+
+    daily: int | None
+    read: int
+    lines: int
+
+
+class FleetSpending(NamedTuple):
+    """What accounts pay, `of` each by its id; `failed`: lines of the sample that could not be read."""
+
+    of: Mapping[int, AccountSpending]
+    failed: int
+
+
+async def read_free_esims(upstream: Upstream, accounts: Sequence[int], lines: Sequence[FleetLine]) -> FreeEsims:
+    """Free eSIMs of `accounts`; of one that cannot be counted, its lines in stock among `lines`. Waits for the network."""
+    found: dict[int, int] = {}
+    failed = Counter[int]()
+    waiting = iter(accounts)
+
+    async def work() -> None:
+        for account in waiting:
+            try:
+                rows = await upstream.ocs.reseller.esim_status_per_account(account_id=account)
+                sponsors = [sponsor for row in rows if row.get("id") == account for sponsor in row.get("sponsor", [])]
+                statuses = [status for sponsor in sponsors for status in sponsor.get("esim", {}).get("status", [])]
+                found[account] = sum(each.get("count", 0) for each in statuses if each.get("statusNum") == FREE_ESIM_STATUS)
+            except OcsError:
+                failed[account] += 1
+
+    async with anyio.create_task_group() as group:
+        for _ in range(min(PARALLEL_LINES, len(accounts))):
+            group.start_soon(work)
+    listed = Counter(line.account_id for line in lines if is_in_stock(line) and line.row.get("sim", {}).get("esim", True))
+    return FreeEsims({account: found.get(account, listed[account]) for account in accounts}, len(failed))
+
+
+async def read_fleet_spending(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine]) -> FleetSpending:
+    """What each account pays a day for use outside packages, estimated from some of `lines`. Waits for the network."""
+    last = utc_today(ctx.now) - timedelta(days=1)
+    week = DayWindow(last - timedelta(days=WEEK_DAYS - 1), last)
+    paying: defaultdict[int, list[FleetLine]] = defaultdict(list)
+    for line in lines:
+        used = parse_day(line.row.get("lastUsageDate"))
+        if line.row.get("useAccountForCharging", True) and used is not None and used >= week.first:
+            paying[line.account_id].append(line)
+    most = min(SPENDING_LINES_PER_ACCOUNT, max(1, SPENDING_LINES_IN_ALL // max(1, len(paying))))
+    chosen = {account: sample_evenly(own, most) for account, own in paying.items()}
+    sample = [line for own in chosen.values() for line in own]
+
+    async def read(line: FleetLine) -> LineUse:
+        return await read_line_use(ctx, upstream, line, week)
+
+    try:
+        reading = await read_each_line(ctx, sample, read)
+    except OcsError:
+        return FleetSpending({account: AccountSpending(None, 0, len(own)) for account, own in paying.items()}, len(sample))
+    found = {account: account_spending(own, reading.found, len(paying[account])) for account, own in chosen.items()}
+    return FleetSpending(found, reading.missing)
+
+
+def account_spending(sample: Sequence[FleetLine], found: Mapping[int, LineUse], lines: int) -> AccountSpending:
+    """An estimate for all paying lines of an account, from the lines of `sample` that were read."""
+    costs = [found[line.subscriber_id].subscriber_cost for line in sample if line.subscriber_id in found]
+    daily = None if not costs else sum(costs) * lines // (len(costs) * WEEK_DAYS)
+    return AccountSpending(daily, len(costs), lines)
+
+
+def days_left(amount: float, daily: float) -> float | None:
+    """Days until `amount` is used up at `daily`, with one decimal; None where nothing is used."""
+    return round(max(0.0, amount) / daily, 1) if daily > 0 else None
+
+
+COUNT_WEEK_DAYS, COUNT_MONTH_DAYS, SILENT_LINE_DAYS = 7, 30, 60
 
 
 class LineCounts(TypedDict):
@@ -79,6 +171,149 @@ class AccountState(TypedDict):
     balance_days: Annotated[float | None, Field(description="Days until the balance is used up")]
 
 
+def count_lines(lines: Iterable[FleetLine], today: date) -> LineCounts:
+    week, month, silent = (today - timedelta(days=days) for days in (COUNT_WEEK_DAYS, COUNT_MONTH_DAYS, SILENT_LINE_DAYS))
+    statuses, found = Counter[str](), Counter[str]()
+    for line in lines:
+        if is_in_stock(line):
+            found["in_stock"] += 1
+            continue
+        used = parse_day(line.row.get("lastUsageDate"))
+        statuses[line.status] += 1
+        found["never_used"] += used is None
+        if used is not None:
+            found["used_week"] += used >= week
+            found["used_month"] += used >= month
+            found["idle"] += line.status == "ACTIVE" and used < month
+            found["silent"] += line.status == "ACTIVE" and used < silent
+    return {
+        "in_stock": found["in_stock"],
+        "issued": statuses.total(),
+        "by_status": dict(sorted(statuses.items())),
+        "used_7d": found["used_week"],
+        "used_30d": found["used_month"],
+        "never_used": found["never_used"],
+        "idle_30d": found["idle"],
+        "silent_60d": found["silent"],
+        "suspended": statuses["SUSPENDED"],
+    }
+
+
+def esims_issued(lines: Iterable[FleetLine], today: date) -> int:
+    """How many of the eSIMs left the stock in the last 30 days."""
+    month = today - timedelta(days=COUNT_MONTH_DAYS)
+    days = (issue_day(line) for line in lines if not is_in_stock(line) and line.row.get("sim", {}).get("esim", True))
+    return sum(day is not None and day >= month for day in days)
+
+
+HealthAction = Literal["order_esims", "raise_balance", "start_unused_lines", "look_at_idle_lines", "settle_suspended_lines"]
+FULL_SCORE = 100.0
+TODO_LIMIT = 3
+HEALTHY_DAYS = 60.0
+
+
+class ScoreRule(NamedTuple):
+    """How many points a share can take, and from which share on it takes them all."""
+
+    points: float
+    all_at: float
+
+
+IDLE_RULE, UNUSED_RULE, SUSPENDED_RULE = ScoreRule(25, 0.5), ScoreRule(15, 0.3), ScoreRule(15, 0.2)
+STOCK_POINTS, BALANCE_POINTS = 25.0, 20.0
+"""Points that an account costs whose supply ends today; from HEALTHY_DAYS on none."""
+
+
+class ToDo(TypedDict):
+    """One thing to do, and how much it is about."""
+
+    do: Annotated[HealthAction, Field(description="What")]
+    account_id: Annotated[int | None, Field(description="In which account; null: the fleet")]
+    more_accounts: Annotated[int, Field(description="Others that have none left within 60 days")]
+    lines: Annotated[int | None, Field(description="Lines it is about")]
+    days: Annotated[float | None, Field(description="Days until the account has none left")]
+    points: Annotated[float, Field(description="What it costs the score")]
+
+
+def score_fleet(counts: LineCounts, accounts: Sequence[AccountState]) -> tuple[float, list[Factor], list[ToDo]]:
+    """The score, 100 points less the points of each problem; its factors; and what to do first."""
+    active, issued = max(1, counts["by_status"].get("ACTIVE", 0)), max(1, counts["issued"])
+    shares = {
+        "idle_share": (counts["idle_30d"] / active, IDLE_RULE),
+        "never_used_share": (counts["never_used"] / issued, UNUSED_RULE),
+        "suspended_share": (counts["suspended"] / issued, SUSPENDED_RULE),
+    }
+    weights = {
+        "full_marks": (FULL_SCORE, FULL_SCORE),
+        **{name: (share, -round(rule.points * min(1.0, share / rule.all_at), 1)) for name, (share, rule) in shares.items()},
+    }
+    stock = earliest_end(account["stock_days"] for account in accounts)
+    balance = earliest_end(account["balance_days"] for account in accounts)
+    if stock is not None:
+        weights["stock_days"] = stock, -shortage_points(stock, STOCK_POINTS)
+    if balance is not None:
+        weights["balance_days"] = balance, -shortage_points(balance, BALANCE_POINTS)
+    score, factors = weighted_score(weights)
+    return score, factors, first_todos(counts, accounts, {name: -points for name, (_, points) in weights.items()})
+
+
+def shortage_points(days: float, points: float) -> float:
+    """Points that a shortage in `days` days costs."""
+    return round(points * max(0.0, 1.0 - days / HEALTHY_DAYS), 1)
+
+
+def earliest_end(days: Iterable[float | None]) -> float | None:
+    return min((each for each in days if each is not None), default=None)
+
+
+def first_todos(counts: LineCounts, accounts: Sequence[AccountState], points: dict[str, float]) -> list[ToDo]:
+    """At most three things to do, those that cost the score most `points` first; equal ones in the order of the score."""
+    stock = [(days, account["account_id"]) for account in accounts if (days := account["stock_days"]) is not None]
+    balance = [(days, account["account_id"]) for account in accounts if (days := account["balance_days"]) is not None]
+    found = [
+        *shortage_todos("order_esims", stock, STOCK_POINTS),
+        *shortage_todos("raise_balance", balance, BALANCE_POINTS),
+        lines_todo("look_at_idle_lines", counts["idle_30d"], points["idle_share"]),
+        lines_todo("start_unused_lines", counts["never_used"], points["never_used_share"]),
+        lines_todo("settle_suspended_lines", counts["suspended"], points["suspended_share"]),
+    ]
+    return sorted((each for each in found if each["points"] > 0), key=lambda each: -each["points"])[:TODO_LIMIT]
+
+
+def shortage_todos(do: HealthAction, ends: Sequence[tuple[float, int]], points: float) -> Iterable[ToDo]:
+    """A shortage: the account where it comes first, and how many others follow."""
+    for days, account_id in sorted(ends)[:1]:
+        more = sum(each < HEALTHY_DAYS for each, _ in ends) - 1
+        yield {
+            "do": do,
+            "account_id": account_id,
+            "more_accounts": max(0, more),
+            "lines": None,
+            "days": days,
+            "points": shortage_points(days, points),
+        }
+
+
+def lines_todo(do: HealthAction, lines: int, points: float) -> ToDo:
+    return {"do": do, "account_id": None, "more_accounts": 0, "lines": lines, "days": None, "points": points}
+
+
+NO_SPENDING = AccountSpending(None, 0, 0)
+
+
+HEALTH_METHOD = (
+    "Lines are counted by the list of the charging system, eSIMs by its stock; what accounts spend is estimated from a sample of lines."
+)
+HEALTH_NOTES = [
+    "score: 100 less at most 25 for ACTIVE lines that were used, but not in 30 days (all from 50 %), 15 for issued lines never used (from "
+    "30 %), 15 for SUSPENDED ones (from 20 %), 25 for the account whose eSIMs end first and 20 for the one whose balance does (none from "
+    "60 days on).",
+    "stock_days: free eSIMs at the pace of those issued in the last 30 days; null: none was.",
+    "balance_days: the balance at what use outside packages cost in the last 7 whole days; null: nothing, not known, or no balance. What "
+    "packages cost is not told by the charging system and not in it.",
+]
+
+
 class FleetHealth(TypedDict):
     """The state of the fleet."""
 
@@ -88,6 +323,62 @@ class FleetHealth(TypedDict):
     lines: LineCounts
     accounts: Annotated[list[AccountState], Field(description="By id")]
     notes: Annotated[list[str], Field(description="How the figures were made")]
+
+
+async def read_health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[FleetHealth]:
+    fleet = await read_fleet(upstream, account_id)
+    accounts = [row for row in await upstream.accounts() if account_id is None or row.get("id") == account_id]
+    stock = await read_free_esims(upstream, [row.get("id", 0) for row in accounts], fleet.lines)
+    spent = await read_fleet_spending(ctx, upstream, fleet.lines)
+    own: defaultdict[int, list[FleetLine]] = defaultdict(list)
+    for line in fleet.lines:
+        own[line.account_id].append(line)
+    day = utc_today(ctx.now)
+    rows = [account_state(row, own[row.get("id", 0)], day, stock, spent) for row in accounts]
+    counts, count = count_lines(fleet.lines, day), len(fleet.lines)
+    score, factors, first = score_fleet(counts, rows)
+    health = FleetHealth(score=score, factors=factors, first=first, lines=counts, accounts=rows, notes=HEALTH_NOTES)
+    return FleetResult(ctx.now, health, count, count, health_gaps(fleet, stock, spent))
+
+
+def account_state(account: Account, lines: Sequence[FleetLine], day: date, stock: FreeEsims, spent: FleetSpending) -> AccountState:
+    """An account and how long its supplies last. An account without a balance of its own cannot run out of it."""
+    number, counts, issued = account.get("id", 0), count_lines(lines, day), esims_issued(lines, day)
+    free, spending, balance = stock.free[number], spent.of.get(number, NO_SPENDING), account.get("balance")
+    spends = spending.daily is not None and balance is not None and not account.get("packageOnly")
+    return {
+        "account_id": number,
+        "name": upstream_text(account.get("name")),
+        "issued": counts["issued"],
+        "used_30d": counts["used_30d"],
+        "free_esims": free,
+        "issued_30d": issued,
+        "stock_days": days_left(free, issued / COUNT_MONTH_DAYS),
+        "balance": balance,
+        "package_only": account.get("packageOnly", False),
+        "spent_daily": None if spending.daily is None else euros(spending.daily),
+        "spending_read": spending.read,
+        "spending_lines": spending.lines,
+        "balance_days": days_left((balance or 0.0) * MICROS_PER_EURO, spending.daily or 0) if spends else None,
+    }
+
+
+def health_gaps(fleet: FleetLines, stock: FreeEsims, spent: FleetSpending) -> Incomplete | None:
+    """What is missing. Only lines that no list shows are missing from the counts; others are missing from estimates."""
+    reasons = [UNLISTED_LINES] if fleet.incomplete else []
+    if stock.failed:
+        reasons.append(f"The eSIMs of {stock.failed} accounts could not be counted; theirs are those that the list shows as free.")
+    if spent.failed:
+        reasons.append(f"The use of {spent.failed} lines of the sample could not be read; what accounts spend is of fewer lines.")
+    return {"lines": spent.failed, "reasons": reasons} if reasons else None
+
+
+class HealthQuery(CamelInput):
+    """Which accounts."""
+
+    account_id: Annotated[UpstreamId | None, Field(description="Only this account.")] = None
+    limit: Annotated[int, Field(ge=1, le=500, description="Accounts shown.")] = 100
+    starting_after: Annotated[str | None, Field(alias="starting_after", max_length=64, description="`next` of the page before.")] = None
 
 
 HEALTH_EXAMPLE: FleetHealth = {
@@ -124,7 +415,7 @@ HEALTH_EXAMPLE: FleetHealth = {
     ],
     "notes": HEALTH_NOTES,
 }
-HEALTH_FINDING_EXAMPLE = make_finding(HEALTH_EXAMPLE, now=1_800_014_400, sampled=140, of=140, method=HEALTH_METHOD)
+HEALTH_FINDING_EXAMPLE = example_finding(HEALTH_EXAMPLE, HEALTH_METHOD, sampled=140, of=140)
 
 
 @operation(
@@ -145,55 +436,17 @@ async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
     It lists lines, which costs a call for some hundred of them, counts the eSIMs of every account, and reads a week of at most 160 lines
     that charge an account. Packages are not read. The figures are kept for a minute.
     """
-    place = params.starting_after
+    place, account = params.starting_after, params.account_id
     upstream = await connect_upstream(ctx)
-    health = await health_snapshot(ctx, upstream, params.account_id, further=place is not None)
-    start = cursor_index([row.supply.account_id for row in health.accounts], place)
-    page = health.accounts[start : start + params.limit]
-    if start + len(page) < len(health.accounts):
-        ctx.next_cursor = str(page[-1].supply.account_id)
-        ctx.note = f"{len(page)} of {len(health.accounts)} accounts."
-    data: FleetHealth = {
-        "score": health.score.score,
-        "factors": health.score.factors,
-        "first": health.score.first,
-        "lines": line_counts(health.counts),
-        "accounts": [account_state(row) for row in page],
-        "notes": HEALTH_NOTES,
-    }
-    return make_finding(data, now=health.at, sampled=health.lines, of=health.lines, method=HEALTH_METHOD, incomplete=health.incomplete)
-
-
-def line_counts(counts: FleetCounts) -> LineCounts:
-    return {
-        "in_stock": counts.stock,
-        "issued": counts.issued,
-        "by_status": dict(sorted(counts.statuses.items())),
-        "used_7d": counts.used_week,
-        "used_30d": counts.used_month,
-        "never_used": counts.never_used,
-        "idle_30d": counts.idle,
-        "silent_60d": counts.silent,
-        "suspended": counts.statuses["SUSPENDED"],
-    }
-
-
-def account_state(row: AccountHealth) -> AccountState:
-    return {
-        "account_id": row.supply.account_id,
-        "name": upstream_text(row.account.get("name")),
-        "issued": row.counts.issued,
-        "used_30d": row.counts.used_month,
-        "free_esims": row.free,
-        "issued_30d": row.counts.issued_month,
-        "stock_days": row.supply.stock_days,
-        "balance": row.account.get("balance"),
-        "package_only": row.account.get("packageOnly", False),
-        "spent_daily": None if row.spending.daily is None else euros(row.spending.daily),
-        "spending_read": row.spending.read,
-        "spending_lines": row.spending.lines,
-        "balance_days": row.supply.balance_days,
-    }
+    load = partial(read_health_snapshot, ctx, upstream, account)
+    found = await cached_result(ctx, upstream, load, account, further=place is not None)
+    accounts = found.figures["accounts"]
+    start = cursor_index([row["account_id"] for row in accounts], place)
+    page = accounts[start : start + params.limit]
+    if start + len(page) < len(accounts):
+        ctx.next_cursor = str(page[-1]["account_id"])
+        ctx.note = f"{len(page)} of {len(accounts)} accounts."
+    return found.finding({**found.figures, "accounts": page}, HEALTH_METHOD)
 
 
 HEALTH_ACTION_LABELS: dict[HealthAction, str] = {
@@ -248,15 +501,13 @@ def health_factor_chart(factors: list[Factor]) -> Chart:
     return bar_chart_of(
         "Points of the score",
         "Points",
-        [HEALTH_FACTOR_LABELS.get(factor["name"], "Other") for factor in factors],
-        [factor["weight"] for factor in factors],
+        {HEALTH_FACTOR_LABELS[factor["name"]]: factor["weight"] for factor in factors},
     )
 
 
 def line_status_chart(data: FleetHealth) -> Chart:
     """Lines by status. The words are the service's own; an unknown status of the charging system is UNKNOWN."""
-    counts = data["lines"]["by_status"]
-    return bar_chart_of("Issued lines by status", "Lines", list(counts), [float(count) for count in counts.values()])
+    return bar_chart_of("Issued lines by status", "Lines", {status: float(count) for status, count in data["lines"]["by_status"].items()})
 
 
 def actions_table(first: list[ToDo]) -> Table:

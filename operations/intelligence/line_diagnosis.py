@@ -6,7 +6,6 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
 from operations.intelligence.diagnosis.causes import (
     CAUSE_STEPS,
@@ -30,6 +29,7 @@ from operations.intelligence.reports.sheet import (
     SheetKind,
     SheetValue,
     Table,
+    example_finding,
     make_finding,
     sheet_table,
     upstream_text,
@@ -161,7 +161,7 @@ DIAGNOSIS_EXAMPLE: Diagnosis = {
         Example(
             "Why has this line no data?",
             {"iccid": "8988303700000100286"},
-            make_finding(DIAGNOSIS_EXAMPLE, now=1_800_014_400, sampled=1, of=1, method=DIAGNOSIS_METHOD),
+            example_finding(DIAGNOSIS_EXAMPLE, DIAGNOSIS_METHOD),
         )
     ],
 )
@@ -203,7 +203,7 @@ def cause_view(found: CauseMatch, facts: LineFacts) -> FoundCause:
 
 def line_now(facts: LineFacts) -> LineNow:
     code, zones = facts.code, facts.zones
-    used, packages = wire_seconds(facts.row.get("lastUsageDate")), facts.packages
+    used, packages = facts.last_used, facts.packages
     profile = current_profile_row(facts.profile or [])
     return {
         "status": facts.status,

@@ -5,14 +5,22 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
 from statistics import median
-from typing import Annotated, Literal, NamedTuple, TypeVar
+from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet, sample_evenly
-from operations.intelligence.lines.line_state import is_in_stock, issue_day
+from operations.intelligence.lines.fleet_lines import (
+    FleetLine,
+    FleetResult,
+    cached_result,
+    is_in_stock,
+    issue_day,
+    read_each_line,
+    read_fleet,
+    sample_evenly,
+)
 from operations.intelligence.lines.usage import CALENDAR_DAYS, euros, last_whole_days, read_line_use
 from operations.intelligence.offers.upsell import (
     SEGMENT_RULES,
@@ -20,7 +28,6 @@ from operations.intelligence.offers.upsell import (
     LineSegment,
     SoldPackage,
     TemplateForSale,
-    TemplateSales,
     UpsellKind,
     UsageProfile,
     line_segment,
@@ -34,15 +41,12 @@ from operations.intelligence.offers.upsell import (
 from operations.intelligence.reports.sheet import (
     Chart,
     Finding,
-    Incomplete,
     Series,
     Sheet,
     SheetValue,
     Table,
     bar_chart_of,
-    cached_result,
-    make_finding,
-    missing_parts,
+    example_finding,
     sheet_table,
     stacked_chart,
 )
@@ -65,15 +69,13 @@ class MarketLine(NamedTuple):
 
 
 class FleetMarket(NamedTuple):
-    """What was read of a fleet. `at`: Unix seconds; `stock`: how many lines are in stock; `seen`: by subscriber id."""
+    """What was read of a fleet in `window`. `stock`: how many lines are in stock; `seen`: by subscriber id."""
 
-    at: float
     window: DayWindow
     lines: list[FleetLine]
     stock: int
     seen: dict[int, MarketLine]
     templates: Mapping[int, TemplateForSale]
-    incomplete: Incomplete | None
 
     @property
     def packages(self) -> dict[int, tuple[SoldPackage, ...]]:
@@ -81,61 +83,62 @@ class FleetMarket(NamedTuple):
         return {line: seen.packages for line, seen in self.seen.items() if seen.packages is not None}
 
 
-async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetMarket:
+async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[FleetMarket]:
     fleet, window = await read_fleet(upstream, account_id), last_whole_days(ctx.now)
-    templates, gaps = await read_prices(upstream)
+    gaps = list[str]()
+    try:
+        templates = await read_templates_for_sale(upstream)
+    except OcsError:  # usage is worth reporting without prices
+        templates = dict[int, TemplateForSale]()
+        gaps.append(NO_PRICES)
     lines = [line for line in fleet.lines if not is_in_stock(line)]
     sample = {line.subscriber_id for line in sample_evenly(lines, PACKAGE_SAMPLE_LINES)}
 
     async def read(line: FleetLine) -> MarketLine:
-        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
+        use = await read_line_use(ctx, upstream, line, window)
         held = None
         if line.subscriber_id in sample:
             held = sold_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now)
         return MarketLine(usage_profile(use, window.first + timedelta(days=CALENDAR_DAYS // 2)), held)
 
     reading = await read_each_line(ctx, lines, read)
-    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete, others=gaps)
-    return FleetMarket(ctx.now, window, lines, len(fleet.lines) - len(lines), reading.found, templates, incomplete)
-
-
-async def read_prices(upstream: Upstream) -> tuple[Mapping[int, TemplateForSale], tuple[str, ...]]:
-    """The templates, or why they could not be read: usage is worth reporting without prices."""
-    try:
-        return await read_templates_for_sale(upstream), ()
-    except OcsError:
-        return {}, (NO_PRICES,)
-
-
-GroupKey = TypeVar("GroupKey", bound=Hashable)
-SMALLEST_GROUP = 5
-
-
-def merge_small_groups(groups: Mapping[GroupKey, set[int]]) -> tuple[list[GroupKey], list[GroupKey]]:
-    """Keys of groups of five lines or more, largest first; and the rest, which together has five lines, or is empty.
-
-    Choice: where the rest would have fewer, the smallest of the others joins it; a fleet of fewer than five lines shows no group.
-    """
-    ordered: Sequence[GroupKey] = sorted(groups, key=lambda key: (-len(groups[key]), str(key)))
-    shown = [key for key in ordered if len(groups[key]) >= SMALLEST_GROUP]
-    other = [key for key in ordered if len(groups[key]) < SMALLEST_GROUP]
-    while other and shown and len(lines_in_groups(groups, other)) < SMALLEST_GROUP:
-        other.insert(0, shown.pop())
-    return shown, other if len(lines_in_groups(groups, other)) >= SMALLEST_GROUP else []
-
-
-def is_showable(lines: int) -> bool:
-    """Whether a part of a group has no line, or enough lines that nobody can be recognised."""
-    return lines == 0 or lines >= SMALLEST_GROUP
-
-
-def lines_in_groups(groups: Mapping[GroupKey, set[int]], keys: Sequence[GroupKey]) -> set[int]:
-    return {line for key in keys for line in groups[key]}
+    market = FleetMarket(window, lines, len(fleet.lines) - len(lines), reading.found, templates)
+    return reading.result(ctx, market, fleet._replace(lines=lines), others=gaps)
 
 
 OtherGroup = Literal["other"]
 TrendFigure = Literal["data_bytes", "lines_in_use", "lines_issued", "packages_sold"]
 OTHER_GROUP: OtherGroup = "other"
+GroupKey = TypeVar("GroupKey", bound=Hashable)
+SMALLEST_GROUP = 5
+
+
+class ShownGroup(NamedTuple, Generic[GroupKey]):
+    """A group that is shown by its key, or the small ones together, which are `other`; and their lines."""
+
+    key: GroupKey | OtherGroup
+    members: list[GroupKey]
+    lines: set[int]
+
+
+def shown_groups(groups: Mapping[GroupKey, set[int]]) -> list[ShownGroup[GroupKey]]:
+    """The groups of five lines or more, largest first; and the rest, where it has five lines together.
+
+    Choice: where the rest would have fewer, the smallest of the others joins it; a fleet of fewer than five lines shows no group.
+    """
+    ordered: Sequence[GroupKey] = sorted(groups, key=lambda key: (-len(groups[key]), str(key)))
+    shown = [ShownGroup(key, [key], groups[key]) for key in ordered if len(groups[key]) >= SMALLEST_GROUP]
+    small = [key for key in ordered if len(groups[key]) < SMALLEST_GROUP]
+    rest = {line for key in small for line in groups[key]}
+    while rest and shown and len(rest) < SMALLEST_GROUP:
+        small.insert(0, shown[-1].members[0])
+        rest |= shown.pop().lines
+    return [*shown, ShownGroup(OTHER_GROUP, small, rest)] if len(rest) >= SMALLEST_GROUP else shown
+
+
+def is_showable(lines: int) -> bool:
+    """Whether a part of a group has no line, or enough lines that nobody can be recognised."""
+    return lines == 0 or lines >= SMALLEST_GROUP
 
 
 class CountryUse(TypedDict):
@@ -196,10 +199,7 @@ def country_figures(market: FleetMarket) -> list[CountryUse]:
         for rank, stay in enumerate(seen.profile.stays):
             groups[stay.iso2].add(line)
             rows[stay.iso2].update(home=not rank, days=stay.days, data=stay.data_bytes)
-    shown, other = merge_small_groups(groups)
-    found = [country_row(country, groups[country], [rows[country]]) for country in shown]
-    rest = {line for country in other for line in groups[country]}
-    return [*found, country_row(OTHER_GROUP, rest, [rows[country] for country in other])] if other else found
+    return [country_row(group.key, group.lines, [rows[country] for country in group.members]) for group in shown_groups(groups)]
 
 
 def country_row(country: str, lines: set[int], rows: Iterable[Counter[str]]) -> CountryUse:
@@ -218,40 +218,37 @@ def segment_figures(market: FleetMarket) -> list[SegmentSize]:
     groups = defaultdict[LineSegment, set[int]](set)
     for line, seen in market.seen.items():
         groups[line_segment(seen.profile, status[line], half)].add(line)
-    shown, other = merge_small_groups(groups)
-    found = [segment_size(market, key, groups[key]) for key in shown]
-    rest = {line for key in other for line in groups[key]}
-    return [*found, segment_size(market, OTHER_GROUP, rest)] if other else found
-
-
-def segment_size(market: FleetMarket, segment: LineSegment | OtherGroup, lines: set[int]) -> SegmentSize:
-    data = sum(market.seen[line].profile.data_bytes for line in lines)
-    return {"segment": segment, "lines": len(lines), "data_bytes": data, "rule": "" if segment == "other" else SEGMENT_RULES[segment]}
+    return [
+        {
+            "segment": group.key,
+            "lines": len(group.lines),
+            "data_bytes": sum(market.seen[line].profile.data_bytes for line in group.lines),
+            "rule": "" if group.key == "other" else SEGMENT_RULES[group.key],
+        }
+        for group in shown_groups(groups)
+    ]
 
 
 def sales_figures(market: FleetMarket) -> list[PackageSales]:
     """Figures by template, the one that most lines have first. A deleted template has no name and no price."""
     found = template_sales(market.packages, market.window.first, CALENDAR_DAYS)
-    shown, other = merge_small_groups({number: row.lines for number, row in found.items()})
-    prices = {number: 0 if (template := market.templates.get(number)) is None else template.price for number in found}
-    rows = [sales_row(number, market.templates.get(number), found[number], found[number].sold * prices[number]) for number in shown]
-    if not other:
-        return rows
-    revenue = sum(found[number].sold * prices[number] for number in other)
-    return [*rows, sales_row(None, None, merge_template_sales(found[number] for number in other), revenue)]
-
-
-def sales_row(number: int | None, template: TemplateForSale | None, sales: TemplateSales, revenue: int) -> PackageSales:
-    return {
-        "template_id": number,
-        "name": "" if template is None else template.name,
-        "price": None if template is None else euros(template.price),
-        "lines": len(sales.lines),
-        "sold": sales.sold,
-        "sold_before": sales.sold_before,
-        "revenue": euros(revenue),
-        "used_percent": market_percent(sales.data_used, sales.data_sold) or 0.0,
-    }
+    rows: list[PackageSales] = []
+    for group in shown_groups({number: row.lines for number, row in found.items()}):
+        sales = merge_template_sales(found[number] for number in group.members)
+        revenue = sum(found[number].sold * market.templates[number].price for number in group.members if number in market.templates)
+        template = None if group.key == "other" else market.templates.get(group.key)
+        row: PackageSales = {
+            "template_id": None if group.key == "other" else group.key,
+            "name": "" if template is None else template.name,
+            "price": None if template is None else euros(template.price),
+            "lines": len(sales.lines),
+            "sold": sales.sold,
+            "sold_before": sales.sold_before,
+            "revenue": euros(revenue),
+            "used_percent": market_percent(sales.data_used, sales.data_sold) or 0.0,
+        }
+        rows.append(row)
+    return rows
 
 
 def market_percent(part: int, whole: int) -> float | None:
@@ -267,15 +264,16 @@ def upsell_figures(market: FleetMarket) -> list[UpsellChance]:
         if found is not None:
             groups[found.kind].add(line)
             prices[found.kind] += found.price
-    shown, other = merge_small_groups(groups)
-    dearest = sorted(shown, key=lambda kind: -prices[kind])
-    rows = [upsell_chance(kind, len(groups[kind]), prices[kind]) for kind in dearest]
-    rest = {line for kind in other for line in groups[kind]}
-    return [*rows, upsell_chance(OTHER_GROUP, len(rest), sum(prices[kind] for kind in other))] if other else rows
-
-
-def upsell_chance(kind: UpsellKind | OtherGroup, lines: int, potential: int) -> UpsellChance:
-    return {"kind": kind, "lines": lines, "potential": euros(potential), "rule": "" if kind == "other" else UPSELL_RULES[kind]}
+    chances: list[UpsellChance] = [
+        {
+            "kind": group.key,
+            "lines": len(group.lines),
+            "potential": euros(sum(prices[kind] for kind in group.members)),
+            "rule": "" if group.key == "other" else UPSELL_RULES[group.key],
+        }
+        for group in shown_groups(groups)
+    ]
+    return sorted(chances, key=lambda chance: (chance["kind"] == OTHER_GROUP, -chance["potential"]))
 
 
 def trend_figures(market: FleetMarket) -> list[FigureTrend]:
@@ -358,7 +356,7 @@ MARKET_EXAMPLE: MarketingIntelligence = {
     "upsell": [{"kind": "renewal", "lines": 12, "potential": 118.8, "rule": UPSELL_RULES["renewal"]}],
     "trends": [{"figure": "packages_sold", "days": 28, "now": 129, "before": 118, "change_percent": 9.3}],
 }
-MARKET_FINDING_EXAMPLE = make_finding(MARKET_EXAMPLE, now=1_800_014_400, sampled=126, of=126, method=MARKET_METHOD)
+MARKET_FINDING_EXAMPLE = example_finding(MARKET_EXAMPLE, MARKET_METHOD, sampled=126, of=126)
 
 
 @operation(
@@ -380,10 +378,8 @@ async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[Marke
     kept for a minute.
     """
     upstream, account = await connect_upstream(ctx), params.account_id
-    key, load = ("marketing_intelligence", ctx.organisation, account), partial(read_fleet_market, ctx, upstream, account)
-    market = await cached_result(upstream, key, load, further=False)
-    data, of = market_answer(market, params.limit), len(market.lines)
-    return make_finding(data, now=market.at, sampled=len(market.seen), of=of, method=MARKET_METHOD, incomplete=market.incomplete)
+    found = await cached_result(ctx, upstream, partial(read_fleet_market, ctx, upstream, account), account, further=False)
+    return found.finding(market_answer(found.figures, params.limit), MARKET_METHOD)
 
 
 def market_answer(market: FleetMarket, limit: int) -> MarketingIntelligence:
@@ -475,8 +471,10 @@ def market_segment_chart(data: MarketingIntelligence) -> Chart:
     return bar_chart_of(
         "Lines by segment",
         "Lines",
-        [OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]] for row in data["segments"]],
-        [float(row["lines"]) for row in data["segments"]],
+        {
+            OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]]: float(row["lines"])
+            for row in data["segments"]
+        },
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -14,10 +15,11 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
     CoverageAudit,
     CoverageVerdict,
     NetworkTotals,
+    OfferedPackage,
     UncoveredLine,
-    UncoveredUse,
-    coverage_audit,
+    make_coverage_audit,
 )
+from operations.intelligence.lines.fleet_lines import cached_result
 from operations.intelligence.lines.usage import euros
 from operations.intelligence.offers.coverage_map import NetworkTold, network_view
 from operations.intelligence.reports.sheet import (
@@ -28,7 +30,7 @@ from operations.intelligence.reports.sheet import (
     Sheet,
     SheetValue,
     Table,
-    make_finding,
+    example_finding,
     sheet_table,
     stacked_chart,
 )
@@ -61,15 +63,6 @@ class OutsideUse(TypedDict):
     bytes: Annotated[int, Field(description="Data that no package paid")]
     cost: Annotated[float, Field(description="EUR that your reseller paid for it, calls and messages too")]
     charged: Annotated[float, Field(description="EUR that balances of lines and accounts were charged")]
-
-
-class OfferedPackage(TypedDict):
-    """The cheapest package that covers the network."""
-
-    zone_id: int
-    template_id: Annotated[
-        int, Field(description="For assign_package, or assign_recurring_package: the lists do not say which are recurring")
-    ]
 
 
 class OutsideLine(TypedDict):
@@ -204,7 +197,7 @@ COVERAGE_EXAMPLE: Coverage = {
         Example(
             "Which roamers are outside their zone?",
             {"limit": 10},
-            make_finding(COVERAGE_EXAMPLE, now=1_800_014_400, sampled=95, of=140, method=COVERAGE_METHOD),
+            example_finding(COVERAGE_EXAMPLE, COVERAGE_METHOD, sampled=95, of=140),
         )
     ],
     tool_defaults={"limit": 6},
@@ -221,15 +214,17 @@ async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Cov
     kept for a minute: its pages are of one state. What a steering list holds is not shown by the charging system. It is blamed where
     more than half of its lines in a country, three at least, are mis-steered; else it is pushed again.
     """
-    after = parse_coverage_cursor(params.starting_after)
-    audit = await coverage_audit(ctx, await connect_upstream(ctx), params.account_id, further=after is not None)
+    after, account = parse_coverage_cursor(params.starting_after), params.account_id
+    upstream = await connect_upstream(ctx)
+    load = partial(make_coverage_audit, ctx, upstream, account)
+    found = await cached_result(ctx, upstream, load, account, further=after is not None)
+    audit = found.figures
     rows = [row for row in audit.rows if after is None or row.rank > after]
     page = rows[: params.limit]
     if len(rows) > len(page):
         ctx.next_cursor = coverage_cursor(page[-1])
         ctx.note = f"{len(page)} of {len(audit.rows)}."
-    data = coverage_page(audit, page, len(rows) - len(page), params.limit)
-    return make_finding(data, now=audit.at, sampled=audit.looked, of=audit.lines, method=COVERAGE_METHOD, incomplete=audit.incomplete)
+    return found.finding(coverage_page(audit, page, len(rows) - len(page), params.limit), COVERAGE_METHOD)
 
 
 CoverageRank = tuple[int, int, int]
@@ -289,7 +284,7 @@ def network_lines_view(one: NetworkTotals) -> NetworkLines:
 
 
 def outside_line(row: UncoveredLine) -> OutsideLine:
-    one = row.judged
+    one, used = row.judged, row.outside
     return {
         "iccid": one.line.iccid,
         "account_id": one.line.account_id,
@@ -300,17 +295,11 @@ def outside_line(row: UncoveredLine) -> OutsideLine:
         "seen": rfc3339_utc(one.sighting.seen or 0),
         "zones": list(one.zones),
         "could_use": [network_view(network, None) for network in row.options],
-        "outside": outside_use(row.outside),
+        "outside": None if used is None else {"bytes": used.data_bytes, "cost": euros(used.cost), "charged": euros(used.charged)},
         "steering_list": row.steering_list,
         "action": row.action,
-        "offer": None if row.offer is None else {"zone_id": row.offer.zone_id, "template_id": row.offer.template_id},
+        "offer": row.offer,
     }
-
-
-def outside_use(outside: UncoveredUse | None) -> OutsideUse | None:
-    if outside is None:
-        return None
-    return {"bytes": outside.data_bytes, "cost": euros(outside.cost), "charged": euros(outside.charged)}
 
 
 COVERAGE_CHART_COUNTRIES = 12

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Annotated, NamedTuple
 
 import anyio.to_thread
@@ -12,12 +11,13 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
+    FleetResult,
     LinesAsked,
     LineTarget,
     own_line_or_fleet,
     ranking_page,
     read_each_line,
-    read_fleet,
+    target_result,
 )
 from operations.intelligence.lines.usage import CALENDAR_DAYS, euros, last_whole_days, read_line_use
 from operations.intelligence.offers.offers import MONTH_DAYS, NEED_MARGIN_PERCENT, OfferCatalogue, read_offers
@@ -34,17 +34,13 @@ from operations.intelligence.offers.plans import (
 from operations.intelligence.reports.sheet import (
     Chart,
     Finding,
-    Incomplete,
     Sheet,
     SheetValue,
     Table,
     bar_chart_of,
-    cached_result,
-    make_finding,
-    missing_parts,
+    example_finding,
     sheet_table,
 )
-from operations.upstream.connection import Upstream
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
@@ -85,20 +81,10 @@ class PlanRanking(NamedTuple):
     now: int
     saving: int
     verdicts: dict[PlanVerdict, int]
-
-
-class PlanSearch(NamedTuple):
-    """The plans of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
-
-    now: float
-    ranked: PlanRanking
-    sampled: int
     offers: OfferCatalogue
-    of: int
-    incomplete: Incomplete | None
 
 
-SAVINGS_EXAMPLE: Finding[FleetSavings] = make_finding(
+SAVINGS_EXAMPLE: Finding[FleetSavings] = example_finding(
     {
         "start": "2026-12-18",
         "end": "2027-01-14",
@@ -126,10 +112,7 @@ SAVINGS_EXAMPLE: Finding[FleetSavings] = make_finding(
             }
         ],
     },
-    now=1_800_014_400,
-    sampled=1,
-    of=1,
-    method=PLAN_METHOD,
+    PLAN_METHOD,
 )
 
 
@@ -159,41 +142,44 @@ async def optimize_package(ctx: Ctx, params: PackageQuery, target: LineTarget) -
     what it holds. All data is to be covered, of calls and messages what packages paid. Prices are the templates' own; what networks
     charge your reseller is the same whichever package pays, and stays out.
     """
-    if target.line is not None:
-        plans = await plan_line_packages(ctx, target.upstream, [target.line])
-    else:
-        key, load = ("optimize_package", ctx.organisation), partial(plan_fleet_packages, ctx, target.upstream)
-        plans = await cached_result(target.upstream, key, load, further=params.starting_after is not None)
-    data = savings_answer(plans, ranking_page(ctx, plans.ranked.plans, params.limit, params.starting_after))
-    return make_finding(data, now=plans.now, sampled=plans.sampled, of=plans.of, method=PLAN_METHOD, incomplete=plans.incomplete)
+    plans = await target_result(ctx, params, target, plan_packages)
+    ranked, window = plans.figures, last_whole_days(plans.at)
+    page = ranking_page(ctx, ranked.plans, params.limit, params.starting_after)
+    data: FleetSavings = {
+        "start": window.first.isoformat(),
+        "end": window.last.isoformat(),
+        "now": euros(ranked.now),
+        "saving": euros(ranked.saving),
+        "verdicts": ranked.verdicts,
+        "unpriced_templates": ranked.offers.unpriced,
+        "templates": named_templates(page, ranked.offers.offers),
+        "lines": [line_plan(plan) for plan in page],
+    }
+    return plans.finding(data, PLAN_METHOD)
 
 
-async def plan_fleet_packages(ctx: Ctx, upstream: Upstream) -> PlanSearch:
-    """The plans of all lines. Offers are read before the lines, since without them no line can be advised. Waits for the network."""
-    await read_offers(upstream)
-    fleet = await read_fleet(upstream)
-    return await plan_line_packages(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
+async def plan_packages(ctx: Ctx, target: LineTarget) -> FleetResult[PlanRanking]:
+    """The plans of lines, largest saving first. The search runs in a thread, so the event loop stays free. Waits for the network.
 
-
-async def plan_line_packages(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> PlanSearch:
-    """The plans of `lines`, largest saving first. The search runs in a thread, so the event loop stays free."""
-    offers, window = await read_offers(upstream), last_whole_days(ctx.now)
+    Offers are read before the lines, since without them no line can be advised.
+    """
+    upstream, window = target.upstream, last_whole_days(ctx.now)
+    offers = await read_offers(upstream)
+    fleet = await target.read_lines()
 
     async def read(line: FleetLine) -> LinePackagePlan:
-        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
+        use = await read_line_use(ctx, upstream, line, window)
         packages = await upstream.ocs.packages.list_packages(line.subscriber_id, version="v2")
         return draft_plan(line, use, packages, offers, window)
 
-    reading = await read_each_line(ctx, lines, read)
+    reading = await read_each_line(ctx, fleet.lines, read)
     drafts, plans = list(reading.found.values()), list[LinePackagePlan]()
     for start in range(0, len(drafts), PLANS_PER_THREAD):
         plans += await anyio.to_thread.run_sync(finish_plans, drafts[start : start + PLANS_PER_THREAD], offers)
-    found = await anyio.to_thread.run_sync(rank_plans, plans)
-    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=unlisted)
-    return PlanSearch(ctx.now, found, len(reading.found), offers, len(lines), incomplete)
+    return reading.result(ctx, await anyio.to_thread.run_sync(rank_plans, plans, offers), fleet)
 
 
-def rank_plans(plans: Sequence[LinePackagePlan]) -> PlanRanking:
+def rank_plans(plans: Sequence[LinePackagePlan], offers: OfferCatalogue) -> PlanRanking:
     """The plans, largest saving first, then highest cost; and the sums over all of them."""
     telling = [plan for plan in plans if plan.now or plan.need.parts or len(plans) == 1]
     return PlanRanking(
@@ -201,21 +187,8 @@ def rank_plans(plans: Sequence[LinePackagePlan]) -> PlanRanking:
         sum(plan.now for plan in plans),
         sum(plan.saving for plan in plans),
         dict(sorted(Counter[PlanVerdict](plan.verdict for plan in plans).items())),
+        offers,
     )
-
-
-def savings_answer(plans: PlanSearch, page: Sequence[LinePackagePlan]) -> FleetSavings:
-    window = last_whole_days(plans.now)
-    return {
-        "start": window.first.isoformat(),
-        "end": window.last.isoformat(),
-        "now": euros(plans.ranked.now),
-        "saving": euros(plans.ranked.saving),
-        "verdicts": plans.ranked.verdicts,
-        "unpriced_templates": plans.offers.unpriced,
-        "templates": named_templates(page, plans.offers.offers),
-        "lines": [line_plan(plan) for plan in page],
-    }
 
 
 SAVINGS_CHART_COUNTRIES = 12
@@ -249,18 +222,14 @@ def savings_sheet(found: Finding[FleetSavings]) -> Sheet:
 
 def savings_verdict_chart(verdicts: Mapping[PlanVerdict, int]) -> Chart:
     ordered = sorted(verdicts, key=lambda verdict: (-verdicts[verdict], verdict))
-    return bar_chart_of(
-        "Lines by verdict", "Lines", [PLAN_VERDICT_LABELS[verdict] for verdict in ordered], [verdicts[verdict] for verdict in ordered]
-    )
+    return bar_chart_of("Lines by verdict", "Lines", {PLAN_VERDICT_LABELS[verdict]: verdicts[verdict] for verdict in ordered})
 
 
 def savings_country_chart(rows: Sequence[LinePlan]) -> Chart:
     """The countries where the listed lines that could save use most data."""
     found: Counter[str] = Counter(row["need"]["countries"][0] for row in rows if row["saving"] > 0 and row["need"]["countries"])
-    places = [country for country, _ in sorted(found.items(), key=lambda item: (-item[1], item[0]))[:SAVINGS_CHART_COUNTRIES]]
-    return bar_chart_of(
-        "Listed lines that could save, by country of most use", "Lines", places, [found[place] for place in places], places_kind="country"
-    )
+    places = dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:SAVINGS_CHART_COUNTRIES])
+    return bar_chart_of("Listed lines that could save, by country of most use", "Lines", places, places_kind="country")
 
 
 def savings_lines_table(rows: Sequence[LinePlan]) -> Table:

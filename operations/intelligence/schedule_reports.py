@@ -21,7 +21,7 @@ from operations.intelligence import (
     savings,
     usage_anomalies,
 )
-from operations.intelligence.reports.sheet import Figure, PublicKind, Sheet
+from operations.intelligence.reports.sheet import Figure, PublicKind, ReportBody, Sheet
 from operations.intelligence.schedules import (
     EXAMPLE_SCHEDULE_ID,
     Composite,
@@ -263,13 +263,6 @@ class ScheduleReport(TypedDict):
     sheet: Sheet | None
 
 
-class ReportBody(TypedDict):
-    """What is kept of a report that was made."""
-
-    finding: dict[str, JsonValue]
-    sheet: Sheet
-
-
 WAITING_REPORT_EXAMPLE: ScheduleReport = {
     "id": "rep_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "object": "intelligence.report",
@@ -304,7 +297,7 @@ def render_report(row: ReportRow, *, with_sheet: bool) -> ScheduleReport:
         "created": rfc3339_utc(row.created),
         "finished": None if row.finished is None else rfc3339_utc(row.finished),
         "error": None if row.error is None else cast(ReportError, orjson.loads(row.error)),
-        "finding": None if body is None else body["finding"],
+        "finding": None if body is None else cast("dict[str, JsonValue]", body["finding"]),
         "sheet": None if body is None or not with_sheet else body["sheet"],
     }
 

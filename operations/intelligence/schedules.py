@@ -22,7 +22,7 @@ from operations.deps import Ctx
 from operations.ledger.webhooks import check_webhook_address
 from operations.secret_tokens import new_secret_token, secret_digest
 from operations.times import utc_today
-from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from operations.vocabulary import ListOf, ListPage, list_page
 from registry.answer import InternalCalls
 from registry.binding import binding_of
 from registry.clock import rfc3339_utc
@@ -82,7 +82,7 @@ def first_boundary(cron: str, timezone: str, now: float) -> int:
     check_cron(cron)
     found = next_boundary(cron, timezone, int(now * 1000))
     if found is None:
-        raise BadRequest(f"cron: {quote_schedule_text(cron)} names no day of the next fifty years", param="cron", hint=CRON_EXAMPLES)
+        raise refused_cron(cron, "names no day of the next fifty years")
     return found
 
 
@@ -90,27 +90,21 @@ def check_cron(cron: str) -> None:
     """Raises BadRequest unless `cron` has five fields that cronsim reads, and no two times are too close to each other."""
     count = len(cron.split())
     if count != CRON_FIELDS:
-        raise BadRequest(
-            f"cron: {quote_schedule_text(cron)} has {count} field{'' if count == 1 else 's'}; "
-            f"minute, hour, day, month and weekday are {CRON_FIELDS}",
-            param="cron",
-            hint=CRON_EXAMPLES,
-        )
+        counted = f"{count} field{'' if count == 1 else 's'}"
+        raise refused_cron(cron, f"has {counted}; minute, hour, day, month and weekday are {CRON_FIELDS}")
     try:
         parsed = CronSim(cron, CRON_CHECK_START)
     except (CronSimError, ValueError, AssertionError) as error:
         field = str(error).removeprefix("Bad ") if isinstance(error, CronSimError) else "one of its fields"
-        raise BadRequest(
-            f"cron: {quote_schedule_text(cron)} cannot be read; look at its {field}", param="cron", hint=CRON_EXAMPLES
-        ) from None
+        raise refused_cron(cron, f"cannot be read; look at its {field}") from None
     nearest = shortest_interval(parsed.minutes, parsed.hours)
     if nearest < SCHEDULE_INTERVAL_MINUTES:
-        raise BadRequest(
-            f"cron: {quote_schedule_text(cron)} comes again after {nearest} minute{'' if nearest == 1 else 's'}; "
-            f"at least {SCHEDULE_INTERVAL_MINUTES} must be between two reports",
-            param="cron",
-            hint=CRON_EXAMPLES,
-        )
+        again = f"{nearest} minute{'' if nearest == 1 else 's'}"
+        raise refused_cron(cron, f"comes again after {again}; at least {SCHEDULE_INTERVAL_MINUTES} must be between two reports")
+
+
+def refused_cron(cron: str, why: str) -> BadRequest:
+    return BadRequest(f"cron: {quote_schedule_text(cron)} {why}", param="cron", hint=CRON_EXAMPLES)
 
 
 def shortest_interval(minutes: set[int], hours: set[int]) -> int:
@@ -217,13 +211,6 @@ def complete_input(composite: str, given: CompositeArguments, now: float) -> Com
 
 ScheduleObject = Literal["intelligence.schedule"]
 ScheduleId = Annotated[str, Field(max_length=64, description="Schedule id, sch_...")]
-
-
-class SchedulePage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
 
 
 class NewSchedules(Input):
@@ -355,7 +342,7 @@ def render_schedule(row: ScheduleRow) -> Schedule:
     title="List report schedules",
     examples=[Example("Which reports run by themselves?", {}, {"object": "list", "data": [SCHEDULE_EXAMPLE], "has_more": False})],
 )
-async def list_intelligence_schedules(ctx: Ctx, params: SchedulePage) -> ListOf[Schedule]:
+async def list_intelligence_schedules(ctx: Ctx, params: ListPage) -> ListOf[Schedule]:
     """List your report schedules, newest first, without their secrets.
 
     `last_report` says how the newest run ended; get_intelligence_schedule_report reads it.

@@ -1,6 +1,6 @@
 """A scheduled report as strangers read it who were given its link."""
 
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Literal, cast
 
 import orjson
 from pydantic import Field
@@ -17,13 +17,11 @@ from operations.intelligence.reports.redaction import (
     redact_sheet,
     redact_text,
 )
-from operations.intelligence.reports.sheet import Sheet
+from operations.intelligence.reports.sheet import ReportBody, Sheet
 from operations.secret_tokens import secret_digest
 from registry.errors import NotFound
 from registry.operation import Auth, Document, Example, Input, Scope, operation
 from storage.schedule_reports import SharedLink, shared_by
-
-ShareFormat: TypeAlias = Literal["json", "html"]
 
 
 class SharedReportLeak(Exception):
@@ -35,25 +33,9 @@ class ShareRef(Input):
 
     token: Annotated[str, Field(description="The end of `share_url`.")]
     format: Annotated[
-        ShareFormat | None,
+        Literal["json", "html"] | None,
         Field(description="`html`: a page to read and to print. Left out: the page for browsers (Accept: text/html), else JSON."),
     ] = None
-
-
-class FindingSummary(TypedDict):
-    """How a report was made, as its finding says it."""
-
-    generated_at: str
-    method: str
-    sampled: int
-    of: int
-
-
-class SharedReportBody(TypedDict):
-    """What is stored of a report."""
-
-    finding: FindingSummary
-    sheet: Sheet
 
 
 class SharedReport(TypedDict):
@@ -129,7 +111,10 @@ async def get_intelligence_share(ctx: Ctx, params: ShareRef, shared: SharedLink)
     """
     answer, faults = shared_report_answer(shared)
     is_page = params.format == "html" or (params.format is None and ctx.call.prefers_page)
-    content = report_html(shared_report_content(answer)) if is_page else orjson.dumps(answer, default=short_json_number)
+    shown = ReportContent(
+        answer["organization"], answer["sheet"], answer["generated_at"], answer["method"], answer["sampled"], answer["of"]
+    )
+    content = report_html(shown) if is_page else orjson.dumps(answer, default=short_json_number)
     found = redact_html(content) if is_page else redact_json(content)
     tell_leak(ctx, shared.link.composite, faults, found)
     return Document(found.content, "text/html; charset=utf-8" if is_page else "application/json", report_headers())
@@ -138,11 +123,10 @@ async def get_intelligence_share(ctx: Ctx, params: ShareRef, shared: SharedLink)
 def shared_report_answer(shared: SharedLink) -> tuple[SharedReport, list[str]]:
     """The answer, and the kinds of values that did not look like their kind."""
     link, report = shared
+    organisation, _ = redact_text(visible_line(link.name, ORGANISATION_NAME_LENGTH))  # it may hold its own address: no fault of ours
     answer: SharedReport = {
         "object": "intelligence.shared_report",
-        "organization": redact_text(visible_line(link.name, ORGANISATION_NAME_LENGTH))[
-            0
-        ],  # its own name may hold its own address: no fault of ours
+        "organization": organisation,
         "composite": link.composite,
         "ready": report is not None,
         "generated_at": None,
@@ -153,23 +137,12 @@ def shared_report_answer(shared: SharedLink) -> tuple[SharedReport, list[str]]:
     }
     if report is None:
         return answer, []
-    body = cast(SharedReportBody, orjson.loads(report.body))
+    body = cast(ReportBody, orjson.loads(report.body))
     made, told = redact_sheet(body["sheet"]), body["finding"]
     method = public_sentence(told["method"])
     answer["generated_at"], answer["method"] = told["generated_at"], method
     answer["sampled"], answer["of"], answer["sheet"] = told["sampled"], told["of"], made.sheet
     return answer, [*made.faults, *([] if method is not None else ["method"])]
-
-
-def shared_report_content(answer: SharedReport) -> ReportContent:
-    return ReportContent(
-        organisation=answer["organization"],
-        sheet=answer["sheet"],
-        generated_at=answer["generated_at"],
-        method=answer["method"],
-        sampled=answer["sampled"],
-        of=answer["of"],
-    )
 
 
 def short_json_number(value: object) -> orjson.Fragment:

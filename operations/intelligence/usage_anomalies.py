@@ -1,9 +1,17 @@
-"""Which lines use much more, or much less, than they did; and the sheet of it."""
+"""What stands out in lines' last four weeks: data spikes, silences and spikes of cost outside packages, each with what was expected.
+
+Spikes: the cube root of a day's figure is compared. It makes sums of sessions, which are skewed, nearly normal (Wilson and Hilferty 1931),
+and multiplying all figures by a number changes nothing. The centre is the median of the line's days of the same class, and the scale is
+their MAD; where days are few, both are drawn towards the values of more days. So it is a Hampel identifier (Hampel 1974) whose scale
+cannot collapse.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import date, timedelta
-from functools import partial
+from itertools import groupby
+from math import sqrt
+from statistics import NormalDist, median
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
@@ -12,48 +20,183 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
+    FleetResult,
     LinesAsked,
+    LinesNotInUse,
+    LineState,
     LineTarget,
+    count_not_in_use,
+    lines_by_state,
     own_line_or_fleet,
     ranking_page,
     read_each_line,
-    read_fleet,
+    target_result,
 )
-from operations.intelligence.lines.line_anomalies import (
-    FALSE_SPIKES_PER_1000,
-    SPIKE_THRESHOLD,
-    AnomalyContext,
-    AnomalyKind,
-    LineAnomalies,
-    LineAnomaly,
-    find_anomalies,
+from operations.intelligence.lines.usage import (
+    LineCalendar,
+    euros,
+    inter_use_model,
+    last_whole_days,
+    line_calendar,
+    read_line_use,
+    silence_odds,
 )
-from operations.intelligence.lines.line_state import LinesNotInUse, LineState, count_not_in_use, lines_by_state
-from operations.intelligence.lines.usage import euros, last_whole_days, line_calendar, read_line_use
 from operations.intelligence.reports.sheet import (
     Chart,
-    Column,
     Figure,
     Finding,
-    Incomplete,
     Series,
     Sheet,
+    SheetKind,
     SheetValue,
     Table,
-    cached_result,
-    make_finding,
-    missing_parts,
+    example_finding,
     sheet_table,
     stacked_chart,
 )
-from operations.upstream.connection import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 
-ANOMALY_METHOD = (
-    "Cube roots of a line's daily bytes (and of its cost outside packages) against their median on like days (weekday, weekend, abroad), "
-    "in robust standard deviations (Hampel identifier); silences by the beta-geometric odds of the line's own rhythm, 1 in 1,000."
-)
+MAD_TO_DEVIATION = 1.4826
+"""Makes the MAD of normal values their standard deviation."""
+
+
+def robust_deviation(distances: Iterable[float]) -> float:
+    """The scale of `distances` from a centre: their median, scaled to a standard deviation (Rousseeuw and Croux 1993)."""
+    return MAD_TO_DEVIATION * median(abs(distance) for distance in distances)
+
+
+def pooled_deviation(scale: float, count: int, usual: float, weight: float) -> float:
+    """`scale`, of `count` values, drawn towards `usual`: variances are averaged, and `usual` counts as `weight` values."""
+    return sqrt((count * scale**2 + weight * usual**2) / (count + weight))
+
+
+SPIKE_THRESHOLD = 2.8
+"""Robust standard deviations."""
+FALSE_SPIKES_PER_1000 = 2.6
+"""Of normal days so many in 1,000 lie beyond: the rate that the threshold is chosen by. docs/intelligence.md has what was measured."""
+ROOT_ROUNDING = 1e-9
+"""Of the median: roots of equal figures may differ by so little once they were averaged."""
+SPIKE_DAYS_NEEDED = 6
+"""Days with use that a verdict takes."""
+DAY_CLASS_WEIGHT = 4.0
+"""Days that the median of all days counts for beside those of a class."""
+USUAL_SPIKE_SCALE, USUAL_SCALE_WEIGHT = 0.25, 28.0
+"""Of the median: the scale that days of sums of sessions have. Choice: it counts as much as a whole window of the line's own days."""
+
+
+class DaySample(NamedTuple):
+    """A day with use: its place in the window, its figure, and the class of days that it belongs to."""
+
+    place: int
+    figure: int
+    kind: Hashable
+
+
+class UsageSpike(NamedTuple):
+    """A day that stands out, and between what its figure would not."""
+
+    place: int
+    figure: int
+    least: int
+    most: int
+    score: float
+
+
+def find_spikes(samples: Sequence[DaySample], floor: int) -> list[UsageSpike]:
+    """The days that exceed the threshold, and `floor`. The rest is measured again without them until no day stands out."""
+    found: dict[int, UsageSpike] = {}
+    rest = list(samples)
+    while len(rest) >= SPIKE_DAYS_NEEDED:
+        new = {spike.place: spike for spike in outlying_days(rest, floor)}
+        if not new:
+            break
+        found |= new
+        rest = [sample for sample in rest if sample.place not in new]
+    return [found[place] for place in sorted(found)]
+
+
+def outlying_days(samples: Sequence[DaySample], floor: int) -> list[UsageSpike]:
+    roots = [sample.figure ** (1 / 3) for sample in samples]
+    usual = median(roots)
+    centres = [usual_of_day(place, samples, roots, usual) for place in range(len(samples))]
+    distances = [root - centre for root, centre in zip(roots, centres, strict=True)]
+    above = [distance for distance in distances if distance >= -ROOT_ROUNDING * usual]  # a day just as usual is no day below
+    scale = pooled_deviation(
+        max(robust_deviation(distances), robust_deviation(above) if above else 0.0),
+        len(samples),
+        USUAL_SPIKE_SCALE * usual,
+        USUAL_SCALE_WEIGHT,
+    )
+    scale = scale or floor ** (1 / 3) / SPIKE_THRESHOLD  # most days had nothing: the floor decides
+    found: list[UsageSpike] = []
+    for sample, centre, distance in zip(samples, centres, distances, strict=True):
+        if distance > SPIKE_THRESHOLD * scale and sample.figure - centre**3 >= floor:
+            least = round(max(0.0, centre - SPIKE_THRESHOLD * scale) ** 3)
+            most = max(round((centre + SPIKE_THRESHOLD * scale) ** 3), round(centre**3) + floor)
+            found.append(UsageSpike(sample.place, sample.figure, least, most, round(distance / scale, 1)))
+    return found
+
+
+def usual_of_day(place: int, samples: Sequence[DaySample], roots: Sequence[float], usual: float) -> float:
+    """The usual value of other days of the same class; a day is not compared with itself."""
+    kind = samples[place].kind
+    own = [roots[other] for other, sample in enumerate(samples) if sample.kind == kind and other != place]
+    return (len(own) * median(own) + DAY_CLASS_WEIGHT * usual) / (len(own) + DAY_CLASS_WEIGHT) if own else usual
+
+
+SILENCE_ODDS_LIMIT = 0.001
+"""How likely a silence has to be at most: about as rare as what the threshold of spikes lets by."""
+REGULAR_USE_SHARE, REGULAR_USE_DAYS = 0.5, 8
+"""Share of days with use, and such days, that a regular line has."""
+SILENCE_DAY_LIMIT = 60
+
+
+class UsageSilence(NamedTuple):
+    """Where it begins, how long it is, how long the line's usual rests let one be, and whether it lasts."""
+
+    place: int
+    days: int
+    most: int
+    score: float
+    lasting: bool
+
+
+def find_silences(used: Sequence[bool]) -> list[UsageSilence]:
+    """The silences that the days around them do not explain. `used` begins with the line's first day."""
+    found: list[UsageSilence] = []
+    place = 0
+    for day, run in groupby(used):
+        days = len(list(run))
+        if not day and place > 0:
+            silence = unusual_silence(used, place, days)
+            found += [silence] if silence is not None else []
+        place += days
+    return found
+
+
+def unusual_silence(used: Sequence[bool], place: int, days: int) -> UsageSilence | None:
+    """A silence, unless the line's rests on its other days let it be."""
+    inter_use = inter_use_model([*used[:place], *used[place + days :]])
+    if inter_use.used < REGULAR_USE_DAYS or inter_use.used < REGULAR_USE_SHARE * inter_use.days:
+        return None
+    odds = silence_odds(inter_use, days)
+    if odds > SILENCE_ODDS_LIMIT:
+        return None
+    most = next(longer for longer in range(SILENCE_DAY_LIMIT) if silence_odds(inter_use, longer + 1) <= SILENCE_ODDS_LIMIT)
+    score = round(NormalDist().inv_cdf(1 - max(odds, 1e-12)), 1)
+    return UsageSilence(place, days, most, score, place + days == len(used))
+
+
+AnomalyKind = Literal["spike", "silence", "cost"]
+AnomalyContext = Literal["abroad", "first_time_abroad", "weekend", "outside_package", "lasting"]
+SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM = 1_000_000, 10_000_000
+"""Choice: a megabyte more than usual is no news, whatever the line, and neither are ten euros (in millionths) outside packages."""
+COST_SPIKE_RATIO = 1.5
+"""Choice: times the dearest other day. Lines that live from a balance have dear days of all sizes, and one more is no news."""
+SATURDAY = 5
+
+
 AnomalyUnit = Literal["bytes", "days", "eur"]
 ANOMALY_UNITS: dict[AnomalyKind, AnomalyUnit] = {"spike": "bytes", "silence": "days", "cost": "eur"}
 
@@ -78,6 +221,114 @@ class UsageAnomaly(TypedDict):
     country: Annotated[str | None, Field(description="Where the line was that day, ISO 3166-1; null of a silence, and where nobody says")]
     usual_country: str | None
     context: Annotated[list[AnomalyContext], Field(description="What may explain it; `lasting`: it was not over yet")]
+
+
+class LineAnomalies(NamedTuple):
+    """Of a line: how many of its days could be compared, and what stood out, by kind and day."""
+
+    line_days: int
+    anomalies: list[UsageAnomaly]
+
+
+def find_anomalies(line: FleetLine, calendar: LineCalendar) -> LineAnomalies:
+    """All anomalies of a line. Choice: a silence that lasts is none where the line is not active, since its status says why."""
+    places = LinePlaces(calendar)
+    data = data_spikes(calendar, places)
+    bursts = {spike.place for spike in data}
+    found = [spike_anomaly(line, "spike", spike, calendar, places) for spike in data]
+    found += [spike_anomaly(line, "cost", spike, calendar, places) for spike in cost_spikes(calendar) if spike.place not in bursts]
+    silences = [silence for silence in find_silences(calendar.used) if line.status == "ACTIVE" or not silence.lasting]
+    found += [silence_anomaly(line, silence, calendar) for silence in silences]
+    compared = sum(day is not None and day.data_bytes > 0 for day in calendar.days)
+    return LineAnomalies(compared if compared >= SPIKE_DAYS_NEEDED else 0, sorted(found, key=lambda one: (one["kind"], one["day"])))
+
+
+class LinePlaces:
+    """Where the line lives, and where it was."""
+
+    def __init__(self, calendar: LineCalendar) -> None:
+        days = Counter(iso2 for countries in calendar.countries for iso2 in countries)
+        self._countries = calendar.countries
+        self.home = min(days, key=lambda iso2: (-days[iso2], iso2), default="")
+
+    def abroad(self, place: int) -> str | None:
+        """The first country of the day that is not home."""
+        return next((iso2 for iso2 in self._countries[place] if iso2 != self.home), None)
+
+    def first_time(self, place: int, iso2: str) -> bool:
+        """Whether the line was in no other country but home before, as far as the days go."""
+        seen = next((day for day, countries in enumerate(self._countries) if iso2 in countries), place)
+        return seen > 0 and not any(self.abroad(day) for day in range(seen))
+
+
+def data_spikes(calendar: LineCalendar, places: LinePlaces) -> list[UsageSpike]:
+    """Days with much data. Each is compared with days of its class: abroad, weekend, weekday."""
+    samples = [
+        DaySample(place, day.data_bytes, "abroad" if places.abroad(place) else is_weekend(day.day))
+        for place, day in enumerate(calendar.days)
+        if day is not None and day.data_bytes > 0
+    ]
+    return find_spikes(samples, SPIKE_BYTES_MINIMUM)
+
+
+def cost_spikes(calendar: LineCalendar) -> list[UsageSpike]:
+    """Days with high costs outside packages, compared with all days with use."""
+    samples = [DaySample(place, max(0, day.subscriber_cost), None) for place, day in enumerate(calendar.days) if day is not None]
+    found = find_spikes(samples, SPIKE_COST_MINIMUM)
+    apart = {spike.place for spike in found}
+    dearest = max((sample.figure for sample in samples if sample.place not in apart), default=0)
+    return [spike for spike in found if spike.figure >= COST_SPIKE_RATIO * dearest]
+
+
+def spike_anomaly(line: FleetLine, kind: AnomalyKind, spike: UsageSpike, calendar: LineCalendar, places: LinePlaces) -> UsageAnomaly:
+    day, abroad = calendar.window.first + timedelta(days=spike.place), places.abroad(spike.place)
+    context: list[AnomalyContext] = []
+    if abroad is not None:
+        context.append("first_time_abroad" if places.first_time(spike.place, abroad) else "abroad")
+    if is_weekend(day):
+        context.append("weekend")
+    use = calendar.days[spike.place]
+    if use is not None and use.subscriber_cost > 0:
+        context.append("outside_package")
+    shown = euros if kind == "cost" else int
+    return {
+        "iccid": line.iccid,
+        "day": day.isoformat(),
+        "kind": kind,
+        "unit": ANOMALY_UNITS[kind],
+        "observed": shown(spike.figure),
+        "expected": {"least": shown(spike.least), "most": shown(spike.most)},
+        "score": spike.score,
+        "country": abroad or places.home or None,
+        "usual_country": places.home or None,
+        "context": context,
+    }
+
+
+def silence_anomaly(line: FleetLine, silence: UsageSilence, calendar: LineCalendar) -> UsageAnomaly:
+    skipped = len(calendar.days) - len(calendar.used)
+    return {
+        "iccid": line.iccid,
+        "day": (calendar.window.first + timedelta(days=skipped + silence.place)).isoformat(),
+        "kind": "silence",
+        "unit": ANOMALY_UNITS["silence"],
+        "observed": silence.days,
+        "expected": {"least": 0, "most": silence.most},
+        "score": silence.score,
+        "country": None,
+        "usual_country": None,
+        "context": ["lasting"] if silence.lasting else [],
+    }
+
+
+def is_weekend(day: date) -> bool:
+    return day.weekday() >= SATURDAY
+
+
+ANOMALY_METHOD = (
+    "Cube roots of a line's daily bytes (and of its cost outside packages) against their median on like days (weekday, weekend, abroad), "
+    "in robust standard deviations (Hampel identifier); silences by the beta-geometric odds of the line's own rhythm, 1 in 1,000."
+)
 
 
 class AnomalousDay(TypedDict):
@@ -123,28 +374,15 @@ class UsageAnomalies(TypedDict):
     anomalies: Annotated[list[UsageAnomaly], Field(description="Highest score first; a page of them")]
 
 
-class FoundAnomaly(NamedTuple):
-    """An anomaly of a line. Sorting puts the worst first."""
-
-    less: float
-    subscriber_id: int
-    anomaly: LineAnomaly
-    iccid: str
-
-
 class AnomalySearch(NamedTuple):
-    """The anomalies of a fleet at `now`, Unix seconds, cached while it is paged through; `of`: how many lines it has."""
+    """The anomalies of lines, highest score first; how many days were compared; and how many lines were not looked into."""
 
-    now: float
-    found: list[FoundAnomaly]
+    found: list[UsageAnomaly]
     line_days: int
-    sampled: int
     others: dict[LineState, int]
-    of: int
-    incomplete: Incomplete | None
 
 
-ANOMALY_EXAMPLE: Finding[UsageAnomalies] = make_finding(
+ANOMALY_EXAMPLE: Finding[UsageAnomalies] = example_finding(
     {
         "window": {"first": "2026-12-18", "last": "2027-01-14", "line_days": 21},
         "false_alarms": {"threshold": 2.8, "per_1000_line_days": 2.6, "expected": 0.1},
@@ -167,10 +405,8 @@ ANOMALY_EXAMPLE: Finding[UsageAnomalies] = make_finding(
             }
         ],
     },
-    now=1_800_014_400,
-    sampled=1,
+    ANOMALY_METHOD,
     of=2,
-    method=ANOMALY_METHOD,
 )
 
 
@@ -194,82 +430,45 @@ async def detect_usage_anomalies(ctx: Ctx, params: LinesAsked, target: LineTarge
     least a megabyte above the usual, a cost at least ten euros; a day that is both is a spike whose context says `outside_package`.
     Silences are told of lines that were used on half of their days. Pages within a minute show one state.
     """
-    if target.line is not None:
-        one = await search_line_anomalies(ctx, target.upstream, [target.line])
-        return anomaly_answer(one, ranking_page(ctx, one.found, params.limit, params.starting_after))
-    key, load = ("detect_usage_anomalies", ctx.organisation), partial(search_fleet_anomalies, ctx, target.upstream)
-    fleet = await cached_result(target.upstream, key, load, further=params.starting_after is not None)
-    return anomaly_answer(fleet, ranking_page(ctx, fleet.found, params.limit, params.starting_after))
-
-
-async def search_fleet_anomalies(ctx: Ctx, upstream: Upstream) -> AnomalySearch:
-    fleet = await read_fleet(upstream)
-    return await search_line_anomalies(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
-
-
-async def search_line_anomalies(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> AnomalySearch:
-    """The anomalies of `lines`. Each line is judged as soon as it is read, so the event loop stays free. Waits for the network."""
-    window = last_whole_days(ctx.now)
-    sorted_ = lines_by_state(lines, window.first)
-
-    async def read(line: FleetLine) -> LineAnomalies:
-        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
-        return find_anomalies(line_calendar(line, use, window), active=line.status == "ACTIVE")
-
-    reading = await read_each_line(ctx, sorted_.in_use, read)
-    names = {line.subscriber_id: line.iccid for line in sorted_.in_use}
-    found = [
-        FoundAnomaly(-anomaly.score, number, anomaly, names[number]) for number, line in reading.found.items() for anomaly in line.anomalies
-    ]
-    line_days = sum(line.line_days for line in reading.found.values())
-    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=unlisted)
-    return AnomalySearch(ctx.now, sorted(found), line_days, len(reading.found), sorted_.others, len(lines), incomplete)
-
-
-def anomaly_answer(searched: AnomalySearch, page: list[FoundAnomaly]) -> Finding[UsageAnomalies]:
-    window = last_whole_days(searched.now)
-    kinds = Counter(found.anomaly.kind for found in searched.found)
+    searched = await target_result(ctx, params, target, search_anomalies)
+    found, line_days, others = searched.figures
+    window, kinds = last_whole_days(searched.at), Counter(one["kind"] for one in found)
     data: UsageAnomalies = {
-        "window": {"first": window.first.isoformat(), "last": window.last.isoformat(), "line_days": searched.line_days},
+        "window": {"first": window.first.isoformat(), "last": window.last.isoformat(), "line_days": line_days},
         "false_alarms": {
             "threshold": SPIKE_THRESHOLD,
             "per_1000_line_days": FALSE_SPIKES_PER_1000,
-            "expected": round(searched.line_days * FALSE_SPIKES_PER_1000 / 1000, 1),
+            "expected": round(line_days * FALSE_SPIKES_PER_1000 / 1000, 1),
         },
-        "not_judged": {**count_not_in_use(searched.others), "unused": searched.others["lapsed"]},
-        "lines": len({found.subscriber_id for found in searched.found}),
+        "not_judged": {**count_not_in_use(others), "unused": others["lapsed"]},
+        "lines": len({one["iccid"] for one in found}),
         "kinds": {kind: kinds[kind] for kind in ANOMALY_UNITS},
-        "days": anomalies_by_day(searched.found),
-        "anomalies": [usage_anomaly(found) for found in page],
+        "days": anomalies_by_day(found),
+        "anomalies": ranking_page(ctx, found, params.limit, params.starting_after),
     }
-    return make_finding(
-        data, now=searched.now, sampled=searched.sampled, of=searched.of, method=ANOMALY_METHOD, incomplete=searched.incomplete
-    )
+    return searched.finding(data, ANOMALY_METHOD)
 
 
-def anomalies_by_day(found: Sequence[FoundAnomaly]) -> list[AnomalousDay]:
+async def search_anomalies(ctx: Ctx, target: LineTarget) -> FleetResult[AnomalySearch]:
+    """The anomalies of lines. Each line is judged as soon as it is read, so the event loop stays free. Waits for the network."""
+    fleet, window = await target.read_lines(), last_whole_days(ctx.now)
+    sorted_ = lines_by_state(fleet.lines, window.first)
+
+    async def read(line: FleetLine) -> LineAnomalies:
+        use = await read_line_use(ctx, target.upstream, line, window)
+        return find_anomalies(line, line_calendar(line, use, window))
+
+    reading = await read_each_line(ctx, sorted_.in_use, read)
+    lines = [reading.found[number] for number in sorted(reading.found)]
+    found = sorted((one for line in lines for one in line.anomalies), key=lambda one: -one["score"])
+    return reading.result(ctx, AnomalySearch(found, sum(line.line_days for line in lines), sorted_.others), fleet)
+
+
+def anomalies_by_day(found: Sequence[UsageAnomaly]) -> list[AnomalousDay]:
     days: dict[str, AnomalousDay] = {}
     for one in found:
-        day = one.anomaly.day.isoformat()
-        days.setdefault(day, {"day": day, "spike": 0, "silence": 0, "cost": 0})[one.anomaly.kind] += 1
+        days.setdefault(one["day"], {"day": one["day"], "spike": 0, "silence": 0, "cost": 0})[one["kind"]] += 1
     return [days[day] for day in sorted(days)]
-
-
-def usage_anomaly(found: FoundAnomaly) -> UsageAnomaly:
-    one = found.anomaly
-    shown = euros if one.kind == "cost" else int
-    return {
-        "iccid": found.iccid,
-        "day": one.day.isoformat(),
-        "kind": one.kind,
-        "unit": ANOMALY_UNITS[one.kind],
-        "observed": shown(one.observed),
-        "expected": {"least": shown(one.least), "most": shown(one.most)},
-        "score": one.score,
-        "country": one.country or None,
-        "usual_country": one.usual_country or None,
-        "context": list(one.words),
-    }
 
 
 ANOMALY_LABELS: dict[AnomalyKind, str] = {"spike": "Data spikes", "silence": "Silences", "cost": "Cost outside packages"}
@@ -325,26 +524,23 @@ def anomaly_day_chart(data: UsageAnomalies) -> Chart:
     return stacked_chart("Anomalies by day", days, series, places_kind="day")
 
 
-def anomaly_spikes_table(data: UsageAnomalies, kind: AnomalyKind, unit: str) -> Table:
-    measured: list[Column] = [
-        {"label": "Observed", "kind": "bytes" if unit == "bytes" else "money"},
-        {"label": "Expected at most", "kind": "bytes" if unit == "bytes" else "money"},
-    ]
+def anomaly_spikes_table(data: UsageAnomalies, kind: AnomalyKind, unit: SheetKind) -> Table:
     rows = [row for row in data["anomalies"] if row["kind"] == kind]
-    return {
-        "title": ANOMALY_LABELS[kind],
-        "columns": [
-            {"label": "Line", "kind": "line"},
-            {"label": "Day", "kind": "day"},
-            *measured,
-            {"label": "Score", "kind": "number"},
-            {"label": "Country", "kind": "country"},
-            {"label": "Usual country", "kind": "country"},
-            {"label": "Context", "kind": "word"},
-        ],
-        "rows": [[*anomaly_cells(row), row["score"], row["country"], row["usual_country"], anomaly_context_text(row)] for row in rows],
-        "note": anomalies_left_out(data, kind, len(rows)),
-    }
+    return sheet_table(
+        ANOMALY_LABELS[kind],
+        {
+            "Line": "line",
+            "Day": "day",
+            "Observed": unit,
+            "Expected at most": unit,
+            "Score": "number",
+            "Country": "country",
+            "Usual country": "country",
+            "Context": "word",
+        },
+        [[*anomaly_cells(row), row["score"], row["country"], row["usual_country"], anomaly_context_text(row)] for row in rows],
+        anomalies_left_out(data, kind, len(rows)),
+    )
 
 
 def anomaly_silences_table(data: UsageAnomalies) -> Table:

@@ -237,7 +237,9 @@ async def plan_network_default(ctx: Ctx, params: PlanQuery) -> Data[NetworkPlan]
     of the reseller's zones are given, with a warning.
     """
     upstream = await connect_upstream(ctx)
-    reseller = await require_planned_reseller(upstream, params.reseller_id)
+    reseller = await resolve_reseller(upstream, params.reseller_id)
+    if reseller != await upstream.reseller_id():  # so that an unknown reseller differs from one without a tariff
+        await read_reseller_list(upstream, STEERING_LISTS, reseller)
     decision = await decide_network_mode(ctx, upstream, params)
     warnings, mode = list(decision.warnings), decision.mode
     offer = await read_tariff_offer(ctx, upstream, reseller)
@@ -246,15 +248,6 @@ async def plan_network_default(ctx: Ctx, params: PlanQuery) -> Data[NetworkPlan]
         offer, mode = zone_offer(await read_zones(upstream, reseller)), "all"
     countries = [plan_country(country, mode, offer, warnings) for country in params.countries]
     return {"data": {"decidedBy": decision.by, "countries": countries, "warnings": warnings}}
-
-
-async def require_planned_reseller(upstream: Upstream, requested: int | None) -> int:
-    """The reseller that a call names. Another reseller's lists are read first, so that an unknown reseller differs from one without a
-    tariff."""
-    reseller = await resolve_reseller(upstream, requested)
-    if reseller != await upstream.reseller_id():
-        await read_reseller_list(upstream, STEERING_LISTS, reseller)
-    return reseller
 
 
 async def decide_network_mode(ctx: Ctx, upstream: Upstream, params: PlanQuery) -> NetworkDecision:

@@ -21,12 +21,19 @@ from operations.network.templates import (
     given_fields,
     merge_template_fields,
     recurrence_fault,
-    template_owner,
     throttling_fault,
 )
 from operations.upstream.connection import Upstream, connect_upstream, name_refused_field
 from operations.upstream.paging import Data
-from operations.upstream.resellers import DESTINATION_LISTS, SPONSOR_LIST, ZONE_LIST, read_template, require_creator, require_listed
+from operations.upstream.resellers import (
+    DESTINATION_LISTS,
+    SPONSOR_LIST,
+    ZONE_LIST,
+    read_template,
+    require_creator,
+    require_listed,
+    template_owner,
+)
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import Example, Scope, operation
@@ -156,6 +163,14 @@ async def modify_template_core(ctx: Ctx, params: TemplateCoreChange, merged: Mer
     return {"data": changed_template(merged.upstream, row)}
 
 
+THROTTLING_EXAMPLE = {
+    "throttlingActive": True,
+    "throttlingThreshold1Perc": 80,
+    "throttlingThreshold1Limit": 512,
+    "throttlingErrorAction": 0,
+}
+
+
 class TemplateThrottlingChange(TemplateThrottling, TemplateRef):
     """What changes; null removes a threshold."""
 
@@ -185,23 +200,8 @@ async def merge_throttling(ctx: Ctx, params: TemplateThrottlingChange) -> Merged
     examples=[
         Example(
             "512 kbit/s from 80 percent on",
-            {
-                "templateId": 55051,
-                "throttlingActive": True,
-                "throttlingThreshold1Perc": 80,
-                "throttlingThreshold1Limit": 512,
-                "throttlingErrorAction": 0,
-            },
-            {
-                "data": {
-                    "templateId": 55051,
-                    "prepaidpackagetemplateid": 55051,
-                    "throttlingActive": True,
-                    "throttlingThreshold1Perc": 80,
-                    "throttlingThreshold1Limit": 512,
-                    "throttlingErrorAction": 0,
-                }
-            },
+            {"templateId": 55051, **THROTTLING_EXAMPLE},
+            {"data": {"templateId": 55051, "prepaidpackagetemplateid": 55051, **THROTTLING_EXAMPLE}},
         )
     ],
 )
@@ -215,6 +215,15 @@ async def modify_template_throttling(ctx: Ctx, params: TemplateThrottlingChange,
     """
     row = await merged.upstream.ocs.templates.modify_throttling(merged.fields)
     return {"data": changed_template(merged.upstream, row)}
+
+
+RECURRENCE_EXAMPLE = {
+    "recurring": True,
+    "nbOccurrence": 6,
+    "recurringPeriodicityType": 2,
+    "recurringPeriodicityFrequency": 1,
+    "reportUnitsPreviousPackage": False,
+}
 
 
 class TemplateRecurrenceChange(TemplateRecurrence, TemplateRef):
@@ -263,25 +272,8 @@ async def merge_recurrence(ctx: Ctx, params: TemplateRecurrenceChange) -> Merged
     examples=[
         Example(
             "Every month, six times",
-            {
-                "templateId": 55051,
-                "recurring": True,
-                "nbOccurrence": 6,
-                "recurringPeriodicityType": 2,
-                "recurringPeriodicityFrequency": 1,
-                "reportUnitsPreviousPackage": False,
-            },
-            {
-                "data": {
-                    "templateId": 55051,
-                    "prepaidpackagetemplateid": 55051,
-                    "recurring": True,
-                    "nbOccurrence": 6,
-                    "recurringPeriodicityType": 2,
-                    "recurringPeriodicityFrequency": 1,
-                    "reportUnitsPreviousPackage": False,
-                }
-            },
+            {"templateId": 55051, **RECURRENCE_EXAMPLE},
+            {"data": {"templateId": 55051, "prepaidpackagetemplateid": 55051, **RECURRENCE_EXAMPLE}},
         )
     ],
 )

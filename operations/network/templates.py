@@ -18,13 +18,14 @@ from operations.upstream.resellers import (
     ZONE_LIST,
     ResellerId,
     read_of_reseller,
+    record_creator,
     require_listed,
     resolve_reseller,
+    template_owner,
 )
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.operation import CamelInput, Example, Input, Once, Scope, operation
-from storage.upstream_objects import add_upstream_object
 
 THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
 THROTTLE_SPEEDS_TEXT = "128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200 or 102400"
@@ -186,10 +187,6 @@ def template_row(row: Template) -> TemplateRow:
 
 def template_number(row: Template) -> int:
     return row.get("prepaidpackagetemplateid", 0)
-
-
-def template_owner(row: Template) -> int | None:
-    return row.get("resellerid") or row.get("reseller", {}).get("resellerid")
 
 
 def changed_template(upstream: Upstream, row: Template) -> TemplateRow:
@@ -396,5 +393,5 @@ async def create_package_template(ctx: Ctx, params: NewTemplate, upstream: Upstr
     defaults = {"throttlingActive": params.throttling_active, "recurring": params.recurring}
     fields = merge_template_fields(given_fields(params), defaults, {"resellerid": await upstream.reseller_id()})
     made = await name_refused_field(upstream.ocs.templates.create(fields), {TEMPLATE_DUPLICATE_CODE: "name"})
-    ctx.at_close(add_upstream_object, kind="template", id=template_number(made), organisation=ctx.organisation, now=ctx.now)
+    record_creator(ctx, "template", template_number(made))
     return {"data": changed_template(upstream, made)}

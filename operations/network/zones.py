@@ -18,6 +18,7 @@ from operations.upstream.resellers import (
     ResellerPage,
     read_of_reseller,
     read_reseller_list,
+    record_creator,
     require_creator,
     require_listed,
     resolve_reseller,
@@ -25,7 +26,6 @@ from operations.upstream.resellers import (
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, StreamedAnswer, operation
-from storage.upstream_objects import add_upstream_object
 
 
 class ZoneQuery(FieldsQuery):
@@ -268,7 +268,7 @@ async def create_location_zone(ctx: Ctx, params: NewZone, upstream: Upstream) ->
         raise
     upstream.reads.forget(upstream.identity, ZONE_LIST.name)
     id = made.get("Id", 0)  # the client refuses an answer without it
-    ctx.at_close(add_upstream_object, kind="zone", id=id, organisation=ctx.organisation, now=ctx.now)
+    record_creator(ctx, "zone", id)
     return {"data": {"id": id, "name": made.get("name") or params.location_zone_name}}
 
 
@@ -331,7 +331,13 @@ async def change_network_profile_of_location_zone(ctx: Ctx, params: ZoneProfileC
         await upstream.ocs.zones.change_network_profile(zone, profile)
     except OcsError as error:
         if error.ocs_code == UNKNOWN_METHOD_CODE:
-            raise unknown_zone_method() from None
+            raise OcsError(
+                "The charging system does not know the method that changes a zone's profile; nothing was changed. Its name is undocumented "
+                "and therefore a setting, SERVICE_OCS_ZONE_METHOD",
+                ocs_code=UNKNOWN_METHOD_CODE,
+                hint="Whoever runs the service asks the provider for the method's name and sets SERVICE_OCS_ZONE_METHOD to it",
+                before_execution=True,
+            ) from None
         if error.ocs_code == PROFILE_IMPOSSIBLE_CODE:
             raise error.retold(
                 PROFILE_MISMATCH, hint="list_network_profiles names the profiles, list_location_zones the zone's networks"
@@ -340,17 +346,6 @@ async def change_network_profile_of_location_zone(ctx: Ctx, params: ZoneProfileC
     upstream.reads.forget(upstream.identity, ZONE_LIST.name)
     upstream.reads.forget(upstream.identity, TEMPLATE_CACHE_KEY)
     return {"data": {"locationZoneId": zone, "networkProfileId": profile}}
-
-
-def unknown_zone_method() -> OcsError:
-    """The refusal for the one method whose name may be wrong; a call of an unknown method changes nothing."""
-    return OcsError(
-        "The charging system does not know the method that changes a zone's profile; nothing was changed. Its name is undocumented "
-        "and therefore a setting, SERVICE_OCS_ZONE_METHOD",
-        ocs_code=UNKNOWN_METHOD_CODE,
-        hint="Whoever runs the service asks the provider for the method's name and sets SERVICE_OCS_ZONE_METHOD to it",
-        before_execution=True,
-    )
 
 
 NETWORK_PROFILE_EXAMPLE: NetworkProfile = {

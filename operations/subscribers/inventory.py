@@ -19,11 +19,11 @@ from operations.ledger.rollback import (
     require_rollbackable,
     roll_back_issuance,
 )
-from operations.subscribers.package_assignment import PackageWindow
+from operations.subscribers.package_assignment import INSTALLED_EXAMPLE, PackageWindow
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import Line
 from operations.upstream.resellers import find_template
-from operations.vocabulary import LARGEST_ID
+from operations.vocabulary import UpstreamId
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
 from registry.operation import CamelInput, Example, Once, Scope, operation
@@ -37,7 +37,7 @@ EXAMPLE_ISSUANCE_KEY = "order-1042"
 class FromInventory(PackageWindow):
     """From which account, with which package, for when."""
 
-    account_id: Annotated[int, Field(ge=1, le=LARGEST_ID, description="Id of list_reseller_accounts.")]
+    account_id: Annotated[UpstreamId, Field(description="Id of list_reseller_accounts.")]
 
 
 class IssuanceRef(CamelInput):
@@ -101,14 +101,7 @@ async def account_to_draw_from(ctx: Ctx, params: FromInventory) -> Upstream:
             {"accountId": 8101, "packageTemplateId": 55010, "validityPeriod": 30},
             {
                 "data": {
-                    "iccid": "8988303700000100286",
-                    "smdpServer": "smdp.sandbox.invalid",
-                    "activationCode": "F7K2-QX9M-41TB",
-                    "urlQrCode": "LPA:1$smdp.sandbox.invalid$F7K2-QX9M-41TB",
-                    "subscriberId": 910045,
-                    "esimId": 760112,
-                    "subsPackageId": 3300871,
-                    "userSimName": "Fjord_910045",
+                    **INSTALLED_EXAMPLE,
                     "idempotencyKey": EXAMPLE_ISSUANCE_KEY,
                     "status": "issued",
                 }

@@ -1,6 +1,7 @@
 """Where a line was seen: its position, the radio cell it was in last, and the countries it came into."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated, Literal, NamedTuple
 
@@ -8,18 +9,15 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.statistics import CallRecord
 from clients.ocs.subscribers import Location
 from clients.ocs.times import parse_wire_time
 from operations.deps import Ctx
 from operations.times import WEEK_DAYS, utc_text, utc_today
-from operations.upstream.connection import visible_accounts
-from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.lines import Line, LineRef, own_line, read_country_history
 from operations.upstream.paging import Data
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
-from storage.country_entries import country_history
 
 LOCATION_UNKNOWN_CODE = 14
 
@@ -116,14 +114,18 @@ async def get_subscriber_location_by_cell_id(ctx: Ctx, params: LineRef, line: Li
 
     The cell comes from the line's last registration, else from its newest data session of the last seven days.
     """
-    seen = registered_cell(line) or await used_cell(ctx, line)
+    info = line.row.get("networkInfo", {})
+    registered = read_cell(info.get("lastRat"), info.get("lastMcc"), info.get("lastMnc"), info.get("lastLac"), info.get("lastCellId"))
+    seen = await used_cell(ctx, line) if registered is None else CellSighting(registered, utc_time_text(info.get("time")))
     if seen is None:
         raise NotFound("No radio cell of this line is known: it was not seen in a network", param="iccid", hint=NO_CELL_HINT)
-    cell = seen.cell
-    place = await locate_cell(line, cell)
-    latitude, longitude = place.get("latitude"), place.get("longitude")
-    if latitude is None or longitude is None:
-        raise cell_place_unknown()
+    cell, place = seen.cell, None
+    with suppress(OcsNotFound):
+        place = await line.upstream.ocs.subscriber.get_location_by_cell_id(
+            radio=cell["radioType"], mcc=cell["mcc"], mnc=cell["mnc"], lac=cell["lac"], cell_id=cell["cellId"]
+        )
+    if place is None or (latitude := place.get("latitude")) is None or (longitude := place.get("longitude")) is None:
+        raise NotFound("Nobody knows where the last radio cell of this line stands", param="iccid", hint=NO_CELL_PLACE_HINT)
     return {
         "data": {
             "latitude": latitude,
@@ -136,30 +138,7 @@ async def get_subscriber_location_by_cell_id(ctx: Ctx, params: LineRef, line: Li
 
 
 NO_CELL_HINT = "subscriber_network_events shows whether it tried to register"
-
-
-async def locate_cell(line: Line, cell: Cell) -> Location:
-    """The position of `cell`, as far as the network knows it. Raises NotFound. Waits for the network."""
-    try:
-        found = await line.upstream.ocs.subscriber.get_location_by_cell_id(
-            radio=cell["radioType"], mcc=cell["mcc"], mnc=cell["mnc"], lac=cell["lac"], cell_id=cell["cellId"]
-        )
-    except OcsNotFound:
-        raise cell_place_unknown() from None
-    return {} if found is None else found
-
-
-def cell_place_unknown() -> NotFound:
-    """The refusal when the cell is known and its position is not."""
-    return NotFound(
-        "Nobody knows where the last radio cell of this line stands", param="iccid", hint="get_subscriber_location may know more"
-    )
-
-
-def registered_cell(line: Line) -> CellSighting | None:
-    info = line.row.get("networkInfo", {})
-    cell = read_cell(info.get("lastRat"), info.get("lastMcc"), info.get("lastMnc"), info.get("lastLac"), info.get("lastCellId"))
-    return None if cell is None else CellSighting(cell, utc_time_text(info.get("time")))
+NO_CELL_PLACE_HINT = "get_subscriber_location may know more"
 
 
 async def used_cell(ctx: Ctx, line: Line) -> CellSighting | None:
@@ -168,18 +147,11 @@ async def used_cell(ctx: Ctx, line: Line) -> CellSighting | None:
     usage = await line.upstream.ocs.statistics.usage_over_period(line.subscriber_id, last - timedelta(days=WEEK_DAYS - 1), last)
     days = [day for row in usage.get("usages", []) for day in row.get("subsPeriodUsages", [])]
     records = [record for day in days for record in day.get("subsDailyUsages", []) if record.get("usageType") == DATA_USAGE_TYPE]
-    newest = sorted(records, key=usage_time, reverse=True)
-    return next((seen for seen in map(record_cell, newest) if seen is not None), None)
-
-
-def usage_time(record: CallRecord) -> str:
-    """The time of use as the wire writes it; such texts sort by time."""
-    return record.get("usageDateUtc", "")
-
-
-def record_cell(record: CallRecord) -> CellSighting | None:
-    cell = read_cell(record.get("rat"), record.get("mcc"), record.get("mnc"), record.get("lac"), record.get("cellId"))
-    return None if cell is None else CellSighting(cell, utc_time_text(record.get("usageDateUtc")))
+    for record in sorted(records, key=lambda record: record.get("usageDateUtc", ""), reverse=True):  # such texts sort by time
+        cell = read_cell(record.get("rat"), record.get("mcc"), record.get("mnc"), record.get("lac"), record.get("cellId"))
+        if cell is not None:
+            return CellSighting(cell, utc_time_text(record.get("usageDateUtc")))
+    return None
 
 
 def read_cell(rat: object, mcc: object, mnc: object, lac: object, cell: object) -> Cell | None:
@@ -187,7 +159,9 @@ def read_cell(rat: object, mcc: object, mnc: object, lac: object, cell: object) 
     country, network, area = read_whole_number(mcc), read_whole_number(mnc), read_whole_number(lac)
     if not country or network is None or area is None:
         return None
-    return {"radioType": radio_type(rat), "mcc": country, "mnc": network, "lac": area, "cellId": read_whole_number(cell)}
+    # Choice: a text that names no generation counts as 4G, as most networks are.
+    radio = RADIO_TYPES.get(rat.strip()[:2].upper(), "4G") if isinstance(rat, str) else "4G"
+    return {"radioType": radio, "mcc": country, "mnc": network, "lac": area, "cellId": read_whole_number(cell)}
 
 
 def read_whole_number(value: object) -> int | None:
@@ -195,11 +169,6 @@ def read_whole_number(value: object) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value[:18])
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def radio_type(rat: object) -> RadioType:
-    """The generation in a text such as "4G - LTE". Choice: a text that names none counts as 4G, as most networks are."""
-    return RADIO_TYPES.get(rat.strip()[:2].upper(), "4G") if isinstance(rat, str) else "4G"
 
 
 def utc_time_text(time: str | None) -> str | None:
@@ -263,8 +232,6 @@ async def subscriber_country_history(ctx: Ctx, params: CountryHistoryQuery, line
     A location that arrives late is put where it belongs in time. A line that was moved to your account shows the countries it
     came into since then, none of its time with the former account. Entries older than 400 days are forgotten.
     """
-    accounts = await visible_accounts(line.upstream)
-    entries = await ctx.deps.store.read(country_history, iccid=line.iccid, limit=params.limit, accounts=accounts)
     return {
         "data": [
             {
@@ -275,6 +242,6 @@ async def subscriber_country_history(ctx: Ctx, params: CountryHistoryQuery, line
                 "mnc": entry.mnc,
                 "occurred_at": rfc3339_utc(entry.occurred_at),
             }
-            for entry in entries
+            for entry in await read_country_history(ctx, line, params.limit)
         ]
     }

@@ -6,11 +6,10 @@ from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.upstream.lines import HasIccid, own_line
-from operations.vocabulary import Iccid
+from operations.upstream.lines import HasIccid, LineRef, own_line
 from registry.clock import rfc3339_utc
 from registry.errors import OcsError
-from registry.operation import Example, Input, Scope, operation
+from registry.operation import Example, Scope, operation
 from storage.notes import NoteRow, add_note, put_notes, read_notes
 
 
@@ -26,13 +25,7 @@ async def note_access(ctx: Ctx, params: HasIccid) -> None:
 NOTE_EXAMPLE_ICCID = "8988303700000100286"
 
 
-class LineNotesRef(Input):
-    """Which line."""
-
-    iccid: Iccid
-
-
-class NewNote(LineNotesRef):
+class NewNote(LineRef):
     """One entry of the history."""
 
     note: Annotated[
@@ -44,7 +37,7 @@ class NewNote(LineNotesRef):
     ] = None
 
 
-class NotesChange(LineNotesRef):
+class NotesChange(LineRef):
     """The one text."""
 
     notes: Annotated[str, Field(max_length=4000, description="At most 4000 characters; empty clears it.")]
@@ -99,7 +92,7 @@ NOTE_EXAMPLE: SubscriberNote = {
         )
     ],
 )
-async def get_subscriber_notes(ctx: Ctx, params: LineNotesRef, seen: None) -> SubscriberNotes:
+async def get_subscriber_notes(ctx: Ctx, params: LineRef, seen: None) -> SubscriberNotes:
     """Get what your organisation wrote about a line.
 
     `notes` is one text, empty when unset; `data` is the history, newest first, at most 100 entries.

@@ -1,7 +1,7 @@
 """Putting packages on a line, one or a series of them, and removing them for good."""
 
 from collections.abc import Awaitable
-from typing import Annotated, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import AliasChoices, Field, model_validator
 from typing_extensions import TypedDict
@@ -12,10 +12,10 @@ from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
 from operations.subscribers.packages import PACKAGE_DAYS_LIMIT, PackageRef, find_package, package_not_found, read_packages
 from operations.times import EndTime, StartTime
-from operations.upstream.lines import HasIccid, Line, LineRef, own_line
+from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
 from operations.upstream.resellers import find_template
-from operations.vocabulary import LARGEST_ID
+from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.operation import CamelInput, Example, Once, Scope, operation
 from storage.placed_packages import insert_placed_package
@@ -38,18 +38,13 @@ class ActivePeriod(CamelInput):
         return self
 
 
+PackageTemplateId = Annotated[UpstreamId, Field(validation_alias=AliasChoices("packageTemplateId", "templateId", "template_id"))]
+
+
 class PackageWindow(CamelInput):
     """A template, and one way to say when its package runs."""
 
-    package_template_id: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=LARGEST_ID,
-            validation_alias=AliasChoices("packageTemplateId", "templateId", "template_id"),
-            description="Id of list_package_templates.",
-        ),
-    ]
+    package_template_id: Annotated[PackageTemplateId, Field(description="Id of list_package_templates.")]
     validity_period: Annotated[int | None, Field(ge=1, le=PACKAGE_DAYS_LIMIT, description="Days from now, 1-3650.")] = None
     active_period: Annotated[ActivePeriod | None, Field(description="Exact dates instead.")] = None
 
@@ -71,18 +66,22 @@ class PackageWindow(CamelInput):
 
 
 AssignedT = TypeVar("AssignedT")
-
-
 WRONG_STATE_CODE = 14
-
-
 ASSIGNMENT_HINT = (
     "The template is probably of another sponsor than the line's SIM (`sponsors` in list_package_templates, `sim` in get_subscriber), "
     "or a recurring one: assign_recurring_package takes those"
 )
-
-
 TEMPLATE_MISMATCH = "The charging system cannot give this line a package of this template; nothing was assigned"
+INSTALLED_EXAMPLE: Affected = {
+    "iccid": "8988303700000100286",
+    "smdpServer": "smdp.sandbox.invalid",
+    "activationCode": "F7K2-QX9M-41TB",
+    "urlQrCode": "LPA:1$smdp.sandbox.invalid$F7K2-QX9M-41TB",
+    "subscriberId": 910045,
+    "esimId": 760112,
+    "subsPackageId": 3300871,
+    "userSimName": "Fjord_910045",
+}
 
 
 @keeps_unknown
@@ -96,14 +95,25 @@ class PackageToAssign(PackageWindow, LineRef):
     """Which package goes on which line."""
 
 
-class HasTemplateId(HasIccid, Protocol):
-    """An input with a line and a template."""
+class SeriesToStart(LineRef):
+    """Which series goes on which line, and when it begins."""
 
-    @property
-    def package_template_id(self) -> int: ...
+    package_template_id: Annotated[PackageTemplateId, Field(description="Id of a recurring template.")]
+    start_time: Annotated[StartTime | None, Field(description="UTC; absent: now.")] = None
+    activate_at_first_use: Annotated[bool, Field(description="Start at first use instead.")] = False
+
+    @model_validator(mode="after")
+    def _one_start(self) -> Self:
+        if self.start_time is not None and self.activate_at_first_use:
+            raise BadRequest(
+                "startTime: given together with activateAtFirstUse, and they exclude each other",
+                param="startTime",
+                hint="Send startTime, or activateAtFirstUse: true, or neither to start now",
+            )
+        return self
 
 
-async def own_line_and_template(ctx: Ctx, params: HasTemplateId) -> Line:
+async def own_line_and_template(ctx: Ctx, params: PackageToAssign | SeriesToStart) -> Line:
     """The caller's own line. Raises NotFound unless its reseller has the template."""
     line = await own_line(ctx, params)
     await find_template(line.upstream, params.package_template_id, "packageTemplateId")
@@ -138,14 +148,7 @@ async def explain_mismatch(assigning: Awaitable[AssignedT], reasons: str) -> Ass
             {"iccid": "8988303700000100286", "packageTemplateId": 55010, "validityPeriod": 30},
             {
                 "data": {
-                    "iccid": "8988303700000100286",
-                    "smdpServer": "smdp.sandbox.invalid",
-                    "activationCode": "F7K2-QX9M-41TB",
-                    "urlQrCode": "LPA:1$smdp.sandbox.invalid$F7K2-QX9M-41TB",
-                    "subscriberId": 910045,
-                    "esimId": 760112,
-                    "subsPackageId": 3300871,
-                    "userSimName": "Fjord_910045",
+                    **INSTALLED_EXAMPLE,
                     "packageId": 3300871,
                 }
             },
@@ -177,36 +180,10 @@ SERIES_HINT = (
 )
 
 
-class SeriesToStart(LineRef):
-    """Which series goes on which line, and when it begins."""
-
-    package_template_id: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=LARGEST_ID,
-            validation_alias=AliasChoices("packageTemplateId", "templateId", "template_id"),
-            description="Id of a recurring template.",
-        ),
-    ]
-    start_time: Annotated[StartTime | None, Field(description="UTC; absent: now.")] = None
-    activate_at_first_use: Annotated[bool, Field(description="Start at first use instead.")] = False
-
-    @model_validator(mode="after")
-    def _one_start(self) -> Self:
-        if self.start_time is not None and self.activate_at_first_use:
-            raise BadRequest(
-                "startTime: given together with activateAtFirstUse, and they exclude each other",
-                param="startTime",
-                hint="Send startTime, or activateAtFirstUse: true, or neither to start now",
-            )
-        return self
-
-
 class SeriesStatusChange(LineRef):
     """Which series, and whether it goes on."""
 
-    package_id: Annotated[int, Field(ge=1, le=LARGEST_ID, description="A package of the series, or the series' own id.")]
+    package_id: Annotated[UpstreamId, Field(description="A package of the series, or the series' own id.")]
     action: Annotated[Literal["stop", "resume"], Field(description="What to do with further packages.")]
 
 
@@ -267,14 +244,8 @@ class OwnSeries(NamedTuple):
                         "packageId": 3300872,
                     },
                     "simInfo": {
-                        "iccid": "8988303700000100286",
-                        "smdpServer": "smdp.sandbox.invalid",
-                        "activationCode": "F7K2-QX9M-41TB",
-                        "urlQrCode": "LPA:1$smdp.sandbox.invalid$F7K2-QX9M-41TB",
-                        "subscriberId": 910045,
-                        "esimId": 760112,
+                        **INSTALLED_EXAMPLE,
                         "subsPackageId": 3300872,
-                        "userSimName": "Fjord_910045",
                     },
                 }
             },

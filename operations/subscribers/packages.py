@@ -21,7 +21,7 @@ from operations.upstream.lines import (
     package_state,
 )
 from operations.upstream.paging import Data, FieldsQuery, paged_data
-from operations.vocabulary import LARGEST_ID
+from operations.vocabulary import LARGEST_ID, UpstreamId
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
 from registry.operation import Example, Scope, operation
 
@@ -32,7 +32,7 @@ PackageComment = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[
 class PackageRef(LineRef):
     """Which package of which line."""
 
-    package_id: Annotated[int, Field(ge=1, le=LARGEST_ID, description="See list_subscriber_packages.")]
+    package_id: Annotated[UpstreamId, Field(description="See list_subscriber_packages.")]
 
 
 class OwnPackage(NamedTuple):

@@ -10,9 +10,8 @@ from typing_extensions import TypedDict
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import Subscriber
 from operations.deps import Ctx
-from operations.upstream.account_lines import OCS_INVALID_REQUEST, LineList, read_account_lines
+from operations.upstream.account_lines import OCS_INVALID_REQUEST, LineList, read_account_lines, read_line_page, subscriber_number
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream, require_own_account
-from operations.upstream.line_page import read_line_page
 from operations.upstream.lines import (
     Line,
     LineRef,
@@ -21,7 +20,6 @@ from operations.upstream.lines import (
     current_line_status,
     find_own_line,
     public_line_row,
-    subscriber_number,
 )
 from operations.upstream.paging import Data, FieldName, FieldsQuery, cursor_value, page_rows, select_fields
 from operations.vocabulary import UpstreamId
@@ -132,7 +130,8 @@ async def search_upstream(scope: SearchScope, term: SearchTerm) -> LineList:
         if refusal.ocs_code != OCS_INVALID_REQUEST or term.by == "activationCode":
             raise
         return LineList([], True)
-    return LineList(drop_foreign_lines(scope, answer.get("subscriberList", [])), bool(answer.get("hasMore")))
+    rows = [row for row in answer.get("subscriberList", []) if scope.account in (None, row.get("accountId"))]
+    return LineList(rows, bool(answer.get("hasMore")))
 
 
 def has_number_prefix(row: Subscriber, term: SearchTerm) -> bool:
@@ -140,14 +139,12 @@ def has_number_prefix(row: Subscriber, term: SearchTerm) -> bool:
     return any(value.startswith(term.value) for value in SEARCH_VALUES[term.by](row))
 
 
-def drop_foreign_lines(scope: SearchScope, rows: list[Subscriber]) -> list[Subscriber]:
-    """The rows in `scope`. A search sees the whole reseller; foreign lines are dropped silently."""
-    return rows if scope.account is None else [row for row in rows if row.get("accountId") == scope.account]
-
-
 def line_matches(row: Subscriber, term: SearchTerm) -> bool:
     """Whether a number begins with the term. A text is part of the name or address, or the end of the ICCID or number."""
-    return has_name_part(row, term.value) or has_number_suffix(row, term.value) if term.by == "text" else has_number_prefix(row, term)
+    if term.by != "text":
+        return has_number_prefix(row, term)
+    named = (row.get("subscriberName", ""), row.get("email", ""))
+    return any(term.value in text.casefold() for text in named) or has_number_suffix(row, term.value)
 
 
 def has_number_suffix(row: Subscriber, digits: str) -> bool:
@@ -155,10 +152,6 @@ def has_number_suffix(row: Subscriber, digits: str) -> bool:
     if not LAST_DIGITS_TERM.fullmatch(digits):
         return False
     return any(value.endswith(digits) for column in ("iccidPrefix", "msisdnPrefix") for value in SEARCH_VALUES[column](row))
-
-
-def has_name_part(row: Subscriber, text: str) -> bool:
-    return text in row.get("subscriberName", "").casefold() or text in row.get("email", "").casefold()
 
 
 LINE_SELECTORS = ("q", "iccid", "msisdn", "imsi", "activationCode")
@@ -211,7 +204,8 @@ LINE_SEARCH_EXAMPLE: SubscriberRow = {
 
 async def own_search_scope(ctx: Ctx, params: SubscriberSearch) -> SearchScope:
     """Whose lines may be found. Choice: without an account, names are searched in the account with the lowest id, numbers in all."""
-    given = [name for name, value in zip(LINE_SELECTORS, selector_values(params), strict=True) if value is not None]
+    values = (params.q, params.iccid, params.msisdn, params.imsi, params.activation_code)
+    given = [name for name, value in zip(LINE_SELECTORS, values, strict=True) if value is not None]
     if len(given) > 1:
         raise BadRequest(
             f"{given[0]} and {given[1]} were both sent", param=given[1], hint=f"Send at most one of {', '.join(LINE_SELECTORS)}"
@@ -227,10 +221,6 @@ async def own_search_scope(ctx: Ctx, params: SubscriberSearch) -> SearchScope:
         return SearchScope(upstream, own, own)
     accounts = await upstream.accounts()
     return SearchScope(upstream, None, accounts[0].get("id") if accounts else None)
-
-
-def selector_values(params: SubscriberSearch) -> tuple[str | None, ...]:
-    return params.q, params.iccid, params.msisdn, params.imsi, params.activation_code
 
 
 def search_term(params: SubscriberSearch) -> SearchTerm | None:

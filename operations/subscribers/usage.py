@@ -11,7 +11,6 @@ from typing import Annotated, Literal, NamedTuple, NotRequired, TypeVar, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.packages import Period
 from clients.ocs.statistics import (
     CountryQuantity,
     DayUsage,
@@ -121,13 +120,10 @@ async def subscriber_usage(ctx: Ctx, params: UsageQuery, found: LineWindow) -> D
     statistics = line.upstream.ocs.statistics
     parts = await read_by_week(ctx, found.window, lambda first, last: statistics.usage_over_period(line.subscriber_id, first, last))
     usage = sum_usage(parts)
+    data_bytes = usage.get("total", {}).get("quantityPerType", {}).get(DATA_QUANTITY_KEY, 0)
     usages = usage.get("usages", [])
     rows = usages if params.records else [without_usage_records(row) for row in usages]
-    return {"data": cast(Usage, {**usage, "usages": rows, "dataBytes": usage_data_bytes(usage)})}
-
-
-def usage_data_bytes(usage: PeriodUsage) -> int:
-    return usage.get("total", {}).get("quantityPerType", {}).get(DATA_QUANTITY_KEY, 0)
+    return {"data": cast(Usage, {**usage, "usages": rows, "dataBytes": data_bytes})}
 
 
 def without_usage_records(usage: SubscriberUsage) -> SubscriberUsage:
@@ -237,12 +233,8 @@ def sum_numbers(values: Iterable[object]) -> object:
 
 def sum_country_usage(parts: Sequence[CountryQuantity]) -> CountryQuantity:
     operators = group_usage((row for part in parts for row in part.get("quantityPerOperator", [])), lambda row: row.get("mnc", 0))
-    quantity = sum(part.get("qty", 0) for part in parts)
-    return {**parts[0], "qty": quantity, "quantityPerOperator": [sum_operator_usage(same) for same in operators]}
-
-
-def sum_operator_usage(parts: Sequence[OperatorQuantity]) -> OperatorQuantity:
-    return {**parts[0], "qty": sum(part.get("qty", 0) for part in parts)}
+    sums: list[OperatorQuantity] = [{**same[0], "qty": sum(part.get("qty", 0) for part in same)} for same in operators]
+    return {**parts[0], "qty": sum(part.get("qty", 0) for part in parts), "quantityPerOperator": sums}
 
 
 def group_usage(rows: Iterable[UsageRow], key: Callable[[UsageRow], UsageKey]) -> list[list[UsageRow]]:
@@ -268,8 +260,10 @@ def merge_event_section(parts: Sequence[EventSection], newest: int | None) -> Ev
     return cast(EventSection, {**(parts[0] if parts else {}), "events": events if newest is None else events[-newest:]})
 
 
-USAGE_PERIOD_EXAMPLE: Period = {"start": "2026-11-02T07:12:44", "end": "2027-01-15T09:41:07"}
-LINE_PERIOD_EXAMPLE: SubscriberPeriod = {"subscriberId": 910045, "period": USAGE_PERIOD_EXAMPLE}
+LINE_PERIOD_EXAMPLE: SubscriberPeriod = {
+    "subscriberId": 910045,
+    "period": {"start": "2026-11-02T07:12:44", "end": "2027-01-15T09:41:07"},
+}
 
 
 @operation(

@@ -170,16 +170,6 @@ async def require_own_account(upstream: Upstream, account_id: int, param: str = 
     raise NotFound("Your organisation has no account with this id", param=param, hint="list_reseller_accounts names your own")
 
 
-async def visible_accounts(upstream: Upstream) -> set[int | None]:
-    """The accounts whose recorded events the caller sees.
-
-    Choice: a caller with its own token also sees those without an account (None), since the service's token may not see its lines.
-    """
-    if upstream.managed:
-        return {upstream.account_id}
-    return {None, *(account.get("id") for account in await upstream.accounts())}
-
-
 RefusableAnswer = TypeVar("RefusableAnswer")
 
 

@@ -22,6 +22,7 @@ from operations.upstream.connection import Upstream, connect_upstream
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsConflict, OcsError
 from registry.operation import CamelInput
+from storage.country_entries import CountryEntry, country_history
 
 
 def current_entry(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:
@@ -80,10 +81,6 @@ def public_line_row(row: Subscriber) -> SubscriberRow:
     if sim is not None:
         shown["sim"] = {name: value for name, value in sim.items() if name not in SIM_SECRETS}
     return cast(SubscriberRow, shown)
-
-
-def subscriber_number(row: Subscriber | SubscriberRow) -> int:
-    return row.get("subscriberId", 0)
 
 
 class LineRef(CamelInput):
@@ -158,6 +155,17 @@ def line_not_found() -> NotFound:
         param="iccid",
         hint="list_subscribers finds lines by the beginning or the last digits of an ICCID, or by name",
     )
+
+
+async def read_country_history(ctx: Ctx, line: Line, limit: int) -> list[CountryEntry]:
+    """The newest countries that `line` came into while it was in accounts of the caller's, newest first.
+
+    Choice: a caller with its own token also sees entries without an account, since the service's token may not see its lines.
+    """
+    upstream, accounts = line.upstream, {line.upstream.account_id}
+    if not upstream.managed:
+        accounts = {None, *(account.get("id") for account in await upstream.accounts())}
+    return await ctx.deps.store.read(country_history, iccid=line.iccid, limit=limit, accounts=accounts)
 
 
 PackageState = Literal["upcoming", "assigned", "scheduled", "running", "exhausted", "expired", "blocked"]

@@ -19,7 +19,7 @@ from operations.upstream.paging import PageQuery
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.operation import CamelInput
-from storage.upstream_objects import UpstreamObjectKind, object_creator
+from storage.upstream_objects import UpstreamObjectKind, add_upstream_object, object_creator
 
 ResellerAnswer = TypeVar("ResellerAnswer")
 OCS_INVALID_RESELLER = 10
@@ -62,6 +62,11 @@ async def resolve_reseller(upstream: Upstream, requested: int | None) -> int:
     if upstream.managed:
         raise reseller_not_found()
     return requested
+
+
+def record_creator(ctx: Ctx, kind: UpstreamObjectKind, id: int) -> None:
+    """Notes with the answer that the caller's organisation created the object `id`."""
+    ctx.at_close(add_upstream_object, kind=kind, id=id, organisation=ctx.organisation, now=ctx.now)
 
 
 async def require_creator(ctx: Ctx, upstream: Upstream, kind: UpstreamObjectKind, id: int, param: str) -> None:
@@ -189,19 +194,17 @@ async def read_template(upstream: Upstream, template_id: int, param: str) -> Tem
     except OcsNotFound:
         rows = []
     found = next((row for row in rows if row.get("prepaidpackagetemplateid") == template_id and not row.get("deleted")), None)
-    if found is None or not await _is_own_template(upstream, found):
+    # A shared token sees the templates of resellers below it, too; they are not the caller's.
+    if found is None or (upstream.managed and template_owner(found) != await upstream.reseller_id()):
         raise NotFound(
             "Your account has no package template with this id", param=param, hint="list_package_templates names the ones you can use"
         )
     return found
 
 
-async def _is_own_template(upstream: Upstream, template: Template) -> bool:
-    """A shared token sees the templates of resellers below it, too; they are not the caller's."""
-    if not upstream.managed:
-        return True
-    named = template.get("resellerid") or template.get("reseller", {}).get("resellerid")
-    return named == await upstream.reseller_id()
+def template_owner(template: Template) -> int | None:
+    """The id of the reseller that `template` belongs to."""
+    return template.get("resellerid") or template.get("reseller", {}).get("resellerid")
 
 
 async def own_templates(upstream: Upstream) -> list[Template]:

@@ -10,7 +10,6 @@ from typing_extensions import TypedDict
 from clients.ocs.tariffs import TariffRule
 from clients.ocs.times import wire_time
 from operations.upstream.connection import Upstream
-from operations.upstream.paging import member_number
 
 TrafficKind = Literal["data", "voice", "sms"]
 
@@ -49,7 +48,7 @@ async def read_tariff_rules(upstream: Upstream, reseller: int) -> list[TariffRul
     """All prices of a reseller, by rule id, a minute old at most. Waits for the network."""
 
     async def load() -> list[TariffRule]:
-        return sorted(await upstream.ocs.tariffs.customer_tariff(reseller), key=member_number("roamingplanruleid"))
+        return sorted(await upstream.ocs.tariffs.customer_tariff(reseller), key=lambda rule: rule.get("roamingplanruleid", 0))
 
     return await upstream.reads.get((upstream.identity, "customer_tariff", reseller), load)
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from operations.caches.account_parts import AccountParts
+from operations.upstream.account_lines import read_line_page
 from operations.upstream.connection import upstream_of_organisation
-from operations.upstream.line_page import read_line_page
 from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork

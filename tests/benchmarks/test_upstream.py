@@ -17,7 +17,8 @@ from clients.ocs.client import Ocs, OcsPool
 from clients.ocs.link import OcsSettings
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import Subscriber
-from operations.upstream.lines import public_line_row, subscriber_number
+from operations.upstream.account_lines import subscriber_number
+from operations.upstream.lines import public_line_row
 from tests.clients.clock import ManualClock
 
 

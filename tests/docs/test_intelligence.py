@@ -15,6 +15,7 @@ from clients.webhooks.sender import RETRY_DELAYS
 from operations.caches.usage import RECENT_USAGE_SECONDS
 from operations.catalogue import CATALOGUE
 from operations.intelligence import churn_risk as churn_score
+from operations.intelligence import fleet_health, usage_anomalies
 from operations.intelligence.churn_risk import QUIET_CALENDAR_DAYS
 from operations.intelligence.country_entry import PresenceState
 from operations.intelligence.diagnosis.causes import CAUSE_RULES, SLOW_LIMIT_KBPS
@@ -25,11 +26,9 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
     UNCOVERED_USE_DAYS,
     CoverageAction,
 )
-from operations.intelligence.lines import fleet_score, line_anomalies
-from operations.intelligence.lines.bills import PARETO_PERCENT
+from operations.intelligence.fleet_health import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
+from operations.intelligence.high_cost_subscribers import PARETO_PERCENT
 from operations.intelligence.lines.fleet_lines import PROGRESS_EVERY_LINES, READING_SECONDS
-from operations.intelligence.lines.fleet_score import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
-from operations.intelligence.lines.line_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM, AnomalyKind
 from operations.intelligence.lines.usage import CALENDAR_DAYS, LATE_RECORD_DAYS, inter_use_model, silence_odds
 from operations.intelligence.marketing_intelligence import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP
 from operations.intelligence.offers import plans as package_cover
@@ -41,6 +40,7 @@ from operations.intelligence.reports.redaction import IDENTIFIER_NUMBER
 from operations.intelligence.reports.sheet import Finding, SheetKind
 from operations.intelligence.schedule_reports import NOTICE_FIGURES, REPORT_LEASE_SECONDS, REPORT_PAUSES, REPORT_TRIES, SHEETS
 from operations.intelligence.schedules import REPORT_WINDOW_DAYS, SCHEDULE_INTERVAL_MINUTES
+from operations.intelligence.usage_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM, AnomalyKind
 from operations.times import RANGE_DAYS_LIMIT
 from registry.clock import COMPOSITE_SECONDS
 from registry.limits import Limits
@@ -157,7 +157,7 @@ def test_the_page_names_every_composite_and_has_a_section_for_each() -> None:
 def test_the_words_of_the_page_are_those_of_the_code() -> None:
     told = {
         "fleet_health": (
-            *get_args(fleet_score.HealthAction),
+            *get_args(fleet_health.HealthAction),
             "idle_share",
             "never_used_share",
             "suspended_share",
@@ -179,15 +179,15 @@ def test_the_words_of_the_page_are_those_of_the_code() -> None:
 
 def test_the_points_of_the_page_are_those_of_the_code() -> None:
     rules = {
-        "idle_share": fleet_score.IDLE_RULE,
-        "never_used_share": fleet_score.UNUSED_RULE,
-        "suspended_share": fleet_score.SUSPENDED_RULE,
+        "idle_share": fleet_health.IDLE_RULE,
+        "never_used_share": fleet_health.UNUSED_RULE,
+        "suspended_share": fleet_health.SUSPENDED_RULE,
     }
     rows = re.findall(r"^\| `(\w+)`.*? \| (\d+) \| (\d+) (?:%|days)", section("fleet_health"), re.MULTILINE)
     assert {name: (float(most), float(at)) for name, most, at in rows} == {
         **{name: (rule.points, 100 * rule.all_at) for name, rule in rules.items()},
-        "stock_days": (fleet_score.STOCK_POINTS, 0),
-        "balance_days": (fleet_score.BALANCE_POINTS, 0),
+        "stock_days": (fleet_health.STOCK_POINTS, 0),
+        "balance_days": (fleet_health.BALANCE_POINTS, 0),
     }
     most = (
         churn_score.SILENCE_POINTS_LIMIT,
@@ -228,8 +228,8 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
         (READING_SECONDS, "reports of schedules after 100 seconds of reading", 100),
         ((LATE_RECORD_DAYS, RECENT_USAGE_SECONDS), "ended three days ago or earlier are kept, newer ones for ten minutes", (3, 600)),
         ((SPENDING_LINES_PER_ACCOUNT, SPENDING_LINES_IN_ALL), "at most 40 lines of an account, 160 in all", (40, 160)),
-        (fleet_score.TODO_LIMIT, "`first` has at most three things", 3),
-        (fleet_score.HEALTHY_DAYS, "from 60 days", 60),
+        (fleet_health.TODO_LIMIT, "`first` has at most three things", 3),
+        (fleet_health.HEALTHY_DAYS, "from 60 days", 60),
         (PACKAGE_SAMPLE_LINES, "at most 2,000 lines are read", 2000),
         ((line_habits.MACHINE_DAYS, line_habits.MACHINE_BYTES), "on 4 days or more, at most 2 MB", (4, 2_000_000)),
         ((line_habits.HEAVY_BYTES, line_habits.HEAVY_MEDIANS), "at least 1 GB, and at least 4 times", (10**9, 4)),
@@ -250,12 +250,12 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
         ((churn_score.EXPECTED_SILENCE_ODDS, churn_score.UNUSUAL_SILENCE_ODDS), "at odds of 3 in 10, all at 1 in 100", (0.3, 0.01)),
         ((churn_score.CHURN_PAUSE_SHARE, churn_score.CHURN_PAUSE_DAYS), "two fifths of them", (0.4, 14)),
         ((churn_score.STEADY_TREND, churn_score.FALLING_TREND), "from 5 % a week on, all at 30 %", (0.05, 0.3)),
-        (line_anomalies.SPIKE_THRESHOLD, "2.8 robust standard deviations", 2.8),
-        (line_anomalies.FALSE_SPIKES_PER_1000, "Of normal values 2.6 in 1,000", 2.6),
+        (usage_anomalies.SPIKE_THRESHOLD, "2.8 robust standard deviations", 2.8),
+        (usage_anomalies.FALSE_SPIKES_PER_1000, "Of normal values 2.6 in 1,000", 2.6),
         (SPIKE_BYTES_MINIMUM, "at least a megabyte more", 10**6),
         (SPIKE_COST_MINIMUM, "at least ten euros more", 10 * 10**6),
-        (line_anomalies.SILENCE_ODDS_LIMIT, "odds of at most 1 in 1,000", 0.001),
-        (line_anomalies.REGULAR_USE_SHARE, "used on half of its days", 0.5),
+        (usage_anomalies.SILENCE_ODDS_LIMIT, "odds of at most 1 in 1,000", 0.001),
+        (usage_anomalies.REGULAR_USE_SHARE, "used on half of its days", 0.5),
     )
     text = " ".join(page().split())
     assert [words for number, words, meant in told if number != meant or words not in text] == []

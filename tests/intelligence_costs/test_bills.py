@@ -5,8 +5,8 @@ from datetime import date
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operations.caches.usage import DayUse, LineUse, PlaceUse
-from operations.intelligence.lines.bills import (
+from operations.caches.usage import DayUse, PlaceUse
+from operations.intelligence.high_cost_subscribers import (
     NETWORKS_SHOWN,
     NO_COST,
     LineBill,
@@ -20,6 +20,7 @@ from operations.intelligence.lines.bills import (
     unattributed_figures,
 )
 from operations.intelligence.lines.fleet_lines import FleetLine
+from operations.intelligence.lines.usage import LineUse
 
 MICROS = st.integers(-5, 10**12)
 PLACES = st.builds(

@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operations.intelligence.churn_risk import ChurnSigns, score_churn, silence_points, theil_sen_slope, use_by_week
-from operations.intelligence.lines.line_anomalies import (
+from operations.intelligence.lines.usage import inter_use_model, silence_odds
+from operations.intelligence.usage_anomalies import (
     FALSE_SPIKES_PER_1000,
     SILENCE_ODDS_LIMIT,
     DaySample,
@@ -17,7 +18,6 @@ from operations.intelligence.lines.line_anomalies import (
     pooled_deviation,
     robust_deviation,
 )
-from operations.intelligence.lines.usage import inter_use_model, silence_odds
 
 days = st.lists(st.booleans(), min_size=1, max_size=56)
 figures = st.lists(st.integers(1_000, 10**11), min_size=1, max_size=28)

@@ -12,7 +12,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.subscribers.subscribers import list_subscribers, parse_search_term
-from operations.upstream.lines import current_entry, current_line_status, public_line_row, subscriber_number
+from operations.upstream.account_lines import subscriber_number
+from operations.upstream.lines import current_entry, current_line_status, public_line_row
 from registry.caller import Tier
 from simulators.network.entities import Line
 from tests.accounts.stage import AccountsStage, open_accounts_stage

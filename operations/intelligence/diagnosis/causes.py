@@ -86,7 +86,7 @@ class DiagnosisRule(NamedTuple):
 def status_rules(facts: LineFacts) -> list[DiagnosisRule]:
     """Only active lines can be used."""
     since = max((wire_seconds(row.get("startDate")) or 0.0 for row in facts.row.get("status", [])), default=0.0) or None
-    used = wire_seconds(facts.row.get("lastUsageDate"))
+    used = facts.last_used
     unused = None if since is None else used is None or used <= since
     holds = None if facts.status == "UNKNOWN" else facts.status != "ACTIVE"
     return [

@@ -6,26 +6,33 @@ A search makes as few calls of the charging system as the question takes.
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import anyio.to_thread
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from clients.ocs.times import wire_seconds
-from operations.caches.usage import LineUse
 from operations.deps import Ctx
-from operations.intelligence.diagnosis.facts import DataPackage, data_packages, usable_packages
-from operations.intelligence.lines.fleet_lines import FleetLine, FleetReading, begin_fleet_reading, read_each_line, read_fleet
-from operations.intelligence.lines.usage import USAGE_TYPE_DATA, read_line_use
+from operations.intelligence.diagnosis.facts import DataPackage, data_packages
+from operations.intelligence.lines.fleet_lines import (
+    READING_SECONDS,
+    FleetLine,
+    FleetReading,
+    FleetResult,
+    last_use_day,
+    read_each_line,
+    read_fleet,
+)
+from operations.intelligence.lines.usage import USAGE_TYPE_DATA, LineUse, read_line_use
 from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, NetworkCode, network_code, read_coverage_map
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
-from operations.intelligence.reports.sheet import Incomplete, cached_result, missing_parts
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
-from operations.upstream.lines import line_not_found
 from operations.upstream.resellers import STEERING_LISTS, read_reseller_list
 from operations.upstream.tariffs import read_tariff_rules, tariff_offer
-from registry.clock import DAY_SECONDS
-from registry.errors import OcsError
+from registry.clock import DAY_SECONDS, limit_reading_time, seconds_left
+from registry.errors import NotFound, OcsError
 
 CoverageVerdict = Literal["covered", "mis_steered", "outside_zone", "no_package", "unknown", "not_seen_lately", "never_seen"]
 """`mis_steered`: outside, although the zone has another network of the country; `outside_zone`: it has none there."""
@@ -73,8 +80,7 @@ class LineVerdict(NamedTuple):
 def line_verdict(line: FleetLine, sighting: LineSighting, coverage: CoverageMap) -> LineVerdict:
     code = sighting.code
     country = None if code is None else coverage.country(code)
-    held = usable_packages(sighting.packages or ())
-    zones = tuple(sorted({package.zone_id for package in held}))
+    zones = tuple(sorted({package.zone_id for package in sighting.packages or () if package.usable}))
     options = tuple(coverage.options(zones, country)) if country is not None else ()
     verdict = coverage_verdict(sighting, country, zones, options, coverage)
     return LineVerdict(line, sighting, verdict, country, None if code is None else coverage.find(code), zones, options)
@@ -123,11 +129,13 @@ NETWORK_OPTIONS_SHOWN = 3
 NO_UNCOVERED_USE = UncoveredUse(0, 0, 0)
 
 
-class CoveringPackage(NamedTuple):
-    """A package that covers the network: the cheapest of those that the line's SIM can take."""
+class OfferedPackage(TypedDict):
+    """The cheapest package that covers the network."""
 
     zone_id: int
-    template_id: int
+    template_id: Annotated[
+        int, Field(description="For assign_package, or assign_recurring_package: the lists do not say which are recurring")
+    ]
 
 
 class SteeringAdvice:
@@ -161,9 +169,9 @@ class PackageAdvice:
 
     def __init__(self, offers: OfferCatalogue | None) -> None:
         self._offers = offers
-        self._found: dict[tuple[int, int | None], CoveringPackage | None] = {}
+        self._found: dict[tuple[int, int | None], OfferedPackage | None] = {}
 
-    def offer(self, one: LineVerdict) -> CoveringPackage | None:
+    def offer(self, one: LineVerdict) -> OfferedPackage | None:
         """The cheapest offer for SIMs of the line's sponsor that covers its network. Choice: none where the sponsor is unknown."""
         sponsor = None if self._offers is None else self._offers.sponsor_of(one.line)
         if self._offers is None or one.network is None or sponsor is None:
@@ -173,7 +181,7 @@ class PackageAdvice:
             zones = self._offers.coverage.zones_with(one.network.id)
             fitting = [offer for offer in self._offers.of_sponsor(sponsor) if offer.zone_id in zones and offer.volumes[0] > 0]
             found = min(fitting, key=lambda offer: (offer.cost, offer.template_id), default=None)
-            self._found[key] = None if found is None else CoveringPackage(found.zone_id, found.template_id)
+            self._found[key] = None if found is None else {"zone_id": found.zone_id, "template_id": found.template_id}
         return self._found[key]
 
 
@@ -225,7 +233,7 @@ class UncoveredLine(NamedTuple):
     outside: UncoveredUse | None
     """None: its use could not be read."""
     action: CoverageAction
-    offer: CoveringPackage | None
+    offer: OfferedPackage | None
     steering_list: int | None
     options: tuple[KnownNetwork, ...]
 
@@ -282,38 +290,25 @@ def totals_of_network(lines: Sequence[LineVerdict], outside: Mapping[int, Uncove
     return NetworkTotals(first.country, first.network, first.sighting.code or (0, 0), tuple(one.verdict for one in lines), total)
 
 
-class UsageCheck(NamedTuple):
-    """The verdicts after the check, and the lines whose use could not be read."""
-
-    found: list[LineVerdict]
-    missing: int
-
-
-def candidates_for_check(found: Sequence[LineVerdict], last_use: Sequence[bool]) -> list[LineVerdict]:
-    """The covered lines whose packages work where those of a mis-steered line do. `last_use`: whether each was used lately.
-
-    Choice: only these, since each costs a call; where no line at all was met outside, none is likely to be there most of its time.
-    """
-    zones = {zone for one in found if one.verdict == "mis_steered" for zone in one.zones}
-    return [one for one, used in zip(found, last_use, strict=True) if used and one.verdict == "covered" and not zones.isdisjoint(one.zones)]
-
-
 async def check_by_use(
     ctx: Ctx, upstream: Upstream, found: list[LineVerdict], doubted: Sequence[LineVerdict], coverage: CoverageMap, seconds: float
-) -> UsageCheck:
-    """Compares the `doubted` lines with their use of the last seven days that have ended. Waits for the network, at most `seconds`."""
+) -> tuple[list[LineVerdict], int]:
+    """The verdicts, and how many could not be checked: `doubted` lines are compared with their use of the last seven days that have ended.
+
+    Waits for the network, at most `seconds`.
+    """
     window = DayWindow(utc_today(ctx.now) - timedelta(days=WEEK_DAYS), utc_today(ctx.now) - timedelta(days=1))
     of = {one.line.subscriber_id: one for one in doubted}
 
     async def check(line: FleetLine) -> LineVerdict:
-        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
+        use = await read_line_use(ctx, upstream, line, window)
         return verdict_by_use(of[line.subscriber_id], use, coverage)
 
     try:
         reading = await read_each_line(ctx, [one.line for one in doubted], check, seconds=seconds)
     except OcsError:
         reading = FleetReading[LineVerdict]({}, len(doubted), 0)
-    return UsageCheck([reading.found.get(one.line.subscriber_id, one) for one in found], reading.missing)
+    return [reading.found.get(one.line.subscriber_id, one) for one in found], reading.missing
 
 
 def verdict_by_use(one: LineVerdict, use: LineUse, coverage: CoverageMap) -> LineVerdict:
@@ -346,51 +341,40 @@ SIGHTING_TIME_SHARE = 0.75
 
 
 class CoverageAudit(NamedTuple):
-    """What was found in a fleet; kept for a minute."""
+    """What was found in a fleet, with the use of `window`."""
 
-    lines: int
     inactive: int
-    looked: int
     verdicts: tuple[str, ...]
     """One for each active line that was looked into."""
     rows: list[UncoveredLine]
     """Ranked: mis-steered ones first, the dearest of each verdict first."""
     networks: list[NetworkTotals]
-    incomplete: Incomplete | None
     window: DayWindow
-    at: float
-    """When it was made, Unix seconds."""
 
 
-async def coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> CoverageAudit:
-    """The audit of a fleet, at most a minute old, so that all pages show the same state. Waits for the network."""
-    key, load = ("coverage_audit", ctx.organisation, account_id), partial(make_coverage_audit, ctx, upstream, account_id)
-    return await cached_result(upstream, key, load, further=further)
-
-
-async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None) -> CoverageAudit:
-    """Reads the active lines, then the use of those that are outside their zones."""
-    began, seconds = ctx.deps.clock.monotonic(), begin_fleet_reading()
+async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[CoverageAudit]:
+    """Reads the active lines, then the use of those that are outside their zones; the audit is made of what was read in time."""
+    limit_reading_time()
+    began, seconds = ctx.deps.clock.monotonic(), seconds_left(READING_SECONDS)
     coverage, fleet = await read_coverage_map(upstream), await read_fleet(upstream, account_id)
     active = await anyio.to_thread.run_sync(lines_to_audit, fleet.lines, coverage)
     left = seconds * SIGHTING_TIME_SHARE - (ctx.deps.clock.monotonic() - began)
     looks = await read_each_line(ctx, active, partial(read_line_sighting, upstream, now=ctx.now), seconds=left)
     found = await anyio.to_thread.run_sync(line_verdicts, active, looks, coverage)
     doubted = await anyio.to_thread.run_sync(covered_lines_to_check, found, ctx.now)
-    check = await check_by_use(ctx, upstream, found, doubted, coverage, seconds - (ctx.deps.clock.monotonic() - began))
-    found = check.found
+    left = seconds - (ctx.deps.clock.monotonic() - began)
+    found, unchecked = await check_by_use(ctx, upstream, found, doubted, coverage, left)
     outside = [one for one in found if one.verdict in COVERAGE_PROBLEMS]
     window = DayWindow(utc_today(ctx.now) - timedelta(days=UNCOVERED_USE_DAYS), utc_today(ctx.now) - timedelta(days=1))
-    used = [one for one in outside if is_used_in_window(one.line, window)]
+    used = [one for one in outside if (day := last_use_day(one.line)) is not None and day >= window.first]
     costs = await read_uncovered_use(ctx, upstream, used, window, coverage, seconds - (ctx.deps.clock.monotonic() - began))
     known = {one.line.subscriber_id: costs.found.get(one.line.subscriber_id) for one in used}
     advice = await read_coverage_advice(ctx, upstream, found)
     rows = await anyio.to_thread.run_sync(rank_uncovered_lines, outside, known, advice)
     sums = await anyio.to_thread.run_sync(network_totals, found, rows)
     verdicts, inactive = tuple(one.verdict for one in found), len(fleet.lines) - len(active)
-    unread = (*advice.unread, *unread_use_sentences(costs.missing, check.missing))
-    incomplete = missing_parts(failed=looks.failed, left=looks.left, unlisted=fleet.incomplete, others=unread)
-    return CoverageAudit(len(fleet.lines), inactive, len(found), verdicts, rows, sums, incomplete, window, ctx.now)
+    unread = (*advice.unread, *unread_use_sentences(costs.missing, unchecked))
+    return looks.result(ctx, CoverageAudit(inactive, verdicts, rows, sums, window), fleet, others=unread)
 
 
 def unread_use_sentences(uncosted: int, unchecked: int) -> Iterator[str]:
@@ -416,7 +400,7 @@ async def read_line_sighting(upstream: Upstream, line: FleetLine, *, now: float)
     if code is None or not is_seen_lately(seen, now):
         single = await upstream.ocs.subscriber.get_single_subscriber(line.subscriber_id, with_sim_info=False)
         if single.get("accountId", line.account_id) != line.account_id:
-            raise line_not_found()  # it was moved since the list was read
+            raise NotFound("The line was moved since the list was read")
         info = single.get("networkInfo", {})
         code = network_code(info.get("lastMcc"), info.get("lastMnc")) or code
         seen = wire_seconds(info.get("time")) or seen
@@ -436,14 +420,13 @@ def line_verdicts(lines: Sequence[FleetLine], looks: FleetReading[LineSighting],
 
 
 def covered_lines_to_check(found: Sequence[LineVerdict], now: float) -> list[LineVerdict]:
-    """The covered lines that deserve a second look, see `candidates_for_check`."""
-    return candidates_for_check(found, [is_seen_lately(wire_seconds(one.line.row.get("lastUsageDate")), now) for one in found])
+    """The covered lines that were used lately and whose packages work where those of a mis-steered line do.
 
-
-def is_used_in_window(line: FleetLine, window: DayWindow) -> bool:
-    """Whether `line` was used in `window` or later by its row in the list; others need not be read."""
-    seen = wire_seconds(line.row.get("lastUsageDate"))
-    return seen is not None and utc_today(seen) >= window.first
+    Choice: only these, since each costs a call; where no line at all was met outside, none is likely to be there most of its time.
+    """
+    zones = {zone for one in found if one.verdict == "mis_steered" for zone in one.zones}
+    near = [one for one in found if one.verdict == "covered" and not zones.isdisjoint(one.zones)]
+    return [one for one in near if is_seen_lately(wire_seconds(one.line.row.get("lastUsageDate")), now)]
 
 
 async def read_uncovered_use(
@@ -456,7 +439,7 @@ async def read_uncovered_use(
     of = {one.line.subscriber_id: one for one in lines}
 
     async def cost(line: FleetLine) -> UncoveredUse:
-        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
+        use = await read_line_use(ctx, upstream, line, window)
         return uncovered_use(use, of[line.subscriber_id], coverage)
 
     ordered = [one.line for one in sorted(lines, key=lambda one: (COVERAGE_PROBLEMS.index(one.verdict), one.line.subscriber_id))]

@@ -1,23 +1,21 @@
 """Everything that a diagnosis looks at: read at once, and what cannot be read is named, not fatal."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import anyio
 
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.packages import Package, PackageList
-from clients.ocs.resellers import Account
 from clients.ocs.statistics import NetworkEvents
 from clients.ocs.subscribers import ProviderStatus, Subscriber
 from clients.ocs.times import event_seconds, wire_seconds
-from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import fleet_line, line_status_word
-from operations.intelligence.lines.usage import read_line_use
+from operations.intelligence.lines.usage import LineUse, read_line_use
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCode, network_code, read_coverage_map
 from operations.intelligence.reports.sheet import upstream_text
 from operations.times import WEEK_DAYS, DayWindow, utc_today
@@ -157,6 +155,10 @@ class LineFacts:
         return wire_seconds(self.row.get("networkInfo", {}).get("time"))
 
     @property
+    def last_used(self) -> float | None:
+        return wire_seconds(self.row.get("lastUsageDate"))
+
+    @property
     def usable(self) -> list[DataPackage]:
         """Packages from which data can be taken now."""
         return [package for package in self.packages or () if package.usable]
@@ -202,7 +204,8 @@ class FactReader:
     async def packages(self) -> None:
         found = await self._ocs.packages.list_packages(self._line.subscriber_id, version="v2")
         self._facts.packages = data_packages(found, self._facts.now)
-        self._facts.upcoming = has_upcoming_series(found)
+        waiting = [series for series in found.get("recurring", []) if series.get("active") is not False and not series.get("nbCreated")]
+        self._facts.upcoming = bool(waiting)
 
     async def speed(self) -> None:
         self._facts.limit = await self._ocs.subscriber.hlr_get_bitrate(self._line.imsi)
@@ -223,7 +226,7 @@ class FactReader:
         """The use of the line. A row without an ICCID belongs to no line that could be read."""
         line = fleet_line(self._line.row)
         if line is not None:
-            self._facts.usage = await read_line_use(self._line.upstream, line, self._facts.window, self._ctx.deps.weeks, self._facts.now)
+            self._facts.usage = await read_line_use(self._ctx, self._line.upstream, line, self._facts.window)
 
     async def zones(self) -> None:
         self._facts.zones = await read_coverage_map(self._line.upstream)
@@ -234,14 +237,9 @@ class FactReader:
         if not row.get("useAccountForCharging"):
             self._facts.balance = row.get("balance")
             return
-        accounts = await self._line.upstream.accounts()
-        account = next((found for found in accounts if found.get("id") == row.get("accountId")), cast(Account, {}))
-        self._facts.balance = 0.0 if account.get("packageOnly") else account.get("balance")
-
-
-def has_upcoming_series(found: PackageList) -> bool:
-    """Whether a series has not yet made its first package."""
-    return any(series.get("active") is not False and not series.get("nbCreated") for series in found.get("recurring", []))
+        for account in await self._line.upstream.accounts():
+            if account.get("id") == row.get("accountId"):
+                self._facts.balance = 0.0 if account.get("packageOnly") else account.get("balance")
 
 
 USABLE_STATES = frozenset({"running", "assigned"})
@@ -272,11 +270,6 @@ def data_package(row: Package, now: float, single: bool) -> DataPackage:
         None if starts is None else starts.timestamp(),
         None if ends is None else ends.timestamp(),
     )
-
-
-def usable_packages(packages: Iterable[DataPackage]) -> list[DataPackage]:
-    """The packages from which data can be taken now."""
-    return [package for package in packages if package.usable]
 
 
 def packages_in_date(packages: Sequence[DataPackage], now: float) -> list[DataPackage]:

@@ -1,18 +1,26 @@
 """Reading something of every line of a fleet: several lines at once, as many as fit into the time; what was left out is said.
 
-Also the query that such composites share: one line, or the pages of a ranking of the caller's fleet.
+Also what the list says of a line, in stock or issued, used lately, ended or silent; and the query that such composites share: one line, or
+the pages of a ranking of the caller's fleet.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Annotated, Generic, NamedTuple, TypeVar, cast
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from functools import partial
+from typing import Annotated, Generic, Literal, NamedTuple, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from clients.ocs.subscribers import Subscriber
+from clients.ocs.times import parse_wire_time
+from operations.caches.account_parts import SIM_FREE
 from operations.deps import Ctx
+from operations.intelligence.reports.sheet import Finding, FindingData, Incomplete, make_finding, missing_parts
 from operations.upstream.account_lines import LineList, read_account_lines
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import current_entry, find_own_line
@@ -23,6 +31,7 @@ from registry.errors import NotFound, OcsError, Refusal
 from registry.operation import CamelInput
 
 LineReading = TypeVar("LineReading")
+Figures = TypeVar("Figures")
 PARALLEL_LINES = 8
 """How many calls the charging system takes at once from a token by default; further ones wait in the link."""
 READING_SECONDS = 100.0
@@ -73,11 +82,46 @@ class FleetReading(NamedTuple, Generic[LineReading]):
         """How many lines the answer says nothing about."""
         return self.failed + self.left
 
+    def result(self, ctx: Ctx, figures: Figures, fleet: FleetLines, others: Sequence[str] = ()) -> "FleetResult[Figures]":
+        """`figures`, which were made of what was read of `fleet`. `others`: sentences about what else is missing."""
+        incomplete = missing_parts(failed=self.failed, left=self.left, unlisted=fleet.incomplete, others=others)
+        return FleetResult(ctx.now, figures, len(self.found), len(fleet.lines), incomplete)
 
-def begin_fleet_reading() -> float:
-    """Seconds that an answer may go on reading. From this call on no read takes longer: the answer is made of what was read by then."""
-    limit_reading_time()
-    return seconds_left(READING_SECONDS)
+
+class FleetResult(NamedTuple, Generic[Figures]):
+    """What was made at `at`, Unix seconds, of `sampled` of the `of` lines of a fleet; cached while it is paged through."""
+
+    at: float
+    figures: Figures
+    sampled: int
+    of: int
+    incomplete: Incomplete | None
+
+    def finding(self, data: FindingData, method: str) -> Finding[FindingData]:
+        """The answer with `data` of these figures."""
+        return make_finding(data, now=self.at, sampled=self.sampled, of=self.of, method=method, incomplete=self.incomplete)
+
+
+async def cached_result(
+    ctx: Ctx, upstream: Upstream, load: Callable[[], Awaitable[FleetResult[Figures]]], *asked: object, further: bool
+) -> FleetResult[Figures]:
+    """The result of this operation for what was `asked`, a minute old at most, or what `load` makes.
+
+    Where something is missing in it, the first page loads it anew, and `further` pages go on with what there is.
+    """
+    # An organisation may be connected to another account.
+    key, fresh = (upstream.identity, upstream.account_id, ctx.operation_id, ctx.organisation, *asked), False
+
+    async def made() -> FleetResult[Figures]:
+        nonlocal fresh
+        fresh = True
+        return await load()
+
+    found = await upstream.reads.get(key, made)
+    if found.incomplete is not None and not fresh and not further:
+        upstream.reads.forget(*key)
+        return await upstream.reads.get(key, made)
+    return found
 
 
 async def read_fleet(upstream: Upstream, account_id: int | None = None) -> FleetLines:
@@ -116,7 +160,8 @@ async def fleet_lines(fleet: LineList) -> FleetLines:
 
 def fleet_line(row: Subscriber) -> FleetLine | None:
     """The line of `row`; None where its number or its ICCID is missing or malformed."""
-    number, iccid = row.get("subscriberId"), fleet_line_iccid(row)
+    number, history = row.get("subscriberId"), current_entry(row.get("imsiList", ()))
+    iccid = None if history is None else history.get("iccid")
     if number is None or iccid is None or not FLEET_ICCID.fullmatch(iccid):
         return None
     return FleetLine(number, iccid, row.get("accountId", 0), line_status_word(row), slim_line_row(row))
@@ -129,12 +174,6 @@ def slim_line_row(row: Subscriber) -> Subscriber:
     if sim is not None:
         kept["sim"] = {name: value for name, value in sim.items() if name in CACHED_SIM_FIELDS}
     return cast(Subscriber, kept)
-
-
-def fleet_line_iccid(row: Subscriber) -> str | None:
-    """The ICCID in use; of several, or of none without an end, the newest."""
-    history = current_entry(row.get("imsiList", ()))
-    return None if history is None else history.get("iccid")
 
 
 def line_status_word(row: Subscriber) -> str:
@@ -236,6 +275,19 @@ class LineTarget(NamedTuple):
     upstream: Upstream
     line: FleetLine | None
 
+    async def read_lines(self) -> FleetLines:
+        """The line that was named, or those of the fleet. Waits for the network."""
+        return await read_fleet(self.upstream) if self.line is None else FleetLines([self.line], False)
+
+
+async def target_result(
+    ctx: Ctx, params: LinesAsked, target: LineTarget, search: Callable[[Ctx, LineTarget], Awaitable[FleetResult[Figures]]]
+) -> FleetResult[Figures]:
+    """What `search` makes of the line that was named; that of the fleet is a minute old at most. Waits for the network."""
+    if target.line is not None:
+        return await search(ctx, target)
+    return await cached_result(ctx, target.upstream, partial(search, ctx, target), further=params.starting_after is not None)
+
 
 async def own_line_or_fleet(ctx: Ctx, params: LinesAsked) -> LineTarget:
     """The access rule: a line that is named must be the caller's. Raises NotFound."""
@@ -246,3 +298,82 @@ async def own_line_or_fleet(ctx: Ctx, params: LinesAsked) -> LineTarget:
     if line is None:
         raise OcsError("The charging system answered without the line's ICCID", before_execution=True)
     return LineTarget(upstream, line)
+
+
+def parse_day(text: str | None) -> date | None:
+    """The UTC day of a wire time; None where it is absent or cannot be read."""
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        return None
+
+
+def is_in_stock(line: FleetLine) -> bool:
+    """Whether the SIM of `line` is in stock, so that no customer has it."""
+    return line.row.get("sim", {}).get("status") == SIM_FREE
+
+
+def issue_day(line: FleetLine) -> date | None:
+    """The UTC day on which its SIM left the stock; where that is unknown, the day of its activation; else None."""
+    return parse_day(line.row.get("sim", {}).get("affectationDateUtc")) or parse_day(line.row.get("activationDate"))
+
+
+def last_use_day(line: FleetLine) -> date | None:
+    """The UTC day of the last use by the list; None where the line was never used or the list does not say."""
+    return day_of_time(line.row.get("lastUsageDate"))
+
+
+def day_of_time(told: str | None) -> date | None:
+    """The UTC day of a time of the wire, which may name another zone; None where it is absent or cannot be read."""
+    try:
+        return None if told is None else parse_wire_time(told).date()
+    except ValueError:
+        return None
+
+
+LineState = Literal["in_use", "stock", "never_used", "ended", "lapsed"]
+ENDED_STATUSES = ("DISCONNECTED", "END_OF_LIFE")
+
+
+class LinesNotInUse(TypedDict):
+    """Lines that cannot be judged by what they used."""
+
+    stock: Annotated[int, Field(description="Free SIMs")]
+    never_used: int
+    ended: Annotated[int, Field(description="Disconnected or at the end of life")]
+
+
+class LinesByState(NamedTuple):
+    """The lines to look into, and how many of each other kind there are."""
+
+    in_use: list[FleetLine]
+    others: dict[LineState, int]
+
+
+def lines_by_state(lines: Iterable[FleetLine], first: date) -> LinesByState:
+    in_use: list[FleetLine] = []
+    others: Counter[LineState] = Counter({"stock": 0, "never_used": 0, "ended": 0, "lapsed": 0})
+    for line in lines:
+        state = line_state(line, first)
+        if state == "in_use":
+            in_use.append(line)
+        else:
+            others[state] += 1
+    return LinesByState(in_use, dict(others))
+
+
+def line_state(line: FleetLine, first: date) -> LineState:
+    """The state of `line`. Choice: ended lines are not reported, and one without use since before `first` is lost, not at risk."""
+    if line.status in ENDED_STATUSES:
+        return "ended"
+    used = last_use_day(line)
+    if used is None:
+        return "stock" if is_in_stock(line) else "never_used"
+    return "in_use" if used >= first else "lapsed"
+
+
+def count_not_in_use(others: Mapping[LineState, int]) -> LinesNotInUse:
+    """The lines in stock, never used and ended, as answers count them; each composite has its own word for silent lines."""
+    return {"stock": others["stock"], "never_used": others["never_used"], "ended": others["ended"]}

@@ -14,13 +14,10 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from clients.ocs.statistics import CallRecord, DayUsage, PeriodUsage
-from clients.ocs.times import parse_wire_time
 from operations.caches.usage import (
     RECENT_USAGE_SECONDS,
-    CountryVisit,
     DayPlace,
     DayUse,
-    LineUse,
     PlaceUse,
     UsageCache,
     UsageSpan,
@@ -28,11 +25,36 @@ from operations.caches.usage import (
     span_days,
     span_places,
 )
-from operations.intelligence.lines.fleet_lines import FleetLine
+from operations.deps import Ctx
+from operations.intelligence.lines.fleet_lines import FleetLine, day_of_time
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
 from operations.vocabulary import network_country
 from registry.errors import OcsError
+
+
+class CountryVisit(NamedTuple):
+    """A day with use in a country."""
+
+    day: date
+    iso2: str
+
+
+class LineUse(NamedTuple):
+    """All of a line's use in some days; days without use are left out."""
+
+    days: tuple[DayUse, ...]
+    places: tuple[PlaceUse, ...]
+    reseller_cost: int
+    """As the upstream's own totals of the days say, in micro-euros."""
+    subscriber_cost: int
+    visits: tuple[CountryVisit, ...] = ()
+    """Every day and country once, by day."""
+
+    @property
+    def data_bytes(self) -> int:
+        return sum(day.data_bytes for day in self.days)
+
 
 UseKind = Literal["data", "calls_out", "calls_in", "sms_out", "sms_in", "other"]
 USE_KINDS: dict[int, UseKind] = {33: "data", 1: "calls_out", 40: "calls_out", 15: "calls_in", 41: "calls_in", 21: "sms_out", 22: "sms_in"}
@@ -52,21 +74,22 @@ LATE_RECORD_DAYS = 3
 BEFORE_ALL_DAYS = date.min.toordinal()
 
 
-async def read_line_use(upstream: Upstream, line: FleetLine, window: DayWindow, kept: UsageCache, now: float) -> LineUse:
-    """What `line` used in `window`, from the cache `kept` and, a week at a time, from the charging system. `now`: Unix seconds.
+async def read_line_use(ctx: Ctx, upstream: Upstream, line: FleetLine, window: DayWindow) -> LineUse:
+    """What `line` used in `window`, from the cache and, a week at a time, from the charging system.
 
     Waits for the network. A week that cannot be read fails the whole line, since part of a sum would be a wrong sum.
     """
     first, last = window.first.toordinal(), min(window.last.toordinal(), last_day_to_read(line))
     if last < first:
         return LineUse((), (), 0, 0)
-    known = kept.find(upstream.identity, line.subscriber_id, now)
+    kept = ctx.deps.weeks
+    known = kept.find(upstream.identity, line.subscriber_id, ctx.now)
     if known is None or known.last < first - 1 or last + 1 < known.first:
         known = None
     while (missing := next_missing_week(known, first, last)) is not None:
         week = await read_use_week(upstream, line, missing, kept)
         known = week if known is None else join_spans(known, week, kept)
-        cache_line_use(upstream, line, known, kept, now)
+        cache_line_use(upstream, line, known, kept, ctx.now)
     return LineUse((), (), 0, 0) if known is None else sum_line_days(known, first, last)
 
 
@@ -265,11 +288,8 @@ def line_calendar(line: FleetLine, use: LineUse, window: DayWindow) -> LineCalen
 
 def was_active_before(line: FleetLine, window: DayWindow) -> bool:
     """Whether the line was active before `window`. Choice: a line without a known start began with its first use."""
-    told = line.row.get("activationDate")
-    try:
-        return told is not None and parse_wire_time(told).date() < window.first
-    except ValueError:
-        return False
+    begun = day_of_time(line.row.get("activationDate"))
+    return begun is not None and begun < window.first
 
 
 INTER_USE_PRIOR = 8.0

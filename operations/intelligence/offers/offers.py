@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from clients.ocs.templates import Template
-from operations.caches.usage import LineUse, PlaceUse
+from operations.caches.usage import PlaceUse
 from operations.intelligence.lines.fleet_lines import FleetLine
-from operations.intelligence.lines.usage import CALENDAR_DAYS, UseKind, micro_euros, use_kind
+from operations.intelligence.lines.usage import CALENDAR_DAYS, LineUse, UseKind, micro_euros, use_kind
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCode, read_coverage_map
 from operations.intelligence.reports.sheet import upstream_text
 from operations.times import DayWindow

@@ -19,9 +19,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.packages import Package, PackageList
-from operations.caches.usage import LineUse
 from operations.intelligence.lines.fleet_lines import FleetLine
-from operations.intelligence.lines.usage import CALENDAR_DAYS, UseKind, euros, micro_euros
+from operations.intelligence.lines.usage import CALENDAR_DAYS, LineUse, UseKind, euros, micro_euros
 from operations.intelligence.offers.offers import (
     MONTH_DAYS,
     PACKAGE_KINDS,
@@ -429,7 +428,14 @@ def line_plan(plan: LinePackagePlan) -> LinePlan:
         "next": package_choice_figures(found.next, plan.charged_then),
         "proven": found.proven,
         "uncovered": [
-            uncovered_figures(part)
+            {
+                "country": part.country or None,
+                "mcc": part.code[0],
+                "mnc": part.code[1],
+                "operator": upstream_text(part.operator),
+                "kind": part.kind,
+                "amount": part.amount,
+            }
             for part in sorted(plan.uncovered, key=lambda part: (-part.amount, part.code, part.kind))[:UNCOVERED_SHOWN]
         ],
     }
@@ -455,18 +461,6 @@ def package_set(price: int, charged: int, counts: Iterable[tuple[int, int]]) -> 
 
 def package_choice_figures(chosen: PackageChoice | None, charged: int) -> PackageSet | None:
     return None if chosen is None else package_set(chosen.price, charged, chosen.counts)
-
-
-def uncovered_figures(part: NeedPart) -> Uncovered:
-    mcc, mnc = part.code
-    return {
-        "country": part.country or None,
-        "mcc": mcc,
-        "mnc": mnc,
-        "operator": upstream_text(part.operator),
-        "kind": part.kind,
-        "amount": part.amount,
-    }
 
 
 def named_templates(plans: Iterable[LinePackagePlan], offers: Sequence[MonthlyOffer]) -> list[TemplateFigures]:
@@ -506,7 +500,8 @@ def package_spend(found: PackageList, window: DayWindow, costs: Mapping[int, int
             template = package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0)
             price += share * (micro_euros(package.get("cost")) or costs.get(template, 0))
             counts[template] = counts.get(template, 0) + 1
-            destinations |= set(package_destinations(package))
+            destination = package.get("destinationzoneid") or package.get("rdbDestinationZones", {}).get("destinationzoneid")
+            destinations |= set() if destination is None else {destination}
     return PackageSpend(round(price * MONTH_DAYS / CALENDAR_DAYS), tuple(sorted(counts.items())), frozenset(destinations))
 
 
@@ -517,8 +512,3 @@ def package_share_in(package: Package, first: int, end: int) -> Fraction:
         return Fraction(0)
     begin, over = int(starts.timestamp()), int(ends.timestamp())
     return Fraction(max(0, min(over, end) - max(begin, first)), over - begin)
-
-
-def package_destinations(package: Package) -> Iterable[int]:
-    found = package.get("destinationzoneid") or package.get("rdbDestinationZones", {}).get("destinationzoneid")
-    return () if found is None else (found,)

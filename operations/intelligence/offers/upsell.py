@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
-from clients.ocs.packages import Package, PackageList
+from clients.ocs.packages import PackageList
 from clients.ocs.templates import Template
-from operations.caches.usage import LineUse
-from operations.intelligence.lines.line_state import parse_day
-from operations.intelligence.lines.usage import USAGE_TYPE_DATA, micro_euros
+from operations.intelligence.lines.fleet_lines import parse_day
+from operations.intelligence.lines.usage import USAGE_TYPE_DATA, LineUse, micro_euros
 from operations.intelligence.reports.sheet import upstream_text
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import PackageState, package_state
@@ -176,19 +175,19 @@ class UpsellOffer(NamedTuple):
 def sold_packages(found: PackageList, now: float) -> tuple[SoldPackage, ...]:
     """The packages that hold data, the newest last. `now`: Unix seconds."""
     single = found.get("callUseSingleCounter", False)
-    rows = [sold_package(row, now, single=single) for row in found.get("packages", []) if row.get("pckdatabyte", 0) > 0]
+    rows = [
+        SoldPackage(
+            row.get("templateId") or row.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0),
+            parse_day(row.get("tsassigned")),
+            parse_day(row.get("tsexpirationutc")),
+            row.get("pckdatabyte", 0),
+            row.get("useddatabyte", 0),
+            package_state(row, now, single_counter=single),
+        )
+        for row in found.get("packages", [])
+        if row.get("pckdatabyte", 0) > 0
+    ]
     return tuple(sorted(rows, key=lambda row: row.assigned or date.min))
-
-
-def sold_package(row: Package, now: float, *, single: bool) -> SoldPackage:
-    return SoldPackage(
-        row.get("templateId") or row.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0),
-        parse_day(row.get("tsassigned")),
-        parse_day(row.get("tsexpirationutc")),
-        row.get("pckdatabyte", 0),
-        row.get("useddatabyte", 0),
-        package_state(row, now, single_counter=single),
-    )
 
 
 def upsell_offer(
@@ -201,7 +200,8 @@ def upsell_offer(
     lately = [package for package in packages if package.ended is not None and package.ended >= first]
     if lately:
         return renewal_offer(lately[-1], templates)
-    if has_package_since(packages, first) or not profile.data_bytes or not profile.stays:
+    got = any(package.assigned is not None and package.assigned >= first for package in packages)
+    if got or not profile.data_bytes or not profile.stays:
         return None
     template = cheapest_template_in(profile.stays[0].iso2, templates.values())
     return None if template is None else UpsellOffer("first_package", template.price)
@@ -225,11 +225,6 @@ def renewal_offer(last: SoldPackage, templates: Mapping[int, TemplateForSale]) -
         if template is not None and template.price > 0 and last.used >= HALF_USED_SHARE * last.limit
         else None
     )
-
-
-def has_package_since(packages: Iterable[SoldPackage], first: date) -> bool:
-    """Whether the line got a package on `first` or later."""
-    return any(package.assigned is not None and package.assigned >= first for package in packages)
 
 
 class TemplateSales(NamedTuple):

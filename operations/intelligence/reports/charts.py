@@ -183,13 +183,9 @@ def axis_labels(places: Sequence[float], names: Sequence[str]) -> list[DrawnText
     count = AXIS_LABEL_COUNT if max(map(len, names)) <= SHORT_LABEL_LENGTH else AXIS_LABEL_COUNT - 2
     step = max(1, -(-len(names) // count))
     y = svg_pixels(CHART_HEIGHT - 7)
-    chosen = range(0, len(names), step)
-    return [DrawnText(svg_percent(places[at]), y, label_anchor(places[at]), cut_label(names[at], 16)) for at in chosen]
-
-
-def label_anchor(x: float) -> str:
-    """Where a name is anchored: at the right edge by its end, so that it stays inside."""
-    return "end" if x > 0.98 else "middle"
+    # At the right edge a name is anchored by its end, so that it stays inside.
+    anchors = ["end" if place > 0.98 else "middle" for place in places]
+    return [DrawnText(svg_percent(places[at]), y, anchors[at], cut_label(names[at], 16)) for at in range(0, len(names), step)]
 
 
 def svg_percent(share: float) -> str:

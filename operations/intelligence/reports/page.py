@@ -75,7 +75,8 @@ def visible_line(text: str, longest: int) -> str:
 
 
 def report_html(report: ReportContent) -> bytes:
-    charts = [] if report.sheet is None else [chart_view(chart) for chart in report.sheet["charts"]]
+    drawn = [] if report.sheet is None else report.sheet["charts"]
+    charts = [ChartView(chart, draw_chart(chart), describe_chart(chart)) for chart in drawn]
     report = report._replace(organisation=visible_line(report.organisation, ORGANISATION_NAME_LENGTH))
     tables = [] if report.sheet is None else [(table, column_decimals(table)) for table in report.sheet["tables"]]
     facts = {"report": report, "sheet": report.sheet, "charts": charts, "tables": tables, "left_out": has_redactions(report.sheet)}
@@ -94,10 +95,6 @@ def column_decimals(table: Table) -> list[int | None]:
     """Decimals of each column's numbers, so that they line up."""
     columns = [[row[at] for row in table["rows"] if at < len(row)] for at in range(len(table["columns"]))]
     return [decimal_places(column["kind"], values) for column, values in zip(table["columns"], columns, strict=True)]
-
-
-def chart_view(chart: Chart) -> ChartView:
-    return ChartView(chart, draw_chart(chart), describe_chart(chart))
 
 
 def describe_chart(chart: Chart) -> str:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from math import isfinite
 from typing import NamedTuple, cast
 
@@ -54,10 +55,6 @@ def public_country(value: object) -> str | None:
     return value if isinstance(value, str) and value in COUNTRY_CODES else None
 
 
-def public_network(value: object) -> str | None:
-    return value if isinstance(value, str) and PUBLIC_NETWORK.fullmatch(value) else None
-
-
 def public_day(value: object) -> str | None:
     if not isinstance(value, str) or not PUBLIC_DAY.fullmatch(value):
         return None
@@ -68,14 +65,14 @@ def public_day(value: object) -> str | None:
     return value
 
 
-def public_word(value: object) -> str | None:
-    """`value` where it is a short text in the letters of the service's own words; else None."""
-    return value if isinstance(value, str) and PUBLIC_WORD.fullmatch(value) and not LONG_DIGIT_RUN.search(value) else None
+def public_text(pattern: re.Pattern[str], value: object) -> str | None:
+    """`value` where it is a text of `pattern` without a long number; else None."""
+    return value if isinstance(value, str) and pattern.fullmatch(value) and not LONG_DIGIT_RUN.search(value) else None
 
 
 def public_sentence(value: object) -> str | None:
     """`value` where it is a sentence in the letters of the service's own texts; else None."""
-    return value if isinstance(value, str) and PUBLIC_SENTENCE.fullmatch(value) and not LONG_DIGIT_RUN.search(value) else None
+    return public_text(PUBLIC_SENTENCE, value)
 
 
 PUBLIC_VALUES: Mapping[str, Callable[[object], str | float | None]] = {
@@ -86,8 +83,8 @@ PUBLIC_VALUES: Mapping[str, Callable[[object], str | float | None]] = {
     "bytes": public_bytes,
     "day": public_day,
     "country": public_country,
-    "network": public_network,
-    "word": public_word,
+    "network": partial(public_text, PUBLIC_NETWORK),
+    "word": partial(public_text, PUBLIC_WORD),
 }
 """The public kinds, and what is shown of a value of each; nothing where it does not look like one."""
 
@@ -274,13 +271,9 @@ def format_value(kind: str, value: object, places: int | None = None) -> str:
         return format_number(kind, value, places) if isfinite(value) else NO_VALUE
     if value == REDACTION_MARK:
         return REDACTION_MARK
-    return format_word(kind, str(value))
-
-
-def format_word(kind: str, text: str) -> str:
     if kind == "day":
-        return format_day(text, year=True)
-    return texts_in("en").country(text) if kind == "country" else text
+        return format_day(str(value), year=True)
+    return texts_in("en").country(str(value)) if kind == "country" else str(value)
 
 
 def decimal_places(kind: str, values: Sequence[object]) -> int | None:
@@ -302,12 +295,8 @@ def format_number(kind: str, value: float, places: int | None = None) -> str:
         return f"{sign}\u20ac{format_money(size)}"
     if kind == "bytes":
         return f"{sign}{format_data(size)}"
-    return f"{sign}{format_plain_number(size) if places is None else f'{size:,.{places}f}'}{number_unit(kind, size)}"
-
-
-def number_unit(kind: str, size: float) -> str:
-    units: Mapping[str, str] = {"percent": "%", "days": "\u00a0day" if size == 1 else "\u00a0days"}
-    return units.get(kind, "")
+    unit = {"percent": "%", "days": "\u00a0day" if size == 1 else "\u00a0days"}.get(kind, "")
+    return f"{sign}{format_plain_number(size) if places is None else f'{size:,.{places}f}'}{unit}"
 
 
 def format_plain_number(size: float) -> str:

@@ -5,13 +5,12 @@ shown to whoever holds a share link. So a composite's sheet puts no upstream tex
 countries are ISO codes, networks their MCC and MNC, lines are `line`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, Generic, Literal, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from operations.upstream.connection import Upstream
 from operations.vocabulary import MISLEADING_CHARACTERS
 from registry.clock import rfc3339_utc
 
@@ -66,6 +65,11 @@ def make_finding(
     return {"generated_at": rfc3339_utc(now), "sampled": sampled, "of": of, "method": method, "incomplete": incomplete, "data": data}
 
 
+def example_finding(data: FindingData, method: str, *, sampled: int = 1, of: int = 1) -> Finding[FindingData]:
+    """The answer around `data` that documents show."""
+    return make_finding(data, now=1_800_014_400, sampled=sampled, of=of, method=method)
+
+
 def weighted_score(weights: Mapping[str, tuple[float, float]]) -> tuple[float, list[Factor]]:
     """The score and its factors, from (value seen, points) by name. Factors without points are left out.
 
@@ -76,39 +80,6 @@ def weighted_score(weights: Mapping[str, tuple[float, float]]) -> tuple[float, l
     ]
     shown: Sequence[Factor] = [factor for factor in factors if factor["weight"]]
     return round(sum(factor["weight"] for factor in shown), 1), list(shown)
-
-
-class CachedFigures(Protocol):
-    """Figures that may be of a part of the fleet."""
-
-    @property
-    def incomplete(self) -> Incomplete | None:
-        """What is missing, and may be there in a later call."""
-        ...
-
-
-CachedFiguresT = TypeVar("CachedFiguresT", bound=CachedFigures)
-
-
-async def cached_result(
-    upstream: Upstream, key: tuple[object, ...], load: Callable[[], Awaitable[CachedFiguresT]], *, further: bool
-) -> CachedFiguresT:
-    """Returns the figures cached under `key`, a minute old at most, or what `load` makes.
-
-    Where something is missing in them, the first page loads them anew, and `further` pages go on with what there is.
-    """
-    whole, fresh = (upstream.identity, upstream.account_id, *key), False  # an organisation may be connected to another account
-
-    async def made() -> CachedFiguresT:
-        nonlocal fresh
-        fresh = True
-        return await load()
-
-    found = await upstream.reads.get(whole, made)
-    if found.incomplete is not None and not fresh and not further:
-        upstream.reads.forget(*whole)
-        return await upstream.reads.get(whole, made)
-    return found
 
 
 UPSTREAM_TEXT_LENGTH = 80
@@ -179,10 +150,11 @@ class Chart(TypedDict):
 
 
 def bar_chart_of(
-    title: str, label: str, places: list[str], values: list[float], *, kind: SheetKind = "number", places_kind: SheetKind = "word"
+    title: str, label: str, values: Mapping[str, float], *, kind: SheetKind = "number", places_kind: SheetKind = "word"
 ) -> Chart:
-    """A bar chart of one series, named `label`, with one of `values` for each of `places`."""
-    return {**stacked_chart(title, places, [{"label": label, "values": [*values]}], kind=kind, places_kind=places_kind), "shape": "bar"}
+    """A bar chart of one series, named `label`; its `values` are by place."""
+    series: list[Series] = [{"label": label, "values": [*values.values()]}]
+    return {**stacked_chart(title, list(values), series, kind=kind, places_kind=places_kind), "shape": "bar"}
 
 
 def stacked_chart(title: str, places: list[str], series: list[Series], *, kind: SheetKind = "number", places_kind: SheetKind) -> Chart:
@@ -206,3 +178,10 @@ class Sheet(TypedDict):
     figures: list[Figure]
     charts: list[Chart]
     tables: list[Table]
+
+
+class ReportBody(TypedDict):
+    """What is kept of a report that was made: the composite's answer, and its sheet."""
+
+    finding: Finding[object]
+    sheet: Sheet
