@@ -150,7 +150,7 @@ class OcsLink:
     ) -> None:
         """`places` are shared by the owners of the token, `system` by all links; without them the link has its own."""
         self._outbound = outbound
-        self._settings = settings
+        self.settings = settings
         self._clock = clock
         self._usable = can_send_token(settings, token)
         self._headers = request_headers(settings, token)
@@ -232,7 +232,7 @@ class OcsLink:
         self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], request: ActiveRequest | None
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         """Keeps the time limit of a call, and of the request that it is made for."""
-        seconds = total = self._settings.total_seconds
+        seconds = total = self.settings.total_seconds
         if request is not None:
             seconds = min(total, request.left())
             if seconds <= 0 or (ocs_call.write and seconds < min(OCS_WRITE_SECONDS, total)):
@@ -259,7 +259,7 @@ class OcsLink:
     def _never_sent(self, *, cut: bool) -> OcsFault:
         """The fault of a call whose time ended before a place was free. `cut`: its request had less time left than a call may take."""
         return (
-            OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self._settings.concurrency, self._settings.total_seconds)
+            OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self.settings.concurrency, self.settings.total_seconds)
         )
 
     async def _placed(
@@ -296,7 +296,7 @@ class OcsLink:
         if ocs_call.write or isinstance(found, OcsAnswer) or not found.again:
             return found
         if found.pause:
-            await anyio.sleep(self._settings.backoff_seconds)
+            await anyio.sleep(self.settings.backoff_seconds)
         return await attempt(progress)
 
     async def _once(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], progress: OcsProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
@@ -322,7 +322,7 @@ class OcsLink:
             return outcome.ocs_unreadable(ocs_call)
 
     def _refused(self, ocs_call: OcsCall, code: int, payload: Json) -> OcsFault:
-        settings = self._settings
+        settings = self.settings
         return outcome.ocs_refused(ocs_call, code, payload, backoff_seconds=settings.backoff_seconds, zone_method=settings.zone_method)
 
     async def _begin(self, ocs_call: OcsCall, key: tuple[str, ...], progress: OcsProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
@@ -351,8 +351,15 @@ class OcsLink:
         key = ocs_call.version, ocs_call.stats
         found = self._urls.get(key)
         if found is None:
-            found = self._urls[key] = request_url(self._settings, self._token, version=ocs_call.version, stats=ocs_call.stats)
+            found = self._urls[key] = request_url(self.settings, self._token, version=ocs_call.version, stats=ocs_call.stats)
         return found
+
+
+class OcsCalls:
+    """Calls about one noun; all nouns share a link."""
+
+    def __init__(self, link: OcsLink) -> None:
+        self._link = link
 
 
 def ocs_outcome(progress: OcsProgress, *, overdue: bool) -> CallOutcome:

@@ -272,7 +272,7 @@ async def test_a_token_that_no_header_can_carry_is_refused_without_a_call() -> N
     there = upstream()
     settings = OcsSettings(URL, auth="bearer")
     for token in ("line\r\nbreak", "tök"):
-        ocs = Ocs(OcsLink(there.outbound(), settings, token, ManualClock()), settings)
+        ocs = Ocs(OcsLink(there.outbound(), settings, token, ManualClock()))
         with pytest.raises(OcsError, match="no request can carry") as caught:
             await reading(ocs)
         assert token not in str(caught.value)
