@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias
 
 from clients.model.port import LanguageModel
 from clients.ocs.client import OcsPool
-from clients.payments.port import Processor
+from clients.payments.client import ProcessorClient
 from clients.webhooks.addresses import NO_PRIVATE_RECEIVERS, IpNetwork, PrivateReceivers
 from operations.caches.answers import ReadCache
 from operations.caches.stock import StockSnapshots
@@ -53,7 +53,7 @@ class Deps:
     toolsets: tuple[str, ...]
     """The names of toolsets and presets that a key may be restricted to."""
     ocs: OcsPool
-    payments: Processor
+    payments: ProcessorClient
     reads: ReadCache
     stock: StockSnapshots
     replica: str

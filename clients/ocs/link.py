@@ -19,7 +19,7 @@ from clients.ocs.json_array import ANSWER_BYTES_LIMIT, JsonArrayStream, begin_ar
 from clients.ocs.outcome import OcsAnswer, OcsCall, OcsFault, WireVersion, answer_status, open_answer
 from clients.ocs.places import Places, TokenPlaces, WaitTooLong
 from clients.ocs.wire_schema import Json, ParseAnswer, UnreadableAnswer
-from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallOutcome, OutsideSystem
+from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallProgress, OutsideSystem, seconds_for_call
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
 from registry.errors import BadRequest, OcsError
 
@@ -92,21 +92,9 @@ def nested_subscriber(subscriber_id: int, **members: object) -> WireParams:
 
 
 OcsAnswerT = TypeVar("OcsAnswerT")
-OcsAttempt = Callable[["OcsProgress"], Awaitable[OcsAnswer[OcsAnswerT] | OcsFault]]
+OcsAttempt = Callable[["CallProgress"], Awaitable[OcsAnswer[OcsAnswerT] | OcsFault]]
 OCS_LOG = logging.getLogger(__name__)
 PROBE_CALL = OcsCall("getResellerInfo", b'{"getResellerInfo":{}}', False, "getResellerInfo", "v1", False)
-OCS_WRITE_SECONDS = 5.0
-"""Seconds that a request must have left for a write to be sent: one that is cut short leaves its outcome unknown."""
-
-
-class OcsProgress:
-    """How far a call got. `placed` and `sent`: since when it has a place, and since when it is sent (monotonic seconds), else None.
-    `failed`: whether its last attempt got no answer.
-    """
-
-    placed: float | None = None
-    sent: float | None = None
-    failed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +179,7 @@ class OcsLink:
         """Reads a big array at the path `key` of members. Raises OcsError for failures before its first byte."""
         ocs_call = self._new_call(method, payload, write=False, key=key[0], version=version, stats=stats)
 
-        async def attempt(progress: OcsProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
+        async def attempt(progress: CallProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
             return await self._begin(ocs_call, key, progress)
 
         return await self._complete(ocs_call, attempt)
@@ -203,7 +191,7 @@ class OcsLink:
         return OcsCall(method, body, write, key or method, version, stats)
 
     async def _exchange(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT]) -> OcsAnswerT:
-        async def attempt(progress: OcsProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
+        async def attempt(progress: CallProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
             return await self._once(ocs_call, parse, progress)
 
         return await self._complete(ocs_call, attempt)
@@ -232,12 +220,11 @@ class OcsLink:
         self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], request: ActiveRequest | None
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         """Keeps the time limit of a call, and of the request that it is made for."""
-        seconds = total = self.settings.total_seconds
-        if request is not None:
-            seconds = min(total, request.left())
-            if seconds <= 0 or (ocs_call.write and seconds < min(OCS_WRITE_SECONDS, total)):
-                return OcsFault(outcome.ocs_too_late())
-        progress, started = OcsProgress(), self._clock.monotonic()
+        total = self.settings.total_seconds
+        seconds = seconds_for_call(request, total, write=ocs_call.write)
+        if seconds is None:
+            return OcsFault(outcome.ocs_too_late())
+        progress, started = CallProgress(), self._clock.monotonic()
         found: OcsAnswer[OcsAnswerT] | OcsFault | None = None
         with suppress(TimeoutError):
             async with timeout(seconds):  # a third of the cost of a cancel scope, once per call
@@ -250,7 +237,7 @@ class OcsLink:
                 progress.failed = True
         if progress.failed is not None:
             self._system.ended(self._owner, failed=progress.failed)
-        kind = "ok" if isinstance(found, OcsAnswer) else ocs_outcome(progress, overdue=overdue)
+        kind = "ok" if isinstance(found, OcsAnswer) else progress.outcome(overdue=overdue)
         self._system.observe(ocs_call.method, kind, began=started, placed=progress.placed)
         said = "done" if isinstance(found, OcsAnswer) else found.error.error_code
         OCS_LOG.debug("%s: %s after %.3f s", ocs_call.method, said, now - started)
@@ -263,7 +250,7 @@ class OcsLink:
         )
 
     async def _placed(
-        self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: OcsProgress, seconds: float
+        self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: CallProgress, seconds: float
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         """Gives the place back when an answer has begun: a slow reader must not keep other calls waiting."""
         try:
@@ -290,7 +277,7 @@ class OcsLink:
         return True
 
     async def _attempts(
-        self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: OcsProgress
+        self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: CallProgress
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         found = await attempt(progress)
         if ocs_call.write or isinstance(found, OcsAnswer) or not found.again:
@@ -299,7 +286,7 @@ class OcsLink:
             await anyio.sleep(self.settings.backoff_seconds)
         return await attempt(progress)
 
-    async def _once(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], progress: OcsProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
+    async def _once(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], progress: CallProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
         progress.sent = self._clock.monotonic()
         try:
             url = self._url(ocs_call)
@@ -325,7 +312,7 @@ class OcsLink:
         settings = self.settings
         return outcome.ocs_refused(ocs_call, code, payload, backoff_seconds=settings.backoff_seconds, zone_method=settings.zone_method)
 
-    async def _begin(self, ocs_call: OcsCall, key: tuple[str, ...], progress: OcsProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
+    async def _begin(self, ocs_call: OcsCall, key: tuple[str, ...], progress: CallProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
         progress.sent = self._clock.monotonic()
         try:
             async with AsyncExitStack() as held:
@@ -360,13 +347,6 @@ class OcsCalls:
 
     def __init__(self, link: OcsLink) -> None:
         self._link = link
-
-
-def ocs_outcome(progress: OcsProgress, *, overdue: bool) -> CallOutcome:
-    """How a call ended that did not succeed. `overdue`: no answer came in time."""
-    if progress.sent is None:
-        return "not_sent"
-    return "failed" if overdue or progress.failed is not False else "refused"
 
 
 def _encode_request(method: str, payload: WirePayload) -> bytes | None:

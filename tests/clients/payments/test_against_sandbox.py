@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from clients.payments.client import ProcessorClient
-from clients.payments.port import AccountDetached, Processor
+from clients.payments.outcome import AccountDetached
 from clients.payments.records import (
     ApplicationFee,
     Balance,
@@ -38,7 +38,7 @@ class Stage:
     """A processor, the client of it, and one account that is ready for business."""
 
     sandbox: SimulatedProcessor
-    client: Processor
+    client: ProcessorClient
     clock: ManualClock
     account: str = ""
 
@@ -162,7 +162,7 @@ async def test_a_charge_its_fee_its_refund_and_the_balance_agree() -> None:
         assert (await on.client.list_refunds(on.account, limit=10, charge=charge)).data == [refund]
         [fee] = fees.data
         left = (await on.client.list_fees(limit=10, charge=charge)).data
-        own = await cast("ProcessorClient", on.client).own_balance()
+        own = await on.client.own_balance()
     assert (found.amount, found.currency, found.status, found.application_fee, found.metadata) == (
         1250,
         "EUR",
