@@ -1,7 +1,8 @@
 """What handlers reach the outside with: one frozen dataclass, made once by the composition root."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from clients.model.port import LanguageModel
 from clients.ocs.client import OcsPool
@@ -20,6 +21,9 @@ from registry.rate_limits import RateLimiter
 from storage.engine.store import Store
 from storage.sealing import Keyring
 
+Wake = Callable[[], None]
+"""Tells a loop of this process that there is work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Build:
@@ -27,12 +31,6 @@ class Build:
 
     version: str
     sha: str
-
-
-class Wake(Protocol):
-    """Tells a loop of this process that there is work."""
-
-    def __call__(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from operations.plans import Esim
 from operations.storefronts.sales.checkout import OrderNotReady
 from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.lines import Line
-from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
+from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email, render_fields
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, OcsError
 from registry.operation import Auth, CamelInput, Example, Input, Scope, operation
@@ -177,14 +177,7 @@ def render_order_top_up(row: OrderRow) -> OrderTopUp | None:
     status = order_status_of(row)
     if status in ("pending_payment", "rollback_pending", "rolled_back", "rollback_unknown"):
         return None
-    return {
-        "id": row.id,
-        "plan": sold_plan_of(row),
-        "status": status,
-        "amount": row.amount,
-        "currency": row.currency,
-        "created": rfc3339_utc(row.created),
-    }
+    return render_fields(row, OrderTopUp, plan=sold_plan_of(row), status=status, created=rfc3339_utc(row.created))
 
 
 def order_stamp(at: float | None) -> str | None:

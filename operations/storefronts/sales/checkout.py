@@ -9,7 +9,7 @@ a minute, as everywhere.
 """
 
 from collections.abc import Awaitable, Mapping
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import anyio
 import orjson
@@ -51,15 +51,6 @@ ReadinessReason = Literal[
 STOCK_COUNT_FRESH_SECONDS = 5.0
 
 
-class NamesDrawAccount(Protocol):
-    """What an eSIM is drawn for: a plan, or an order of one."""
-
-    @property
-    def account_id(self) -> int | None:
-        """The account it names, if it does."""
-        ...
-
-
 async def reasons_against_sale(deps: Deps, shop: Storefront, plan: StorefrontPlan) -> list[ReadinessReason]:
     """What stands against selling `plan` now; empty when it can be sold. Raises OcsError where the charging system fails."""
     payee = await deps.store.read(find_connect_account, organisation=shop.organisation)
@@ -89,7 +80,7 @@ async def network_reasons_against(deps: Deps, upstream: Upstream, plan: Storefro
     return [] if count_fitting_esims(stock, template) > 0 else ["no_free_esim"]
 
 
-async def account_of_sold_plan(upstream: Upstream, plan: NamesDrawAccount) -> int:
+async def account_of_sold_plan(upstream: Upstream, plan: StorefrontPlan | OrderRow) -> int:
     """The account an eSIM of the plan is drawn from: the plan's, else the connected one, else the lowest of the token's own.
 
     AccountGone where it is not, or no longer, the owner's.
