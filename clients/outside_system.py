@@ -56,10 +56,6 @@ def seconds_for_call(request: ActiveRequest | None, total: float, *, write: bool
     return None if seconds <= 0 or (write and seconds < min(WRITE_SECONDS, total)) else seconds
 
 
-def ignore_report(text: str) -> None:
-    del text
-
-
 class OutsideSystem:
     """Limits the requests that wait for a system, half of them for one organisation, and holds back calls while it does not answer.
 
@@ -82,7 +78,7 @@ class OutsideSystem:
         self.queue = Histogram(ANSWER_BOUNDS)
         """Their waits for a place."""
         self.clock = clock
-        self.report: Callable[[str], None] = ignore_report
+        self.report: Callable[[str], None] = lambda _text: None
         """Told when calls are refused from now on, and when they are sent again."""
         self._silent_since = 0.0
         self._most, self._of_one = max(1, most_waiting), max(1, most_waiting // 2)

@@ -375,6 +375,10 @@ class OcsError(ProviderError):
         return type(self)(message, ocs_code=self.ocs_code, code=code, hint=hint, details=self.details)
 
 
+class OcsNotFound(OcsError):
+    """What the call named does not exist, or belongs to another reseller: codes 6 and 11, which our errors do not distinguish."""
+
+
 class OcsUnavailable(OcsError):
     """The charging system does not answer, or too many calls wait for it: nothing was sent, and the key and the quota are as before."""
 

@@ -21,15 +21,13 @@ from operations.invoicing.invoices import (
     render_invoice_lines,
 )
 from operations.upstream.account_lines import read_account_lines
-from operations.upstream.connection import connect_upstream, require_own_account
+from operations.upstream.connection import connect_upstream, require_connected, require_own_account
 from operations.vocabulary import Currency, Email, Iccid, UpstreamId, divide_half_up, share_of
 from registry.errors import BadRequest, Conflict, NotFound, OcsError, OrgNotConnected
 from registry.ids import Ids
 from registry.operation import Example, Input, Once, Scope, operation
-from registry.policy import require_connection
 from storage.billing_config import ensure_config
 from storage.cdr_sums import SimMonth, sim_month_slices
-from storage.directory import StoreDirectory
 from storage.engine.sql import Connection, runs_in_thread
 from storage.invoice_lines import BilledUsage, InvoiceLineRow, billed_by_sim, insert_invoice_lines
 from storage.invoices import Invoice, InvoicePeriodRow, find_period, insert_invoice, mark_period_invoiced, month_text, take_invoice_number
@@ -348,7 +346,7 @@ async def own_invoice_accounts(ctx: Ctx, params: NewInvoice) -> None:
     """The access rule: accounts that are named are the caller's. Without any the charging system is not asked."""
     if params.account_ids is None:
         return
-    await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
+    await require_connected(ctx)
     upstream = await connect_upstream(ctx)
     for account in params.account_ids:
         await require_own_account(upstream, account, "account_ids")

@@ -15,7 +15,6 @@ from typing import Literal, NamedTuple
 
 import anyio
 
-from clients.ocs.outcome import OcsNotFound
 from operations.deps import Deps
 from operations.ledger.esims import DrawnEsim, esim_from_line
 from operations.ledger.evidence import (
@@ -38,7 +37,7 @@ from operations.ledger.rollback import INTENT_ROLLED_BACK
 from operations.ledger.send_once import answer_unknown_key, audit_settlement
 from operations.ledger.stock_snapshot import is_sim_in_stock
 from operations.upstream.connection import Upstream, upstream_of_organisation
-from registry.errors import Conflict, NotFound, OcsError, Refusal
+from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, Refusal
 from registry.ports import Conclusion
 from storage.engine.sql import Connection
 from storage.intents import end_intent

@@ -5,7 +5,6 @@ from typing import Annotated, cast
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.templates import Template, TemplateFields
 from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
@@ -22,7 +21,7 @@ from operations.upstream.resellers import (
     resolve_reseller,
 )
 from operations.vocabulary import UpstreamId
-from registry.errors import NotFound, OcsError
+from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.operation import CamelInput, Example, Input, Once, Scope, operation
 from storage.upstream_objects import add_upstream_object
 

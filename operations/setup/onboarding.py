@@ -9,20 +9,17 @@ import orjson
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import Subscriber
 from clients.ocs.templates import Template
 from operations.deps import Ctx
 from operations.ledger.esims import new_test_esim_profile
-from operations.upstream.connection import AccountGone, Upstream, connect_upstream
+from operations.upstream.connection import AccountGone, Upstream, connect_upstream, require_connected
 from operations.upstream.lines import public_line_row
 from operations.upstream.resellers import find_template
 from operations.vocabulary import CountryOfRegistration, UpstreamId, check_web_address, plain_line
 from registry.clock import rfc3339_utc
-from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected, Refusal
+from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, OrgNotConnected, Refusal
 from registry.operation import Example, Input, Nothing, Scope, operation
-from registry.policy import require_connection
-from storage.directory import StoreDirectory
 from storage.engine.sql import Connection
 from storage.onboarding import (
     OnboardingRow,
@@ -334,7 +331,7 @@ class PlanChoice(Input):
 
 async def _visible_template(ctx: Ctx, params: PlanChoice) -> Template:
     try:
-        await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
+        await require_connected(ctx)
     except OrgNotConnected as refusal:
         refusal.hint = "Connect first: onboarding_start_managed_account; onboarding_skip_plan goes on without a plan"
         raise

@@ -7,7 +7,6 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.statistics import CallRecord
 from clients.ocs.subscribers import Location
 from clients.ocs.times import parse_wire_time
@@ -17,7 +16,7 @@ from operations.upstream.connection import visible_accounts
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
 from registry.clock import rfc3339_utc
-from registry.errors import NotFound, OcsError
+from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.operation import Example, operation
 from storage.country_entries import country_history
 

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import anyio
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import Subscriber, SubscriberList
 from operations.caches.account_parts import ICCID_SEARCH_DIGITS, AccountListing, AccountPart, FirstLines, account_part_of_rows, iccid_in_use
 from operations.upstream.connection import Upstream
 from registry.clock import request_is_over
-from registry.errors import OcsError, Refusal
+from registry.errors import OcsError, OcsNotFound, Refusal
 
 OCS_INVALID_REQUEST = 2
 ICCID_MAX_DIGITS = 22

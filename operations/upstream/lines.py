@@ -11,7 +11,6 @@ from typing import Annotated, Literal, NamedTuple, Protocol, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.packages import Package
 from clients.ocs.subscribers import Subscriber, SubscriberFields
 from clients.ocs.times import parse_wire_time
@@ -20,7 +19,7 @@ from operations.caches.account_parts import HistoryEntry, entry_in_use, entry_st
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.vocabulary import Iccid
-from registry.errors import NotFound, OcsConflict, OcsError
+from registry.errors import NotFound, OcsConflict, OcsError, OcsNotFound
 from registry.operation import CamelInput
 
 

@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple, TypeVar
 import anyio
 import orjson
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.resellers import AccountStock
 from clients.ocs.templates import Template
 from clients.payments.records import CheckoutSession, NewCheckout
@@ -27,7 +26,7 @@ from operations.upstream.connection import AccountGone, Upstream, upstream_of_or
 from operations.upstream.resellers import find_template, own_templates
 from operations.vocabulary import share_of
 from registry.caller import ANONYMOUS_CALLER
-from registry.errors import Conflict, NotFound, OcsError, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
+from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.ids import ORDER_NUMBER_PREFIX
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record

@@ -14,9 +14,8 @@ import pytest
 from clients.http import AddressBlocked, Outbound
 from clients.ocs.client import Ocs, OcsPool, ocs_limits
 from clients.ocs.link import OcsLink, OcsSettings
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.places import Places, TokenPlaces
-from registry.errors import BadRequest, Conflict, OcsError, Refusal
+from registry.errors import BadRequest, Conflict, OcsError, OcsNotFound, Refusal
 from tests.clients.clock import ManualClock
 from tests.clients.ocs.upstream import URL, UpstreamAnswer, broken, raw, reply, upstream
 from tests.clients.webhooks.receiver import HookAnswer as RawAnswer
