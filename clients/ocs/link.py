@@ -6,6 +6,7 @@ from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote, urlsplit
@@ -165,36 +166,28 @@ class OcsLink:
 
         An answer that `parse` cannot read counts as a failed one. `stats`: at the address of the statistics. Raises OcsError.
         """
-        return await self._exchange(self._new_call(method, payload, write=False, key=key, version=version, stats=stats), parse)
+        ocs_call = self._new_call(method, payload, write=False, key=key, version=version, stats=stats)
+        return await self._complete(ocs_call, partial(self._once, ocs_call, parse))
 
     async def write(
         self, method: str, payload: WirePayload, parse: ParseAnswer[OcsAnswerT], *, key: str | None = None, version: WireVersion = "v1"
     ) -> OcsAnswerT:
         """As `read`, for a method that changes something: sent once. An answer that `parse` cannot read leaves the outcome unknown."""
-        return await self._exchange(self._new_call(method, payload, write=True, key=key, version=version, stats=False), parse)
+        ocs_call = self._new_call(method, payload, write=True, key=key, version=version, stats=False)
+        return await self._complete(ocs_call, partial(self._once, ocs_call, parse))
 
     async def stream(
         self, method: str, payload: WirePayload, *, key: tuple[str, ...], version: WireVersion = "v1", stats: bool = False
     ) -> JsonArrayStream:
         """Reads a big array at the path `key` of members. Raises OcsError for failures before its first byte."""
         ocs_call = self._new_call(method, payload, write=False, key=key[0], version=version, stats=stats)
-
-        async def attempt(progress: CallProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
-            return await self._begin(ocs_call, key, progress)
-
-        return await self._complete(ocs_call, attempt)
+        return await self._complete(ocs_call, partial(self._begin, ocs_call, key))
 
     def _new_call(self, method: str, payload: WirePayload, *, write: bool, key: str | None, version: WireVersion, stats: bool) -> OcsCall:
         body = _encode_request(method, payload)
         if body is None:
             raise BadRequest("A number has more than 64 bits, or a text holds half a surrogate pair: the charging system takes neither.")
         return OcsCall(method, body, write, key or method, version, stats)
-
-    async def _exchange(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT]) -> OcsAnswerT:
-        async def attempt(progress: CallProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
-            return await self._once(ocs_call, parse, progress)
-
-        return await self._complete(ocs_call, attempt)
 
     async def _complete(self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT]) -> OcsAnswerT:
         """Makes all attempts within the time limit; the wait for a place counts."""
