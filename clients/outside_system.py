@@ -27,8 +27,33 @@ UNANSWERED_KINDS: frozenset[FailureKind] = frozenset({"timeout", "refused", "dns
 """Failures that count against the system; every answer, an error too, counts for it."""
 
 
-def ignore_report(text: str) -> None:
-    del text
+WRITE_SECONDS = 5.0
+"""Seconds that a request must have left for a write to be sent: one that is cut short leaves its outcome unknown."""
+
+
+class CallProgress:
+    """How far a call got. `placed` and `sent`: since when it has a place, and since when it is sent (monotonic seconds), else None.
+    `failed`: whether its last attempt got no answer. `unsure`: whether some attempt may have changed something.
+    """
+
+    placed: float | None = None
+    sent: float | None = None
+    failed: bool | None = None
+    unsure = False
+
+    def outcome(self, *, overdue: bool) -> CallOutcome:
+        """How a call ended that did not succeed. `overdue`: no answer came in time."""
+        if self.sent is None:
+            return "not_sent"
+        return "failed" if overdue or self.failed is not False else "refused"
+
+
+def seconds_for_call(request: ActiveRequest | None, total: float, *, write: bool) -> float | None:
+    """Seconds that a call may take, `total` at most and no longer than the `request` that it is made for; None: too few to send it."""
+    if request is None:
+        return total
+    seconds = min(total, request.left())
+    return None if seconds <= 0 or (write and seconds < min(WRITE_SECONDS, total)) else seconds
 
 
 class OutsideSystem:
@@ -53,7 +78,7 @@ class OutsideSystem:
         self.queue = Histogram(ANSWER_BOUNDS)
         """Their waits for a place."""
         self.clock = clock
-        self.report: Callable[[str], None] = ignore_report
+        self.report: Callable[[str], None] = lambda _text: None
         """Told when calls are refused from now on, and when they are sent again."""
         self._silent_since = 0.0
         self._most, self._of_one = max(1, most_waiting), max(1, most_waiting // 2)

@@ -1,11 +1,12 @@
 """What handlers reach the outside with: one frozen dataclass, made once by the composition root."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from clients.model.port import LanguageModel
 from clients.ocs.client import OcsPool
-from clients.payments.port import Processor
+from clients.payments.client import ProcessorClient
 from clients.webhooks.addresses import NO_PRIVATE_RECEIVERS, IpNetwork, PrivateReceivers
 from operations.caches.answers import ReadCache
 from operations.caches.stock import StockSnapshots
@@ -20,6 +21,9 @@ from registry.rate_limits import RateLimiter
 from storage.engine.store import Store
 from storage.sealing import Keyring
 
+Wake = Callable[[], None]
+"""Tells a loop of this process that there is work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Build:
@@ -27,12 +31,6 @@ class Build:
 
     version: str
     sha: str
-
-
-class Wake(Protocol):
-    """Tells a loop of this process that there is work."""
-
-    def __call__(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class Deps:
     toolsets: tuple[str, ...]
     """The names of toolsets and presets that a key may be restricted to."""
     ocs: OcsPool
-    payments: Processor
+    payments: ProcessorClient
     reads: ReadCache
     stock: StockSnapshots
     replica: str

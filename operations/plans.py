@@ -1,6 +1,6 @@
-"""A plan, its price, and the eSIM that is issued for it, as answers show them."""
+"""A plan and its price, as answers show them."""
 
-from typing import Literal, NotRequired
+from typing import Literal
 
 from typing_extensions import TypedDict
 
@@ -29,19 +29,6 @@ class Plan(TypedDict):
     countries: list[str]
     livemode: bool
     price: Price | None
-
-
-class Esim(TypedDict):
-    """A SIM profile to download. Whoever holds the activation code can install it: treat it as a secret.
-
-    A list without `activation_codes` leaves out what installs it.
-    """
-
-    iccid: str
-    activation_code: NotRequired[str | None]
-    qr_code: NotRequired[str | None]
-    smdp_address: str | None
-    matching_id: NotRequired[str | None]
 
 
 def offered_plan(

@@ -1,7 +1,6 @@
-"""Times and days as inputs and answers write them: ISO 8601 in UTC, Unix seconds, ranges of UTC days; and the pauses of the worker."""
+"""Times and days as inputs and answers write them: ISO 8601 in UTC, Unix seconds and ranges of UTC days."""
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Annotated, NamedTuple
@@ -194,8 +193,3 @@ CdrMoment = Annotated[
         }
     ),
 ]
-
-
-def retry_pause(pauses: Sequence[int], tries: int) -> int:
-    """Seconds to wait after `tries` tries: `pauses` in their order, the last of them from then on."""
-    return pauses[min(tries, len(pauses) - 1)]

@@ -310,6 +310,10 @@ class OcsError(ProviderError, code="ocs_error", body_type=OcsErrorBody):
         return type(self)(message, ocs_code=self.ocs_code, code=code, hint=hint, details=self.details)
 
 
+class OcsNotFound(OcsError):
+    """What the call named does not exist, or belongs to another reseller: codes 6 and 11, which our errors do not distinguish."""
+
+
 class OcsUnavailable(OcsError, status=503, code="upstream_unavailable", uncharged=True):
     """The charging system does not answer, or too many calls wait for it: nothing was sent, and the key and the quota are as before."""
 

@@ -17,8 +17,8 @@ from benchmarks.rivals.ledger import Refused
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.link import OcsSettings
-from clients.ocs.outcome import OcsNotFound
 from registry.clock import SystemClock
+from registry.errors import OcsNotFound
 
 
 def make(data: Path) -> Starlette:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from clients.http import HttpReply, OutboundFailed, OutboundLimits
-from clients.identity.redirect_uris import BadRedirect, check_redirects
-from clients.webhooks.name_lookup import NameLookup, ThreadedLookups
+from clients.identity.redirect_uris import DOT_SEGMENTS, BadRedirect, check_redirects
+from clients.webhooks.name_lookup import ThreadedLookups
 from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
 from clients.webhooks.vetted_outbound import vetted_outbound
 from registry.characters import is_blank_character, is_hidden_character
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import ssl
     from pathlib import Path
 
-    from clients.webhooks.addresses import IpNetwork
+    from clients.webhooks.addresses import IpNetwork, NameLookup
 
 DOCUMENT_BYTES_LIMIT = 10 * 1024
 DOCUMENT_SECONDS_MINIMUM, DOCUMENT_SECONDS_MAXIMUM, DOCUMENT_FAILURE_SECONDS = 60.0, 86_400.0, 30.0
@@ -29,7 +29,6 @@ DOCUMENTS_LIMIT = 1000
 PROGRAM_NAME_LIMIT = 100
 DOCUMENT_OUTBOUND_LIMITS = OutboundLimits(connections=20, keepalive_seconds=None, connect_seconds=5.0, total_seconds=5.0)
 MAX_AGE = re.compile(r"(?:^|,)\s*max-age\s*=\s*\"?([0-9]{1,9})\"?\s*(?:,|$)", re.IGNORECASE | re.ASCII)
-DOT_SEGMENTS = re.compile(r"/(?:\.|%2e){1,2}(?=/|\?|$)", re.IGNORECASE)
 
 
 class BadClientDocument(ValueError):

@@ -18,7 +18,7 @@ _WEB_ADDRESS = re.compile(
     r"//(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)(?::(?P<port>[0-9]{1,5}))?(?P<rest>(?:[/?].*)?)", re.ASCII
 )
 _SAFE_CHARACTERS = re.compile(r"(?:[A-Za-z0-9._~:/?\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+", re.ASCII)
-_REDIRECT_DOTS = re.compile(r"/(?:\.|%2e){1,2}(?=/|\?|$)", re.IGNORECASE)
+DOT_SEGMENTS = re.compile(r"/(?:\.|%2e){1,2}(?=/|\?|$)", re.IGNORECASE)
 
 
 class BadRedirect(ValueError):
@@ -50,7 +50,7 @@ def check_redirect(uri: str) -> None:
     scheme = shape["scheme"].lower()
     if scheme not in ("http", "https"):
         check_own_scheme(scheme)
-    if _REDIRECT_DOTS.search(uri):
+    if DOT_SEGMENTS.search(uri):
         raise BadRedirect("an address must not have . or .. in its path")
     if scheme in ("http", "https"):
         check_web_address(shape["rest"], local=scheme == "http")

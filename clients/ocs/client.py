@@ -23,16 +23,16 @@ from registry.shared_limits import PlaceCount
 class Ocs:
     """The calls of the charging system for one token, by noun. Every call waits for the network and raises OcsError or a class of it."""
 
-    def __init__(self, link: OcsLink, settings: OcsSettings) -> None:
+    def __init__(self, link: OcsLink) -> None:
         self.link = link
         self.reseller = ResellerCalls(link)
         self.subscriber = SubscriberCalls(link)
-        self.packages = PackageCalls(link, settings)
+        self.packages = PackageCalls(link)
         self.templates = TemplateCalls(link)
         self.tariffs = TariffCalls(link)
         self.statistics = StatisticsCalls(link)
         self.messages = MessageCalls(link)
-        self.zones = ZoneCalls(link, settings)
+        self.zones = ZoneCalls(link)
 
 
 TOKENS_LIMIT = 1000
@@ -75,8 +75,7 @@ class OcsPool:
         places = self._places.get(digest)
         if places is None:
             places = self._places[digest] = self._places_of(token)
-        link = OcsLink(self._outbound, self._settings, token, self._clock, places=places, owner=owner, system=self.system)
-        return Ocs(link, self._settings)
+        return Ocs(OcsLink(self._outbound, self._settings, token, self._clock, places=places, owner=owner, system=self.system))
 
     def _places_of(self, token: str) -> TokenPlaces:
         """The places of `token` for every call, and those for issuing calls alone. Processes share each kind under its own name."""

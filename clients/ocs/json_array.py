@@ -235,7 +235,7 @@ async def _array_parts(first: bytes, chunks: AsyncIterator[bytes]) -> AsyncGener
             await _drain_chunks(chunks)
             return
         part = await _next_chunk(chunks)
-    raise stream_broken_off()
+    raise OcsError("The charging system's answer broke off. Call again.")
 
 
 async def _next_chunk(chunks: AsyncIterator[bytes]) -> bytes | None:
@@ -249,7 +249,3 @@ async def _drain_chunks(chunks: AsyncIterator[bytes]) -> None:
     for _ in range(DRAINED_CHUNKS):
         if await _next_chunk(chunks) is None:
             return
-
-
-def stream_broken_off() -> OcsError:
-    return OcsError("The charging system's answer broke off. Call again.")

@@ -6,6 +6,7 @@ from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote, urlsplit
@@ -19,7 +20,7 @@ from clients.ocs.json_array import ANSWER_BYTES_LIMIT, JsonArrayStream, begin_ar
 from clients.ocs.outcome import OcsAnswer, OcsCall, OcsFault, WireVersion, answer_status, open_answer
 from clients.ocs.places import Places, TokenPlaces, WaitTooLong
 from clients.ocs.wire_schema import Json, ParseAnswer, UnreadableAnswer
-from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallOutcome, OutsideSystem
+from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallProgress, OutsideSystem, seconds_for_call
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
 from registry.errors import BadRequest, OcsError
 
@@ -92,21 +93,9 @@ def nested_subscriber(subscriber_id: int, **members: object) -> WireParams:
 
 
 OcsAnswerT = TypeVar("OcsAnswerT")
-OcsAttempt = Callable[["OcsProgress"], Awaitable[OcsAnswer[OcsAnswerT] | OcsFault]]
+OcsAttempt = Callable[["CallProgress"], Awaitable[OcsAnswer[OcsAnswerT] | OcsFault]]
 OCS_LOG = logging.getLogger(__name__)
 PROBE_CALL = OcsCall("getResellerInfo", b'{"getResellerInfo":{}}', False, "getResellerInfo", "v1", False)
-OCS_WRITE_SECONDS = 5.0
-"""Seconds that a request must have left for a write to be sent: one that is cut short leaves its outcome unknown."""
-
-
-class OcsProgress:
-    """How far a call got. `placed` and `sent`: since when it has a place, and since when it is sent (monotonic seconds), else None.
-    `failed`: whether its last attempt got no answer.
-    """
-
-    placed: float | None = None
-    sent: float | None = None
-    failed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +139,7 @@ class OcsLink:
     ) -> None:
         """`places` are shared by the owners of the token, `system` by all links; without them the link has its own."""
         self._outbound = outbound
-        self._settings = settings
+        self.settings = settings
         self._clock = clock
         self._usable = can_send_token(settings, token)
         self._headers = request_headers(settings, token)
@@ -177,36 +166,28 @@ class OcsLink:
 
         An answer that `parse` cannot read counts as a failed one. `stats`: at the address of the statistics. Raises OcsError.
         """
-        return await self._exchange(self._new_call(method, payload, write=False, key=key, version=version, stats=stats), parse)
+        ocs_call = self._new_call(method, payload, write=False, key=key, version=version, stats=stats)
+        return await self._complete(ocs_call, partial(self._once, ocs_call, parse))
 
     async def write(
         self, method: str, payload: WirePayload, parse: ParseAnswer[OcsAnswerT], *, key: str | None = None, version: WireVersion = "v1"
     ) -> OcsAnswerT:
         """As `read`, for a method that changes something: sent once. An answer that `parse` cannot read leaves the outcome unknown."""
-        return await self._exchange(self._new_call(method, payload, write=True, key=key, version=version, stats=False), parse)
+        ocs_call = self._new_call(method, payload, write=True, key=key, version=version, stats=False)
+        return await self._complete(ocs_call, partial(self._once, ocs_call, parse))
 
     async def stream(
         self, method: str, payload: WirePayload, *, key: tuple[str, ...], version: WireVersion = "v1", stats: bool = False
     ) -> JsonArrayStream:
         """Reads a big array at the path `key` of members. Raises OcsError for failures before its first byte."""
         ocs_call = self._new_call(method, payload, write=False, key=key[0], version=version, stats=stats)
-
-        async def attempt(progress: OcsProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
-            return await self._begin(ocs_call, key, progress)
-
-        return await self._complete(ocs_call, attempt)
+        return await self._complete(ocs_call, partial(self._begin, ocs_call, key))
 
     def _new_call(self, method: str, payload: WirePayload, *, write: bool, key: str | None, version: WireVersion, stats: bool) -> OcsCall:
         body = _encode_request(method, payload)
         if body is None:
             raise BadRequest("A number has more than 64 bits, or a text holds half a surrogate pair: the charging system takes neither.")
         return OcsCall(method, body, write, key or method, version, stats)
-
-    async def _exchange(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT]) -> OcsAnswerT:
-        async def attempt(progress: OcsProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
-            return await self._once(ocs_call, parse, progress)
-
-        return await self._complete(ocs_call, attempt)
 
     async def _complete(self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT]) -> OcsAnswerT:
         """Makes all attempts within the time limit; the wait for a place counts."""
@@ -232,12 +213,11 @@ class OcsLink:
         self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], request: ActiveRequest | None
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         """Keeps the time limit of a call, and of the request that it is made for."""
-        seconds = total = self._settings.total_seconds
-        if request is not None:
-            seconds = min(total, request.left())
-            if seconds <= 0 or (ocs_call.write and seconds < min(OCS_WRITE_SECONDS, total)):
-                return OcsFault(outcome.ocs_too_late())
-        progress, started = OcsProgress(), self._clock.monotonic()
+        total = self.settings.total_seconds
+        seconds = seconds_for_call(request, total, write=ocs_call.write)
+        if seconds is None:
+            return OcsFault(outcome.ocs_too_late())
+        progress, started = CallProgress(), self._clock.monotonic()
         found: OcsAnswer[OcsAnswerT] | OcsFault | None = None
         with suppress(TimeoutError):
             async with timeout(seconds):  # a third of the cost of a cancel scope, once per call
@@ -250,7 +230,7 @@ class OcsLink:
                 progress.failed = True
         if progress.failed is not None:
             self._system.ended(self._owner, failed=progress.failed)
-        kind = "ok" if isinstance(found, OcsAnswer) else ocs_outcome(progress, overdue=overdue)
+        kind = "ok" if isinstance(found, OcsAnswer) else progress.outcome(overdue=overdue)
         self._system.observe(ocs_call.method, kind, began=started, placed=progress.placed)
         said = "done" if isinstance(found, OcsAnswer) else found.error.error_code
         OCS_LOG.debug("%s: %s after %.3f s", ocs_call.method, said, now - started)
@@ -259,11 +239,11 @@ class OcsLink:
     def _never_sent(self, *, cut: bool) -> OcsFault:
         """The fault of a call whose time ended before a place was free. `cut`: its request had less time left than a call may take."""
         return (
-            OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self._settings.concurrency, self._settings.total_seconds)
+            OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self.settings.concurrency, self.settings.total_seconds)
         )
 
     async def _placed(
-        self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: OcsProgress, seconds: float
+        self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: CallProgress, seconds: float
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         """Gives the place back when an answer has begun: a slow reader must not keep other calls waiting."""
         try:
@@ -290,16 +270,16 @@ class OcsLink:
         return True
 
     async def _attempts(
-        self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: OcsProgress
+        self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: CallProgress
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         found = await attempt(progress)
         if ocs_call.write or isinstance(found, OcsAnswer) or not found.again:
             return found
         if found.pause:
-            await anyio.sleep(self._settings.backoff_seconds)
+            await anyio.sleep(self.settings.backoff_seconds)
         return await attempt(progress)
 
-    async def _once(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], progress: OcsProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
+    async def _once(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], progress: CallProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
         progress.sent = self._clock.monotonic()
         try:
             url = self._url(ocs_call)
@@ -322,10 +302,10 @@ class OcsLink:
             return outcome.ocs_unreadable(ocs_call)
 
     def _refused(self, ocs_call: OcsCall, code: int, payload: Json) -> OcsFault:
-        settings = self._settings
+        settings = self.settings
         return outcome.ocs_refused(ocs_call, code, payload, backoff_seconds=settings.backoff_seconds, zone_method=settings.zone_method)
 
-    async def _begin(self, ocs_call: OcsCall, key: tuple[str, ...], progress: OcsProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
+    async def _begin(self, ocs_call: OcsCall, key: tuple[str, ...], progress: CallProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
         progress.sent = self._clock.monotonic()
         try:
             async with AsyncExitStack() as held:
@@ -351,15 +331,15 @@ class OcsLink:
         key = ocs_call.version, ocs_call.stats
         found = self._urls.get(key)
         if found is None:
-            found = self._urls[key] = request_url(self._settings, self._token, version=ocs_call.version, stats=ocs_call.stats)
+            found = self._urls[key] = request_url(self.settings, self._token, version=ocs_call.version, stats=ocs_call.stats)
         return found
 
 
-def ocs_outcome(progress: OcsProgress, *, overdue: bool) -> CallOutcome:
-    """How a call ended that did not succeed. `overdue`: no answer came in time."""
-    if progress.sent is None:
-        return "not_sent"
-    return "failed" if overdue or progress.failed is not False else "refused"
+class OcsCalls:
+    """Calls about one noun; all nouns share a link."""
+
+    def __init__(self, link: OcsLink) -> None:
+        self._link = link
 
 
 def _encode_request(method: str, payload: WirePayload) -> bytes | None:

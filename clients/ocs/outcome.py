@@ -14,7 +14,7 @@ import orjson
 from clients.http import NEVER_SENT, FailureKind
 from clients.ocs.wire_schema import Json, UnreadableAnswer, wire_integer, wire_object
 from clients.outside_system import NotSentReason
-from registry.errors import EndOfLife, OcsBadRequest, OcsConflict, OcsError, OcsUnavailable, Refusal
+from registry.errors import EndOfLife, OcsBadRequest, OcsConflict, OcsError, OcsNotFound, OcsUnavailable, Refusal
 
 TADIG_CODE = re.compile(r"[A-Za-z0-9]{1,12}")
 """A network's code. Anything else in its place would be a text of theirs in an error of ours."""
@@ -287,10 +287,6 @@ def _ocs_failed(
     if ocs_call.write:
         return OcsError(text + OCS_UNKNOWN_OUTCOME, ocs_code=ocs_code, code=code, outcome_unknown=True)
     return OcsError(text, ocs_code=ocs_code, code=code, retry_after=retry_after)
-
-
-class OcsNotFound(OcsError):
-    """What the call named does not exist, or belongs to another reseller: codes 6 and 11, which our errors do not distinguish."""
 
 
 class OcsUnknownName(OcsBadRequest, OcsNotFound):

@@ -6,25 +6,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.link import OcsLink, OcsSettings, WireParams, flat_subscriber, given_members, nested_subscriber
-from clients.ocs.times import Utc, wire_time
-from clients.ocs.wire_schema import AnswerShape, WireId, keeps_unknown, parse_nothing, parse_record
-
-
-@keeps_unknown
-class ZoneName(TypedDict, total=False):
-    """A location zone by id and name."""
-
-    locationzoneid: int
-    locationzonename: str
-
-
-@keeps_unknown
-class DestinationName(TypedDict, total=False):
-    """A destination list by id and name."""
-
-    destinationzoneid: int
-    destinationzonename: str
+from clients.ocs.link import OcsCalls, WireParams, flat_subscriber, given_members, nested_subscriber
+from clients.ocs.times import wire_time
+from clients.ocs.wire_schema import AnswerShape, DestinationName, Utc, WireId, ZoneName, keeps_unknown, parse_nothing, parse_record
 
 
 @keeps_unknown
@@ -145,12 +129,8 @@ PACKAGES_AND_SERIES_SHAPE = AnswerShape(PackageList, filled=("packages", "recurr
 PACKAGE_LIMIT_MEMBERS = ("dataByte", "mocSecond", "mtcSecond", "moSms", "mtSms")
 
 
-class PackageCalls:
+class PackageCalls(OcsCalls):
     """What concerns packages that lines have."""
-
-    def __init__(self, link: OcsLink, settings: OcsSettings) -> None:
-        self._link = link
-        self._settings = settings
 
     async def affect_to_subscriber(
         self, template_id: int, subscriber_id: int, *, active_period: Period | None = None, validity_days: int | None = None
@@ -194,7 +174,7 @@ class PackageCalls:
 
     async def modify_exp_date(self, package_id: int, *, new_expiration: datetime | None = None, validity_days: int | None = None) -> None:
         """Change the expiry: to a date, which needs an expiry already, or to so many days after the start."""
-        legacy = self._settings.legacy_expiry
+        legacy = self._link.settings.legacy_expiry
         date_key, days_key = ("newDateUtc", "newPeriod") if legacy else ("newExpirationDate", "newValidityDuration")
         moment = None if new_expiration is None else wire_time(new_expiration)
         params = {"packageId": package_id, **given_members(**{date_key: moment, days_key: validity_days})}

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.link import OcsLink, given_members
+from clients.ocs.link import OcsCalls, given_members
 from clients.ocs.wire_schema import AnswerShape, Named, WireId, keeps_unknown, parse_member_rows, parse_nothing, parse_record, parse_rows
 
 
@@ -123,11 +123,8 @@ SPONSOR_SHAPE = AnswerShape(Sponsor)
 STEERING_LIST_SHAPE = AnswerShape(SteeringList)
 
 
-class ResellerCalls:
+class ResellerCalls(OcsCalls):
     """What concerns a reseller as a whole."""
-
-    def __init__(self, link: OcsLink) -> None:
-        self._link = link
 
     async def list_reseller_account(self, *, reseller_id: int | None = None) -> list[ResellerAccounts]:
         """All resellers the token sees, or one, with their accounts."""

@@ -6,10 +6,9 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.link import OcsLink, WireParams, flat_subscriber, nested_subscriber
+from clients.ocs.link import OcsCalls, WireParams, flat_subscriber, nested_subscriber
 from clients.ocs.packages import Period
-from clients.ocs.times import Utc
-from clients.ocs.wire_schema import AnswerShape, WireId, keeps_unknown, parse_record
+from clients.ocs.wire_schema import AnswerShape, Utc, WireId, keeps_unknown, parse_record
 
 
 @keeps_unknown
@@ -154,11 +153,8 @@ NETWORK_EVENTS_SHAPE = AnswerShape(NetworkEvents, made=EVENT_SECTIONS, inside=di
 ACTIVE_PERIOD_SHAPE = AnswerShape(SubscriberPeriod)
 
 
-class StatisticsCalls:
+class StatisticsCalls(OcsCalls):
     """What a line did."""
-
-    def __init__(self, link: OcsLink) -> None:
-        self._link = link
 
     async def active_period(self, subscriber_id: int) -> SubscriberPeriod:
         """First and last usage of a line; `period` is absent when it was never used."""

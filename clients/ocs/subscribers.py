@@ -6,10 +6,10 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.link import OcsLink, SubscriberIdentifier, SubscriberSearchKey, flat_subscriber, given_members, nested_subscriber
-from clients.ocs.times import Utc
+from clients.ocs.link import OcsCalls, SubscriberIdentifier, SubscriberSearchKey, flat_subscriber, given_members, nested_subscriber
 from clients.ocs.wire_schema import (
     AnswerShape,
+    Utc,
     WireId,
     keeps_unknown,
     parse_nothing,
@@ -201,11 +201,8 @@ GREEN_ZONE_COUNTER_SHAPE = AnswerShape(GreenZoneCounter)
 LOCATION_SHAPE = AnswerShape(Location)
 
 
-class SubscriberCalls:
+class SubscriberCalls(OcsCalls):
     """What concerns one line, or a search for lines."""
-
-    def __init__(self, link: OcsLink) -> None:
-        self._link = link
 
     async def get_single_subscriber(
         self,
@@ -328,11 +325,8 @@ class SubscriberCalls:
 LITERAL_ESCAPE = re.compile(r"\\(?=u[0-9A-Fa-f]{4})")
 
 
-class MessageCalls:
+class MessageCalls(OcsCalls):
     """What is sent to a line."""
-
-    def __init__(self, link: OcsLink) -> None:
-        self._link = link
 
     async def send_mt_sms(self, text: str, *, sender_id: str, imsi: str | None = None, msisdn: str | None = None) -> None:
         """Send one SMS to the line with this current IMSI or number; delivery is not reported. Never repeat it blindly."""

@@ -6,9 +6,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.json_array import JsonArrayStream
-from clients.ocs.link import OcsLink, given_members
-from clients.ocs.templates import ResellerName
-from clients.ocs.wire_schema import AnswerShape, WireId, keeps_unknown, parse_member_rows, parse_rows
+from clients.ocs.link import OcsCalls, given_members
+from clients.ocs.wire_schema import AnswerShape, ResellerName, WireId, keeps_unknown, parse_member_rows, parse_rows
 from clients.ocs.zones import Operator
 
 
@@ -122,11 +121,8 @@ VOIP_RULE_SHAPE = AnswerShape(VoipRule)
 TARIFF_RULES_KEY = "listTariffRule"
 
 
-class TariffCalls:
+class TariffCalls(OcsCalls):
     """What traffic costs."""
-
-    def __init__(self, link: OcsLink) -> None:
-        self._link = link
 
     async def list_reseller_tariff(self, *, reseller_id: int | None = None) -> list[Tariff]:
         """What the reseller pays."""

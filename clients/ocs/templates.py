@@ -5,9 +5,17 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.link import OcsLink, given_members
-from clients.ocs.packages import DestinationName, ZoneName
-from clients.ocs.wire_schema import AnswerShape, WireId, keeps_unknown, parse_member_rows, parse_record
+from clients.ocs.link import OcsCalls, given_members
+from clients.ocs.wire_schema import (
+    AnswerShape,
+    DestinationName,
+    ResellerName,
+    WireId,
+    ZoneName,
+    keeps_unknown,
+    parse_member_rows,
+    parse_record,
+)
 
 
 @keeps_unknown
@@ -17,14 +25,6 @@ class SponsorName(TypedDict, total=False):
     sponsorid: int
     sponsorname: str
     displayname: str
-
-
-@keeps_unknown
-class ResellerName(TypedDict, total=False):
-    """A reseller by id and name."""
-
-    resellerid: int
-    resellername: str
 
 
 @keeps_unknown
@@ -145,11 +145,8 @@ TEMPLATE_SHAPE = AnswerShape(Template, required=("prepaidpackagetemplateid",))
 MODIFIED_TEMPLATE_KEY = "modifyPrepaidPackageTemplate"
 
 
-class TemplateCalls:
+class TemplateCalls(OcsCalls):
     """What packages are made from."""
-
-    def __init__(self, link: OcsLink) -> None:
-        self._link = link
 
     async def list(
         self,

@@ -2,11 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated
-
-from pydantic import Field
-
-Utc = Annotated[str, Field(description="UTC, YYYY-MM-DDTHH:MM:SS")]
 
 
 def wire_time(moment: datetime) -> str:

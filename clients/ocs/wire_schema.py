@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from typing import Annotated, Final, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, with_config
+from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypeAliasType, TypedDict, is_typeddict
 
 
@@ -24,6 +24,7 @@ Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, 
 EXACT: Final = "larger than what every reader of JSON holds exactly: unreadable"
 WireId = Annotated[int, EXACT]
 """An id, or another whole number that must arrive exactly."""
+Utc = Annotated[str, Field(description="UTC, YYYY-MM-DDTHH:MM:SS")]
 
 keeps_unknown = with_config(ConfigDict(extra="allow"))
 """Marks a shape whose unknown members pass through: newer servers add some."""
@@ -35,6 +36,30 @@ class Named(TypedDict, total=False):
 
     id: int
     name: str
+
+
+@keeps_unknown
+class ZoneName(TypedDict, total=False):
+    """A location zone by id and name."""
+
+    locationzoneid: int
+    locationzonename: str
+
+
+@keeps_unknown
+class DestinationName(TypedDict, total=False):
+    """A destination list by id and name."""
+
+    destinationzoneid: int
+    destinationzonename: str
+
+
+@keeps_unknown
+class ResellerName(TypedDict, total=False):
+    """A reseller by id and name."""
+
+    resellerid: int
+    resellername: str
 
 
 EXACT_INTEGER_LIMIT = 2**53 - 1

@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.json_array import JsonArrayStream
-from clients.ocs.link import OcsLink, OcsSettings, given_members
+from clients.ocs.link import OcsCalls, given_members
 from clients.ocs.wire_schema import (
     AnswerShape,
     Named,
@@ -102,12 +102,8 @@ NETWORK_PROFILE_SHAPE = AnswerShape(NetworkProfile)
 NEW_ZONE_SHAPE = AnswerShape(NewLocationZone, required=("Id",))
 
 
-class ZoneCalls:
+class ZoneCalls(OcsCalls):
     """What concerns networks, location zones, destination lists and network profiles."""
-
-    def __init__(self, link: OcsLink, settings: OcsSettings) -> None:
-        self._link = link
-        self._settings = settings
 
     async def list_network_profile(self, *, reseller_id: int | None = None, sponsor_id: int | None = None) -> list[NetworkProfile]:
         """The network profiles of a reseller, of a sponsor, or the one of both."""
@@ -121,7 +117,7 @@ class ZoneCalls:
 
     async def change_network_profile(self, location_zone_id: int, network_profile_id: int) -> None:
         """Give a zone another network profile. Its wire name is undocumented, hence a setting."""
-        settings = self._settings
+        settings = self._link.settings
         params = {settings.zone_key: location_zone_id, settings.profile_key: network_profile_id}
         await self._link.write(settings.zone_method, params, parse_nothing)
 

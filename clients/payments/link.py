@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import anyio
 
 from clients.http import Outbound
-from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallOutcome, OutsideSystem
+from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallProgress, OutsideSystem, seconds_for_call
 from clients.payments import outcome
 from clients.payments.fields import ProcessorJson, UnreadableRecord, object_rows, record_parser
 from clients.payments.outcome import ProcessorAnswer, ProcessorCall, ProcessorFault, ProcessorResult
-from clients.payments.port import ProcessorSettings
 from clients.payments.records import ProcessorPage
+from clients.payments.settings import ProcessorSettings
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, SystemClock
 from registry.errors import PaymentsError
 
@@ -98,8 +98,6 @@ PLATFORM_ACCOUNT = ""
 """The account of what is processor_call in no connected account: the service's own."""
 MALFORMED_BODY_ERRORS = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 """What the library raises when a body is JSON of another shape than it expects."""
-PROCESSOR_WRITE_SECONDS = 5.0
-"""Seconds that a request must have left for a write to be sent: one that is cut short leaves its outcome unknown."""
 PROCESSOR_LOG = logging.getLogger(__name__)
 
 
@@ -110,15 +108,6 @@ class ProcessorRequest(ProcessorCall, Generic[ProcessorT]):
     account: str
     call: LibraryCall
     parse: Callable[[ProcessorJson], ProcessorT]
-
-
-class ProcessorProgress:
-    """When a call had a place (monotonic seconds), whether it was sent, whether some attempt of it may have changed something, and
-    whether the last one was answered."""
-
-    placed: float | None = None
-    sent = unsure = False
-    failed: bool | None = None
 
 
 def load_vendor():  # noqa: ANN201  # the type checker infers the module
@@ -199,12 +188,11 @@ class ProcessorLink:
 
     async def _in_time(self, processor_call: ProcessorRequest[ProcessorT], request: ActiveRequest | None) -> ProcessorResult[ProcessorT]:
         """Within the time of a call, and of the request that it is made for."""
-        seconds = total = self.settings.total_seconds
-        if request is not None:
-            seconds = min(total, request.left())
-            if seconds <= 0 or (processor_call.write and seconds < min(PROCESSOR_WRITE_SECONDS, total)):
-                return outcome.processor_too_late()
-        progress, began = ProcessorProgress(), self.system.clock.monotonic()
+        total = self.settings.total_seconds
+        seconds = seconds_for_call(request, total, write=processor_call.write)
+        if seconds is None:
+            return outcome.processor_too_late()
+        progress, began = CallProgress(), self.system.clock.monotonic()
         found: ProcessorResult[ProcessorT] | None = None
         with anyio.move_on_after(seconds):
             async with self._shares.place(processor_call.account) as free:  # before anything of it can have been sent
@@ -213,16 +201,16 @@ class ProcessorLink:
         overdue = found is None
         if found is None:
             found = outcome.processor_overdue(processor_call, unsure=progress.unsure)
-            progress.failed = True if progress.sent and seconds >= min(total, PROBE_SECONDS) else progress.failed
+            progress.failed = True if progress.sent is not None and seconds >= min(total, PROBE_SECONDS) else progress.failed
         if progress.failed is not None:
             self.system.ended(processor_call.account, failed=progress.failed)
-        kind = "ok" if isinstance(found, ProcessorAnswer) else processor_outcome(progress, overdue=overdue)
+        kind = "ok" if isinstance(found, ProcessorAnswer) else progress.outcome(overdue=overdue)
         self.system.observe(
             f"{'write' if processor_call.write else 'read'} {processor_call.noun}", kind, began=began, placed=progress.placed
         )
         return found
 
-    async def _placed(self, processor_call: ProcessorRequest[ProcessorT], progress: ProcessorProgress) -> ProcessorResult[ProcessorT]:
+    async def _placed(self, processor_call: ProcessorRequest[ProcessorT], progress: CallProgress) -> ProcessorResult[ProcessorT]:
         """All attempts; before the first of them it may have to be found out whether the processor is there."""
         system = self.system
         if system.breaker.is_open and not await system.may_send(processor_call.account, self._is_answered):
@@ -239,7 +227,7 @@ class ProcessorLink:
             return transport.failed not in UNANSWERED_KINDS
         return True
 
-    async def _attempts(self, processor_call: ProcessorRequest[ProcessorT], progress: ProcessorProgress) -> ProcessorResult[ProcessorT]:
+    async def _attempts(self, processor_call: ProcessorRequest[ProcessorT], progress: CallProgress) -> ProcessorResult[ProcessorT]:
         found = await self._once(processor_call, progress)
         for seconds in self.settings.pauses[: processor_call.repeats]:
             if isinstance(found, ProcessorAnswer) or not found.again:
@@ -252,8 +240,8 @@ class ProcessorLink:
             )  # an earlier attempt may have been executed
         return found
 
-    async def _once(self, processor_call: ProcessorRequest[ProcessorT], progress: ProcessorProgress) -> ProcessorResult[ProcessorT]:
-        unsure_before, progress.sent, progress.unsure = progress.unsure, True, True
+    async def _once(self, processor_call: ProcessorRequest[ProcessorT], progress: CallProgress) -> ProcessorResult[ProcessorT]:
+        unsure_before, progress.sent, progress.unsure = progress.unsure, self.system.clock.monotonic(), True
         transport = load_vendor().OutboundTransport(self._outbound)
         found = await self._exchange(processor_call, transport)
         progress.failed = transport.failed in UNANSWERED_KINDS
@@ -279,12 +267,6 @@ class ProcessorLink:
             return ProcessorAnswer(processor_call.parse(answer))
         except UnreadableRecord as why:
             return unreadable_answer(processor_call, str(why))
-
-
-def processor_outcome(progress: ProcessorProgress, *, overdue: bool) -> CallOutcome:
-    if not progress.sent:
-        return "not_sent"
-    return "failed" if overdue or progress.failed is not False else "refused"
 
 
 def is_before_execution(fault: ProcessorFault) -> bool:

@@ -287,11 +287,6 @@ class PromotionCode:
     active: Flag
 
 
-def read_currency_or_empty(found: object) -> str:
-    """The currency of a page; one that sells nothing has none."""
-    return read_currency(found) or ""
-
-
 def read_buyer_email(found: object, info: ValidationInfo) -> str | None:
     """What the buyer typed in, else what the page was made with."""
     session = cast("ProcessorJson", info.context)
@@ -308,7 +303,7 @@ class CheckoutSession:
     status: Annotated[Literal["open", "complete", "expired"], word_or("open"), Field(default="open")]
     payment_status: Annotated[Literal["paid", "unpaid", "no_payment_required"], KNOWN_WORD]
     amount_total: Annotated[int, BeforeValidator(read_count_or_zero), Field(default=0)]
-    currency: Annotated[str, BeforeValidator(read_currency_or_empty), Field(default="")]
+    currency: Annotated[str, BeforeValidator(lambda found: read_currency(found) or ""), Field(default="")]
     payment_intent: OptionalObjectId
     expires_at: Count
     url: OptionalPage = field(default=None, repr=False)

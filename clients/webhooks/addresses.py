@@ -2,7 +2,7 @@
 
 import re
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import (
     IPv4Address,
@@ -15,6 +15,8 @@ from ipaddress import (
 
 IpAddress = IPv4Address | IPv6Address
 IpNetwork = IPv4Network | IPv6Network
+NameLookup = Callable[[str], Awaitable[Sequence[str]]]
+"""All addresses of a name, as text; OSError when there is none."""
 
 # An explicit list: `is_global` of Python 3.11 is true for multicast, NAT64, 6to4, 192.0.0.8, fec0::1 and more.
 DENIED_IPV4 = tuple(
@@ -58,16 +60,11 @@ def is_address_allowed(address: str | IpAddress, exempt: Sequence[IpNetwork] = (
     found = _parse_address(address)
     if found is None or _carries_another_address(found):
         return False
-    if is_exempt(found, exempt):
+    if is_in_networks(found, exempt):
         return True
     if isinstance(found, IPv4Address):
         return not any(found in network for network in DENIED_IPV4)
     return found in GLOBAL_IPV6 and not any(found in network for network in DENIED_IN_GLOBAL_IPV6)
-
-
-def is_exempt(address: IpAddress, exempt: Sequence[IpNetwork]) -> bool:
-    """Whether the operator opened this address for local receivers."""
-    return any(address.version == network.version and address in network for network in exempt)
 
 
 def _parse_address(address: str | IpAddress) -> IpAddress | None:
@@ -127,11 +124,8 @@ class PrivateReceivers:
         A named host may lie anywhere in the private ranges, every other host in a named network alone. None: the host is not known,
         because the address was vetted with it before.
         """
-        try:
-            found = ip_address(address)
-        except ValueError:
-            return False
-        if isinstance(found, IPv6Address) and (found.ipv4_mapped is not None or found.scope_id is not None):
+        found = _parse_address(address)
+        if found is None or _carries_another_address(found):
             return False
         opened = PRIVATE_RANGES if self.hosts and (host is None or self.names(host)) else self.networks
         return (

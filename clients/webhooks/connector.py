@@ -9,8 +9,7 @@ import aiohttp  # 0.4 s of start-up: this file is imported on the first delivery
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from clients.http import AddressBlocked, OutboundLimits
-from clients.webhooks.addresses import IpNetwork, PrivateReceivers, is_address_allowed
-from clients.webhooks.name_lookup import NameLookup
+from clients.webhooks.addresses import IpNetwork, NameLookup, PrivateReceivers, is_address_allowed
 from clients.webhooks.receiver_url import LOCALHOST, canonical_host, exempt_loopbacks
 
 

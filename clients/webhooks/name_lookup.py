@@ -2,11 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from threading import BoundedSemaphore, Thread
 
-NameLookup = Callable[[str], Awaitable[Sequence[str]]]
-"""All addresses of a name, as text; OSError when there is none."""
 BlockingLookup = Callable[[str], Sequence[str]]
 """The same, in a thread: it may take as long as it likes."""
 LookupAnswer = Sequence[str] | Exception

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 import idna
 
-from clients.webhooks.addresses import IpAddress, IpNetwork, PrivateReceivers, is_address_allowed, is_exempt
+from clients.webhooks.addresses import IpAddress, IpNetwork, PrivateReceivers, is_address_allowed, is_in_networks
 
 LOCALHOST = "localhost"
 LOOPBACK_ADDRESSES: tuple[IpAddress, ...] = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
@@ -59,13 +59,13 @@ def is_loopback_host(host: str) -> bool:
 
 def exempt_loopbacks(exempt: Sequence[IpNetwork]) -> list[str]:
     """The loopback addresses that the operator exempted."""
-    return [str(address) for address in LOOPBACK_ADDRESSES if is_exempt(address, exempt)]
+    return [str(address) for address in LOOPBACK_ADDRESSES if is_in_networks(address, exempt)]
 
 
 def _check_literal(address: IpAddress, host: str, exempt: Sequence[IpNetwork]) -> bool:
     if not is_address_allowed(address, exempt):
         raise BadReceiverHost(f"host {host!r} is not a public address. Give a host that can be reached from the internet.")
-    return is_exempt(address, exempt)
+    return is_in_networks(address, exempt)
 
 
 def _ipv6_literal(host: str) -> IPv6Address:

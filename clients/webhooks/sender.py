@@ -10,8 +10,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from clients.http import HttpReply, OutboundFailed, OutboundLimits
-from clients.webhooks.addresses import PrivateReceivers
-from clients.webhooks.name_lookup import NameLookup, ThreadedLookups
+from clients.webhooks.addresses import NameLookup, PrivateReceivers
+from clients.webhooks.name_lookup import ThreadedLookups
 from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
 from clients.webhooks.vetted_outbound import vetted_outbound
 from registry.clock import Clock

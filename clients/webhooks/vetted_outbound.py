@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clients.http import Outbound, OutboundLimits
-from clients.webhooks.addresses import IpNetwork, PrivateReceivers
-from clients.webhooks.name_lookup import NameLookup
+from clients.webhooks.addresses import IpNetwork, NameLookup, PrivateReceivers
 
 if TYPE_CHECKING:
     import ssl

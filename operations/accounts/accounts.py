@@ -5,7 +5,6 @@ from typing import Annotated, NamedTuple, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.resellers import AccountStock, ResellerAccounts, SponsorStock
 from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
@@ -13,7 +12,7 @@ from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedB
 from operations.upstream.connection import AccountGone, AccountRef, OwnAccount, Upstream, connect_upstream, own_account
 from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import ResellerPage, read_of_reseller, resolve_reseller
-from registry.errors import NotFound, OcsError
+from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.operation import Example, Once, Scope, operation
 
 

@@ -7,7 +7,6 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import Subscriber, SubscriberList
 from operations.deps import Ctx
 from operations.upstream.connection import AccountRef, Upstream, own_account, require_own_account
@@ -15,7 +14,7 @@ from operations.upstream.paging import Data
 from operations.upstream.resellers import NETWORK_PROFILE_LIST, require_row
 from operations.vocabulary import UpstreamId
 from registry.context import Replacement
-from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
+from registry.errors import BadRequest, EndOfLife, NotFound, OcsError, OcsNotFound
 from registry.operation import Example, Scope, operation
 
 LineRangeType = Literal["IMSI", "ICCID"]

@@ -10,8 +10,7 @@ from clients.payments.records import Payout, PayoutInterval, PayoutTiming, Weekd
 from operations.billing.charges import PaymentRecordPage, read_payment_records
 from operations.deps import Ctx, Deps
 from operations.ledger.payment_accounts import own_payment_account, payments_not_connected, require_payment_account
-from operations.ledger.payment_attempts import begin_payment_attempt, correct_unknown_answer
-from operations.ledger.payment_dispatch import send_payment_once
+from operations.ledger.payment_attempts import begin_payment_attempt, correct_unknown_answer, send_payment_once
 from operations.ledger.payment_records import PayoutRecord, load_payment_record
 from operations.vocabulary import ListOf, list_page, render_fields
 from registry.errors import BadRequest, Conflict, PaymentsError, PaymentsRefused

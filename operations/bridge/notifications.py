@@ -19,7 +19,6 @@ from registry.authentication import BRIDGE_CALLER, matches_secret
 from registry.call import Call
 from registry.caller import Caller
 from registry.errors import BadRequest, OcsError, Unauthorized
-from registry.ids import Ids
 from registry.operation import Auth, CamelInput, Example, Scope, operation
 from storage.country_entries import enter_country, find_neighbours
 from storage.engine.sql import Connection
@@ -199,14 +198,11 @@ async def _account_at_sighting(ctx: Ctx, seen: Sighting) -> int | None:
     before, after = await ctx.deps.store.read(find_neighbours, iccid=seen.iccid, country=seen.country, occurred_at=seen.occurred_at)
     if after is not None:
         return after.account_id if before is None or before.account_id == after.account_id else None
-    if before is None or before.country != seen.country or await _drawn_since_sighting(ctx, seen, before.account_id):
-        return await _present_line_account(ctx, seen.iccid)
-    return before.account_id
-
-
-async def _drawn_since_sighting(ctx: Ctx, seen: Sighting, account: int | None) -> bool:
-    """Whether the line was drawn for another account since the sighting `seen`."""
-    return await ctx.deps.store.read(is_drawn_unseen, iccid=seen.iccid, account=account, at=seen.occurred_at)
+    if before is not None and before.country == seen.country:
+        account = before.account_id
+        if not await ctx.deps.store.read(is_drawn_unseen, iccid=seen.iccid, account=account, at=seen.occurred_at):
+            return account
+    return await _present_line_account(ctx, seen.iccid)
 
 
 async def _present_line_account(ctx: Ctx, iccid: str) -> int | None:
@@ -293,16 +289,30 @@ async def receive_bridge4ip_webhook(ctx: Ctx, params: Notification) -> BridgeRep
     push = _push_identity(ctx.call.headers, ctx.call.raw, content.subject)
     account = None if content.sighting is None else await _account_at_sighting(ctx, content.sighting)
 
-    def take(connection: Connection, *, now: float, ids: Ids) -> None:
+    def take(connection: Connection) -> None:
         """Stores that it came and does what it says in one transaction, so that a repeated notification has one effect."""
+        seen, now, ids = content.sighting, ctx.now, ctx.deps.ids
         if not take_push(connection, push=push, now=now):
             return
         if content.use is not None:
             observe_package(connection, use=content.use, now=now, ids=ids)
-        if content.sighting is not None:
-            _enter_sighting(connection, seen=content.sighting, account=account, now=now, ids=ids)
+        if seen is None:
+            return
+        if seen.country is not None and seen.mcc is not None:
+            enter_country(
+                connection,
+                iccid=seen.iccid,
+                country=seen.country,
+                mcc=seen.mcc,
+                mnc=seen.mnc,
+                occurred_at=seen.occurred_at,
+                account_id=account,
+                now=now,
+                ids=ids,
+            )
+        observe_line(connection, seen=seen, now=now, ids=ids, account=account)
 
-    await ctx.settle(_TAKEN_REPLY, take, now=ctx.now, ids=ctx.deps.ids)
+    await ctx.settle(_TAKEN_REPLY, take)
     if content.sighting is not None or content.use is not None:
         ctx.deps.wake_worker()
     return _TAKEN_REPLY
@@ -317,19 +327,3 @@ def _push_identity(headers: Mapping[str, str], body: bytes, subject: str | None)
 
 def _push_digest(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
-
-
-def _enter_sighting(connection: Connection, *, seen: Sighting, account: int | None, now: float, ids: Ids) -> None:
-    if seen.country is not None and seen.mcc is not None:
-        enter_country(
-            connection,
-            iccid=seen.iccid,
-            country=seen.country,
-            mcc=seen.mcc,
-            mnc=seen.mnc,
-            occurred_at=seen.occurred_at,
-            account_id=account,
-            now=now,
-            ids=ids,
-        )
-    observe_line(connection, seen=seen, now=now, ids=ids, account=account)

@@ -11,7 +11,6 @@ from operations.times import UnixTime
 from operations.vocabulary import Mcc, Mnc, network_country, zero_padded
 from registry import validation_errors
 from registry.errors import BadRequest
-from registry.ids import Ids
 from registry.operation import Auth, Example, Input, Scope, operation
 from storage.engine.sql import Connection
 from storage.sightings import Sighting, observe_line
@@ -82,7 +81,14 @@ async def observe_connectivity_event(ctx: Ctx, params: Observation) -> Observed:
     if params.bridge_type not in BRIDGE_EVENT_TYPES or params.iccid is None:
         ignored: Observed = {"ignored": True}
         return await ctx.settle(ignored)
-    answer = await ctx.settle_result(record_sighting, seen=read_sighting(params, params.iccid, ctx.now), now=ctx.now, ids=ctx.deps.ids)
+    seen = read_sighting(params, params.iccid, ctx.now)
+
+    def record(connection: Connection) -> Observed:
+        """Stores the sighting with its intent; ignored where no intent owns the ICCID."""
+        intent = observe_line(connection, seen=seen, now=ctx.now, ids=ctx.deps.ids)
+        return {"ignored": True} if intent is None else {"ignored": False, "intent": intent}
+
+    answer = await ctx.settle_result(record)
     ctx.deps.wake_worker()
     return answer
 
@@ -100,9 +106,3 @@ def read_sighting(params: Observation, iccid: str, now: float) -> Sighting:
     at = now if params.occurred_at is None else params.occurred_at
     stored = orjson.dumps(data.model_dump(exclude_none=True)).decode()
     return Sighting(params.bridge_type, iccid, data.mcc, data.mnc, stored, at, country, used)
-
-
-def record_sighting(connection: Connection, *, seen: Sighting, now: float, ids: Ids) -> Observed:
-    """Stores the sighting with its intent; ignored where no intent owns the ICCID."""
-    intent = observe_line(connection, seen=seen, now=now, ids=ids)
-    return {"ignored": True} if intent is None else {"ignored": False, "intent": intent}

@@ -8,13 +8,11 @@ from typing import NamedTuple
 from operations.connectivity.products import product_plan
 from operations.deps import Ctx
 from operations.plans import BYTES_PER_MB, Plan, offered_plan, product_not_found
-from operations.upstream.connection import AccountGone, Upstream, connect_upstream
+from operations.upstream.connection import AccountGone, Upstream, connect_upstream, require_connected
 from operations.upstream.resellers import find_template, own_templates, zone_countries
 from operations.vocabulary import ListOf, LongListPage, list_page
 from registry.errors import NotFound, OcsConflict, OrgNotConnected, UpgradeRequired
 from registry.operation import Example, Scope, operation
-from registry.policy import require_connection
-from storage.directory import StoreDirectory
 from storage.products import ProductRow, find_product, list_products
 
 PLAN_SLUG_GAPS = re.compile(r"[^a-z0-9]+")
@@ -152,7 +150,7 @@ async def choose_plan(ctx: Ctx, plan: str) -> Plan | LivePlanChoice:
     if named and product is None:
         raise product_not_found("plan")
     try:
-        await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
+        await require_connected(ctx)
     except OrgNotConnected as refusal:
         refusal.hint = "Test plans need no account: use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan"
         raise

@@ -12,7 +12,6 @@ from operations.plans import BYTES_PER_MB
 from operations.times import UnixTime
 from operations.vocabulary import Iccid, ListOf, Mcc, Mnc, PageLimit, StartingAfter, list_page, render_fields
 from registry.errors import NotFound
-from registry.ids import Ids
 from registry.operation import Auth, Example, Input, Once, Scope, operation
 from storage.engine.sql import Connection
 from storage.intents import IntentRow
@@ -183,9 +182,9 @@ async def ingest_connectivity_usage(ctx: Ctx, params: NetworkUsage) -> Ingested:
     line = MeteredLine(**params.model_dump())
     counts = params.usage_type == "data" and params.bytes > 0
 
-    def keep(connection: Connection, *, now: float, ids: Ids) -> Ingested:
-        return {"stored": insert_metered_line(connection, line=line, counts=counts, now=now, ids=ids)}
+    def keep(connection: Connection) -> Ingested:
+        return {"stored": insert_metered_line(connection, line=line, counts=counts, now=ctx.now, ids=ctx.deps.ids)}
 
-    answer = await ctx.settle_result(keep, now=ctx.now, ids=ctx.deps.ids)
+    answer = await ctx.settle_result(keep)
     ctx.deps.wake_worker()
     return answer

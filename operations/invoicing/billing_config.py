@@ -1,6 +1,6 @@
 """How an organisation bills: currency, price, the prefix of its invoice numbers, and the account that its invoices are paid to."""
 
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
@@ -20,7 +20,7 @@ from operations.ledger.payment_accounts import (
     platform_fee_bps_of,
     render_connect_status,
 )
-from operations.vocabulary import Currency
+from operations.vocabulary import Currency, render_fields
 from registry.errors import BadRequest, Conflict
 from registry.operation import Auth, Example, Input, Nothing, Scope, operation
 from storage.billing_config import BillingConfig, change_config, ensure_config, find_config
@@ -91,17 +91,15 @@ CHANGED_CONFIG_EXAMPLE: ShownConfig = {**BILLING_CONFIG_EXAMPLE, "currency": "EU
 
 
 def render_billing_config(row: BillingConfig, fee_bps: int) -> ShownConfig:
-    return {
-        "org_id": row.organisation,
-        "currency": cast(Currency, row.currency),
-        "billing_cycle_day": row.billing_cycle_day,
-        "payments_connect_account_id": row.connect_account,
-        "payments_connect_status": cast(Literal["not_connected", "pending", "active"], row.connect_status),
-        "platform_fee_bps": fee_bps,
-        "price_per_gb_cents": row.price_per_gb_cents,
-        "invoice_prefix": row.invoice_prefix,
-        "updated_at": row.updated,
-    }
+    return render_fields(
+        row,
+        ShownConfig,
+        org_id=row.organisation,
+        payments_connect_account_id=row.connect_account,
+        payments_connect_status=row.connect_status,
+        platform_fee_bps=fee_bps,
+        updated_at=row.updated,
+    )
 
 
 @operation(

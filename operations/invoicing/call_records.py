@@ -14,7 +14,6 @@ from operations.times import CdrMoment
 from operations.vocabulary import Iccid, ListOf, ListPage, list_page, plain_line, render_fields, unknown_last_id
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
-from registry.ids import Ids
 from registry.operation import Example, Input, Scope, operation
 from storage.cdr_events import CdrEvent, ingest_cdr
 from storage.cdr_sums import largest_sims_of_month, sim_of_month
@@ -110,7 +109,13 @@ async def ingest_cdr_events(ctx: Ctx, params: CdrBatch) -> CdrIngested:
     """
     refuse_future_cdrs(params.events, ctx.now)
     events = [CdrEvent(e.id, e.iccid, e.occurred_at, e.bytes_up, e.bytes_down, e.network, e.country) for e in params.events]
-    return await ctx.settle_result(store_cdr_batch, organisation=ctx.organisation, events=events, now=ctx.now, ids=ctx.deps.ids)
+
+    @runs_in_thread
+    def store(connection: Connection) -> CdrIngested:
+        stored = ingest_cdr(connection, organisation=ctx.organisation, events=events, now=ctx.now, ids=ctx.deps.ids)
+        return {"received": len(events), "stored": stored, "skipped": len(events) - stored}
+
+    return await ctx.settle_result(store)
 
 
 def refuse_future_cdrs(events: Sequence[NewCdrEvent], now: float) -> None:
@@ -123,12 +128,6 @@ def refuse_future_cdrs(events: Sequence[NewCdrEvent], now: float) -> None:
             param=f"events[{ahead}].occurred_at",
             hint="Check the sender's clock and the offset of its times; Unix seconds, not milliseconds",
         )
-
-
-@runs_in_thread
-def store_cdr_batch(connection: Connection, *, organisation: str, events: Sequence[CdrEvent], now: float, ids: Ids) -> CdrIngested:
-    stored = ingest_cdr(connection, organisation=organisation, events=events, now=now, ids=ids)
-    return {"received": len(events), "stored": stored, "skipped": len(events) - stored}
 
 
 CDR_LINES_LIMIT = 1000

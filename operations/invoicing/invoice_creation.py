@@ -4,33 +4,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import nsmallest
-from typing import Annotated, Literal, NamedTuple, Protocol
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import FailFast, Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.invoicing.invoice_sending import RecipientName
 from operations.invoicing.invoices import (
     DRAFT_INVOICE_EXAMPLE,
     LINE_ITEM_EXAMPLE,
     PERIOD_ID_EXAMPLE,
     LineItem,
+    RecipientName,
     ShownInvoice,
     render_invoice,
     render_invoice_lines,
 )
 from operations.upstream.account_lines import read_account_lines
-from operations.upstream.connection import connect_upstream, require_own_account
+from operations.upstream.connection import connect_upstream, require_connected, require_own_account
 from operations.vocabulary import Currency, Email, Iccid, UpstreamId, divide_half_up, share_of
 from registry.errors import BadRequest, Conflict, NotFound, OcsError, OrgNotConnected
 from registry.ids import Ids
 from registry.operation import Example, Input, Once, Scope, operation
-from registry.policy import require_connection
-from registry.ports import Site
 from storage.billing_config import ensure_config
 from storage.cdr_sums import SimMonth, sim_month_slices
-from storage.directory import StoreDirectory
 from storage.engine.sql import Connection, runs_in_thread
 from storage.invoice_lines import BilledUsage, InvoiceLineRow, billed_by_sim, insert_invoice_lines
 from storage.invoices import Invoice, InvoicePeriodRow, find_period, insert_invoice, mark_period_invoiced, month_text, take_invoice_number
@@ -285,42 +282,6 @@ class AccountNotReadWhole(Conflict):
     code = "account_not_read_whole"
 
 
-class NamesSims(Protocol):
-    """An input that may name SIMs, or accounts."""
-
-    @property
-    def iccids(self) -> list[str] | None: ...
-    @property
-    def account_ids(self) -> list[int] | None: ...
-
-
-async def own_invoice_accounts(ctx: Ctx, params: NamesSims) -> None:
-    """The access rule: accounts that are named are the caller's. Without any the charging system is not asked."""
-    if params.account_ids is None:
-        return
-    await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
-    upstream = await connect_upstream(ctx)
-    for account in params.account_ids:
-        await require_own_account(upstream, account, "account_ids")
-
-
-async def sims_to_bill(ctx: Ctx, params: NamesSims) -> tuple[str, ...] | None:
-    """The ICCIDs to bill; None: all of the month. Of accounts, every ICCID that their lines have or had: what a line used before its SIM
-    was replaced is billed with it.
-    """
-    if params.account_ids is None:
-        return None if params.iccids is None else tuple(dict.fromkeys(params.iccids))
-    fleet = await read_account_lines(await connect_upstream(ctx), list(dict.fromkeys(params.account_ids)))
-    if fleet.incomplete:
-        raise AccountNotReadWhole(
-            "account_ids: the charging system does not show every line of these accounts, so their bill would lack some; nothing was made",
-            param="account_ids",
-            hint="Name the SIMs in iccids, at most 1000 at once",
-        )
-    found = (past.get("iccid") for row in fleet.rows for past in row.get("imsiList", ()))
-    return tuple(dict.fromkeys(iccid for iccid in found if iccid))
-
-
 INVOICE_SIMS_LIMIT, INVOICE_ACCOUNTS_LIMIT = 1000, 20
 
 
@@ -379,6 +340,33 @@ class NewInvoice(Input):
                 hint="Send one of them, or neither for the whole month",
             )
         return self
+
+
+async def own_invoice_accounts(ctx: Ctx, params: NewInvoice) -> None:
+    """The access rule: accounts that are named are the caller's. Without any the charging system is not asked."""
+    if params.account_ids is None:
+        return
+    await require_connected(ctx)
+    upstream = await connect_upstream(ctx)
+    for account in params.account_ids:
+        await require_own_account(upstream, account, "account_ids")
+
+
+async def sims_to_bill(ctx: Ctx, params: NewInvoice) -> tuple[str, ...] | None:
+    """The ICCIDs to bill; None: all of the month. Of accounts, every ICCID that their lines have or had: what a line used before its SIM
+    was replaced is billed with it.
+    """
+    if params.account_ids is None:
+        return None if params.iccids is None else tuple(dict.fromkeys(params.iccids))
+    fleet = await read_account_lines(await connect_upstream(ctx), list(dict.fromkeys(params.account_ids)))
+    if fleet.incomplete:
+        raise AccountNotReadWhole(
+            "account_ids: the charging system does not show every line of these accounts, so their bill would lack some; nothing was made",
+            param="account_ids",
+            hint="Name the SIMs in iccids, at most 1000 at once",
+        )
+    found = (past.get("iccid") for row in fleet.rows for past in row.get("imsiList", ()))
+    return tuple(dict.fromkeys(iccid for iccid in found if iccid))
 
 
 class NotBilled(TypedDict):
@@ -455,25 +443,21 @@ async def create_invoice(ctx: Ctx, params: NewInvoice, _granted: None) -> MadeIn
         recipient_email=params.recipient_email,
         iccids=await sims_to_bill(ctx, params),
     )
-    named = tuple(dict.fromkeys(params.iccids or ()))
 
     @runs_in_thread  # a month may have a hundred thousand SIMs
-    def write(connection: Connection, *, wanted: InvoiceSpec, now: float, ids: Ids) -> MadeInvoice:
-        return render_made_invoice(make_draft_invoice(connection, wanted=wanted, now=now, ids=ids), named, deps.site)
+    def write(connection: Connection) -> MadeInvoice:
+        made = make_draft_invoice(connection, wanted=wanted, now=ctx.now, ids=deps.ids)
+        billed = made.billed
+        left_out: list[NotBilled] = [
+            {"iccid": iccid, "reason": "already_billed" if iccid in billed.already_billed else "no_records"}
+            for iccid in dict.fromkeys(params.iccids or ())
+            if iccid not in billed.sims
+        ]
+        return {
+            **render_invoice(made.row, deps.site),
+            "line_count": billed.lines,
+            "largest_lines": render_invoice_lines(made.row, billed.largest, made.month),
+            "not_billed": left_out,
+        }
 
-    return await ctx.settle_result(write, wanted=wanted, now=ctx.now, ids=deps.ids)
-
-
-def render_made_invoice(made: CreatedInvoice, named: tuple[str, ...], site: Site) -> MadeInvoice:
-    billed = made.billed
-    left_out: list[NotBilled] = [
-        {"iccid": iccid, "reason": "already_billed" if iccid in billed.already_billed else "no_records"}
-        for iccid in named
-        if iccid not in billed.sims
-    ]
-    return {
-        **render_invoice(made.row, site),
-        "line_count": billed.lines,
-        "largest_lines": render_invoice_lines(made.row, billed.largest, made.month),
-        "not_billed": left_out,
-    }
+    return await ctx.settle_result(write)

@@ -331,7 +331,7 @@ async def get_invoice_document(ctx: Ctx, params: InvoiceRef) -> Annotated[Docume
 
     made = await read_document_rows(ctx.deps, invoice=params.id, organisation=ctx.organisation, work=page)
     if made is None:
-        raise no_such_invoice("id")
+        raise no_such_invoice()
     headers = {
         "Content-Disposition": f'inline; filename="{name}.html"',
         "Content-Security-Policy": page_policy(invoice_page_style(), images=False),  # the browser only shows it (docs/security.md)
@@ -344,7 +344,7 @@ async def get_invoice_document(ctx: Ctx, params: InvoiceRef) -> Annotated[Docume
 def find_invoice_and_document(connection: Connection, *, organisation: str, invoice: str) -> tuple[Invoice, bytes | None]:
     row = find_invoice(connection, invoice=invoice, organisation=organisation)
     if row is None:
-        raise no_such_invoice("id")
+        raise no_such_invoice()
     stored = find_invoice_document(connection, invoice=invoice)
     return row, None if stored is None else stored.content
 

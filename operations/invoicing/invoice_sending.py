@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from clients.payments.records import ProcessorInvoice
 from operations.deps import Ctx
@@ -19,17 +19,17 @@ from operations.invoicing.invoices import (
     INVOICE_ID_EXAMPLE,
     PAID_INVOICE_HINT,
     InvoiceRef,
+    RecipientName,
     ShownInvoice,
     current_invoice,
-    find_invoice_with_period,
     handover_key,
-    no_such_invoice,
+    own_invoice,
     processor_invoice_request,
     render_invoice,
 )
 from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
-from operations.vocabulary import Email, check_legible, without_default
+from operations.vocabulary import Email, without_default
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.operation import Example, Scope, operation
@@ -360,13 +360,6 @@ REFUSED_INVOICE_STATUSES = {
 }
 
 
-# Choice: control characters are refused. Marks that turn the direction of text are kept as they were sent, and left out wherever the
-# name is shown: on the document, and to the payment processor.
-RecipientName = Annotated[
-    str,
-    Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="Who is billed, 1-200 characters; null removes."),
-    AfterValidator(check_legible),
-]
 InvoiceNotes = Annotated[
     str,
     Field(
@@ -425,9 +418,7 @@ class InvoiceToUpdate(NamedTuple):
 
 async def invoice_to_update(ctx: Ctx, params: InvoiceChange) -> InvoiceToUpdate:
     """The invoice; a foreign one is not found. What may be done with it is judged after the replay."""
-    found = await ctx.deps.store.read(find_invoice_with_period, invoice=params.id, organisation=ctx.organisation)
-    if found is None:
-        raise no_such_invoice("id")
+    found = await own_invoice(ctx, params)
     account = ""
     # Choice: what comes to nothing is not handed to the processor, which would call it paid at once.
     if params.wish == "sent" and found.row.status == "draft" and found.row.total_cents:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NamedTuple, cast
 
 import orjson
 from anyio.lowlevel import checkpoint
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from clients.payments.records import InvoiceLine, NewInvoice, ProcessorInvoice
@@ -18,7 +18,7 @@ from operations.deps import Ctx
 from operations.invoicing.call_records import InvoicePeriod, render_invoice_period
 from operations.ledger.payment_intake import take_invoice_payment
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
-from operations.vocabulary import MISLEADING_CHARACTERS, Currency, ListOf, ListPage, list_page
+from operations.vocabulary import MISLEADING_CHARACTERS, Currency, ListOf, ListPage, check_legible, list_page, render_fields
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal
 from registry.operation import Example, Input, Scope, StreamedAnswer, operation
 from registry.ports import Conclusion, Site
@@ -28,20 +28,7 @@ from storage.invoices import Invoice, InvoicePeriodRow, find_invoice, find_perio
 from storage.invoices import list_invoices as read_invoices
 from storage.invoices import void_invoice as write_void_invoice
 
-ENGLISH_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+ENGLISH_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
 
 
 def invoice_month_name(month: int) -> str:
@@ -50,6 +37,13 @@ def invoice_month_name(month: int) -> str:
 
 
 InvoiceStatus = Literal["draft", "sent", "paid", "void"]
+# Choice: control characters are refused. Marks that turn the direction of text are kept as they were sent, and left out wherever the
+# name is shown: on the document, and to the payment processor.
+RecipientName = Annotated[
+    str,
+    Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="Who is billed, 1-200 characters; null removes."),
+    AfterValidator(check_legible),
+]
 
 
 class InvoiceRef(Input):
@@ -111,30 +105,19 @@ def render_invoice(row: Invoice, site: Site) -> ShownInvoice:
     it nobody could be told where to pay but by the processor's mail.
     """
     handed = row.status != "draft"
-    return {
-        "id": row.id,
-        "org_id": row.organisation,
-        "period_id": row.period,
-        "invoice_number": row.number,
-        "status": cast(InvoiceStatus, row.status),
-        "currency": cast(Currency, row.currency),
-        "subtotal_cents": row.subtotal_cents,
-        "tax_cents": row.tax_cents,
-        "total_cents": row.total_cents,
-        "platform_fee_cents": row.platform_fee_cents,
-        "payments_connect_account_id": row.connect_account if handed else None,
-        "payments_invoice_id": row.processor_invoice if handed else None,
-        "recipient_name": row.recipient_name,
-        "recipient_email": row.recipient_email,
-        "notes": row.notes,
-        "pdf_url": f"{site.base_url}/v1/invoices/{row.id}/pdf" if row.document else None,
-        "payment_url": row.pay_url if handed else None,
-        "issued_at": row.issued_at,
-        "due_at": row.due_at,
-        "paid_at": row.paid_at,
-        "created_at": row.created,
-        "updated_at": row.updated,
-    }
+    return render_fields(
+        row,
+        ShownInvoice,
+        org_id=row.organisation,
+        period_id=row.period,
+        invoice_number=row.number,
+        payments_connect_account_id=row.connect_account if handed else None,
+        payments_invoice_id=row.processor_invoice if handed else None,
+        pdf_url=f"{site.base_url}/v1/invoices/{row.id}/pdf" if row.document else None,
+        payment_url=row.pay_url if handed else None,
+        created_at=row.created,
+        updated_at=row.updated,
+    )
 
 
 def render_invoice_lines(row: Invoice, lines: Sequence[InvoiceLineRow], month: int) -> list[LineItem]:
@@ -161,9 +144,9 @@ def render_invoice_lines(row: Invoice, lines: Sequence[InvoiceLineRow], month: i
     ]
 
 
-def no_such_invoice(param: str) -> NotFound:
-    """The refusal that names `param`; unknown and foreign invoices are answered alike."""
-    return NotFound("Your organisation has no invoice with this id", param=param, hint="list_invoices names them")
+def no_such_invoice() -> NotFound:
+    """The refusal; unknown and foreign invoices are answered alike."""
+    return NotFound("Your organisation has no invoice with this id", param="id", hint="list_invoices names them")
 
 
 INVOICE_ID_EXAMPLE = "inv_01k0a8w7zv6q4k3m2n1p0r9s8t"
@@ -209,6 +192,14 @@ def find_invoice_with_period(connection: Connection, *, invoice: str, organisati
     row = find_invoice(connection, invoice=invoice, organisation=organisation)
     period = None if row is None else find_period(connection, period=row.period, organisation=organisation)
     return None if row is None or period is None else InvoiceWithPeriod(row, period)
+
+
+async def own_invoice(ctx: Ctx, params: InvoiceRef) -> InvoiceWithPeriod:
+    """The caller's invoice and its period. Raises NotFound for a foreign one."""
+    found = await ctx.deps.store.read(find_invoice_with_period, invoice=params.id, organisation=ctx.organisation)
+    if found is None:
+        raise no_such_invoice()
+    return found
 
 
 def current_invoice(connection: Connection, row: Invoice) -> Invoice:
@@ -304,9 +295,7 @@ async def get_invoice(ctx: Ctx, params: InvoiceLines) -> WholeInvoice | Streamed
     `limit` the next page is named by the header Link, over MCP by `_meta.next`. Lines never change, so pages of one invoice agree.
     """
     read = ctx.deps.store.read
-    found = await read(find_invoice_with_period, invoice=params.id, organisation=ctx.organisation)
-    if found is None:
-        raise no_such_invoice("id")
+    found = await own_invoice(ctx, params)
     after = await invoice_line_position(ctx, found, params.starting_after)
     left = max(0, found.row.lines - after)
     if params.limit is None and left > MANY_INVOICE_LINES:
@@ -516,9 +505,7 @@ class InvoiceWithdrawal:
 
 
 async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceWithPeriod:
-    found = await ctx.deps.store.read(find_invoice_with_period, invoice=params.id, organisation=ctx.organisation)
-    if found is None:
-        raise no_such_invoice("id")
+    found = await own_invoice(ctx, params)
     row = found.row
     if row.status in ("draft", "sent") and (row.sending or row.processor_invoice is not None):
         ctx.stage()

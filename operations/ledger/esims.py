@@ -3,12 +3,13 @@ said of an eSIM that it drew, and the text and the picture that install one.
 """
 
 from io import BytesIO
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, NotRequired
 
 import orjson
+from typing_extensions import TypedDict
 
 from clients.ocs.subscribers import Sim
-from operations.plans import Esim, Plan
+from operations.plans import Plan
 from registry.ids import BASE32_ALPHABET, Ids
 from storage.events import NewEvent
 from storage.intents import IntentResult
@@ -27,6 +28,19 @@ class EsimProfile(NamedTuple):
     activation_code: str | None
     smdp_address: str | None
     matching_id: str | None
+
+
+class Esim(TypedDict):
+    """A SIM profile to download. Whoever holds the activation code can install it: treat it as a secret.
+
+    A list without `activation_codes` leaves out what installs it.
+    """
+
+    iccid: str
+    activation_code: NotRequired[str | None]
+    qr_code: NotRequired[str | None]
+    smdp_address: str | None
+    matching_id: NotRequired[str | None]
 
 
 def luhn_digit(digits: str) -> str:

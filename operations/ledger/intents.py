@@ -6,8 +6,8 @@ import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from operations.ledger.esims import EsimProfile, open_esim_profile, render_esim_profile
-from operations.plans import Esim, Plan
+from operations.ledger.esims import Esim, EsimProfile, open_esim_profile, render_esim_profile
+from operations.plans import Plan
 from storage.intents import IntentRow
 from storage.sealing import Keyring
 

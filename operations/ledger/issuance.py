@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from clients.ocs.outcome import RETRY_LATER_SECONDS, OcsNotFound
+from clients.ocs.outcome import RETRY_LATER_SECONDS
 from clients.ocs.packages import Affected, Period
 from clients.ocs.places import issuing
 from operations.deps import Deps
@@ -17,7 +17,7 @@ from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_onc
 from operations.ledger.stock_snapshot import look_at_stock
 from operations.upstream.connection import Upstream
 from registry.clock import DAY_SECONDS
-from registry.errors import Conflict, OcsError, Refusal, StoreUnavailable
+from registry.errors import Conflict, OcsError, OcsNotFound, Refusal, StoreUnavailable
 from registry.ports import Conclusion
 from storage.claims import reopen_claim
 from storage.engine.sql import Connection

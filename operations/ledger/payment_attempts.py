@@ -1,30 +1,44 @@
-"""Refunds and payouts that are sent through us once, and what their keys answer."""
+"""Refunds and payouts that are sent through us once: how each attempt begins, its one sending, and the three ways in which it is settled by
+what the processor answered.
+"""
 
 import hashlib
-from typing import Literal
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import orjson
 
-from clients.payments.records import Refund
+from clients.payments.records import Payout, Refund
 from operations.deps import Ctx, Deps
-from registry.errors import PaymentsRefused
-from registry.ports import AuditRecord
-from storage.audit import append_audit_record
-from storage.claims import find_claim, resolve_unknown_claim
+from operations.ledger.payment_intake import (
+    ATTEMPT_OPERATIONS,
+    PAYMENT_CREATED,
+    payment_not_made,
+    replace_unknown_answer,
+    take_processor_record,
+)
+from operations.ledger.payment_records import refresh_charge_refunds, render_transfer
+from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_once
+from registry.errors import PaymentsError, Refusal
+from registry.ports import Conclusion
+from storage.claims import find_claim
 from storage.engine.sql import Connection
-from storage.payment_records import AttemptKind, PaymentAttempt, attempt_by_key, find_payment_record, insert_attempt
-from storage.sealing import claim_field
+from storage.payment_records import (
+    AttemptKind,
+    PaymentAttempt,
+    attempt_by_key,
+    conclude_attempt,
+    find_attempt,
+    find_payment_record,
+    forget_attempt,
+    insert_attempt,
+    lock_payment_account,
+)
 
-REFUND_OPERATION, PAYOUT_OPERATION = "operator_billing_create_refund", "operator_billing_create_manual_payout"
-ATTEMPT_OPERATIONS: dict[str, str] = {"refund": REFUND_OPERATION, "payout": PAYOUT_OPERATION}
 PAYMENT_OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
 PROCESSOR_KEY_LIMIT = 255
-PAYMENT_CREATED = 201
-
-
-def payment_not_made(kind: AttemptKind) -> PaymentsRefused:
-    """The refusal where it is proved that the processor made no refund or payout (`kind`)."""
-    return PaymentsRefused(f"The payment processor made no {kind} for this call; no money was moved", hint="Use a new key to try again")
+PAYMENT_DISPATCH_SECONDS = 60.0
 
 
 def processor_key_of(kind: AttemptKind | Literal["evidence"], claim_key: str | None, attempt: str) -> str:
@@ -84,26 +98,6 @@ async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt, *, reason: st
     )
 
 
-def update_attempt_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object, now: float) -> None:
-    """Stores `status` and `body` as the answer of the key of `attempt`. A call that still runs stores its own, and its own audit row."""
-    if replace_unknown_answer(connection, deps, attempt, status, body) or attempt.state == "unknown":
-        outcome = "settled_done" if status == PAYMENT_CREATED else "settled_failed"
-        operation, request = ATTEMPT_OPERATIONS[attempt.kind], deps.ids.new("req_")
-        record = AuditRecord(now, attempt.organisation, "worker", operation, "settlement", "", outcome, status, 0.0, request)
-        append_audit_record(connection, record)
-
-
-def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object) -> bool:
-    """Store `status` and `body` as the answer of the attempt's key, where its answer was that nobody knows; whether that was so."""
-    operation, key = ATTEMPT_OPERATIONS[attempt.kind], attempt.claim_key
-    if key is None:
-        return False
-    sealed = deps.keyring.seal(orjson.dumps(body).decode(), org_id=attempt.organisation, field=claim_field(operation, key))
-    return resolve_unknown_claim(
-        connection, organisation=attempt.organisation, operation=operation, key=key, state="done", status=status, body=sealed
-    )
-
-
 async def correct_unknown_answer(ctx: Ctx, kind: AttemptKind) -> None:
     """Replaces the answer OUTCOME_UNKNOWN of the caller's key, where its attempt of `kind` was settled after the call had died."""
     key, organisation = ctx.call.idempotency_key, ctx.organisation
@@ -131,3 +125,150 @@ def correct_attempt_answer(connection: Connection, *, deps: Deps, attempt: Payme
     elif attempt.state == "failed":
         refusal = payment_not_made(kind)
         replace_unknown_answer(connection, deps, attempt, refusal.status, refusal.body(deps.ids.new("req_")))
+
+
+class PaymentSending(Protocol):
+    """What is sent: its own checks and rows, and the call."""
+
+    @property
+    def id(self) -> str:
+        """The id of the attempt."""
+        ...
+
+    @property
+    def kind(self) -> AttemptKind:
+        """A refund or a payout."""
+        ...
+
+    def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
+        """Check it and write the attempt, under the account's lock, and return it; may run again. `now`: Unix seconds."""
+        ...
+
+    def send(self, attempt: PaymentAttempt) -> Awaitable[Refund | Payout]:
+        """Ask the processor for what `attempt`, the one that `begin` wrote, says. Waits for the network; raises its refusal."""
+        ...
+
+
+async def send_payment_once(ctx: Dispatch, sending: PaymentSending) -> Conclusion:
+    """Sends `sending` once; the answer of its caller and its key. Raises only what came before the call, and frees the key then."""
+    return await send_once(ctx, PaymentDispatch(ctx.deps, sending, ctx.request_id))
+
+
+@dataclass(slots=True)
+class PaymentDispatch:
+    """The sending of a refund or payout. `request_id` stands in the answers that are refusals."""
+
+    deps: Deps
+    payment: PaymentSending
+    request_id: str
+    attempt: PaymentAttempt | None = None
+    """As `begin` wrote it."""
+
+    @property
+    def lost_answer(self) -> tuple[int, object]:
+        refusal = unknown_payment(self.payment.kind)
+        return refusal.status, refusal.body(self.request_id)
+
+    def begin(self, connection: Connection, *, now: float) -> None:
+        self.attempt = self.payment.begin(connection, now=now)
+
+    async def send(self, waited: float) -> SendOutcome[Refund | Payout]:
+        """Ask the processor. What stood still for long may have been settled as never made: it must not be sent any more."""
+        if self.attempt is None:
+            raise RuntimeError("money is moved when its attempt was written")
+        try:
+            if waited > PAYMENT_DISPATCH_SECONDS:
+                raise PaymentsError(
+                    "The server stood still when it was about to send the call, so it was not sent; no money was moved",
+                    hint="Repeat the call with the same key",
+                    retry_after=1,
+                    before_execution=True,
+                )
+            return await self.payment.send(self.attempt)
+        except PaymentsError as error:
+            if error.before_execution:
+                raise
+            return UNKNOWN
+        except Refusal as refusal:
+            return refusal
+
+    def settle(self, connection: Connection, *, outcome: SendOutcome[Refund | Payout], now: float) -> Conclusion:
+        named = {"attempt": self.payment.id, "request_id": self.request_id}
+        if outcome is UNKNOWN:
+            return record_payment_unknown(connection, **named, now=now)
+        if isinstance(outcome, Refusal):
+            return record_payment_refused(connection, **named, refusal=outcome, now=now)
+        return record_payment_made(connection, deps=self.deps, attempt=self.payment.id, made=outcome, now=now)
+
+    def unsend(self, connection: Connection, *, now: float) -> None:
+        found = find_attempt(connection, attempt=self.payment.id)
+        if found is not None:
+            lock_payment_account(connection, account=found.account)
+            forget_attempt(connection, attempt=self.payment.id)
+            refresh_attempt_charge(connection, found, now)
+
+
+def lock_payment_attempt(connection: Connection, attempt: str) -> PaymentAttempt:
+    """The row of `attempt`, under the lock of its account: nothing else about that account's money changes meanwhile."""
+    found = find_attempt(connection, attempt=attempt)
+    if found is None:
+        raise RuntimeError(f"there is no attempt {attempt}")
+    lock_payment_account(connection, account=found.account)
+    return find_attempt(connection, attempt=attempt) or found
+
+
+def refresh_attempt_charge(connection: Connection, attempt: PaymentAttempt, now: float) -> None:
+    """Compute anew what is left of the charge of `attempt`."""
+    if attempt.charge is not None:
+        refresh_charge_refunds(connection, account=attempt.account, charge=attempt.charge, now=now)
+
+
+def record_payment_made(connection: Connection, *, deps: Deps, attempt: str, made: Refund | Payout, now: float) -> Conclusion:
+    """The processor made it. The record is as of the second in which it was made: every event about it is as new or newer."""
+    found = lock_payment_attempt(connection, attempt)
+    conclude_attempt(connection, attempt=attempt, state="done", made=made.id, now=now)
+    # The account may have gone to another organisation while the processor was asked.
+    owner = lock_payment_account(connection, account=found.account)
+    word = {"account": found.account, "organisation": owner or found.organisation}
+    take_processor_record(connection, deps=deps, **word, thing=made, as_of=made.created, now=now)
+    refresh_attempt_charge(connection, found, now)
+    return Conclusion(PAYMENT_CREATED, render_transfer(made), False, "ok")
+
+
+def record_payment_unknown(connection: Connection, *, attempt: str, request_id: str, now: float) -> Conclusion:
+    """Nobody knows, unless an event has told meanwhile. What was reserved stays reserved."""
+    found = lock_payment_attempt(connection, attempt)
+    if conclude_attempt(connection, attempt=attempt, state="unknown", made=None, now=now):
+        refusal = unknown_payment("refund" if found.kind == "refund" else "payout")
+        return Conclusion(refusal.status, refusal.body(request_id), True, PAYMENT_OUTCOME_UNKNOWN)
+    return answer_of_settled_attempt(connection, found, request_id)
+
+
+def record_payment_refused(connection: Connection, *, attempt: str, request_id: str, refusal: Refusal, now: float) -> Conclusion:
+    found = lock_payment_attempt(connection, attempt)
+    if not conclude_attempt(connection, attempt=attempt, state="failed", made=None, now=now):
+        return answer_of_settled_attempt(connection, found, request_id)
+    refresh_attempt_charge(connection, found, now)
+    return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
+
+
+def answer_of_settled_attempt(connection: Connection, attempt: PaymentAttempt, request_id: str) -> Conclusion:
+    """An event said that it was made, before its own answer did not; or another worker, or the lists, that it never was."""
+    kind: AttemptKind = "refund" if attempt.kind == "refund" else "payout"
+    if attempt.state == "failed":
+        refusal = payment_not_made(kind)
+        return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
+    record = None if attempt.made is None else find_payment_record(connection, account=attempt.account, kind=kind, id=attempt.made)
+    if record is None:
+        raise RuntimeError(f"the attempt {attempt.id} is {attempt.state} and there is no record of what it made")
+    return Conclusion(PAYMENT_CREATED, orjson.loads(record.body), False, "ok")
+
+
+def unknown_payment(kind: AttemptKind) -> PaymentsError:
+    """The refusal that keeps its key and what was taken for it."""
+    return PaymentsError(
+        f"Whether the {kind} was made is not known. Keep the key: it is found out by itself, and never sent twice",
+        code=PAYMENT_OUTCOME_UNKNOWN,
+        outcome_unknown=True,
+        hint=f"Repeat the call with the same key later to learn what came of it; operator_billing_list_{kind}s shows it too",
+    )

@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from clients.payments.records import ApplicationFee, Charge, CheckoutSession, Dispute, Payout, ProcessorInvoice, ProcessorPage, Refund
 from operations.deps import Deps
 from operations.ledger.orders import mail_order_failed, mail_refund_failed
-from operations.ledger.payment_attempts import PAYMENT_CREATED, payment_not_made, update_attempt_answer
 from operations.ledger.payment_records import (
     FAILED_TRANSFER_STATUSES,
     ChargeRecord,
@@ -25,8 +24,9 @@ from operations.ledger.payment_records import (
     refunded_amount,
     render_transfer,
 )
+from operations.ledger.send_once import answer_unknown_key, audit_settlement
 from operations.vocabulary import is_email, normal_email
-from registry.errors import NotFound
+from registry.errors import NotFound, PaymentsRefused
 from registry.ids import Ids
 from storage.affiliates import referral_of
 from storage.commissions import PlatformFee, add_to_commission, insert_fee
@@ -43,6 +43,7 @@ from storage.order_queue import (
 )
 from storage.orders import OrderRow, order_of_session
 from storage.payment_records import (
+    AttemptKind,
     PaymentAttempt,
     PaymentRecord,
     charges_of,
@@ -54,6 +55,28 @@ from storage.payment_records import (
     put_payment_record,
     records_of_charge,
 )
+
+REFUND_OPERATION, PAYOUT_OPERATION = "operator_billing_create_refund", "operator_billing_create_manual_payout"
+ATTEMPT_OPERATIONS: dict[str, str] = {"refund": REFUND_OPERATION, "payout": PAYOUT_OPERATION}
+PAYMENT_CREATED = 201
+
+
+def payment_not_made(kind: AttemptKind) -> PaymentsRefused:
+    """The refusal where it is proved that the processor made no refund or payout (`kind`)."""
+    return PaymentsRefused(f"The payment processor made no {kind} for this call; no money was moved", hint="Use a new key to try again")
+
+
+def update_attempt_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object, now: float) -> None:
+    """Stores `status` and `body` as the answer of the key of `attempt`. A call that still runs stores its own, and its own audit row."""
+    if replace_unknown_answer(connection, deps, attempt, status, body) or attempt.state == "unknown":
+        outcome, operation = "settled_done" if status == PAYMENT_CREATED else "settled_failed", ATTEMPT_OPERATIONS[attempt.kind]
+        audit_settlement(connection, deps, attempt.organisation, operation, outcome, now=now, status=status, by="settlement")
+
+
+def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object) -> bool:
+    """Store `status` and `body` as the answer of the attempt's key, where its answer was that nobody knows; whether that was so."""
+    operation, key = ATTEMPT_OPERATIONS[attempt.kind], attempt.claim_key
+    return key is not None and answer_unknown_key(connection, deps, attempt.organisation, operation, key, status, body)
 
 
 def take_processor_record(

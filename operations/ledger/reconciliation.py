@@ -14,9 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import anyio
-import orjson
 
-from clients.ocs.outcome import OcsNotFound
 from operations.deps import Deps
 from operations.ledger.esims import DrawnEsim, esim_from_line
 from operations.ledger.evidence import (
@@ -36,12 +34,11 @@ from operations.ledger.evidence import (
 from operations.ledger.issuance import MANUAL_RECONCILIATION, no_esim_drawn, record_issuance_failed, record_issued_esim
 from operations.ledger.issuance_targets import target_of_issuance
 from operations.ledger.rollback import INTENT_ROLLED_BACK
+from operations.ledger.send_once import answer_unknown_key, audit_settlement
 from operations.ledger.stock_snapshot import is_sim_in_stock
 from operations.upstream.connection import Upstream, upstream_of_organisation
-from registry.errors import Conflict, NotFound, OcsError, Refusal
-from registry.ports import AuditRecord, Conclusion
-from storage.audit import append_audit_record
-from storage.claims import resolve_unknown_claim
+from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, Refusal
+from registry.ports import Conclusion
 from storage.engine.sql import Connection
 from storage.intents import end_intent
 from storage.issuance import UNRESOLVED_ISSUANCE_STATES, IssuanceRow, find_issuance, holder_of_iccid
@@ -57,7 +54,6 @@ from storage.reconciliation import (
     rival_issuances,
 )
 from storage.rollbacks import finish_rollback, resume_issued
-from storage.sealing import claim_field
 from storage.stock_snapshots import was_returned
 
 WATCHED_ROWS_LIMIT = 10_000
@@ -298,26 +294,14 @@ def audit_reconciliation(
 ) -> ReconciliationOutcome:
     """The key's stored answer follows the row; the audit log says who decided."""
     update_issuance_answer(connection, deps, row, concluded)
-    by, request = "reconciliation", deps.ids.new("req_")
-    record = AuditRecord(now, row.organisation, "worker", row.operation, by, "", f"reconciled_{outcome}", concluded.status, 0.0, request)
-    append_audit_record(connection, record)
+    audit_settlement(connection, deps, row.organisation, row.operation, f"reconciled_{outcome}", now=now, status=concluded.status)
     return outcome
 
 
 def update_issuance_answer(connection: Connection, deps: Deps, row: IssuanceRow, concluded: Conclusion) -> None:
-    if row.claim_key is None:
-        return
-    resolve_unknown_claim(
-        connection,
-        organisation=row.organisation,
-        operation=row.operation,
-        key=row.claim_key,
-        state="unknown" if concluded.unknown else "done",
-        status=concluded.status,
-        body=deps.keyring.seal(
-            orjson.dumps(concluded.body).decode(), org_id=row.organisation, field=claim_field(row.operation, row.claim_key)
-        ),
-    )
+    if row.claim_key is not None:
+        named = (row.organisation, row.operation, row.claim_key)
+        answer_unknown_key(connection, deps, *named, concluded.status, concluded.body, unknown=concluded.unknown)
 
 
 IssuanceRuling = Literal["issued", "failed", "rolled_back", "still_issued"]
@@ -376,8 +360,8 @@ def apply_issuance_settlement(
         apply_issue_decision(connection, deps, row, settlement, now)
     else:
         apply_rollback_decision(connection, row, settlement, now)
-    request, outcome = deps.ids.new("req_"), f"settled_{settlement.decision}"
-    append_audit_record(connection, AuditRecord(now, row.organisation, "cli", row.operation, settlement.by, "", outcome, 200, 0.0, request))
+    outcome = f"settled_{settlement.decision}"
+    audit_settlement(connection, deps, row.organisation, row.operation, outcome, now=now, by=settlement.by, surface="cli")
     return find_issuance(connection, organisation=organisation, key=key) or row
 
 

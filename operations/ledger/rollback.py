@@ -9,7 +9,6 @@ import orjson
 from typing_extensions import TypedDict
 
 from clients.ocs.client import Ocs
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.packages import Package, PackageList, RecurringSeries
 from operations.deps import Ctx
 from operations.ledger.evidence import DRAW_CLOCK_SKEW
@@ -21,7 +20,7 @@ from operations.upstream.connection import Upstream
 from operations.upstream.lines import Line, find_line, package_end
 from operations.vocabulary import render_fields
 from registry.clock import rfc3339_utc
-from registry.errors import Conflict, NotFound, OcsError, Refusal
+from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, Refusal
 from registry.ports import Conclusion
 from storage.engine.sql import Connection
 from storage.intents import end_intent

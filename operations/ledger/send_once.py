@@ -19,11 +19,15 @@ from functools import partial
 from typing import Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import anyio
+import orjson
 
 from operations.deps import Deps
 from registry.errors import ProviderError, Refusal, StoreUnavailable
-from registry.ports import Conclusion
+from registry.ports import AuditRecord, Conclusion
+from storage.audit import append_audit_record
+from storage.claims import resolve_unknown_claim
 from storage.engine.sql import Connection
+from storage.sealing import claim_field
 
 SendingResult = TypeVar("SendingResult")
 MadeT = TypeVar("MadeT")
@@ -254,3 +258,33 @@ class BackgroundDispatch:
             await self._deferred.write_all(self.deps)
         except StoreUnavailable:
             return
+
+
+def answer_unknown_key(
+    connection: Connection, deps: Deps, organisation: str, operation: str, key: str, status: int, body: object, *, unknown: bool = False
+) -> bool:
+    """Stores `status` and `body` as the answer of the idempotency `key`, where its answer was that nobody knows; whether that was so.
+
+    `unknown`: it stays so, in other words.
+    """
+    sealed = deps.keyring.seal(orjson.dumps(body).decode(), org_id=organisation, field=claim_field(operation, key))
+    state: Literal["unknown", "done"] = "unknown" if unknown else "done"
+    return resolve_unknown_claim(
+        connection, organisation=organisation, operation=operation, key=key, state=state, status=status, body=sealed
+    )
+
+
+def audit_settlement(
+    connection: Connection,
+    deps: Deps,
+    organisation: str,
+    operation: str,
+    outcome: str,
+    *,
+    now: float,
+    status: int = 200,
+    by: str = "reconciliation",
+    surface: Literal["worker", "cli"] = "worker",
+) -> None:
+    """The audit row of a decision about what was unknown. `by`: the person who decided, or the worker's name for how it was found out."""
+    append_audit_record(connection, AuditRecord(now, organisation, surface, operation, by, "", outcome, status, 0.0, deps.ids.new("req_")))

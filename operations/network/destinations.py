@@ -5,7 +5,6 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.zones import DestinationPrefixes, DetailedDestinationList
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream
@@ -20,7 +19,7 @@ from operations.upstream.resellers import (
     resolve_reseller,
 )
 from operations.vocabulary import UpstreamId
-from registry.errors import NotFound, OcsError
+from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.operation import Example, operation
 
 DESTINATION_LIST_EXAMPLE: DetailedDestinationList = {

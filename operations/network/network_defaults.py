@@ -6,12 +6,11 @@ from typing import Annotated, Literal, NamedTuple, NotRequired, cast
 from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.resellers import SteeringList
 from clients.ocs.zones import DetailedLocationZone
 from operations.deps import Ctx
 from operations.network.zones import canonical_codes, operator_country, read_zones, render_zone_network
-from operations.upstream.connection import Upstream, connect_upstream
+from operations.upstream.connection import Upstream, connect_upstream, require_connected
 from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import (
     STEERING_LISTS,
@@ -23,10 +22,8 @@ from operations.upstream.resellers import (
 )
 from operations.upstream.tariffs import NetworkOffer, OfferedNetwork, networks_by_country, read_tariff_rules, tariff_offer
 from operations.vocabulary import UpstreamId
-from registry.errors import NotFound, OcsError, OrgNotConnected
+from registry.errors import NotFound, OcsError, OcsNotFound, OrgNotConnected
 from registry.operation import CamelInput, Example, Nothing, Scope, operation
-from registry.policy import require_connection
-from storage.directory import StoreDirectory
 from storage.network_defaults import find_network_default, put_network_default
 
 NetworkMode = Literal["cheapest_available", "all", "custom"]
@@ -125,7 +122,7 @@ async def steering_list_name(upstream: Upstream, list_id: int) -> str | None:
 async def require_choice_list(ctx: Ctx, params: NetworkChoice) -> None:
     """Raises NotFound unless the caller's reseller has the list; other modes need no account."""
     if params.list_id is not None:
-        await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
+        await require_connected(ctx)
         await require_listed(await connect_upstream(ctx), STEERING_LISTS, params.list_id, "listId")
 
 

@@ -4,7 +4,6 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.tariffs import TariffRule, VoipRule, VoipTariff
 from clients.ocs.times import parse_wire_time
 from operations.deps import Ctx
@@ -29,7 +28,7 @@ from operations.upstream.tariffs import (
     render_tariff_row,
 )
 from operations.vocabulary import UpstreamId
-from registry.errors import NotFound, OcsError
+from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.operation import Example, StreamedAnswer, operation
 
 

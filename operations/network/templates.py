@@ -5,7 +5,6 @@ from typing import Annotated, cast
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.templates import Template, TemplateFields
 from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
@@ -24,7 +23,7 @@ from operations.upstream.resellers import (
     template_owner,
 )
 from operations.vocabulary import UpstreamId
-from registry.errors import NotFound, OcsError
+from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.operation import CamelInput, Example, Input, Once, Scope, operation
 
 THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)

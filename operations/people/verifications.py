@@ -11,7 +11,6 @@ from operations.secret_tokens import new_secret_token, secret_digest
 from operations.vocabulary import EMAIL_RULE, is_email, mailbox_of, normal_email
 from registry.errors import BadRequest
 from registry.ids import Ids
-from registry.ports import Site
 from registry.rate_limits import address_network
 from storage.allowances import Allowance, allowance_for, spend_allowances
 from storage.engine.sql import Connection
@@ -110,7 +109,7 @@ async def begin_sign_in(deps: Deps, *, address: str, client: str, now: float, br
     mailed = new_mailed_code(deps.ids, purpose="sign_in", address=address, details="{}", now=now)
     # Two halves are read more easily than eight characters.
     halves = f"{mailed.code[: _SIGN_IN_LETTERS // 2]}-{mailed.code[_SIGN_IN_LETTERS // 2 :]}"
-    letters = (sign_in_letter(address, halves, MAILED_CODE_MINUTES, deps.site), no_account_letter(address, deps.site))
+    letters = (sign_in_letter(address, halves, deps.site.base_url), no_account_letter(address, deps.site.base_url))
     sealed = [seal_letter(each, ids=deps.ids, keyring=deps.keyring, expires_at=now + MAILED_CODE_SECONDS) for each in letters]
     wanted, unknown = _sign_in_allowances(address, address_network(client), browser), deps.ids.bytes(32)
 
@@ -155,30 +154,30 @@ def _use_sign_in_code(connection: Connection, *, digest: bytes, id: str, now: fl
 _IGNORE_CODE_MAIL = "If it was not you, ignore this mail: without the code nothing happens. Nobody of ours will ask you for it."
 
 
-def sign_up_letter(address: str, code: str, minutes: int, site: Site) -> Letter:
-    """The mail with the `code` of a sign-up, good for so many `minutes`."""
-    return Letter(address, "Your code to sign up", _code_mail_text("is signing up", code, minutes, site))
+def sign_up_letter(address: str, code: str, base_url: str) -> Letter:
+    """The mail with the `code` of a sign-up at the service's `base_url`."""
+    return Letter(address, "Your code to sign up", _code_mail_text("is signing up", code, base_url))
 
 
-def sign_in_letter(address: str, code: str, minutes: int, site: Site) -> Letter:
+def sign_in_letter(address: str, code: str, base_url: str) -> Letter:
     where = "It works only on the page, and in the browser, that asked for it; no one else has a use for it."
-    return Letter(address, "Your code to sign in", _code_mail_text("is signing in", code, minutes, site, where))
+    return Letter(address, "Your code to sign in", _code_mail_text("is signing in", code, base_url, where))
 
 
-def _code_mail_text(doing: str, code: str, minutes: int, site: Site, where: str = "") -> str:
+def _code_mail_text(doing: str, code: str, base_url: str, where: str = "") -> str:
     return (
-        f"Somebody, probably you, {doing} at {site.base_url} with this e-mail address. The code is\n\n{code}\n\n"
-        f"It is good for {minutes} minutes and works once. {where}".rstrip()
+        f"Somebody, probably you, {doing} at {base_url} with this e-mail address. The code is\n\n{code}\n\n"
+        f"It is good for {MAILED_CODE_MINUTES} minutes and works once. {where}".rstrip()
         + f"\n\n{_IGNORE_CODE_MAIL}\n"
     )
 
 
-def no_account_letter(address: str, site: Site) -> Letter:
+def no_account_letter(address: str, base_url: str) -> Letter:
     """Somebody wanted to sign in whom we do not know: only who reads the mail is told so."""
     return Letter(
         address,
         "You have no account yet",
-        f"Somebody, probably you, wanted to sign in at {site.base_url} with this e-mail address, and no account has it.\n\n"
-        f"To make one, sign up:\n\n{site.base_url}/auth/sign-up\n\n"
+        f"Somebody, probably you, wanted to sign in at {base_url} with this e-mail address, and no account has it.\n\n"
+        f"To make one, sign up:\n\n{base_url}/auth/sign-up\n\n"
         "Or sign in with the address that you signed up with. If it was not you, ignore this mail: nothing happens.\n",
     )

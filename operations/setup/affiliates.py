@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
-from operations.vocabulary import ListOf, ListPage, list_page, unknown_last_id
+from operations.vocabulary import ListOf, ListPage, list_page, render_fields, unknown_last_id
 from registry.caller import Role
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict
@@ -338,13 +338,5 @@ def _read_commissions(connection: Connection, *, affiliate: str, starting_after:
 
 
 def _commission_of_month(row: Commission) -> CommissionOfMonth:
-    return {
-        "id": row.id,
-        "object": "commission",
-        "period": row.month,
-        "organization": row.organisation,
-        "currency": row.currency,
-        "platform_fees": row.fees,
-        "amount": row.amount,
-        "rate_bps": RATE_BPS,
-    }
+    named = {"period": row.month, "organization": row.organisation, "platform_fees": row.fees}
+    return render_fields(row, CommissionOfMonth, object="commission", rate_bps=RATE_BPS, **named)

@@ -17,7 +17,6 @@ from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
 from registry.operation import AuthorityChange, Example, Input, Scope, operation
 from registry.policy import quota_period
-from registry.ports import Site
 from registry.rate_limits import rate_limited
 from storage import quota
 from storage.engine.sql import Connection
@@ -51,7 +50,7 @@ class AlreadyMember(Conflict):
     code = "already_member"
 
 
-def invitation_letter(address: str, organisation: str, role: Role, site: Site) -> Letter:
+def invitation_letter(address: str, organisation: str, role: Role, base_url: str) -> Letter:
     """What is mailed. It holds no secret: whoever reads the mail of the address proves it by signing in with it.
 
     The name is whatever somebody called themselves, so it is one line and no link.
@@ -59,8 +58,8 @@ def invitation_letter(address: str, organisation: str, role: Role, site: Site) -
     name = _LINK_START.sub(" ", " ".join(MISLEADING_CHARACTERS.sub(" ", organisation).split()))[:_LONGEST_INVITING_NAME]
     text = (
         f"You are invited to join the organisation\n\n    {name}\n\nas {'an admin' if role is Role.ADMIN else 'a member'} "
-        f"at {site.base_url}.\n\nSign in with this e-mail address and accept within {INVITATION_DAYS} days:\n\n"
-        f"{site.base_url}/auth/invitations\n\n"
+        f"at {base_url}.\n\nSign in with this e-mail address and accept within {INVITATION_DAYS} days:\n\n"
+        f"{base_url}/auth/invitations\n\n"
         "If you do not know them, ignore this mail: nothing happens.\n"
     )
     return Letter(normal_email(address), "You are invited to join an organisation", text)
@@ -217,7 +216,7 @@ async def invite_member(ctx: Ctx, params: NewMember) -> Member:
     gets no further one: the invitation is there all the same.
     """
     deps, address, role = ctx.deps, normal_email(params.email), Role(params.role)
-    letter = invitation_letter(address, ctx.caller.organisation_name, role, deps.site)
+    letter = invitation_letter(address, ctx.caller.organisation_name, role, deps.site.base_url)
     id, organisation, by, expires_at = deps.ids.new("ivt_"), ctx.organisation, ctx.caller.principal, ctx.now + _INVITATION_SECONDS
     mail = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=expires_at)
 

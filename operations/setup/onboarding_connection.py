@@ -1,12 +1,16 @@
-"""Onboarding, step ocs: a token of the organisation's own, and what an admin confirms before it replaces a live connection."""
+"""Onboarding, step ocs: a token of the organisation's own, or its managed account, and what an admin confirms before one of them replaces a
+live connection.
+"""
 
 import hashlib
-from typing import Annotated, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from operations.deps import Ctx
-from operations.setup.onboarding import ONBOARDING_EXAMPLE, OnboardingState, read_onboarding
+from clients.ocs.resellers import ResellerAccounts
+from operations.deps import Ctx, Deps
+from operations.setup.onboarding import ONBOARDING_EXAMPLE, OnboardingState, PendingReason, read_onboarding
 from operations.upstream.connection import Upstream, credential_digest, open_own_token
 from registry.caller import Role
 from registry.context import Replacement
@@ -15,9 +19,19 @@ from registry.operation import Example, Input, Nothing, Scope, Secret, operation
 from storage.allowances import allowance_for, spend_allowances
 from storage.engine.sql import Connection
 from storage.former_tokens import FormerToken, find_former_token
-from storage.onboarding import choose_own
+from storage.onboarding import OnboardingRow, choose_managed, choose_own, find_onboarding
+from storage.organisations import count_change
 from storage.sealing import OWN_TOKEN_FIELD
-from storage.upstream_connections import ConnectionChanged, UpstreamRow, find_upstream, use_former_token, use_own_token
+from storage.upstream_connections import (
+    ConnectionChanged,
+    UpstreamRow,
+    account_holder,
+    connection_has_changed,
+    find_upstream,
+    take_account,
+    use_former_token,
+    use_own_token,
+)
 
 LIVE_CONNECTION = "your organisation's live connection to the charging system"
 _OUT_OF_REACH = (
@@ -57,22 +71,21 @@ async def read_connection(ctx: Ctx) -> UpstreamRow:
     return row
 
 
-async def read_connection_reach(ctx: Ctx, row: UpstreamRow) -> ConnectionReach:
+async def _connection_reach(ctx: Ctx, row: UpstreamRow) -> ConnectionReach:
     """What a connection reaches; one read at the charging system, whose failure is no reason to keep a token that may be dead."""
     if row.mode != "own" or row.own_token is None:
         return ConnectionReach(row.mode, row.account_id)
     try:
-        return ConnectionReach("own", None, await _cached_reseller(ctx, open_own_token(ctx.deps, ctx.organisation, row.own_token)))
+        token = open_own_token(ctx.deps, ctx.organisation, row.own_token)
+        return ConnectionReach("own", None, await _upstream_of_token(ctx.deps, ctx.organisation, token, "own").reseller_id())
     except Refusal:
         return ConnectionReach("own")
 
 
-async def _cached_reseller(ctx: Ctx, token: str) -> int:
-    """Whose token it is; kept for a minute, as all that is read with it."""
-    deps, identity = ctx.deps, credential_digest(token)
-    return await Upstream(
-        deps.ocs.for_token(token, ctx.organisation), "own", None, False, identity, deps.reads, ctx.organisation, deps.stock.parts
-    ).reseller_id()
+def _upstream_of_token(deps: Deps, organisation: str, token: str, mode: Literal["managed", "own"]) -> Upstream:
+    """What `token` reaches; what is read with it is kept for a minute."""
+    calls, identity = deps.ocs.for_token(token, organisation), credential_digest(token)
+    return Upstream(calls, mode, None, False, identity, deps.reads, organisation, deps.stock.parts)
 
 
 def _is_same_token(ctx: Ctx, row: UpstreamRow, token: str) -> bool:
@@ -104,7 +117,7 @@ def _own_token_replacement(row: UpstreamRow, before: ConnectionReach, after: Con
     return Replacement(f"{text} {back}", _connection_fingerprint(row, after.reseller))
 
 
-def managed_account_replacement(row: UpstreamRow, before: ConnectionReach, after: ConnectionReach) -> Replacement:
+def _managed_account_replacement(row: UpstreamRow, before: ConnectionReach, after: ConnectionReach) -> Replacement:
     """The question before a managed account (`after`) takes the place of the connection `before`."""
     text = f"This will move your organisation from {before.in_words} to {after.in_words}. {_OUT_OF_REACH}"
     if before.mode == "own":
@@ -184,7 +197,7 @@ async def _token_path(ctx: Ctx, params: OwnToken) -> TokenPath:
         return TokenPath(row, same, before)
     ctx.need_admin(REPLACING_CONNECTION)
     after = ConnectionReach("own", None, await _verified_reseller(ctx, params.token))
-    before = await read_connection_reach(ctx, row)
+    before = await _connection_reach(ctx, row)
     ctx.confirm_replacement(_own_token_replacement(row, before, after))
     return TokenPath(row, same, before, after)
 
@@ -254,7 +267,7 @@ async def _former_path(ctx: Ctx, _params: Nothing) -> FormerPath | None:
             "The charging system does not accept the former token any more, so your organisation keeps the one in use; nothing was changed",
             hint="Ask your provider for a token, and connect it: onboarding_connect_ocs_token",
         ) from None
-    before = await read_connection_reach(ctx, row)
+    before = await _connection_reach(ctx, row)
     ctx.confirm_replacement(_former_token_replacement(row, before, after, former.sealed))
     return FormerPath(row, former, before, after)
 
@@ -329,3 +342,163 @@ async def _verified_reseller(ctx: Ctx, token: str) -> int:
             param="token",
             hint="Give the reseller token that your provider gave you, whole and without blanks; an API key of this service is none",
         ) from None
+
+
+class AccountCandidates(NamedTuple):
+    """What the service's reseller has: all accounts, those that bear the organisation's id, those for newcomers of a simulated network."""
+
+    live: frozenset[int]
+    named: Sequence[int]
+    spare: Sequence[int]
+
+
+async def _find_account_candidates(deps: Deps, organisation: str) -> AccountCandidates | PendingReason:
+    """Ask the charging system with the service's own token; reads only. Or why that was not possible."""
+    if not deps.ocs_token.strip():
+        return "not_configured"
+    upstream = _upstream_of_token(deps, organisation, deps.ocs_token, "managed")
+    try:
+        own = await upstream.reseller_id()
+        resellers = await upstream.ocs.reseller.list_reseller_account()
+    except Refusal:
+        return "ocs_unavailable"
+    deps.reads.forget(upstream.identity, "accounts")  # an account that is new is there for the next call, too
+    live = frozenset(_account_names(resellers))
+    # An account of a reseller below the service's may be called anything: only the service's own are recognised by their names. Choice:
+    # by the organisation's id in it, never its display name: anybody can sign up under any name, and would get somebody's fleet.
+    named = [id for id, name in _account_names(one for one in resellers if one.get("id") == own).items() if organisation in name.casefold()]
+    return AccountCandidates(live, named, [account for account in deps.spare_accounts if account in live])
+
+
+def _account_names(resellers: Iterable[ResellerAccounts]) -> dict[int, str]:
+    accounts = [account for reseller in resellers for account in reseller.get("account", [])]
+    return {account["id"]: str(account.get("name", "")) for account in accounts if "id" in account}
+
+
+class AccountLink(NamedTuple):
+    """An account that the organisation would be connected to. `assigned` is what it is assigned then; `spare`: of a simulated network."""
+
+    account: int
+    assigned: int | None
+    spare: bool = False
+
+
+def _account_link(
+    connection: Connection, row: OnboardingRow, candidates: AccountCandidates | PendingReason
+) -> AccountLink | PendingReason | None:
+    """Where an organisation would be connected to, or why nowhere; nothing, where it is connected there already.
+
+    Choice: who is connected to an account stays so, though whoever runs the service may have given it to others as well.
+    """
+    if isinstance(candidates, str):
+        return candidates
+    account = _managed_account_of(row, candidates)
+    if isinstance(account, int):
+        if (row.mode, row.account_id) == ("managed", account):
+            return None
+        held = account_holder(connection, organisation=row.id, account_id=account) is not None
+        return "account_conflict" if held else AccountLink(account, row.assigned_account_id)
+    newcomer = account == "account_absent" and row.assigned_account_id is None
+    return (_spare_account_link(connection, row.id, candidates.spare) if newcomer else None) or account
+
+
+def _spare_account_link(connection: Connection, organisation: str, spare: Sequence[int]) -> AccountLink | None:
+    """The first account that nobody has, as somebody who runs a real network would open one; none when they are used up."""
+    free = (id for id in spare if account_holder(connection, organisation=organisation, account_id=id) is None)
+    return next((AccountLink(id, id, spare=True) for id in free), None)
+
+
+class LinkPreview(NamedTuple):
+    """An organisation's connection, and where it would be connected to."""
+
+    connection: UpstreamRow
+    link: AccountLink | PendingReason | None
+
+
+def _preview_account_link(connection: Connection, *, organisation: str, candidates: AccountCandidates | PendingReason) -> LinkPreview:
+    row = find_onboarding(connection, organisation=organisation)
+    found = find_upstream(connection, organisation=organisation)
+    assert found is not None, "a caller's organisation is never removed"
+    return LinkPreview(found, _account_link(connection, row, candidates))
+
+
+def _managed_account_of(row: OnboardingRow, candidates: AccountCandidates) -> int | PendingReason:
+    """The account that was assigned to the organisation; else the one that it is connected to; else the one whose name holds its id."""
+    if row.assigned_account_id is not None:
+        return row.assigned_account_id if row.assigned_account_id in candidates.live else "account_absent"
+    if row.mode == "managed" and row.account_id in candidates.live:
+        return row.account_id
+    if len(candidates.named) > 1:
+        return "account_conflict"
+    return candidates.named[0] if candidates.named else "account_absent"
+
+
+class ManagedPath(NamedTuple):
+    """What the charging system has for the organisation, and what that would change. `before` is known where something live is replaced."""
+
+    candidates: AccountCandidates | PendingReason
+    preview: LinkPreview
+    before: ConnectionReach
+
+
+async def _managed_path(ctx: Ctx, _params: Nothing) -> ManagedPath:
+    """Looks for the account; an admin confirms it where another live connection gives way to it."""
+    candidates = await _find_account_candidates(ctx.deps, ctx.organisation)
+    found = await ctx.deps.store.read(_preview_account_link, organisation=ctx.organisation, candidates=candidates)
+    row, link = found
+    if row.mode is None or not isinstance(link, AccountLink):
+        return ManagedPath(candidates, found, ConnectionReach(row.mode, row.account_id))
+    ctx.need_admin(REPLACING_CONNECTION)
+    before = await _connection_reach(ctx, row)
+    ctx.confirm_replacement(_managed_account_replacement(row, before, ConnectionReach("managed", link.account)))
+    return ManagedPath(candidates, found, before)
+
+
+@operation(
+    "POST",
+    "/v1/onboarding/managed-account",
+    reaches_out=True,
+    scope=Scope.ANY,
+    replaces=LIVE_CONNECTION,
+    access=_managed_path,
+    title="Connect managed account",
+    raises=[ConnectionChanged],
+    examples=[Example("Be connected to the account that was opened for us", {}, ONBOARDING_EXAMPLE)],
+)
+async def onboarding_start_managed_account(ctx: Ctx, _params: Nothing, path: ManagedPath) -> OnboardingState:
+    """Onboarding step ocs: connect your organisation to its managed account.
+
+    Opens no account: whoever runs the service does. `pending: true` means that there is none yet, or that it could not be asked for
+    (`pending_reason`); call again later. Where your organisation is connected to something else, only an admin may, who confirms it first.
+
+    The account is the one that was assigned to your organisation, or the one whose name holds your organisation's id. Once connected,
+    a token of your own is erased at once: the way back is to enter it again. While it is pending, an organisation that is connected already
+    stays as it is. Reasons: `account_absent` (none was opened), `account_conflict` (two match, or another organisation has it),
+    `not_configured` (the service has no reseller token), `ocs_unavailable` (the charging system did not answer as it should).
+    """
+    simulated = bool(ctx.deps.spare_accounts)
+
+    def write(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
+        """Connects the organisation to its account, or notes why not; then neither its connection nor its token changes.
+
+        ConnectionChanged, where another live connection would be replaced, or by another account, than what was expected and confirmed.
+        """
+        count_change(connection)  # from here on nobody else's connection changes
+        found = _preview_account_link(connection, organisation=organisation, candidates=path.candidates)
+        link = found.link
+        if isinstance(link, AccountLink):
+            if found.connection.mode is not None and found != path.preview:
+                raise connection_has_changed()
+            account, assigned = link.account, link.assigned
+            given = take_account(
+                connection, organisation=organisation, account_id=account, assigned=assigned, simulated=simulated or link.spare
+            )
+            assert given, "no account changes hands meanwhile"
+        choose_managed(connection, organisation=organisation, pending_reason=link if isinstance(link, str) else None, now=now)
+        state = read_onboarding(connection, organisation=organisation)
+        after = ConnectionReach(state["connection"]["mode"], state["connection"]["account_id"])
+        if after != path.before and after.mode == "managed":
+            ctx.record_change(connection_change_text(path.before, after))
+        return state
+
+    return await ctx.settle_result(write, organisation=ctx.organisation, now=ctx.now)

@@ -9,7 +9,6 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.letters import queue_letter, seal_letter
 from operations.people.verifications import (
-    MAILED_CODE_MINUTES,
     MAILED_CODE_SECONDS,
     new_mailed_code,
     prove_mailed_code,
@@ -122,7 +121,7 @@ async def signup_start(ctx: Ctx, params: NewSignUp) -> SignUpStarted:
         )
     details: SignUpDetails = {"organization_name": params.organization_name, "name": params.name, "referral_code": params.referral_code}
     mailed = new_mailed_code(deps.ids, purpose="sign_up", address=address, details=json.dumps(details), now=now)
-    letter = sign_up_letter(address, mailed.code, MAILED_CODE_MINUTES, deps.site)
+    letter = sign_up_letter(address, mailed.code, deps.site.base_url)
     answer: SignUpStarted = {"client_token": mailed.token, "expires_in_seconds": MAILED_CODE_SECONDS}
     wanted = [
         allowance_for("sign_up_address", mailbox_of(address), SIGN_UPS_PER_ADDRESS),

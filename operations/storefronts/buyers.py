@@ -73,7 +73,7 @@ async def list_storefront_buyer_orders(ctx: Ctx, params: BuyerOrderPage, shop: S
         return orders_of_buyer(connection, **named, after=after, most=params.limit + 1)
 
     rows = await ctx.deps.store.read(find)
-    return list_page([render_order(ctx.deps.keyring, row) for row in rows], params.limit)
+    return list_page([render_order(ctx, row) for row in rows], params.limit)
 
 
 class BuyerToErase(StorefrontRef):

@@ -68,11 +68,6 @@ PUBLIC_PLAN_EXAMPLE: PublicPlan = {
 }
 
 
-def render_public_storefront(row: Storefront) -> PublicStorefront:
-    """The shop `row` as everybody sees it."""
-    return render_fields(row, PublicStorefront, object="storefront")
-
-
 def read_plan_countries(text: str) -> list[str]:
     """The country codes in the JSON that a row stores."""
     return cast(list[str], orjson.loads(text))
@@ -120,8 +115,8 @@ def find_hosted_storefront(connection: Connection, *, slug: str) -> HostedStoref
     row = find_published(connection, slug=slug)
     if row is None:
         raise no_such_hosted_storefront()
-    on_sale = plans_on_sale(connection, storefront=row.id)
-    return {**render_public_storefront(row), "plans": [render_public_plan(plan, row.currency) for plan in on_sale]}
+    plans = [render_public_plan(plan, row.currency) for plan in plans_on_sale(connection, storefront=row.id)]
+    return render_fields(row, HostedStorefront, object="storefront", plans=plans)
 
 
 def no_such_hosted_storefront() -> NotFound:

@@ -8,15 +8,14 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.ledger.esims import open_esim_profile, render_esim_profile
+from operations.ledger.esims import Esim, open_esim_profile, render_esim_profile
 from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN
 from operations.ledger.orders import find_known_order, find_opened_order, order_number_of
 from operations.ledger.rollback import LineHasPackages, find_issued_line, roll_back_issuance, rollback_unknown
-from operations.plans import Esim
 from operations.storefronts.sales.checkout import OrderNotReady
 from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.lines import Line
-from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
+from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email, render_fields
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, OcsError
 from registry.operation import Auth, CamelInput, Example, Input, Scope, operation
@@ -37,7 +36,6 @@ from storage.orders import (
     order_status_of,
 )
 from storage.rollbacks import rollback_is_running
-from storage.sealing import Keyring
 
 OrderCents = Annotated[int, Field(description="Minor units (cents)")]
 OrderCurrency = Annotated[str, Field(description="ISO 4217, upper case")]
@@ -113,7 +111,7 @@ ORDER_ERROR_MESSAGES: Mapping[str, str] = {
 ORDER_REFUND_STATUSES: Mapping[str, OrderRefundStatus] = {"done": "succeeded", "failed": "failed"}
 
 
-def render_order(keyring: Keyring, order: OrderDetail, *, named: str | None = None) -> Order:
+def render_order(ctx: Ctx, order: OrderDetail, *, named: str | None = None) -> Order:
     """An order, its eSIM unsealed while it is the buyer's. `named`: what its reader named it by; without it, its number."""
     row = order.row
     return {
@@ -126,7 +124,7 @@ def render_order(keyring: Keyring, order: OrderDetail, *, named: str | None = No
         "amount": row.amount,
         "currency": row.currency,
         "error": render_order_error(row),
-        "esim": render_order_esim(keyring, row),
+        "esim": render_order_esim(ctx, row),
         "refund": render_order_refund(row),
         "top_ups": [shown for top_up in order.top_ups if (shown := render_order_top_up(top_up)) is not None],
         "created": rfc3339_utc(row.created),
@@ -154,12 +152,12 @@ def render_order_error(row: OrderRow) -> OrderError | None:
     }
 
 
-def render_order_esim(keyring: Keyring, row: OrderRow) -> Esim | None:
+def render_order_esim(ctx: Ctx, row: OrderRow) -> Esim | None:
     """Nothing once it went back: the next one to have it is another buyer."""
     if order_status_of(row) not in BUYER_ESIM_STATUSES or row.iccid is None or row.esim is None:
         return None
     return render_esim_profile(
-        open_esim_profile(row.iccid, row.esim, keyring=keyring, organisation=row.organisation, intent=row.esim_binding or row.id)
+        open_esim_profile(row.iccid, row.esim, keyring=ctx.deps.keyring, organisation=row.organisation, intent=row.esim_binding or row.id)
     )
 
 
@@ -177,14 +175,7 @@ def render_order_top_up(row: OrderRow) -> OrderTopUp | None:
     status = order_status_of(row)
     if status in ("pending_payment", "rollback_pending", "rolled_back", "rollback_unknown"):
         return None
-    return {
-        "id": row.id,
-        "plan": sold_plan_of(row),
-        "status": status,
-        "amount": row.amount,
-        "currency": row.currency,
-        "created": rfc3339_utc(row.created),
-    }
+    return render_fields(row, OrderTopUp, plan=sold_plan_of(row), status=status, created=rfc3339_utc(row.created))
 
 
 def order_stamp(at: float | None) -> str | None:
@@ -279,7 +270,7 @@ async def get_storefront_order(ctx: Ctx, params: OrderRef, order: OrderDetail) -
     An order begins as `pending_payment`; `paid` and `provisioning` take seconds. `needs_review`: whether an eSIM was drawn is being
     found out. `failed` says why in `error`, and what was paid goes back. The activation code is worth the eSIM: keep it out of logs.
     """
-    return render_order(ctx.deps.keyring, order, named=params.order_id)
+    return render_order(ctx, order, named=params.order_id)
 
 
 SoldAtSlug = Annotated[str, Field(min_length=3, max_length=40, pattern=r"^[a-z0-9-]+$", description="Slug of the shop.")]
@@ -438,7 +429,7 @@ async def cancel_storefront_order(ctx: Ctx, params: OrderRef, order: OrderDetail
                 "This order was not paid for, so there is nothing to cancel",
                 hint="Leave it: what is not paid for is not delivered, and is forgotten after 30 days",
             )
-        return render_order(ctx.deps.keyring, found, named=params.order_id)
+        return render_order(ctx, found, named=params.order_id)
 
     return await ctx.settle_result(cancel, now=ctx.now)
 
@@ -498,10 +489,10 @@ async def rollback_storefront_order(ctx: Ctx, params: OrderRef, held: Returnable
     """
     order, row, line = held
     if order_status_of(order.row) == "rolled_back":
-        return render_order(ctx.deps.keyring, order, named=params.order_id)
+        return render_order(ctx, order, named=params.order_id)
 
     def answer(connection: Connection, row: IssuanceRow) -> Order:
-        return render_order(ctx.deps.keyring, current_order(connection, row.key), named=params.order_id)
+        return render_order(ctx, current_order(connection, row.key), named=params.order_id)
 
     concluded = await roll_back_issuance(ctx, *require_returnable_order(order, row, line), answer)
     ctx.deps.wake_worker()

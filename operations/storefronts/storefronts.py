@@ -13,9 +13,8 @@ from operations.storefronts.hosted_storefronts import (
     STOREFRONT_ID_EXAMPLE,
     PublicStorefront,
     render_public_plan,
-    render_public_storefront,
 )
-from operations.vocabulary import Currency, Email, ListOf, ListPage, list_page, plain_line, without_default
+from operations.vocabulary import Currency, Email, ListOf, ListPage, list_page, plain_line, render_fields, without_default
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound
 from registry.operation import Example, Input, Once, Scope, operation
@@ -153,13 +152,8 @@ class SlugTaken(Conflict):
 
 
 def render_storefront(row: Storefront) -> ShownStorefront:
-    return {
-        "id": row.id,
-        **render_public_storefront(row),
-        "status": cast(StorefrontStatus, row.status),
-        "created": rfc3339_utc(row.created),
-        "updated": rfc3339_utc(row.updated),
-    }
+    created, updated = rfc3339_utc(row.created), rfc3339_utc(row.updated)
+    return render_fields(row, ShownStorefront, object="storefront", created=created, updated=updated)
 
 
 def render_storefront_plan(row: StorefrontPlan, currency: str) -> ShownPlan:

@@ -5,12 +5,11 @@ from typing import Annotated, Literal, NamedTuple, NotRequired
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 from typing_extensions import TypedDict
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import ProviderStatus
 from operations.deps import Ctx
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
-from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
+from registry.errors import BadRequest, EndOfLife, NotFound, OcsError, OcsNotFound
 from registry.operation import Example, Scope, operation
 
 LineStatusTarget = Literal["ACTIVE", "SUSPENDED", "INACTIVE", "DISCONNECTED", "END_OF_LIFE"]

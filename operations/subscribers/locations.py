@@ -8,7 +8,6 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import Location
 from clients.ocs.times import parse_wire_time
 from operations.deps import Ctx
@@ -16,7 +15,7 @@ from operations.times import WEEK_DAYS, utc_text, utc_today
 from operations.upstream.lines import Line, LineRef, own_line, read_country_history
 from operations.upstream.paging import Data
 from registry.clock import rfc3339_utc
-from registry.errors import NotFound, OcsError
+from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.operation import Example, operation
 
 LOCATION_UNKNOWN_CODE = 14

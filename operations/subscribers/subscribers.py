@@ -7,7 +7,6 @@ from typing import Annotated, Literal, NamedTuple, NotRequired, cast
 from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import Subscriber
 from operations.deps import Ctx
 from operations.upstream.account_lines import OCS_INVALID_REQUEST, LineList, read_account_lines, read_line_page, subscriber_number
@@ -23,7 +22,7 @@ from operations.upstream.lines import (
 )
 from operations.upstream.paging import Data, FieldName, FieldsQuery, cursor_value, page_rows, select_fields
 from operations.vocabulary import UpstreamId
-from registry.errors import BadRequest, NotFound, NotSupported, OcsError
+from registry.errors import BadRequest, NotFound, NotSupported, OcsError, OcsNotFound
 from registry.operation import CamelInput, Example, Scope, operation
 
 INSTALL_CODES = ("activationCode", "confirmationCode")

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import anyio
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import Subscriber, SubscriberFields, SubscriberList
 from operations.caches.account_parts import (
     ICCID_SEARCH_DIGITS,
@@ -31,7 +30,7 @@ from operations.caches.account_parts import (
 )
 from operations.upstream.connection import Upstream
 from registry.clock import request_is_over
-from registry.errors import OcsError, Refusal
+from registry.errors import OcsError, OcsNotFound, Refusal
 
 OCS_INVALID_REQUEST = 2
 ICCID_MAX_DIGITS = 22

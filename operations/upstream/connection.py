@@ -15,7 +15,9 @@ from operations.deps import Ctx, Deps
 from operations.vocabulary import UpstreamId
 from registry.errors import Conflict, NotFound, OcsError
 from registry.operation import CamelInput
+from registry.policy import require_connection
 from storage.account_parts import AccountPlace
+from storage.directory import StoreDirectory
 from storage.sealing import OWN_TOKEN_FIELD, WrongSeal
 from storage.upstream_connections import find_upstream
 
@@ -84,6 +86,11 @@ class Upstream:
         if self.managed:
             return account_id == self.account_id
         return any(account.get("id") == account_id for account in await self.accounts())
+
+
+async def require_connected(ctx: Ctx) -> None:
+    """Raises OrgNotConnected where the caller's organisation has no connection. Waits for the database."""
+    await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
 
 
 async def connect_upstream(ctx: Ctx) -> Upstream:

@@ -11,16 +11,15 @@ from typing import Annotated, Literal, NamedTuple, Protocol, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.packages import Package
-from clients.ocs.subscribers import Subscriber, SubscriberFields, Utc
+from clients.ocs.subscribers import Subscriber, SubscriberFields
 from clients.ocs.times import parse_wire_time
-from clients.ocs.wire_schema import keeps_unknown
+from clients.ocs.wire_schema import Utc, keeps_unknown
 from operations.caches.account_parts import HistoryEntry, entry_in_use, entry_start, open_entries
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.vocabulary import Iccid
-from registry.errors import NotFound, OcsConflict, OcsError
+from registry.errors import NotFound, OcsConflict, OcsError, OcsNotFound
 from registry.operation import CamelInput
 from storage.country_entries import CountryEntry, country_history
 

@@ -11,13 +11,12 @@ from typing import Annotated, Generic, TypeVar
 from pydantic import Field
 
 from clients.ocs.client import Ocs
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.templates import Template
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream
 from operations.upstream.paging import PageQuery
 from operations.vocabulary import UpstreamId
-from registry.errors import NotFound, OcsError
+from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.operation import CamelInput
 from storage.upstream_objects import UpstreamObjectKind, add_upstream_object, object_creator
 

@@ -15,10 +15,10 @@ from benchmarks.upstream_page import LINE, LINES, RULES, SOME, aims, section
 from clients.http import Outbound
 from clients.ocs.client import Ocs, OcsPool
 from clients.ocs.link import OcsSettings
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.subscribers import Subscriber
 from operations.upstream.account_lines import subscriber_number
 from operations.upstream.lines import public_line_row
+from registry.errors import OcsNotFound
 from tests.clients.clock import ManualClock
 
 

@@ -6,8 +6,8 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from operations.ledger.payment_attempts import REFUND_OPERATION, payment_not_made
-from operations.ledger.payment_dispatch import record_payment_refused, record_payment_unknown
+from operations.ledger.payment_attempts import record_payment_refused, record_payment_unknown
+from operations.ledger.payment_intake import REFUND_OPERATION, payment_not_made
 from storage.claims import CLAIM, claim_is
 from storage.engine.sql import Command
 from tests.billing_money.stage import MoneyStage, Object

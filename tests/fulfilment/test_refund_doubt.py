@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from clients.payments.records import Refund
-from operations.ledger.payment_dispatch import record_payment_refused, record_payment_unknown
+from operations.ledger.payment_attempts import record_payment_refused, record_payment_unknown
 from operations.ledger.payment_intake import sync_payments, take_processor_record
 from operations.storefronts.sales.order_fulfilment import OrderRefundSending, find_order_charge
 from registry.errors import PaymentsRefused

@@ -11,8 +11,7 @@ from typing import cast
 import httpx
 import sqlalchemy as sa
 
-from operations.catalogue import CATALOGUE
-from storage.engine.sql import Command, Connection, table_of
+from storage.engine.sql import Command, Connection
 from storage.orders import StorefrontOrderTable
 from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan, write_storefront
 from tests.network_facts import ACCOUNT

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 import anyio
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.packages import Package, PackageList
 from clients.ocs.statistics import NetworkEvents
 from clients.ocs.subscribers import ProviderStatus, Subscriber
@@ -21,7 +20,7 @@ from operations.intelligence.reports.sheet import upstream_text
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.lines import Line, PackageState, package_end, package_start, package_state
 from registry.clock import limit_reading_time
-from registry.errors import Refusal
+from registry.errors import OcsNotFound, Refusal
 
 REGISTRATION_COMMANDS = frozenset({"ULR", "AIR", "UL", "SAI", "UGL", "GPRSUL"})
 """Update-Location and Authentication-Information of Diameter (3GPP TS 29.272), and the same and their kin of MAP (TS 29.002)."""

@@ -9,12 +9,11 @@ a minute, as everywhere.
 """
 
 from collections.abc import Awaitable, Mapping
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import anyio
 import orjson
 
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.resellers import AccountStock
 from clients.ocs.templates import Template
 from clients.payments.records import CheckoutSession, NewCheckout
@@ -27,7 +26,7 @@ from operations.upstream.connection import AccountGone, Upstream, upstream_of_or
 from operations.upstream.resellers import find_template, own_templates
 from operations.vocabulary import share_of
 from registry.caller import ANONYMOUS_CALLER
-from registry.errors import Conflict, NotFound, OcsError, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
+from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.ids import ORDER_NUMBER_PREFIX
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
@@ -49,15 +48,6 @@ ReadinessReason = Literal[
     "no_free_esim",
 ]
 STOCK_COUNT_FRESH_SECONDS = 5.0
-
-
-class NamesDrawAccount(Protocol):
-    """What an eSIM is drawn for: a plan, or an order of one."""
-
-    @property
-    def account_id(self) -> int | None:
-        """The account it names, if it does."""
-        ...
 
 
 async def reasons_against_sale(deps: Deps, shop: Storefront, plan: StorefrontPlan) -> list[ReadinessReason]:
@@ -89,7 +79,7 @@ async def network_reasons_against(deps: Deps, upstream: Upstream, plan: Storefro
     return [] if count_fitting_esims(stock, template) > 0 else ["no_free_esim"]
 
 
-async def account_of_sold_plan(upstream: Upstream, plan: NamesDrawAccount) -> int:
+async def account_of_sold_plan(upstream: Upstream, plan: StorefrontPlan | OrderRow) -> int:
     """The account an eSIM of the plan is drawn from: the plan's, else the connected one, else the lowest of the token's own.
 
     AccountGone where it is not, or no longer, the owner's.

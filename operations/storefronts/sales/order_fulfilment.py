@@ -23,19 +23,15 @@ from operations.deps import Deps
 from operations.ledger.issuance import OUTCOME_UNKNOWN, IssuanceOrder, draw_esim
 from operations.ledger.issuance_targets import FULFIL_ORDER, OrderNotOurs, OrderTarget
 from operations.ledger.orders import mail_order_failed, mail_order_ready, mail_order_review, mail_refund_failed, order_number_of
-from operations.ledger.payment_attempts import begin_payment_attempt, send_refund_attempt
-from operations.ledger.payment_dispatch import send_payment_once
+from operations.ledger.payment_attempts import begin_payment_attempt, send_payment_once, send_refund_attempt
 from operations.ledger.payment_intake import PAYMENT_REFUNDED, take_checkout, was_order_refunded
 from operations.ledger.payment_records import payment_record_of, refundable_amount, reserve_refund
-from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
+from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, audit_settlement
 from operations.storefronts.sales.checkout import account_of_sold_plan
-from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch
-from operations.times import retry_pause
+from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch, retry_pause
 from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.resellers import find_template
 from registry.errors import Conflict, NotFound, PaymentsError, Refusal, StoreUnavailable
-from registry.ports import AuditRecord
-from storage.audit import append_audit_record
 from storage.engine.sql import Connection
 from storage.issuance import find_issuance
 from storage.order_queue import (
@@ -464,9 +460,7 @@ def fulfil_by_decision(connection: Connection, *, deps: Deps, order: str, decisi
         apply_added_decision(connection, deps, row, now)
     else:
         apply_refund_decision(connection, deps, row, now)
-    append_audit_record(
-        connection, AuditRecord(now, row.organisation, "cli", SETTLE_ORDER, by, "", f"settled_{decision}", 200, 0.0, deps.ids.new("req_"))
-    )
+    audit_settlement(connection, deps, row.organisation, SETTLE_ORDER, f"settled_{decision}", now=now, by=by, surface="cli")
     return find_order(connection, order=order) or row
 
 

@@ -22,15 +22,13 @@ from operations.deps import Deps
 from operations.ledger.evidence import DRAW_CLOCK_SKEW, EFFECT_WINDOW, DrawMatch, id_of_package, parse_package_moment, template_of_package
 from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN, is_unproven, no_network_to_draw_from, require_draw_in_time
 from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
-from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWrites, SendOutcome, send_once
+from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWrites, SendOutcome, audit_settlement, send_once
 from operations.ledger.stock_snapshot import is_sim_in_stock
-from operations.times import retry_pause
 from operations.upstream.connection import Upstream, upstream_of_organisation
 from operations.upstream.lines import Line, find_line, package_start
 from operations.upstream.resellers import find_template
 from registry.errors import EndOfLife, NotFound, OcsError, Refusal, StoreUnavailable
-from registry.ports import AuditRecord, Conclusion
-from storage.audit import append_audit_record
+from registry.ports import Conclusion
 from storage.engine.sql import Connection
 from storage.issuance import find_issuance
 from storage.order_queue import fail_order, reopen_order
@@ -319,6 +317,11 @@ def fail_unsent_top_up(connection: Connection, *, deps: Deps, row: OrderRow, cod
         mail_order_failed(connection, deps, row.id)
 
 
+def retry_pause(pauses: Sequence[int], tries: int) -> int:
+    """Seconds to wait after `tries` tries: `pauses` in their order, the last of them from then on."""
+    return pauses[min(tries, len(pauses) - 1)]
+
+
 def retry_top_up_later(connection: Connection, *, deps: Deps, row: OrderRow, now: float) -> None:
     if now - (row.paid_at or row.updated) > TOP_UP_PATIENCE_SECONDS:
         fail_unsent_top_up(connection, deps=deps, row=row, code=TOP_UP_UNREACHED, now=now)
@@ -397,7 +400,7 @@ def is_top_up_decided(
     if verdict.kind == "clear" and sent.clear_since is not None and at - sent.clear_since >= TOP_UP_CLEAR_SECONDS:
         fail_order(connection, order=row.id, code=TOP_UP_NOT_ADDED, now=now)
         mail_order_failed(connection, deps, row.id)
-        append_audit_record(connection, top_up_audit_record(deps, row, "reconciled_failed", now))
+        audit_settlement(connection, deps, row.organisation, ADD_TOP_UP, "reconciled_failed", now=now)
         return True
     return False
 
@@ -407,7 +410,7 @@ def record_found_top_up(connection: Connection, deps: Deps, row: OrderRow, packa
         return False
     insert_placed_package(connection, package_id=package, now=now)
     mail_order_ready(connection, deps, row.id)
-    append_audit_record(connection, top_up_audit_record(deps, row, "reconciled_ready", now))
+    audit_settlement(connection, deps, row.organisation, ADD_TOP_UP, "reconciled_ready", now=now)
     return True
 
 
@@ -417,7 +420,3 @@ def explained_packages(connection: Connection, row: OrderRow, packages: Sequence
     drawn = find_issuance(connection, organisation=row.organisation, key=row.top_up_of or "")
     own = frozenset[int]() if drawn is None or drawn.package_id is None else frozenset({drawn.package_id})
     return own | packages_added_to(connection, order=row.top_up_of or "", top_up=row.id) | placed_packages_among(connection, packages=ids)
-
-
-def top_up_audit_record(deps: Deps, row: OrderRow, outcome: str, now: float) -> AuditRecord:
-    return AuditRecord(now, row.organisation, "worker", ADD_TOP_UP, "reconciliation", "", outcome, 200, 0.0, deps.ids.new("req_"))

@@ -139,5 +139,5 @@ def test_a_pool_has_one_client_per_token_and_forgets_the_oldest() -> None:
 def test_settings_are_frozen_and_hold_no_token() -> None:
     settings = OcsSettings(URL)
     assert replace(settings, concurrency=4).concurrency == 4
-    assert isinstance(Ocs(OcsLink(Outbound(), settings, ODD_TOKEN, ManualClock()), settings), Ocs)
+    assert isinstance(Ocs(OcsLink(Outbound(), settings, ODD_TOKEN, ManualClock())), Ocs)
     assert_silent(repr(settings))

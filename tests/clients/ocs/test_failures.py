@@ -14,9 +14,8 @@ import pytest
 from clients.http import AddressBlocked, Outbound
 from clients.ocs.client import Ocs, OcsPool, ocs_limits
 from clients.ocs.link import OcsLink, OcsSettings
-from clients.ocs.outcome import OcsNotFound
 from clients.ocs.places import Places, TokenPlaces
-from registry.errors import BadRequest, Conflict, OcsError, Refusal
+from registry.errors import BadRequest, Conflict, OcsError, OcsNotFound, Refusal
 from tests.clients.clock import ManualClock
 from tests.clients.ocs.upstream import URL, UpstreamAnswer, broken, raw, reply, upstream
 from tests.clients.webhooks.receiver import HookAnswer as RawAnswer
@@ -272,7 +271,7 @@ async def test_a_token_that_no_header_can_carry_is_refused_without_a_call() -> N
     there = upstream()
     settings = OcsSettings(URL, auth="bearer")
     for token in ("line\r\nbreak", "tök"):
-        ocs = Ocs(OcsLink(there.outbound(), settings, token, ManualClock()), settings)
+        ocs = Ocs(OcsLink(there.outbound(), settings, token, ManualClock()))
         with pytest.raises(OcsError, match="no request can carry") as caught:
             await reading(ocs)
         assert token not in str(caught.value)

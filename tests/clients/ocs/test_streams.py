@@ -180,7 +180,7 @@ async def test_a_real_connection_streams_and_serves_again() -> None:
     async with receiver(status_answer("200 OK", body=START + ARRAY + END)) as there:
         settings = OcsSettings(there.url())
         outbound = Outbound(OutboundLimits(total_seconds=5))
-        ocs = Ocs(OcsLink(outbound, settings, "t", ManualClock()), settings)
+        ocs = Ocs(OcsLink(outbound, settings, "t", ManualClock()))
         assert await passed(ocs) == ARRAY
         early = await ocs.tariffs.stream_customer_tariff(7001)
         await early.aclose()

@@ -53,7 +53,7 @@ class Upstream(httpx.AsyncBaseTransport):
 
     def ocs(self, settings: OcsSettings | None = None, token: str = ODD_TOKEN, places: TokenPlaces | None = None) -> Ocs:
         settings = settings or OcsSettings(URL, backoff_seconds=0)
-        return Ocs(OcsLink(self.outbound(settings.total_seconds), settings, token, ManualClock(), places=places), settings)
+        return Ocs(OcsLink(self.outbound(settings.total_seconds), settings, token, ManualClock(), places=places))
 
 
 def raw(body: bytes, status: int = 200) -> UpstreamAnswer:
