@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from clients.model.port import LanguageModel
 from clients.ocs.client import OcsPool
-from clients.payments.client import ProcessorClient
+from clients.payments.port import Processor
 from clients.webhooks.addresses import NO_PRIVATE_RECEIVERS, IpNetwork, PrivateReceivers
 from operations.caches.answers import ReadCache
 from operations.caches.stock import StockSnapshots
@@ -51,7 +51,7 @@ class Deps:
     toolsets: tuple[str, ...]
     """The names of toolsets and presets that a key may be restricted to."""
     ocs: OcsPool
-    payments: ProcessorClient
+    payments: Processor
     reads: ReadCache
     stock: StockSnapshots
     replica: str

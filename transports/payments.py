@@ -13,7 +13,7 @@ import anyio
 from clients.http import Outbound
 from clients.outside_system import OutsideSystem
 from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
-from clients.payments.settings import CHECKOUT_ORIGIN, ProcessorSettings
+from clients.payments.port import CHECKOUT_ORIGIN, Processor, ProcessorSettings
 from registry.clock import Clock
 from registry.ids import Ids
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
@@ -35,7 +35,7 @@ DEMO_PAYEE = "acct_1DemoTelecom0000"
 
 @dataclass(slots=True)
 class PaymentConnection:
-    processor: ProcessorClient
+    processor: Processor
     sandbox: SimulatedProcessor | None
     system: OutsideSystem
     """Who waits for it, and whether it answers."""
@@ -84,7 +84,7 @@ def processor_settings(settings: Settings) -> ProcessorSettings:
     )
 
 
-def simulated_processor(sandbox: SimulatedProcessor, system: OutsideSystem | None = None) -> ProcessorClient:
+def simulated_processor(sandbox: SimulatedProcessor, system: OutsideSystem | None = None) -> Processor:
     """The real client; its calls never leave the process, and what fails is asked again at once."""
 
     wire = ProcessorSettings(

@@ -15,6 +15,7 @@ from clients.payments.link import (
     request_options,
     require_processor_id,
 )
+from clients.payments.port import AUTHORIZE_HOST
 from clients.payments.records import ConnectedAccount, HostedPage, PayoutTiming
 
 if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
@@ -22,17 +23,11 @@ if TYPE_CHECKING:  # the vendor's library is imported when the processor is firs
     from stripe.params import AccountCreateParams, BalanceSettingsUpdateParams
 
 
-AUTHORIZE_HOST = "https://connect.stripe.com"
-
-
 class AccountCalls(ProcessorCalls):
     """What is asked of the processor about connected accounts."""
 
     async def create_account(self, *, key: str, email: str | None, country: str | None, metadata: Mapping[str, str]) -> ConnectedAccount:
-        """A new Express account with the owner's `email`. `country` is ISO 3166-1 alpha-2. None: the owner is asked.
-
-        By what it may do instead of by a type: the service pays its losses and the processor's fees.
-        """
+        """An Express account, by what it may do instead of by a type: the service pays its losses and the processor's fees."""
         params: AccountCreateParams = {
             "controller": {
                 "stripe_dashboard": {"type": "express"},
@@ -56,19 +51,13 @@ class AccountCalls(ProcessorCalls):
         )
 
     async def find_account(self, account: str) -> ConnectedAccount:
-        """The connected `account` as it stands."""
         whose = require_processor_id(account, "account")
         return await self._link.read(
             whose, "account", lambda to: to.v1.accounts.retrieve_async(whose), record_parser(ConnectedAccount, id=whose)
         )
 
     async def onboarding_link(self, account: str, *, return_url: str, refresh_url: str) -> HostedPage:
-        """A page on which the owner of `account` gives the processor what it asks for; for one visit, a few minutes long.
-
-        From there the owner comes back to `return_url`; to `refresh_url` where the page no longer works.
-
-        Another one is made each time, so it counts as a read.
-        """
+        """Another one is made each time, so it counts as a read."""
         whose = require_processor_id(account, "account")
         return await self._link.read(
             whose,
@@ -80,20 +69,12 @@ class AccountCalls(ProcessorCalls):
         )
 
     async def dashboard_link(self, account: str) -> HostedPage:
-        """The pages of `account` at the processor; Express accounts only.
-
-        Another one is made each time, so it counts as a read.
-        """
+        """Another one is made each time, so it counts as a read."""
         whose = require_processor_id(account, "account")
         return await self._link.read(whose, "account", lambda to: to.v1.accounts.login_links.create_async(whose), record_parser(HostedPage))
 
     def authorize_url(self, *, state: str, return_url: str) -> str | None:
-        """Where the owner of a Standard account lets the service in (OAuth 2.0), who then comes back to `return_url` with `state`.
-
-        None where the service has no client id for it.
-
-        Written by hand, so that the vendor's library is not loaded for an address.
-        """
+        """Written by hand, so that the vendor's library is not loaded for an address."""
         settings = self._link.settings
         if not settings.client_id:
             return None
@@ -107,10 +88,7 @@ class AccountCalls(ProcessorCalls):
         return f"{settings.connect_url.rstrip('/') or AUTHORIZE_HOST}/oauth/authorize?{urlencode(query)}"
 
     async def attach(self, code: str) -> str:
-        """The id of the account whose owner came back with `code`. A wrong or used code is PaymentsRefused.
-
-        Sent once: a code that is shown twice may cost the account's consent. The tokens that come with the answer are dropped.
-        """
+        """Sent once: a code that is shown twice may cost the account's consent. The tokens that come with the answer are dropped."""
         return await self._link.write(
             PLATFORM_ACCOUNT,
             "authorization code",
@@ -120,7 +98,6 @@ class AccountCalls(ProcessorCalls):
         )
 
     async def schedule_of(self, account: str) -> PayoutTiming:
-        """When the balance of `account` is paid out."""
         return await self._link.read(
             account,
             "payout schedule",
@@ -129,7 +106,6 @@ class AccountCalls(ProcessorCalls):
         )
 
     async def set_schedule(self, account: str, schedule: PayoutTiming, *, key: str) -> PayoutTiming:
-        """Replace the payout schedule by `schedule`; without `delay_days` the delay stays. Returns the schedule that holds now."""
         params = payout_schedule_params(schedule)
         return await self._link.write(
             account,

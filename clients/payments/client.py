@@ -1,10 +1,4 @@
-"""The payment processor over its vendor's own library, and its webhooks: whether the processor signed them, and what happened.
-
-Its vendor is known in this room alone. Every method raises, from registry.errors: NotFound where the processor knows no such thing in that
-account; PaymentsRefused (400) with the processor's code where it refuses what was asked; PaymentsError (502) where it failed, with
-`before_execution` where it surely did nothing and `outcome_unknown` where a write may have happened. Its own texts are never handed on:
-only codes and parameter names.
-"""
+"""The payment processor over its vendor's own library, and its webhooks: whether the processor signed them, and what happened."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,6 +22,7 @@ from clients.payments.fields import (
 from clients.payments.invoices import InvoiceCalls
 from clients.payments.link import ProcessorLink, load_vendor
 from clients.payments.money import FraudCalls, MoneyCalls
+from clients.payments.port import BadProcessorEvent, ProcessorSettings
 from clients.payments.records import (
     ApplicationFee,
     Charge,
@@ -42,7 +37,6 @@ from clients.payments.records import (
     Review,
 )
 from clients.payments.selling import SellingCalls
-from clients.payments.settings import ProcessorSettings
 
 EVENT_TOLERANCE = 300
 """Seconds that a signature's time may be away from ours, before or after."""
@@ -61,14 +55,6 @@ RECORD_KINDS: Mapping[str, type[EventRecord]] = {
     "review": Review,
 }
 """By the object's own word for what it is: a type such as charge.dispute.created is about a dispute."""
-
-
-class BadProcessorEvent(Exception):
-    """A webhook that has no effect: `reason` says why, without repeating anything of it. `signed`: it is the processor's, all the same."""
-
-    def __init__(self, reason: str, *, signed: bool = False) -> None:
-        super().__init__(reason)
-        self.reason, self.signed = reason, signed
 
 
 def read_event(body: bytes, signature: str, now: float, secrets: tuple[str, ...]) -> ProcessorEvent:
@@ -117,15 +103,6 @@ PROCESSOR_LIMITS = OutboundLimits(connections=50, total_seconds=20.0)
 
 
 class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, SellingCalls):
-    """A payment processor with connected accounts.
-
-    Every method but `authorize_url` and `read_event` waits for the network. `account` is the id of the connected account in which something
-    is done. `key` is the processor's idempotency key: the same call under the same key is done once, and answered alike, for at least a
-    day. Amounts are whole numbers of the currency's smallest unit. `limit` is how many rows a page has at most, 1 to 100;
-    `starting_after` is the id that the page follows, and lists are newest first. `metadata` comes back with the object and with every
-    event about it.
-    """
-
     def __init__(
         self,
         settings: ProcessorSettings,
@@ -141,21 +118,14 @@ class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, Sellin
 
     @property
     def live(self) -> bool:
-        """Real money moves; False: the key is one for tests."""
         return "_live_" in self._link.settings.key[:8]
 
     @property
     def checkout_origin(self) -> str:
-        """Where its checkout pages are: scheme and host, as a page's policy for forms names them."""
         return self._link.settings.checkout_origin
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._link.aclose()
 
     def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
-        """The event in a webhook's raw `body`. `signature` is the value of its header, `now` is in Unix seconds.
-
-        BadProcessorEvent where none of the secrets signed it, or where it was signed more than 300 s before or after `now`.
-        """
         return read_event(body, signature, now, self._link.settings.webhook_secrets)

@@ -23,10 +23,7 @@ PROCESSOR_LINES_LIMIT = 50
 
 class InvoiceCalls(ProcessorCalls):
     async def draft_invoice(self, account: str, invoice: NewInvoice) -> ProcessorInvoice:
-        """Make customer, invoice and lines of `invoice`, not sent yet: only the owner of `account` sees it. Repeated, it is the same.
-
-        Every call under a key made from the invoice's: whatever broke off is gone through again, and is there once.
-        """
+        """Every call under a key made from the invoice's: whatever broke off is gone through again, and is there once."""
         customer = await self._recipient(account, invoice)
         draft = await self._begun(account, invoice, customer)
         try:
@@ -90,9 +87,7 @@ class InvoiceCalls(ProcessorCalls):
         )
 
     async def send_invoice(self, account: str, invoice: str, *, key: str) -> ProcessorInvoice:
-        """Finalise `invoice` and mail it to its recipient. One that has been sent, or paid, is answered as it is.
-
-        Choice: one that is open is sent again under the same key, which does nothing where it was sent, and sends it where the call
+        """Choice: one that is open is sent again under the same key, which does nothing where it was sent, and sends it where the call
         broke off after it was finalised.
         """
         found = await self.find_invoice(account, invoice)
@@ -126,7 +121,6 @@ class InvoiceCalls(ProcessorCalls):
         return found
 
     async def void_invoice(self, account: str, invoice: str, *, key: str) -> ProcessorInvoice:
-        """Take `invoice` back: an open one is voided, a draft deleted (and answered as void). A paid one is PaymentsRefused."""
         found = await self.find_invoice(account, invoice)
         if found.status == "void":
             return found
@@ -149,7 +143,6 @@ class InvoiceCalls(ProcessorCalls):
             )
 
     async def find_invoice(self, account: str, invoice: str) -> ProcessorInvoice:
-        """The `invoice` as it stands."""
         return await self._find(
             account, "invoice", invoice, ProcessorInvoice, lambda to, id, options: to.v1.invoices.retrieve_async(id, options=options)
         )

@@ -20,8 +20,8 @@ from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallProgress
 from clients.payments import outcome
 from clients.payments.fields import ProcessorJson, UnreadableRecord, object_rows, record_parser
 from clients.payments.outcome import ProcessorAnswer, ProcessorCall, ProcessorFault, ProcessorResult
+from clients.payments.port import ProcessorSettings
 from clients.payments.records import ProcessorPage
-from clients.payments.settings import ProcessorSettings
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, SystemClock
 from registry.errors import PaymentsError
 

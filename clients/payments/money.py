@@ -38,7 +38,6 @@ if TYPE_CHECKING:  # the vendor's library is imported when the processor is firs
 
 class MoneyCalls(ProcessorCalls):
     async def balance_of(self, account: str) -> Balance:
-        """What `account` has, by currency."""
         return await self._link.read(
             account, "balance", lambda to: to.v1.balance.retrieve_async(options=request_options(account)), record_parser(Balance)
         )
@@ -48,7 +47,6 @@ class MoneyCalls(ProcessorCalls):
         return await self._link.read(PLATFORM_ACCOUNT, "balance", lambda to: to.v1.balance.retrieve_async(), record_parser(Balance))
 
     async def find_charge(self, account: str, charge: str) -> Charge:
-        """The `charge` as it stands."""
         return await self._find(
             account, "charge", charge, Charge, lambda to, id, options: to.v1.charges.retrieve_async(id, options=options)
         )
@@ -56,17 +54,13 @@ class MoneyCalls(ProcessorCalls):
     async def list_charges(
         self, account: str, *, limit: int, starting_after: str | None = None, payment_intent: str | None = None
     ) -> ProcessorPage[Charge]:
-        """Charges of all payments, or the tries of one `payment_intent`."""
         params = cast("ChargeListParams", page_params(limit, starting_after))
         if payment_intent is not None:
             params["payment_intent"] = require_processor_id(payment_intent, "payment")
         return await self._list(account, "charge", Charge, lambda to, options: to.v1.charges.list_async(params, options))
 
     async def refund(self, account: str, *, charge: str, amount: int, reason: str | None, key: str, metadata: Mapping[str, str]) -> Refund:
-        """Give `amount` of `charge` back; `reason` is one of the processor's words. The service's fee is given back in proportion.
-
-        Asks for the charge first: the processor refuses to give a fee back where none was taken, and a charge's fee never changes.
-        """
+        """Asks for the charge first: the processor refuses to give a fee back where none was taken, and a charge's fee never changes."""
         params: RefundCreateParams = {"charge": require_processor_id(charge, "charge"), "amount": amount, "metadata": dict(metadata)}
         if await self._has_fee(account, charge):
             params["refund_application_fee"] = True
@@ -89,7 +83,6 @@ class MoneyCalls(ProcessorCalls):
             raise
 
     async def find_refund(self, account: str, refund: str) -> Refund:
-        """The `refund` as it stands."""
         return await self._find(
             account, "refund", refund, Refund, lambda to, id, options: to.v1.refunds.retrieve_async(id, options=options)
         )
@@ -97,12 +90,10 @@ class MoneyCalls(ProcessorCalls):
     async def list_refunds(
         self, account: str, *, limit: int, starting_after: str | None = None, charge: str | None = None
     ) -> ProcessorPage[Refund]:
-        """Refunds of all charges, or of one `charge`."""
         params = cast("RefundListParams", page_params(limit, starting_after, charge))
         return await self._list(account, "refund", Refund, lambda to, options: to.v1.refunds.list_async(params, options))
 
     async def pay_out(self, account: str, *, amount: int, currency: str, key: str, metadata: Mapping[str, str]) -> Payout:
-        """Send `amount` minor units of `currency` to the bank of `account`."""
         return await self._link.write(
             account,
             "bank account",
@@ -114,26 +105,20 @@ class MoneyCalls(ProcessorCalls):
         )
 
     async def list_payouts(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Payout]:
-        """Payouts of `account`."""
         params = cast("PayoutListParams", page_params(limit, starting_after))
         return await self._list(account, "payout", Payout, lambda to, options: to.v1.payouts.list_async(params, options))
 
     async def find_dispute(self, account: str, dispute: str) -> Dispute:
-        """The `dispute` as it stands."""
         return await self._find(
             account, "dispute", dispute, Dispute, lambda to, id, options: to.v1.disputes.retrieve_async(id, options=options)
         )
 
     async def list_disputes(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Dispute]:
-        """Disputes of `account`."""
         params = cast("DisputeListParams", page_params(limit, starting_after))
         return await self._list(account, "dispute", Dispute, lambda to, options: to.v1.disputes.list_async(params, options))
 
     async def answer_dispute(self, account: str, dispute: str, evidence: EvidenceTexts, *, submit: bool, key: str) -> Dispute:
-        """Add `evidence` to `dispute`; with `submit` it goes to the payer's bank, once.
-
-        Texts that are not given stay as they are. Without `submit` the evidence is a draft.
-        """
+        """Texts that are not given stay as they are. Without `submit` the evidence is a draft."""
         which = require_processor_id(dispute, "dispute")
         return await self._link.write(
             account,
@@ -144,7 +129,6 @@ class MoneyCalls(ProcessorCalls):
         )
 
     async def list_fees(self, *, limit: int, starting_after: str | None = None, charge: str | None = None) -> ProcessorPage[ApplicationFee]:
-        """The service's fees of all connected accounts, or of one `charge`; each names its account."""
         params = cast("ApplicationFeeListParams", page_params(limit, starting_after, charge))
         return await self._link.page(
             PLATFORM_ACCOUNT, "fee", lambda to: to.v1.application_fees.list_async(params), record_parser(ApplicationFee)
@@ -162,12 +146,10 @@ def page_params(limit: int, starting_after: str | None, charge: str | None = Non
 
 class FraudCalls(ProcessorCalls):
     async def list_reviews(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Review]:
-        """Open reviews of `account`."""
         params = cast("ReviewListParams", page_params(limit, starting_after))
         return await self._list(account, "review", Review, lambda to, options: to.v1.reviews.list_async(params, options))
 
     async def approve_review(self, account: str, review: str, *, key: str) -> Review:
-        """Close `review`: its charge is good."""
         which = require_processor_id(review, "review")
         return await self._link.write(
             account,
@@ -177,12 +159,10 @@ class FraudCalls(ProcessorCalls):
         )
 
     async def list_value_lists(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[ValueList]:
-        """Lists that the fraud rules of `account` use."""
         params = cast("ValueListListParams", page_params(limit, starting_after))
         return await self._list(account, "value list", ValueList, lambda to, options: to.v1.radar.value_lists.list_async(params, options))
 
     async def add_to_value_list(self, account: str, value_list: str, value: str, *, key: str) -> ValueListItem:
-        """Add `value` to `value_list`: the fraud rules block it, or let it pass, from now on."""
         which = require_processor_id(value_list, "value list")
         return await self._link.write(
             account,

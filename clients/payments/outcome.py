@@ -7,6 +7,7 @@ from typing import Generic, TypeVar, cast
 
 from clients.http import NEVER_SENT, FailureKind
 from clients.outside_system import NotSentReason
+from clients.payments.port import AccountDetached, KeyRefused
 from registry.errors import NotFound, PaymentsError, PaymentsRefused, PaymentsUnavailable, Refusal
 
 ProcessorValueT = TypeVar("ProcessorValueT")
@@ -28,24 +29,6 @@ PROCESSOR_REFUSAL_TEXTS = {
     "promotion_code_exists": "an active promotion code has this text already",
     "url_invalid": "an address is not valid",
 }
-
-
-PROCESSOR_OPERATOR_HINT = "This is for the service's operator: `reseller doctor` checks the key."
-
-
-class KeyRefused(PaymentsError):
-    """The processor does not know the service's key, or the key may not do this. Nothing was done."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(f"{message} {PROCESSOR_OPERATOR_HINT}", before_execution=True)
-
-
-class AccountDetached(PaymentsError):
-    """The connected account has let the service go, or never let it in. Nothing was done."""
-
-    def __init__(self) -> None:
-        text = "The connected account is no longer attached to the service at the payment processor. Connect it again."
-        super().__init__(text, before_execution=True)
 
 
 @dataclass(frozen=True, slots=True)

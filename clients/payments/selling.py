@@ -18,10 +18,7 @@ class SellingCalls(ProcessorCalls):
     """What is asked of the processor about codes and checkout pages."""
 
     async def create_promotion(self, account: str, promotion: NewPromotion) -> PromotionCode:
-        """Make the code of `promotion`, once for its key.
-
-        A coupon says how much, a code is how buyers name it; the code carries the limits.
-        """
+        """A coupon says how much, a code is how buyers name it; the code carries the limits."""
         terms = coupon_params(promotion)
         coupon = await self._link.write(
             account,
@@ -40,10 +37,7 @@ class SellingCalls(ProcessorCalls):
         )
 
     async def create_checkout(self, account: str, checkout: NewCheckout) -> CheckoutSession:
-        """Make a page on which a buyer pays `checkout`, once for its key.
-
-        A checkout page for one thing, once. Its metadata is on the payment as well.
-        """
+        """A checkout page for one thing, once. Its metadata is on the payment as well."""
         params = checkout_params(checkout)
         return await self._link.write(
             account,
@@ -53,7 +47,6 @@ class SellingCalls(ProcessorCalls):
         )
 
     async def find_checkout(self, account: str, session: str) -> CheckoutSession:
-        """The page `session` as it stands."""
         return await self._find(
             account,
             "checkout session",
@@ -63,7 +56,6 @@ class SellingCalls(ProcessorCalls):
         )
 
     async def expire_checkout(self, account: str, session: str) -> CheckoutSession:
-        """End the page `session`. One that is paid or has expired is answered as it is."""
         which = require_processor_id(session, "checkout session")
         try:
             return await self._link.write(

@@ -11,7 +11,7 @@ from io import StringIO
 from typing import Protocol, cast
 
 from clients.http import MEBIBYTE, FailureKind, Outbound, OutboundFailed
-from clients.payments.settings import ProcessorSettings
+from clients.payments.port import PROCESSOR_API_VERSION, ProcessorSettings
 
 os.environ.pop("STRIPE_LOG", None)  # a variable that would print every body, secrets included, to stderr
 with redirect_stderr(StringIO()):  # in some environments the import writes a line of its own there
@@ -23,8 +23,6 @@ LIBRARY_LOG.setLevel(logging.WARNING)
 LIBRARY_LOG.addFilter(lambda record: record.levelno >= logging.WARNING)  # below that it logs addresses and bodies
 
 
-PROCESSOR_API_VERSION = "2026-10-28.endive"
-"""The shapes of the wire that this room reads and writes: the vendor's library is typed for it, and may move only together with it."""
 PROCESSOR_ANSWER_LIMIT = 8 * MEBIBYTE
 """A page of a hundred charges with everything that belongs to them."""
 PROCESSOR_REQUEST_HEADERS = ("authorization", "content-type", "idempotency-key", "stripe-account", "stripe-version")

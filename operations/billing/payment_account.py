@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.payments.outcome import AccountDetached, KeyRefused
+from clients.payments.port import AccountDetached, KeyRefused
 from clients.payments.records import ConnectedAccount, Money
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import (

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, JsonValue
 from typing_extensions import TypedDict
 
-from clients.payments.client import BadProcessorEvent
+from clients.payments.port import BadProcessorEvent
 from clients.payments.records import (
     ApplicationFee,
     Charge,

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, cast
 from pydantic import AfterValidator, Field, JsonValue
 from typing_extensions import TypedDict
 
-from clients.payments.outcome import AccountDetached
+from clients.payments.port import AccountDetached
 from clients.payments.records import ConnectedAccount, HostedPage
 from operations.deps import Ctx, Deps
 from operations.ledger.payment_intake import sync_payments

@@ -328,7 +328,7 @@ async def test_a_service_without_a_client_id_says_so(house: ServiceHouse) -> Non
 
     from clients.http import Outbound
     from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
-    from clients.payments.settings import ProcessorSettings
+    from clients.payments.port import ProcessorSettings
 
     caller = await house.world.caller()
     without = ProcessorClient(ProcessorSettings(key="sk_test_1", webhook_secrets=()), Outbound(PROCESSOR_LIMITS))

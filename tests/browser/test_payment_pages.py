@@ -9,7 +9,7 @@ import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from playwright.sync_api import Browser, Page
 
-from clients.payments.client import ProcessorClient
+from clients.payments.port import Processor
 from clients.payments.records import InvoiceLine, NewCheckout, NewInvoice, ProcessorInvoice
 from registry.clock import SystemClock
 from simulators.processor.simulated_processor import SimulatedProcessor
@@ -42,7 +42,7 @@ class Platform:
             state_file=data / "payments-sandbox.json",
         )
 
-    def ask(self, call: Callable[[ProcessorClient], Awaitable[T]]) -> T:
+    def ask(self, call: Callable[[Processor], Awaitable[T]]) -> T:
         async def asked() -> T:
             processor = simulated_processor(self.sandbox)
             try:
@@ -74,7 +74,7 @@ def look(page: Page, name: str) -> None:
         page.screenshot(path=Path(SHOTS) / f"payments-{name}-{page.viewport_size['width']}.png", full_page=True)
 
 
-async def sent_invoice(processor: ProcessorClient, account: str, number: str) -> ProcessorInvoice:
+async def sent_invoice(processor: Processor, account: str, number: str) -> ProcessorInvoice:
     lines = tuple(InvoiceLine(f"Data of 898830300000091234{place}, January 2027, 1.25 GB at 3.00 USD", 375) for place in range(8))
     due = int(SystemClock().now()) + 14 * 86_400
     wanted = NewInvoice(number, number, "USD", lines, 30, due, "Fjord Travel Æ/S with a rather long name", "pay@fjord.example")

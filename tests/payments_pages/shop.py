@@ -8,7 +8,7 @@ from typing import cast
 
 import httpx
 
-from clients.payments.client import ProcessorClient
+from clients.payments.port import Processor
 from clients.payments.records import CheckoutSession, InvoiceLine, NewCheckout, NewInvoice, NewPromotion, ProcessorInvoice
 from simulators.processor.simulated_processor import SimulatedProcessor
 from tests.pages.browser import Browser
@@ -42,7 +42,7 @@ class PagesShop:
     """A processor, the platform's way to it, and somebody's browser."""
 
     sandbox: SimulatedProcessor
-    processor: ProcessorClient
+    processor: Processor
     clock: SettableClock
     browser: Browser
     post: Post = field(default_factory=Post)

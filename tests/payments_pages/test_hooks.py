@@ -5,7 +5,7 @@ import json
 import pytest
 import stripe
 
-from clients.payments.client import BadProcessorEvent
+from clients.payments.port import BadProcessorEvent
 from tests.payments_pages.shop import PagesShop, path_of
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from clients.payments.client import ProcessorClient
+from clients.payments.port import Processor
 from clients.payments.records import NewCheckout
 from registry.ids import former_order_number
 from simulators.processor.simulated_processor import SimulatedProcessor
@@ -135,7 +135,7 @@ async def test_a_file_of_release_1_0_is_rid_of_what_opens_orders_when_it_is_read
         await later.aclose()
 
 
-async def refunded(processor: ProcessorClient, account: str, charge: str, key: str) -> str:
+async def refunded(processor: Processor, account: str, charge: str, key: str) -> str:
     """The id of the refund that is asked for under a key."""
     made = await processor.refund(account, charge=charge, amount=700, reason=None, key=key, metadata={"attempt": "att_1"})
     return made.id

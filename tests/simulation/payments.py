@@ -11,10 +11,10 @@ from typing import Literal, TypeVar
 import orjson
 
 from clients.http import Outbound
-from clients.payments.client import BadProcessorEvent, ProcessorClient, check_event_time, parse_event
+from clients.payments.client import ProcessorClient, check_event_time, parse_event
 from clients.payments.fields import json_object
+from clients.payments.port import BadProcessorEvent, ProcessorSettings
 from clients.payments.records import Charge, CheckoutSession, NewCheckout, ProcessorEvent, ProcessorPage, Refund
-from clients.payments.settings import ProcessorSettings
 from registry.errors import PaymentsError, Refusal
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.process import Process

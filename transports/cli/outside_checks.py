@@ -19,7 +19,7 @@ from clients.mail.smtp import UNTRUSTED_CERTIFICATE, SmtpMail, SmtpSettings, smt
 from clients.ocs.client import Ocs, OcsPool, ocs_limits
 from clients.ocs.link import OcsSettings
 from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
-from clients.payments.outcome import KeyRefused
+from clients.payments.port import KeyRefused
 from registry.clock import SystemClock
 from registry.errors import OcsError, Refusal
 from transports.payments import processor_settings

@@ -13,7 +13,7 @@ import stripe
 
 from clients.http import Outbound, OutboundLimits
 from clients.payments.client import ProcessorClient
-from clients.payments.settings import ProcessorSettings
+from clients.payments.port import ProcessorSettings
 
 PROCESSOR_KEY = "sk_test_4eC39HqLyjWDarjtT1zdp7dc"
 PROCESSOR_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -22,8 +22,7 @@ def test_importing_the_client_loads_neither_the_library_nor_a_network_package() 
 def test_the_version_of_the_wire_is_the_one_that_the_library_is_typed_for() -> None:
     import stripe
 
-    from clients.payments.accounts import AUTHORIZE_HOST
-    from clients.payments.vendor import PROCESSOR_API_VERSION
+    from clients.payments.port import AUTHORIZE_HOST, PROCESSOR_API_VERSION
 
     assert (stripe.api_version, stripe.DEFAULT_CONNECT_API_BASE) == (PROCESSOR_API_VERSION, AUTHORIZE_HOST)
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from clients.payments.client import BadProcessorEvent
+from clients.payments.port import BadProcessorEvent
 from clients.payments.records import (
     ApplicationFee,
     Charge,

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from clients.payments.client import ProcessorClient
-from clients.payments.outcome import AccountDetached, KeyRefused
+from clients.payments.port import AccountDetached, KeyRefused
 from clients.payments.records import Charge, Payout
 from registry.errors import NotFound, PaymentsError, PaymentsRefused, Refusal
 from tests.clients.payments.processor import (
@@ -254,7 +254,7 @@ async def test_a_notice_of_the_processors_is_not_printed() -> None:
 
 def test_whether_money_is_real_is_told_by_the_key() -> None:
     from clients.http import Outbound
-    from clients.payments.settings import ProcessorSettings
+    from clients.payments.port import ProcessorSettings
 
     keys = {"sk_live_x": True, "rk_live_x": True, "sk_test_live_x": False, "rk_test_x": False}
     clients = {key: ProcessorClient(ProcessorSettings(key, ("whsec_hidden",)), Outbound()) for key in keys}

@@ -12,7 +12,7 @@ import pytest
 from clients.http import Outbound
 from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
 from clients.payments.link import AccountShares
-from clients.payments.settings import ProcessorSettings
+from clients.payments.port import ProcessorSettings
 from registry.errors import PaymentsError, Refusal
 from tests.clients.payments.processor import PROCESSOR_KEY, charge_body, payout_body
 
