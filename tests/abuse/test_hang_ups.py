@@ -3,8 +3,6 @@
 import asyncio
 from contextlib import suppress
 
-import pytest
-
 from operations.catalogue import CATALOGUE
 from registry.call import Call, Reply
 from registry.caller import Tier
@@ -35,19 +33,19 @@ async def spent(world: World, owner: Credentials) -> int:
     return await world.store.read(read_quota_used, organisation=owner.organisation, period=period.name) - leased
 
 
-@pytest.mark.parametrize("ticks", range(6))
-async def test_an_order_whose_caller_hung_up_is_paid_for_and_replayed(world: World, ticks: int) -> None:
-    owner = await world.caller(Tier.FREE)
-    await call(world, owner, None)  # from here on calls are paid from a leased block
-    for number in range(20):
-        order = asyncio.create_task(call(world, owner, f"k{number}"))
-        for _ in range(ticks):
-            await asyncio.sleep(0)
-        order.cancel()
-        with suppress(asyncio.CancelledError):
-            await order
-    drawn = (await call(world, owner, None)).body.count(b'"cni_')
-    assert await spent(world, owner) >= drawn + 2
-    for number in range(20):
-        await call(world, owner, f"k{number}")
-    assert (await call(world, owner, None)).body.count(b'"cni_') == 20
+async def test_an_order_whose_caller_hung_up_is_paid_for_and_replayed(world: World) -> None:
+    for ticks in range(6):
+        owner = await world.caller(Tier.FREE)
+        await call(world, owner, None)  # from here on calls are paid from a leased block
+        for number in range(20):
+            order = asyncio.create_task(call(world, owner, f"k{number}"))
+            for _ in range(ticks):
+                await asyncio.sleep(0)
+            order.cancel()
+            with suppress(asyncio.CancelledError):
+                await order
+        drawn = (await call(world, owner, None)).body.count(b'"cni_')
+        assert await spent(world, owner) >= drawn + 2
+        for number in range(20):
+            await call(world, owner, f"k{number}")
+        assert (await call(world, owner, None)).body.count(b'"cni_') == 20

@@ -416,11 +416,16 @@ async def test_what_every_answer_says_is_in_the_servers_own_refusals_too(world: 
         assert answer.count(b"HTTP/1.1 ") == answer.count(b"strict-transport-security: max-age=31536000\r\n") == 1
 
 
-async def test_a_client_that_reads_too_slowly_is_let_go_although_it_reads(world: World) -> None:
+async def large(world: World, more: str = "") -> bytes:
+    """A request of somebody for a large answer."""
     caller = await world.caller()
+    return f"GET /v1/large HTTP/1.1\r\nHost: reseller.test\r\n{more}Authorization: Bearer {caller.secret}\r\n\r\n".encode()
+
+
+async def test_a_client_that_reads_too_slowly_is_let_go_although_it_reads(world: World) -> None:
     async with serving(world.door, world, Deadlines(stall=0.2, rate=100_000_000, credit=0)) as server:
         reader, writer = await server.connect()
-        writer.write(f"GET /v1/large HTTP/1.1\r\nHost: reseller.test\r\nAuthorization: Bearer {caller.secret}\r\n\r\n".encode())
+        writer.write(await large(world))
         read = 0
         with suppress(ConnectionResetError):
             while piece := await asyncio.wait_for(reader.read(50_000), 60):
@@ -471,27 +476,12 @@ async def test_the_slow_start_of_a_next_request_does_not_cut_an_answer_under_way
     assert housed.faults == []
 
 
-@pytest.mark.parametrize("wanted", [0, 3_000_000])
-async def test_a_client_that_stops_reading_is_let_go(world: World, server: RunningHere, wanted: int) -> None:
-    caller = await world.caller()
+@pytest.mark.parametrize(("wanted", "more"), [(0, ""), (3_000_000, ""), (0, "Connection: close\r\n")])
+async def test_a_client_that_stops_reading_is_let_go(world: World, server: RunningHere, wanted: int, more: str) -> None:
     before = len(server.server.server_state.connections)
     reader, writer = await server.connect()
-    writer.write(f"GET /v1/large HTTP/1.1\r\nHost: reseller.test\r\nAuthorization: Bearer {caller.secret}\r\n\r\n".encode())
+    writer.write(await large(world, more))
     await asyncio.wait_for(reader.readexactly(1 + wanted), 60)
-    begun = time.monotonic()
-    while len(server.server.server_state.connections) > before and time.monotonic() - begun < 60:
-        assert status_of(await server.get()) == 200
-    assert time.monotonic() - begun < 60
-    writer.close()
-
-
-async def test_a_client_that_stops_reading_a_last_answer_is_let_go(world: World, server: RunningHere) -> None:
-    caller = await world.caller()
-    before = len(server.server.server_state.connections)
-    reader, writer = await server.connect()
-    head = f"GET /v1/large HTTP/1.1\r\nHost: reseller.test\r\nConnection: close\r\nAuthorization: Bearer {caller.secret}\r\n\r\n"
-    writer.write(head.encode())
-    await asyncio.wait_for(reader.readexactly(1), 60)
     begun = time.monotonic()
     while len(server.server.server_state.connections) > before and time.monotonic() - begun < 60:
         assert status_of(await server.get()) == 200
@@ -513,9 +503,8 @@ async def test_a_head_that_begins_behind_a_large_body_is_not_too_large(world: Wo
 
 
 async def test_a_client_that_reads_slowly_gets_the_whole_answer(world: World, server: RunningHere) -> None:
-    caller = await world.caller()
     reader, writer = await server.connect()
-    writer.write(f"GET /v1/large HTTP/1.1\r\nHost: reseller.test\r\nAuthorization: Bearer {caller.secret}\r\n\r\n".encode())
+    writer.write(await large(world))
     begun, read = time.monotonic(), 0
     while piece := await asyncio.wait_for(reader.read(65536), 60):
         read += len(piece)

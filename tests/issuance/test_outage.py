@@ -255,35 +255,30 @@ COMPOSITES = {
 }
 
 
-@pytest.mark.parametrize("name", COMPOSITES)
-async def test_a_composite_whose_time_is_over_answers_with_what_it_has_and_says_what_is_missing(stage: IssuanceStage, name: str) -> None:
+async def late(stage: IssuanceStage, name: str, method: str, times: int) -> tuple[Any, int]:
+    """What a composite lacks whose time is over when this method was called so often, and how often it was called in all."""
     reached: list[str] = []
 
-    def seen(method: str) -> None:
-        if method == COMPOSITES[name]:
-            reached.append(method)
-            if len(reached) == 9:
+    def seen(called: str) -> None:
+        if called == method:
+            reached.append(called)
+            if len(reached) == times:
                 stage.world.clock.advance(41)
 
     stage.road.seen = seen
     body = {"start": "2027-01-01", "end": "2027-01-14"} if name == "high-cost-subscribers" else {}
     said = await stage.http.post(f"/v1/intelligence/{name}", json=body)
     assert said.status_code == 200, said.text
-    found = said.json()
-    assert found["incomplete"] is not None and found["incomplete"]["lines"] > 0 and 9 <= len(reached) <= 16
+    return said.json()["incomplete"], len(reached)
+
+
+@pytest.mark.parametrize("name", COMPOSITES)
+async def test_a_composite_whose_time_is_over_answers_with_what_it_has_and_says_what_is_missing(stage: IssuanceStage, name: str) -> None:
+    incomplete, reached = await late(stage, name, COMPOSITES[name], 9)
+    assert incomplete["lines"] > 0 and 9 <= reached <= 16
 
 
 @pytest.mark.parametrize("name", COMPOSITES)
 async def test_a_composite_that_had_time_for_the_list_alone_answers_with_that(stage: IssuanceStage, name: str) -> None:
-    listed: list[str] = []
-
-    def seen(method: str) -> None:
-        if method == "listSubscriber":
-            listed.append(method)
-            stage.world.clock.advance(41)
-
-    stage.road.seen = seen
-    body = {"start": "2027-01-01", "end": "2027-01-14"} if name == "high-cost-subscribers" else {}
-    said = await stage.http.post(f"/v1/intelligence/{name}", json=body)
-    assert said.status_code == 200, said.text
-    assert said.json()["incomplete"] is not None and len(listed) == 1
+    incomplete, listed = await late(stage, name, "listSubscriber", 1)
+    assert incomplete is not None and listed == 1

@@ -50,7 +50,7 @@ def digest(world: World) -> str:
     return sha256(repr(parts).encode()).hexdigest()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_result_does_not_depend_on_how_the_way_is_cut(seed: int) -> None:
     straight, cut = lively_world(), lively_world()
     end = SMALL_NOON + 12 * DAY_SECONDS + 4321

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -133,173 +133,119 @@ def listing(*rows: Mapping[str, object], has_more: bool = False) -> ProcessorAns
     return ProcessorAnswer({"object": "list", "url": "/v1/things", "has_more": has_more, "data": list(rows)})
 
 
-def charge_body(**changes: object) -> dict[str, object]:
-    return shaped(
-        stripe.Charge,
-        **{
-            "id": "ch_1",
-            "object": "charge",
-            "amount": 1250,
-            "amount_refunded": 0,
-            "currency": "eur",
-            "status": "succeeded",
-            "refunded": False,
-            "disputed": False,
-            "created": 1_800_000_000,
-            "payment_intent": "pi_1",
-            "application_fee": "fee_1",
-            "failure_code": None,
-            "livemode": False,
-            "billing_details": {"email": EMAIL, "name": "Jenny"},
-            "metadata": {"order": "ord_1"},
-            **changes,
-        },
-    )
+def body_of(model: type[stripe.StripeObject], **members: object) -> Callable[..., dict[str, object]]:
+    """What makes a body of such members, with those changed that it is given."""
+    return lambda **changes: shaped(model, **{**members, **changes})
 
 
-def refund_body(**changes: object) -> dict[str, object]:
-    return shaped(
-        stripe.Refund,
-        **{
-            "id": "re_1",
-            "object": "refund",
-            "amount": 500,
-            "currency": "eur",
-            "status": "pending",
-            "charge": "ch_1",
-            "payment_intent": "pi_1",
-            "reason": "requested_by_customer",
-            "created": 1_800_000_100,
-            "metadata": {},
-            **changes,
-        },
-    )
-
-
-def payout_body(**changes: object) -> dict[str, object]:
-    return shaped(
-        stripe.Payout,
-        **{
-            "id": "po_1",
-            "object": "payout",
-            "amount": 9000,
-            "currency": "usd",
-            "status": "in_transit",
-            "automatic": False,
-            "arrival_date": 1_800_086_400,
-            "created": 1_800_000_200,
-            "failure_code": None,
-            "metadata": {"by": "us"},
-            **changes,
-        },
-    )
-
-
-def dispute_body(**changes: object) -> dict[str, object]:
-    return shaped(
-        stripe.Dispute,
-        **{
-            "id": "du_1",
-            "object": "dispute",
-            "amount": 1250,
-            "currency": "eur",
-            "status": "needs_response",
-            "reason": "fraudulent",
-            "charge": "ch_1",
-            "payment_intent": "pi_1",
-            "evidence_details": {"due_by": 1_800_600_000, "submission_count": 0, "has_evidence": False, "past_due": False},
-            "created": 1_800_000_300,
-            **changes,
-        },
-    )
-
-
-def fee_body(**changes: object) -> dict[str, object]:
-    return shaped(
-        stripe.ApplicationFee,
-        **{
-            "id": "fee_1",
-            "object": "application_fee",
-            "account": CONNECTED,
-            "amount": 13,
-            "amount_refunded": 0,
-            "currency": "eur",
-            "charge": "ch_1",
-            "created": 1_800_000_001,
-            **changes,
-        },
-    )
-
-
-def invoice(**changes: object) -> dict[str, object]:
-    return shaped(
-        stripe.Invoice,
-        **{
-            "id": "in_1",
-            "object": "invoice",
-            "status": "draft",
-            "total": 4200,
-            "amount_paid": 0,
-            "currency": "eur",
-            "hosted_invoice_url": None,
-            "status_transitions": {"paid_at": None, "finalized_at": None},
-            "metadata": {"invoice": "inv_1"},
-            **changes,
-        },
-    )
-
-
-def session(**changes: object) -> dict[str, object]:
-    return shaped(
-        stripe.checkout.Session,
-        **{
-            "id": "cs_test_1",
-            "object": "checkout.session",
-            "status": "open",
-            "payment_status": "unpaid",
-            "amount_total": 1999,
-            "currency": "gbp",
-            "payment_intent": None,
-            "expires_at": 1_800_003_600,
-            "url": "https://pay.vendor.example/c/cs_test_1",
-            "customer_details": {"email": EMAIL},
-            "customer_email": None,
-            "metadata": {"order": "ord_1"},
-            **changes,
-        },
-    )
-
-
-def account(**changes: object) -> dict[str, object]:
-    return shaped(
-        stripe.Account,
-        **{
-            "id": CONNECTED,
-            "object": "account",
-            "type": "express",
-            "charges_enabled": True,
-            "payouts_enabled": False,
-            "details_submitted": True,
-            "default_currency": "eur",
-            "requirements": {"currently_due": ["external_account"]},
-            "metadata": {"organisation": "org_1"},
-            "email": EMAIL,
-            **changes,
-        },
-    )
-
-
-def review(**changes: object) -> dict[str, object]:
-    return shaped(
-        stripe.Review,
-        **{
-            "id": "prv_1",
-            "object": "review",
-            "open": True,
-            "reason": "rule",
-            "charge": "ch_1",
-            "payment_intent": "pi_1",
-            "created": 1_800_000_400,
-            **changes,
-        },
-    )
+charge_body = body_of(
+    stripe.Charge,
+    id="ch_1",
+    object="charge",
+    amount=1250,
+    amount_refunded=0,
+    currency="eur",
+    status="succeeded",
+    refunded=False,
+    disputed=False,
+    created=1_800_000_000,
+    payment_intent="pi_1",
+    application_fee="fee_1",
+    failure_code=None,
+    livemode=False,
+    billing_details={"email": EMAIL, "name": "Jenny"},
+    metadata={"order": "ord_1"},
+)
+refund_body = body_of(
+    stripe.Refund,
+    id="re_1",
+    object="refund",
+    amount=500,
+    currency="eur",
+    status="pending",
+    charge="ch_1",
+    payment_intent="pi_1",
+    reason="requested_by_customer",
+    created=1_800_000_100,
+    metadata={},
+)
+payout_body = body_of(
+    stripe.Payout,
+    id="po_1",
+    object="payout",
+    amount=9000,
+    currency="usd",
+    status="in_transit",
+    automatic=False,
+    arrival_date=1_800_086_400,
+    created=1_800_000_200,
+    failure_code=None,
+    metadata={"by": "us"},
+)
+dispute_body = body_of(
+    stripe.Dispute,
+    id="du_1",
+    object="dispute",
+    amount=1250,
+    currency="eur",
+    status="needs_response",
+    reason="fraudulent",
+    charge="ch_1",
+    payment_intent="pi_1",
+    evidence_details={"due_by": 1_800_600_000, "submission_count": 0, "has_evidence": False, "past_due": False},
+    created=1_800_000_300,
+)
+fee_body = body_of(
+    stripe.ApplicationFee,
+    id="fee_1",
+    object="application_fee",
+    account=CONNECTED,
+    amount=13,
+    amount_refunded=0,
+    currency="eur",
+    charge="ch_1",
+    created=1_800_000_001,
+)
+invoice = body_of(
+    stripe.Invoice,
+    id="in_1",
+    object="invoice",
+    status="draft",
+    total=4200,
+    amount_paid=0,
+    currency="eur",
+    hosted_invoice_url=None,
+    status_transitions={"paid_at": None, "finalized_at": None},
+    metadata={"invoice": "inv_1"},
+)
+session = body_of(
+    stripe.checkout.Session,
+    id="cs_test_1",
+    object="checkout.session",
+    status="open",
+    payment_status="unpaid",
+    amount_total=1999,
+    currency="gbp",
+    payment_intent=None,
+    expires_at=1_800_003_600,
+    url="https://pay.vendor.example/c/cs_test_1",
+    customer_details={"email": EMAIL},
+    customer_email=None,
+    metadata={"order": "ord_1"},
+)
+account = body_of(
+    stripe.Account,
+    id=CONNECTED,
+    object="account",
+    type="express",
+    charges_enabled=True,
+    payouts_enabled=False,
+    details_submitted=True,
+    default_currency="eur",
+    requirements={"currently_due": ["external_account"]},
+    metadata={"organisation": "org_1"},
+    email=EMAIL,
+)
+review = body_of(
+    stripe.Review, id="prv_1", object="review", open=True, reason="rule", charge="ch_1", payment_intent="pi_1", created=1_800_000_400
+)
