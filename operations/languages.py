@@ -34,7 +34,6 @@ class LanguageTexts:
         return self.words[f"{key}_one" if number == 1 else f"{key}_many"].format(count=self.whole(number), **facts)
 
     def whole(self, number: int) -> str:
-        """A whole number."""
         return f"{number:,}".replace(",", self.words["format.thousands"])
 
     def money(self, amount: int, currency: str) -> str:
@@ -66,7 +65,6 @@ class LanguageTexts:
         return self.words["format.day"].format(day=when.day, month=months[when.month - 1], year=when.year)
 
     def moment(self, moment: float | str) -> str:
-        """A moment, in UTC."""
         when = datetime_to_show(moment)
         return self.words["format.moment"].format(day=self.day(moment), time=f"{when:%H:%M}")
 

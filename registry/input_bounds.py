@@ -20,7 +20,6 @@ from registry.operation import field_spellings
 
 InputPath: TypeAlias = tuple[int | str, ...]
 BoundsProblem: TypeAlias = Literal["extra_forbidden", "too_long"]
-NO_BOUNDED_FIELDS: "Mapping[str, InputBounds]" = types.MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,6 @@ COUNT_OBSTACLES = Query(
 
 
 def unfinished_in(status: str) -> sa.Select[str, int, float]:
-    """The orders of one status."""
     rows = sa.select(sa.func.coalesce(STOREFRONT_ORDER.c.paid_at, STOREFRONT_ORDER.c.updated).label("since")).where(
         STOREFRONT_ORDER.c.status == status
     )

@@ -68,7 +68,6 @@ def key_has_expired() -> Conflict:
 
 
 def expired_key_values(swept: RemovedClaim, iccid: str | None) -> dict[str, Value]:
-    """What is kept of it."""
     digest = key_digest(swept.organisation, swept.operation, swept.key)
     kept = swept._asdict() | {"digest": digest, "status": swept.status or 0, "iccid": iccid}
     return {column.name: kept[column.name] for column in EXPIRED_KEY.c}

@@ -134,7 +134,6 @@ def has_limit_tables() -> StatementBuild:
 
 
 def count_report(connection: Connection, *, report: LimitReport) -> LimitAnswer:
-    """The answer to one report, which is counted."""
     connection.run(LOCK_PROCESS)
     processes = connection.all(LIST_PROCESSES)
     mine = next((each for each in processes if each.id == report.process), None)

@@ -26,7 +26,6 @@ class StockSnapshot(NamedTuple):
 
     @property
     def free(self) -> frozenset[str]:
-        """The ICCIDs."""
         return frozenset(self.iccids.split("\n")) - {""}
 
 

@@ -79,13 +79,7 @@ def begin_top_up(*, top_up: str, lease: str, owner: str, before: str, now: float
     return (
         sa.update(STOREFRONT_ORDER)
         .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "paid")
-        .values(
-            status="provisioning",
-            owner=owner,
-            before=before,
-            due_ms=None,
-            updated=now,
-        )
+        .values(status="provisioning", owner=owner, before=before, due_ms=None, updated=now)
     )
 
 

@@ -137,7 +137,6 @@ class IntentUsage(NamedTuple):
 
     @property
     def figure(self) -> int:
-        """What counts."""
         return max(self.used_bytes, self.reported_bytes)
 
 

@@ -13,17 +13,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    InstanceOf,
-    PrivateAttr,
-    SecretStr,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf, PrivateAttr, SecretStr, model_validator
 
 from clients.webhooks.addresses import PRIVATE_RANGES, PrivateReceivers, is_in_networks, parse_private_receivers
 from registry.caller import Tier

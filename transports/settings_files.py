@@ -4,9 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import (
-    ValidationError,
-)
+from pydantic import ValidationError
 
 from transports.settings import SETTING_PREFIX, BadSettings, Settings, UnknownSetting
 

@@ -46,7 +46,6 @@ class LateSimulation:
         self.begun: SimulatedNetwork | None = None
 
     def sandbox(self) -> SimulatedNetwork:
-        """The network."""
         self.begun = self.begun or self._make()
         return self.begun
 

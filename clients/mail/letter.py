@@ -82,7 +82,6 @@ class ConsoleMail:
         self._write = write
 
     async def send(self, letter: Letter, id: str) -> None:
-        """Print the letter."""
         del id
         lines = [f"To: {letter.to}", f"Subject: {letter.subject}", "", *letter.text.splitlines()]
         if letter.attachment is not None:

@@ -61,7 +61,6 @@ class BoundedStream(httpx2.AsyncByteStream):
             yield part
 
     async def aclose(self) -> None:
-        """Done with it."""
         await self._stream.aclose()
 
 

@@ -152,16 +152,8 @@ def status_meaning(method: str, code: int) -> StatusMeaning:
 
 
 OcsValueT = TypeVar("OcsValueT")
-OCS_OK, OCS_UNKNOWN_REQUEST, OCS_UNEXPECTED, OCS_NOT_FOUND, OCS_NOT_VISIBLE, OCS_END_OF_LIFE, OCS_TIMEOUT, OCS_TRAFFIC_LIMIT = (
-    0,
-    1,
-    3,
-    6,
-    11,
-    17,
-    18,
-    100,
-)
+OCS_UNKNOWN_REQUEST, OCS_UNEXPECTED, OCS_NOT_FOUND, OCS_NOT_VISIBLE = 1, 3, 6, 11
+OCS_END_OF_LIFE, OCS_TIMEOUT, OCS_TRAFFIC_LIMIT = 17, 18, 100
 RETRY_LATER_SECONDS = 10
 """Seconds after which a read may be repeated when the charging system is in trouble."""
 

@@ -81,8 +81,6 @@ async def require_active_payment_account(ctx: Ctx, _params: NewPayout) -> Connec
 
 @dataclass(slots=True)
 class PayoutSending:
-    """A payout on its way."""
-
     deps: Deps
     account: ConnectAccount
     wanted: NewPayout

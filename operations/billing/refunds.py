@@ -9,12 +9,7 @@ from clients.payments.records import Refund
 from operations.billing.charges import PaymentRecordPage, read_payment_records
 from operations.deps import Ctx, Deps
 from operations.ledger.payment_accounts import ProcessorId, payments_not_connected, require_payment_account
-from operations.ledger.payment_attempts import (
-    begin_payment_attempt,
-    correct_unknown_answer,
-    send_payment_once,
-    send_refund_attempt,
-)
+from operations.ledger.payment_attempts import begin_payment_attempt, correct_unknown_answer, send_payment_once, send_refund_attempt
 from operations.ledger.payment_records import (
     ChargeRecord,
     RefundRecord,
@@ -119,8 +114,6 @@ def no_such_charge() -> NotFound:
 
 @dataclass(slots=True)
 class RefundSending:
-    """A refund on its way."""
-
     deps: Deps
     own: OwnCharge
     wanted: NewRefund

@@ -258,7 +258,6 @@ def score_fleet(counts: LineCounts, accounts: Sequence[AccountState]) -> tuple[f
 
 
 def shortage_points(days: float, points: float) -> float:
-    """Points that a shortage in `days` days costs."""
     return round(points * max(0.0, 1.0 - days / HEALTHY_DAYS), 1)
 
 

@@ -31,16 +31,7 @@ from operations.intelligence.offers.plans import (
     line_plan,
     named_templates,
 )
-from operations.intelligence.reports.sheet import (
-    Chart,
-    Finding,
-    Sheet,
-    SheetValue,
-    Table,
-    bar_chart_of,
-    example_finding,
-    sheet_table,
-)
+from operations.intelligence.reports.sheet import Chart, Finding, Sheet, SheetValue, Table, bar_chart_of, example_finding, sheet_table
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation

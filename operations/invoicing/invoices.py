@@ -181,8 +181,6 @@ MANY_INVOICE_LINES = 1000
 
 
 class InvoiceWithPeriod(NamedTuple):
-    """An invoice and the period it bills."""
-
     row: Invoice
     period: InvoicePeriodRow
 

@@ -131,9 +131,7 @@ class PaymentSending(Protocol):
     """What is sent: its own checks and rows, and the call."""
 
     @property
-    def id(self) -> str:
-        """The id of the attempt."""
-        ...
+    def id(self) -> str: ...
 
     @property
     def kind(self) -> AttemptKind:

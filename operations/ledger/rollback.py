@@ -58,7 +58,6 @@ def has_other_packages(held: PackageList, row: IssuanceRow, now: float) -> bool:
 
 
 def is_issued_package(package: Package, row: IssuanceRow) -> bool:
-    """Whether `package` is the one that `row` issued."""
     return package.get("subscriberprepaidpackageid") == row.package_id
 
 

@@ -12,14 +12,7 @@ from operations.deps import Ctx
 from operations.network.zones import canonical_codes, operator_country, read_zones, render_zone_network
 from operations.upstream.connection import Upstream, connect_upstream, require_connected
 from operations.upstream.paging import Data, member_number, paged_data
-from operations.upstream.resellers import (
-    STEERING_LISTS,
-    ResellerId,
-    ResellerPage,
-    read_reseller_list,
-    require_listed,
-    resolve_reseller,
-)
+from operations.upstream.resellers import STEERING_LISTS, ResellerId, ResellerPage, read_reseller_list, require_listed, resolve_reseller
 from operations.upstream.tariffs import NetworkOffer, OfferedNetwork, networks_by_country, read_tariff_rules, tariff_offer
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError, OcsNotFound, OrgNotConnected

@@ -19,14 +19,7 @@ from operations.upstream.resellers import (
     require_voip_plan,
     resolve_reseller,
 )
-from operations.upstream.tariffs import (
-    ALL_TARIFF_PRICES,
-    TARIFF_PRICES,
-    TariffRow,
-    TrafficKind,
-    read_tariff_rules,
-    render_tariff_row,
-)
+from operations.upstream.tariffs import ALL_TARIFF_PRICES, TARIFF_PRICES, TariffRow, TrafficKind, read_tariff_rules, render_tariff_row
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.operation import Example, StreamedAnswer, operation

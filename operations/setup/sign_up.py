@@ -8,13 +8,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.letters import queue_letter, seal_letter
-from operations.people.verifications import (
-    MAILED_CODE_SECONDS,
-    new_mailed_code,
-    prove_mailed_code,
-    sign_up_letter,
-    wrong_mailed_code,
-)
+from operations.people.verifications import MAILED_CODE_SECONDS, new_mailed_code, prove_mailed_code, sign_up_letter, wrong_mailed_code
 from operations.setup.affiliates import attach_referral, is_referral_code
 from operations.vocabulary import Email, mailbox_of, normal_email, plain_line
 from registry.caller import Role

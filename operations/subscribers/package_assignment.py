@@ -146,12 +146,7 @@ async def explain_mismatch(assigning: Awaitable[AssignedT], reasons: str) -> Ass
         Example(
             "Thirty days from now",
             {"iccid": "8988303700000100286", "packageTemplateId": 55010, "validityPeriod": 30},
-            {
-                "data": {
-                    **INSTALLED_EXAMPLE,
-                    "packageId": 3300871,
-                }
-            },
+            {"data": {**INSTALLED_EXAMPLE, "packageId": 3300871}},
         )
     ],
 )
@@ -243,10 +238,7 @@ class OwnSeries(NamedTuple):
                         "recurringPackage": 6021,
                         "packageId": 3300872,
                     },
-                    "simInfo": {
-                        **INSTALLED_EXAMPLE,
-                        "subsPackageId": 3300872,
-                    },
+                    "simInfo": {**INSTALLED_EXAMPLE, "subsPackageId": 3300872},
                 }
             },
         )

@@ -10,16 +10,7 @@ from clients.ocs.packages import Package, PackageLimits, PackageList, RecurringS
 from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
 from operations.times import EndTime, StartTime, utc_text
-from operations.upstream.lines import (
-    Line,
-    LineRef,
-    PackageState,
-    own_line,
-    package_days,
-    package_end,
-    package_start,
-    package_state,
-)
+from operations.upstream.lines import Line, LineRef, PackageState, own_line, package_days, package_end, package_start, package_state
 from operations.upstream.paging import Data, FieldsQuery, paged_data
 from operations.vocabulary import LARGEST_ID, UpstreamId
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError

@@ -11,15 +11,7 @@ from clients.ocs.subscribers import Subscriber
 from operations.deps import Ctx
 from operations.upstream.account_lines import OCS_INVALID_REQUEST, LineList, read_account_lines, read_line_page, subscriber_number
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream, require_own_account
-from operations.upstream.lines import (
-    Line,
-    LineRef,
-    PublicSim,
-    SubscriberRow,
-    current_line_status,
-    find_own_line,
-    public_line_row,
-)
+from operations.upstream.lines import Line, LineRef, PublicSim, SubscriberRow, current_line_status, find_own_line, public_line_row
 from operations.upstream.paging import Data, FieldName, FieldsQuery, cursor_value, page_rows, select_fields
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, NotSupported, OcsError, OcsNotFound

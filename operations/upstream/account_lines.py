@@ -368,8 +368,6 @@ async def read_line_page(upstream: Upstream, account: int, *, after: int, count:
 
 
 class LinePageReader:
-    """One page of one account."""
-
     def __init__(self, upstream: Upstream, account: int, after: int, count: int, fits: LineFilter | None) -> None:
         self._upstream, self._account = upstream, account
         self._after, self._count, self._fits = after, count, fits

@@ -89,8 +89,6 @@ class LineRef(CamelInput):
 
 
 class HasIccid(Protocol):
-    """An input with an ICCID."""
-
     @property
     def iccid(self) -> str: ...
 

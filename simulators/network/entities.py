@@ -74,8 +74,6 @@ class Reseller:
 
 @dataclass(slots=True)
 class ResellerAccount:
-    """A sub-account of a reseller."""
-
     id: int
     reseller_id: int
     name: str

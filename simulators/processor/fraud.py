@@ -50,7 +50,6 @@ LIST_VALUES = ApiNoun(
 
 
 def list_reviews(call: ApiCall, form: CallForm) -> JsonObject:
-    """Reviews that are open."""
     return REVIEWS.list(call, form, lambda row: row.open)
 
 

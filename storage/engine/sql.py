@@ -186,8 +186,6 @@ def upsert(
 
 
 class Unindexed(FunctionElement[str]):
-    """See `unindexed`."""
-
     name = "unindexed"
     type = sa.Text()
     inherit_cache = True

@@ -19,18 +19,7 @@ from operations.catalogue import CATALOGUE
 from registry.caller import Role, Tier
 from storage.engine.sql import Command, Connection, Query
 from storage.people import PERSON
-from tests.clients.identity.provider import (
-    EC_KEY,
-    ISSUER,
-    OTHER_RSA_KEY,
-    RSA_KEY,
-    KeysProvider,
-    b64,
-    claims,
-    ec_jwk,
-    rsa_jwk,
-    signed_token,
-)
+from tests.clients.identity.provider import EC_KEY, ISSUER, OTHER_RSA_KEY, RSA_KEY, KeysProvider, b64, claims, ec_jwk, rsa_jwk, signed_token
 from tests.contract.stage import Answered, Input, ServiceHouse, open_service_house
 from tests.world import NOON, SITE
 from transports.sessions import ProviderSessions

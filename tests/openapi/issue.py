@@ -4,10 +4,7 @@ import json
 import sys
 
 from connectivity_reseller_api_client import AuthenticatedClient  # pyright: ignore[reportMissingImports]  # generated
-from connectivity_reseller_api_client.api.connectivity import (  # pyright: ignore[reportMissingImports]  # generated
-    create_connectivity_intent,
-    get_connectivity_intent,
-)
+from connectivity_reseller_api_client.api.connectivity import create_connectivity_intent, get_connectivity_intent  # pyright: ignore[reportMissingImports]  # generated
 from connectivity_reseller_api_client.models import Error, Intent, IntentRequest  # pyright: ignore[reportMissingImports]  # generated
 
 base_url, key = sys.argv[1:]

@@ -13,19 +13,7 @@ from registry.caller import Role
 from storage.affiliates import insert_affiliate, referral_of
 from storage.organisations import list_members, list_organisations, memberships_of
 from storage.people import find_by_address
-from tests.setup.signing_up import (
-    ADA,
-    VERIFY,
-    asking,
-    begun,
-    code_line,
-    open_office,
-    other_than,
-    sign_up,
-    signed_up,
-    verify,
-    without_id,
-)
+from tests.setup.signing_up import ADA, VERIFY, asking, begun, code_line, open_office, other_than, sign_up, signed_up, verify, without_id
 from tests.stage import opened, opened_on_both
 from tests.world import World
 

@@ -20,18 +20,7 @@ from storage.engine.sql import Query, Statement
 from storage.organisations import list_organisations
 from storage.verifications import VERIFICATION
 from tests.registry.ledgers import AUDITED
-from tests.setup.signing_up import (
-    ADA,
-    asking,
-    begun,
-    code_line,
-    open_office,
-    other_than,
-    sign_up,
-    signed_up,
-    verify,
-    without_id,
-)
+from tests.setup.signing_up import ADA, asking, begun, code_line, open_office, other_than, sign_up, signed_up, verify, without_id
 from tests.stage import opened, opened_on_both
 from tests.world import World
 

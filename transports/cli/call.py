@@ -120,7 +120,6 @@ def item_kind(annotation: object) -> str:
 
 
 def object_models(annotation: object) -> Iterator[type[BaseModel]]:
-    """The models in `annotation`."""
     yield from (kind for kind in union_members(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel))
 
 

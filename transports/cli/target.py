@@ -254,8 +254,6 @@ def at_target(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class CallTarget(Protocol):
-    """Makes calls."""
-
     @property
     def name(self) -> str:
         """The name of the target for the person at the terminal."""

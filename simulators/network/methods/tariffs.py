@@ -23,7 +23,6 @@ ANY_SPONSOR = -1
 
 @network_method("listResellerTariff")
 def list_reseller_tariff(world: World, caller: NetworkToken, fields: RequestFields) -> object:
-    """What resellers pay."""
     return _tariff_list_view(world, caller, fields, "RESELLER")
 
 

@@ -184,7 +184,6 @@ def zone_view(world: World, zone: Zone) -> WireMembers:
 
 
 def destination_list_view(world: World, row: DestinationList) -> WireMembers:
-    """A row of listDetailedDestinationList."""
     owner = world.resellers[row.reseller_id]
     return {"listId": row.id, "listName": row.name, "reseller": _reseller_reference(owner), "prefixes": list(row.prefixes)}
 

@@ -1,9 +1,7 @@
 """Networks as tests write them."""
 
 from collections.abc import Iterable
-from ipaddress import (
-    ip_network,
-)
+from ipaddress import ip_network
 
 from clients.webhooks.addresses import IpNetwork
 
