@@ -135,8 +135,8 @@ SEEN = {
 def test_signalling_is_sorted_into_sections_with_the_offset_in_its_times() -> None:
     world = used_world()
     told = network_events_view(world, world.lines[900], FIRST, FIRST)
-    rows = {section: [event[name] for name in SEEN[section]] for section, part in told.items() for event in part["events"]}  # pyright: ignore[reportGeneralTypeIssues, reportIndexIssue]  # a decoded body
-    members = {section: " ".join(part["events"][0]) for section, part in told.items()}  # pyright: ignore[reportGeneralTypeIssues, reportIndexIssue]  # a decoded body
+    rows = {section: [event[name] for name in SEEN[section]] for section, part in told.items() for event in part["events"]}  # pyright: ignore[reportIndexIssue]  # a decoded body
+    members = {section: " ".join(part["events"][0]) for section, part in told.items()}  # pyright: ignore[reportIndexIssue]  # a decoded body
     assert members == snapshot(
         {
             "mapAnswer": "eventTime mcc mnc service o_gt o_ssn d_gt d_ssn opcode shortCode longCode result in_imsi protocol "
