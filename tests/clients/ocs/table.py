@@ -1,8 +1,10 @@
 """The documented methods and the one that is configured. A read that is added later may be proved by its operation alone."""
 
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 from clients.ocs.client import Ocs
+from clients.ocs.templates import TemplateFields
 from tests.clients.ocs import examples as x
 from tests.clients.ocs.examples import FIRST_DAY, IMSI, LINE_ROW, NESTED, WireCase
 from tests.network_facts import ICCID
@@ -43,6 +45,10 @@ def locate_cell(ocs: Ocs):
 
 def restrict(ocs: Ocs):
     return ocs.subscriber.set_traffic_restrictions(L, data=True, moc=False, mtc=False, sms_mo=False)
+
+
+def create_template(ocs: Ocs):
+    return ocs.templates.create(cast(TemplateFields, {**x.CREATED, "cost": None}))
 
 
 def date_package(ocs: Ocs):
@@ -162,7 +168,7 @@ TEMPLATES = [
         [{**x.ZONE, "operators": [x.SEEN_OPERATOR]}],
     ),
     answers("listDetailedDestinationList", lambda ocs: ocs.zones.detailed_destination_lists(7001), 7001, [x.DESTINATIONS]),
-    answers("createPrepaidPackageTemplate", lambda ocs: ocs.templates.create({**x.CREATED, "cost": None}), x.CREATED, x.TEMPLATE_ROW),
+    answers("createPrepaidPackageTemplate", create_template, x.CREATED, x.TEMPLATE_ROW),
     WireCase("modifyPPTCore", lambda ocs: ocs.templates.modify_core(x.CORE), x.CORE, "modifyPrepaidPackageTemplate", x.TEMPLATE_ROW),
     WireCase(
         "modifyPPTRecurring",
