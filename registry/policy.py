@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
@@ -58,7 +58,7 @@ def require_scope_of_tier(scope: Scope, caller: Caller, site: Site) -> None:
     """Raises UpgradeRequired where the tier or the role of the membership does not carry `scope`, whatever the credential."""
     if not int(scope) & ~(caller.scopes | caller.withheld):  # flags know the operators, too, and take ten times as long
         return
-    needed = lowest_tier(scope)
+    needed = "enterprise" if scope & Scope.ADMIN else "pro"  # the cheapest tier that carries what the free one lacks
     if scope & Scope.ADMIN and caller.tier is Tier.ENTERPRISE:
         text = "This operation needs the role admin in your organisation, which you do not have; the tier is right"
     else:
@@ -223,8 +223,3 @@ def key_spellings(text: str) -> tuple[str, ...]:
 def is_quoted_key(text: str) -> bool:
     """Whether `text` in quotes holds a key. What was stored before quotes were read is a key as it is."""
     return len(text) <= KEY_SPELLING_LIMIT and IDEMPOTENCY_KEY.fullmatch(key_spellings(text)[-1]) is not None
-
-
-def lowest_tier(scope: Scope) -> Literal["pro", "enterprise"]:
-    """The cheapest tier that carries a scope the free tier lacks."""
-    return "enterprise" if scope & Scope.ADMIN else "pro"

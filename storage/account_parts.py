@@ -31,8 +31,6 @@ class AccountListingTable(TableDescription, row=ListingRow, table=True):
 
 
 class PartMembers(NamedTuple):
-    """A part with its members, as JSON."""
-
     prefix: Key
     lowest: BigInt
     highest: BigInt

@@ -359,7 +359,6 @@ def request_url(settings: OcsSettings, token: str, *, version: WireVersion, stat
 
 
 def request_headers(settings: OcsSettings, token: str) -> dict[str, str]:
-    """The headers of a call with `token`."""
     plain = {"content-type": "application/json", "accept": "application/json"}
     if settings.auth == "query":
         return plain

@@ -228,6 +228,8 @@ class BandTold(TypedDict):
 
 
 class NotScored(LinesNotInUse):
+    """Lines that no score is for."""
+
     lapsed: Annotated[int, Field(description="Last used more than 28 days ago: gone, not at risk")]
 
 

@@ -44,7 +44,7 @@ WHOLE = {
     "claims FORGET_CLAIM": "when a simulated network begins anew",
     "reconciliation newest_issuances": "a person lists the ledger at the command line",
     "reconciliation held_issuances": "a person lists the ledger at the command line",
-    "database_state OUTERMOST_QUERIES": "secrets are sealed anew, in steps",
+    "rekey OUTERMOST_QUERIES": "secrets are sealed anew, in steps",
 }
 """Statements that read a growing table from one end to the other, and when."""
 OF_POSTGRES = re.compile(r"pg_|convert_to|^lock table")

@@ -13,9 +13,6 @@ from simulators.network.world import Country, Sponsor, World
 
 LONGEST_PERIOD = timedelta(days=6)
 UNKNOWN_VALUE = "N/A"
-GY_UNKNOWN = (
-    "hopByHopS endToEndS hopByHopL endToEndL userLocationInfoLAC userLocationInfoSAC sgsnip rreResponse ratingGroup rreAllowedQuota"
-)
 
 
 @network_method("getSubscriberActivePeriod")
@@ -171,12 +168,13 @@ def _usage_record(world: World, line: Line, cdr: Cdr) -> WireMembers:
 def map_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers:
     """A location update of the older networks."""
     return {
-        **dict.fromkeys(["o_gt", "d_gt", "host"], UNKNOWN_VALUE),
         "eventTime": _event_time(event.at),
         "mcc": int(event.mcc),
         "mnc": int(event.mnc),
         "service": "Mobility",
+        "o_gt": UNKNOWN_VALUE,
         "o_ssn": "7",
+        "d_gt": UNKNOWN_VALUE,
         "d_ssn": "6",
         "opcode": "2",
         "shortCode": "UL",
@@ -185,6 +183,7 @@ def map_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers
         "in_imsi": line.imsi,
         "protocol": "MAP",
         "acn": "networkLocUpContext-v3",
+        "host": UNKNOWN_VALUE,
     } | _event_operator(world, event)
 
 
@@ -193,7 +192,6 @@ def s6a_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers
     network, sponsor = world.networks[event.network_id], line_sponsor(world, line)
     realm = _event_realm(event)
     return {
-        **dict.fromkeys(["dest_realm", "host", "user_apn"], UNKNOWN_VALUE),
         "eventTime": _event_time(event.at),
         "service": "S6a",
         "cmdCode": "316",
@@ -209,6 +207,9 @@ def s6a_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers
         "session": event.session,
         "orig_realm": realm,
         "orig_host": f"mme.{realm}",
+        "dest_realm": UNKNOWN_VALUE,
+        "host": UNKNOWN_VALUE,
+        "user_apn": UNKNOWN_VALUE,
         "sponsor": sponsor.name,
     } | _event_operator(world, event)
 
@@ -217,8 +218,11 @@ def gy_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers:
     """A credit request of a data session. Numbers are strings here (quirk 14)."""
     realm = _event_realm(event)
     return {
-        **dict.fromkeys(GY_UNKNOWN.split(), UNKNOWN_VALUE),
         "eventTime": _event_time(event.at),
+        "hopByHopS": UNKNOWN_VALUE,
+        "endToEndS": UNKNOWN_VALUE,
+        "hopByHopL": UNKNOWN_VALUE,
+        "endToEndL": UNKNOWN_VALUE,
         "originHost": f"pgw.{realm}",
         "originRealm": realm,
         "requestType": {"I": "Init", "U": "Update", "T": "Term"}[event.code[-1]],
@@ -229,8 +233,14 @@ def gy_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers:
         "ratTypes": line.sighting.rat if line.sighting is not None else UNKNOWN_VALUE,
         "userLocationInfoMCC": event.mcc,
         "userLocationInfoMNC": event.mnc,
+        "userLocationInfoLAC": UNKNOWN_VALUE,
+        "userLocationInfoSAC": UNKNOWN_VALUE,
         "usedUnits": str(event.used_bytes),
         "responseCode": event.result,
+        "sgsnip": UNKNOWN_VALUE,
+        "rreResponse": UNKNOWN_VALUE,
+        "ratingGroup": UNKNOWN_VALUE,
+        "rreAllowedQuota": UNKNOWN_VALUE,
     } | _event_operator(world, event)
 
 
