@@ -17,7 +17,6 @@ from simulators.processor import (
     customers,
     disputes,
     fraud,
-    invoice_items,
     invoices,
     onboarding,
     payouts,
@@ -193,7 +192,7 @@ def _retrieve_event(call: ApiCall, form: CallForm) -> JsonObject:
 NOUNS = (
     *(balance.TRANSACTIONS, charges.CHARGES, charges.PAYMENT_INTENTS, application_fees.APPLICATION_FEES, refunds.REFUNDS),
     *(payouts.PAYOUTS, disputes.DISPUTES, fraud.REVIEWS, fraud.VALUE_LISTS, fraud.LIST_VALUES, customers.CUSTOMERS, invoices.INVOICES),
-    *(invoice_items.INVOICE_ITEMS, checkout.SESSIONS, promotions.COUPONS, promotions.PROMOTIONS),
+    *(invoices.INVOICE_ITEMS, checkout.SESSIONS, promotions.COUPONS, promotions.PROMOTIONS),
 )
 V1_ROUTES: dict[str, ApiHandler] = {
     **{f"GET {noun.path}": noun.list for noun in NOUNS},
@@ -241,9 +240,9 @@ V1_ROUTES: dict[str, ApiHandler] = {
     "POST invoices/*/mark_uncollectible": invoices.mark_uncollectible,
     "GET invoices/*/lines": invoices.list_invoice_lines,
     "GET invoice_payments": invoices.list_invoice_payments,
-    "POST invoiceitems": invoice_items.create_invoice_item,
-    "GET invoiceitems": invoice_items.list_invoice_items,
-    "DELETE invoiceitems/*": invoice_items.delete_invoice_item,
+    "POST invoiceitems": invoices.create_invoice_item,
+    "GET invoiceitems": invoices.list_invoice_items,
+    "DELETE invoiceitems/*": invoices.delete_invoice_item,
     "POST checkout/sessions": checkout.create_session,
     "GET checkout/sessions/*": checkout.retrieve_session,
     "GET checkout/sessions/*/line_items": checkout.list_session_lines,
