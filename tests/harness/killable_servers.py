@@ -60,6 +60,8 @@ class Servers:
         self._log = place / "servers.log"
         self.port = free_port()
         self._pid: int | None = None
+        self._settled = ""
+        """What it said last of its chores: it may have done them before it listened."""
 
     @property
     def url(self) -> str:
@@ -68,6 +70,7 @@ class Servers:
     async def start(self, point: Point | None = None, *, settles: bool = True) -> None:
         """The next one, which dies at a point where one is given; returns when it listens. `settles`: it does the chores of the ledger."""
         assert self._pid is None
+        self._settled = ""
         self._forks.order(
             place=str(self._place),
             log=str(self._log),
@@ -82,7 +85,8 @@ class Servers:
 
     async def settled(self, ahead: float) -> None:
         """Until it has done what was due when the clock was moved so far."""
-        await self._hear(f"settled {ahead}")
+        if self._settled != f"settled {ahead}":
+            await self._hear(f"settled {ahead}")
 
     async def kill(self) -> None:
         """End it as the kernel does, unless it has ended itself; it is gone when this returns."""
@@ -105,6 +109,8 @@ class Servers:
                 ended = line.startswith("ended ")
                 if ended:
                     self._pid = None
+                if line.startswith("settled "):
+                    self._settled = line
                 if line.startswith(wanted):
                     return line
                 assert line and not ended, f"{line} instead of {wanted}: {self.log[-2000:]}"
