@@ -135,6 +135,7 @@ class McpHttpServer:
 
 async def run_stdio(pipeline: Pipeline[Deps], settings: McpSettings, report: FaultReport, requester: RequestCaller) -> None:
     """Serve one client of either protocol era until it closes its end. There is no credential here: the principal is given."""
-    server = make_mcp_server(ToolCalls(pipeline, lambda _: requester, report), pipeline, settings)
+    calls = ToolCalls(pipeline, lambda _: requester, report, insists_on_elicitation=settings.insist_on_elicitation)
+    server = make_mcp_server(calls, pipeline, settings)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())

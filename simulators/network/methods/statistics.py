@@ -156,12 +156,11 @@ def _usage_record(world: World, line: Line, cdr: Cdr) -> WireMembers:
         "resellerPlanRuleId": cdr.reseller_rule_id,
         "subscriberPrepaidPackageId": cdr.package_id,
         "subscriberPrepaidPackageQty": None if cdr.package_id is None else cdr.in_package,
-        "apn": "internet" if cdr.usage_type == DATA else None,
-        "otherPartyNumber": cdr.other_party,
     }
     if cdr.subscriber_rule_id is not None:  # Choice: the plan is the one the rule belongs to as long as that tariff exists
         row["subscriberPlanId"] = line.mobile_plan_id or world.resellers[line.reseller_id].mobile_plan_id
         row |= {"subscriberPlanRuleId": cdr.subscriber_rule_id, "subscriberCurrencyId": EURO_CURRENCY_ID, "subscriberConvertRate": 1.0}
+    row |= {"apn": "internet" if cdr.usage_type == DATA else None, "otherPartyNumber": cdr.other_party}
     return {name: value for name, value in row.items() if value is not None}
 
 

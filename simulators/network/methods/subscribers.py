@@ -153,7 +153,7 @@ def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bo
     if histories:
         members |= {
             "imsiList": [_imsi_view(line, row) for row in line.imsis],
-            "phoneNumberList": [{**_history_view(line, row), "phoneNumber": row.number} for row in line.numbers],
+            "phoneNumberList": [_history_view(line, row, phoneNumber=row.number) for row in line.numbers],
             "multiImsi": [{**_imsi_view(line, row), "iccid": None, "endDate": None} for row in line.multi_imsis if row.end is None],
             # Choice: the read spelling of END_OF_LIFE, "End of life", is published nowhere.
             "status": [{**_history_view(line, row), "status": row.status.replace("_", " ").capitalize()} for row in line.statuses],
@@ -163,12 +163,12 @@ def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bo
     return members
 
 
-def _history_view(line: Line, row: ImsiRow | NumberRow | StatusRow) -> WireMembers:
-    return {"id": row.id, "subscriberId": line.id, "startDate": wire_moment(row.start), "endDate": wire_moment_or_none(row.end)}
+def _history_view(line: Line, row: ImsiRow | NumberRow | StatusRow, **own: object) -> WireMembers:
+    return {"id": row.id, "subscriberId": line.id, **own, "startDate": wire_moment(row.start), "endDate": wire_moment_or_none(row.end)}
 
 
 def _imsi_view(line: Line, row: ImsiRow) -> WireMembers:
-    return {**_history_view(line, row), "imsi": row.imsi, "iccid": row.iccid}
+    return _history_view(line, row, imsi=row.imsi, iccid=row.iccid)
 
 
 def sim_view(line: Line, sim: Sim) -> WireMembers:
