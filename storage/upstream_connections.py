@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from registry.errors import Conflict
 from storage.engine.sql import Command, Connection, Query, first_row
+from storage.fleets import end_fleets, end_simulated_fleets
 from storage.former_tokens import FORMER_TOKEN, erase_former_token, keep_former_token, take_former_token
 from storage.onboarding import ONBOARDING
 from storage.organisations import ORGANISATION, THIS_ORGANISATION, OrganisationTable, count_change
@@ -109,6 +110,7 @@ def set_connection(connection: Connection, *, organisation: str, mode: str | Non
         changed = connection.run(USE_OWN_TOKEN, organisation=organisation, token=own_token, simulation=0)
     else:
         changed = connection.run(DISCONNECT, organisation=organisation)
+    end_fleets(connection, organisation=organisation)
     connection.run(FORGET_CHOICES, organisation=organisation)
     erase_former_token(connection, organisation=organisation)
     return changed == 1
@@ -151,6 +153,7 @@ def take_account(connection: Connection, *, organisation: str, account_id: int, 
     count_change(connection)
     taken = connection.run(TAKE_ACCOUNT, organisation=organisation, account=account_id, assigned=assigned, simulation=int(simulated))
     if taken:
+        end_fleets(connection, organisation=organisation)
         connection.run(FORGET_CHOICES, organisation=organisation)
         erase_former_token(connection, organisation=organisation)
     return taken == 1
@@ -163,6 +166,7 @@ def use_own_token(connection: Connection, *, organisation: str, own_token: str, 
     """
     hold_connection(connection, organisation=organisation, seen=seen)
     connection.run(USE_OWN_TOKEN, organisation=organisation, token=own_token, simulation=int(simulated))
+    end_fleets(connection, organisation=organisation)
     connection.run(FORGET_CHOICES, organisation=organisation)
     if seen.mode == "own" and seen.own_token is not None:
         keep_former_token(connection, organisation=organisation, sealed=seen.own_token, now=now)
@@ -179,6 +183,7 @@ def use_former_token(connection: Connection, *, organisation: str, former: str, 
     if not take_former_token(connection, organisation=organisation, sealed=former, now=now):
         raise connection_has_changed()
     connection.run(USE_FORMER_TOKEN, organisation=organisation, token=former)
+    end_fleets(connection, organisation=organisation)
     connection.run(FORGET_CHOICES, organisation=organisation)
 
 
@@ -200,6 +205,7 @@ def unassign_account(connection: Connection, *, organisation: str) -> bool:
 def leave_simulation(connection: Connection) -> int:
     """Disconnect the organisations whose account was simulated, now that there is a real upstream: how many there were."""
     connection.run(ERASE_SIMULATED)
+    end_simulated_fleets(connection)
     left = connection.run(LEAVE_SIMULATION)
     if left:
         count_change(connection)

@@ -278,11 +278,14 @@ BigInt: TypeAlias = Annotated[int, Field(sa_type=sa.BigInteger)]
 COLUMN_TYPES: Mapping[object, object] = {str: sa.Text, float: sa.Double, bytes: sa.LargeBinary, int: sa.Integer}
 
 
+RowTypes: TypeAlias = type[tuple[object, ...]] | tuple[type[tuple[object, ...]], ...]
+
+
 class TableDescription:
     """Describes a `table` in SQLModel's words and names it after its class: WebhookEndpointTable is webhook_endpoint.
 
-    `row`: a named tuple whose fields are columns, behind those of the class, all but the fields `without`. A column is text, a double,
-    bytes or an integer of 32 bits where no Field says otherwise, and may be null where its type ends in `| None`.
+    `row`: a named tuple, or several, whose fields are columns, behind those of the class, all but the fields `without`. A column is text,
+    a double, bytes or an integer of 32 bits where no Field says otherwise, and may be null where its type ends in `| None`.
 
     Choice: these are no SQLModel classes, since no row is ever an object of a session: mappers and validators for every table, which
     nobody used, were a sixth of every start.
@@ -292,10 +295,11 @@ class TableDescription:
     __tablename__: ClassVar[str]
     __table_args__: ClassVar[tuple[sa.schema.SchemaItem | Mapping[str, object], ...] | Mapping[str, object]] = ()
 
-    def __init_subclass__(cls, *, table: bool, row: type[tuple[object, ...]] | None = None, without: Sequence[str] = ()) -> None:
+    def __init_subclass__(cls, *, table: bool, row: RowTypes = (), without: Sequence[str] = ()) -> None:
         assert table, "every class is a table"
         cls.__tablename__ = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Table")).lower()
-        described = cast("dict[str, object]", {} if row is None else row.__annotations__)
+        rows = row if isinstance(row, tuple) else (row,)
+        described = {name: kind for each in rows for name, kind in cast("dict[str, object]", each.__annotations__).items()}
         shared = {name: kind for name, kind in described.items() if name not in without}
         columns = [described_column(name, kind, vars(cls).get(name, ...)) for name, kind in (cls.__annotations__ | shared).items()]
         given = cls.__table_args__ if isinstance(cls.__table_args__, tuple) else (cls.__table_args__,)

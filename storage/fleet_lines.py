@@ -1,0 +1,494 @@
+"""The lines of a fleet as they were last read from the charging system, and what of them is to be read again.
+
+What a filter or a sort needs is a column of the narrow table, which is scanned in one piece; the rest is one JSON text in another. Every
+write of a line says which version of the row it was made for: a row that another writer has changed meanwhile stays as that one left it.
+A number that is not known is 0, or -1 where 0 says something; a time that is not known is 0.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.engine.sql import (
+    CLUSTERED,
+    BigInt,
+    Command,
+    Connection,
+    Dialect,
+    Query,
+    TableDescription,
+    Value,
+    bound_list,
+    pack_rows,
+    runs_in_thread,
+    upsert,
+    value_or,
+)
+from storage.fleet_packages import FLEET_PACKAGE, FleetPackageRow, replace_packages
+from storage.fleet_usage import FLEET_USAGE, FleetNetworkRow, FleetUsageRow, know_networks, replace_usage
+from storage.fleets import FLEET, IS_CURRENT, MARKED, has_fleet_tables
+
+
+class ListedLine(NamedTuple):
+    """What a listing of the charging system tells of a line. Times are Unix seconds.
+
+    `numbers`: every ICCID, IMSI and phone number that it has or had, each between bars, the ICCID in use first. `pays`: `line` or
+    `account`, whose balance pays for use outside packages; `balance` in micro-euro. Flags: 1, 0, or -1 where the wire said nothing.
+    `speed_limit` kbit/s, 0: none. `search`: the folded texts that a name is looked for in; '' where names are not kept. `digest`: of the
+    whole row as the wire had it.
+    """
+
+    iccid: str
+    numbers: str
+    account_id: BigInt
+    status: str
+    status_since: float
+    sim_status: str
+    esim: int
+    issued: float
+    activated: float
+    last_used: float
+    mcc: int
+    mnc: int
+    country: str
+    data_allowed: int
+    calls_out_allowed: int
+    calls_in_allowed: int
+    sms_out_allowed: int
+    sms_in_allowed: int
+    speed_limit: int
+    steering_list: BigInt
+    balance: BigInt
+    pays: str
+    search: str
+    digest: BigInt
+
+
+class LineReadState(NamedTuple):
+    """How far a line has been read. Times are Unix seconds, days ordinals.
+
+    `rank` and `due`: what it waits for, and from when on; 0.0: it waits for nothing. `read`: when its packages were read. `usage_first`,
+    `usage_last`: the days whose use is known, `usage_read`: when that was read. `package_state`: of the package that serves it best, ''
+    before it was read; `package_ends`: when the last usable one ends; `data_left`, `data_limit`: bytes in usable packages, -1: none is
+    usable. `judged`, `judge_due`: when verdicts were made, and when time alone may change them. `missed`: 1 where the last finished
+    listing did not show the line.
+    """
+
+    rank: int
+    due: float
+    read: float
+    usage_first: int
+    usage_last: int
+    usage_read: float
+    package_state: str
+    package_ends: float
+    data_left: BigInt
+    data_limit: BigInt
+    judged: float
+    judge_due: float
+    missed: int
+
+
+class FleetLineHead(NamedTuple):
+    """`version` moves with every write, `written` is when the line's facts last changed, `gone` when it left: 0 while it is there."""
+
+    fleet: BigInt
+    subscriber_id: BigInt
+    version: int
+    written: float
+    gone: float
+
+
+class FleetLineTable(TableDescription, row=(FleetLineHead, ListedLine, LineReadState), table=True):
+    """A line of a fleet: what a filter, a sort or the reading needs."""
+
+    __table_args__ = (
+        sa.PrimaryKeyConstraint("fleet", "subscriber_id"),
+        sa.Index("fleet_line_work", "fleet", "rank", "due"),
+        sa.Index("fleet_line_judge", "fleet", "judge_due"),
+        sa.Index("fleet_line_iccid", "iccid"),
+        CLUSTERED,
+    )
+
+
+class LineDetail(NamedTuple):
+    """What is shown of a line and never searched: `facts` is JSON of the wire's row, without names and codes."""
+
+    facts: str
+    name: str | None
+    company: str | None
+    email: str | None
+    phone: str | None
+
+
+class FleetLineDetailTable(TableDescription, row=LineDetail, table=True):
+    """The rest of a line. Names and addresses stand in columns of their own, and only where the organisation has them kept."""
+
+    fleet: BigInt
+    subscriber_id: BigInt
+    __table_args__ = (sa.PrimaryKeyConstraint("fleet", "subscriber_id"), CLUSTERED)
+
+
+FLEET_LINE = FleetLineTable.table
+
+FLEET_LINE_DETAIL = FleetLineDetailTable.table
+
+BOUND_FLEET = sa.bindparam("fleet", type_=sa.BigInteger)
+
+OF_FLEET = FLEET_LINE.c.fleet == BOUND_FLEET
+
+LINE_IS_THERE = FLEET_LINE.c.gone == 0
+
+BOUND_LINE = sa.bindparam("subscriber_id", type_=sa.BigInteger)
+
+OF_FLEET_LINE = sa.and_(OF_FLEET, FLEET_LINE.c.subscriber_id == BOUND_LINE)
+
+UNREAD_LINE = LineReadState(1, 0.0, 0.0, 0, 0, 0.0, "", 0.0, -1, -1, 0.0, 0.0, 0)
+"""How far a line has been read that was just listed for the first time."""
+
+
+class KnownLine(NamedTuple):
+    """A line as it stood when a listing began: a write of that listing is made for this version of it."""
+
+    subscriber_id: int
+    digest: int
+    version: int
+    missed: int
+
+
+KNOWN_LINES = Query(KnownLine, sa.select(*(FLEET_LINE.c[name] for name in KnownLine._fields)).where(OF_FLEET, LINE_IS_THERE))
+
+
+@runs_in_thread
+def known_lines(connection: Connection, *, fleet: int) -> dict[int, KnownLine]:
+    """Every line of the fleet that is there, by its number."""
+    return {row.subscriber_id: row for row in connection.all(KNOWN_LINES, fleet=fleet)}
+
+
+class LineWrite(NamedTuple):
+    """A line to write: `seen` is the version that it was made for, 0 where there was no row. It is then due as `rank` and `due` say."""
+
+    subscriber_id: int
+    seen: int
+    listed: ListedLine
+    detail: LineDetail
+    rank: int
+    due: float
+
+
+def put_line(dialect: Dialect) -> sa.Executable:
+    """Writes a line where its row still has the version that was seen, or is not there. What it waits for already stays, if sooner."""
+    given = {name: sa.bindparam(name) for name in (*FleetLineHead._fields, *ListedLine._fields, *LineReadState._fields)}
+    waits = sa.and_(FLEET_LINE.c.due > 0, FLEET_LINE.c.rank <= given["rank"])
+    fresh = {"version": FLEET_LINE.c.version + 1, "written": given["written"], "missed": 0}
+    due = {name: sa.case((waits, FLEET_LINE.c[name]), else_=given[name]) for name in ("rank", "due")}
+    return (
+        dialect.insert(FLEET_LINE)
+        .values(given)
+        .on_conflict_do_update(
+            index_elements=["fleet", "subscriber_id"],
+            set_={**{name: given[name] for name in ListedLine._fields}, **fresh, **due},
+            where=sa.and_(FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer), LINE_IS_THERE),
+        )
+    )
+
+
+PUT_LINE = Command(put_line)
+
+PUT_LINE_DETAIL = Command(upsert(FLEET_LINE_DETAIL, ("fleet", "subscriber_id", *LineDetail._fields), key=["fleet", "subscriber_id"]))
+
+FLEET_IS_CURRENT = Query(int, sa.select(FLEET.c.id).where(FLEET.c.id == BOUND_FLEET, IS_CURRENT))
+
+LINE_VERSION = Query(int, sa.select(FLEET_LINE.c.version).where(OF_FLEET_LINE, LINE_IS_THERE))
+
+# A line that has left and comes back begins anew: what it was before was perhaps another owner's.
+FORGET_GONE_LINE = Command(sa.delete(FLEET_LINE).where(OF_FLEET_LINE, FLEET_LINE.c.gone > 0))
+
+FORGET_LINE_ROWS = tuple(
+    Command(
+        sa.delete(table).where(table.c.fleet == BOUND_FLEET, table.c.subscriber_id == sa.bindparam("subscriber_id", type_=sa.BigInteger))
+    )
+    for table in (FLEET_LINE_DETAIL, FLEET_PACKAGE, FLEET_USAGE)
+)
+
+
+@runs_in_thread
+def write_lines(connection: Connection, *, fleet: int, lines: Sequence[LineWrite], now: float) -> int:
+    """Writes listed lines, each unless its row has changed since it was seen; how many were written. Nothing where the fleet has ended."""
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return 0
+    return sum(write_line(connection, fleet=fleet, line=line, now=now) for line in lines)
+
+
+def write_line(connection: Connection, *, fleet: int, line: LineWrite, now: float) -> int:
+    """Writes one line of a fleet that has not ended; 0 where its row has changed since it was seen. `now`: Unix seconds."""
+    named = {"fleet": fleet, "subscriber_id": line.subscriber_id}
+    if not line.seen and connection.run(FORGET_GONE_LINE, **named):
+        for command in FORGET_LINE_ROWS:
+            connection.run(command, **named)
+    state = UNREAD_LINE._replace(rank=line.rank, due=line.due)
+    head = FleetLineHead(fleet, line.subscriber_id, 1, now, 0.0)
+    changed = connection.run(PUT_LINE, **head._asdict(), **line.listed._asdict(), **state._asdict(), seen=line.seen)
+    if changed:
+        connection.run(PUT_LINE_DETAIL, **named, **line.detail._asdict())
+    return changed
+
+
+class LineWork(NamedTuple):
+    """A line that something is to be read of, and how far it has been read."""
+
+    subscriber_id: int
+    iccid: str
+    version: int
+    rank: int
+    due: float
+    account_id: int
+    status: str
+    sim_status: str
+    issued: float
+    activated: float
+    last_used: float
+    written: float
+    read: float
+    usage_first: int
+    usage_last: int
+    usage_read: float
+
+
+LINE_WORK_COLUMNS = tuple(FLEET_LINE.c[name] for name in LineWork._fields)
+
+NEXT_LINES = Query(
+    LineWork,
+    sa.select(*LINE_WORK_COLUMNS)
+    .where(
+        OF_FLEET,
+        LINE_IS_THERE,
+        FLEET_LINE.c.rank == sa.bindparam("rank", type_=sa.Integer),
+        FLEET_LINE.c.due > 0,
+        FLEET_LINE.c.due <= sa.bindparam("now", type_=sa.Double),
+    )
+    .order_by(FLEET_LINE.c.due)
+    .limit(sa.bindparam("most", type_=sa.Integer)),
+)
+
+NUMBERED_LINES = Query(
+    LineWork,
+    lambda dialect: sa.select(*LINE_WORK_COLUMNS).where(
+        OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger))
+    ),
+)
+
+RANKS = 5
+
+
+def next_lines(connection: Connection, *, fleet: int, now: float, most: int) -> list[LineWork]:
+    """At most `most` lines to read at `now` (Unix seconds), the most pressing first."""
+    found: list[LineWork] = []
+    for rank in range(RANKS):
+        if len(found) < most:
+            found += connection.all(NEXT_LINES, fleet=fleet, rank=rank, now=now, most=most - len(found))
+    return found
+
+
+def work_of_lines(connection: Connection, *, fleet: int, numbers: Collection[int]) -> list[LineWork]:
+    """The lines with these subscriber ids that are there, whether anything is to be read of them or not."""
+    return connection.all(NUMBERED_LINES, fleet=fleet, numbers=pack_rows([[number] for number in numbers]))
+
+
+NEXT_LINE_DUE = Query(
+    float,
+    sa.select(sa.func.min(FLEET_LINE.c.due).label("due")).where(
+        OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.rank == sa.bindparam("rank", type_=sa.Integer), FLEET_LINE.c.due > 0
+    ),
+)
+
+
+def next_line_due(connection: Connection, *, fleet: int) -> float | None:
+    """When the next line of the fleet is to be read, Unix seconds; None where none waits."""
+    found = [connection.first(NEXT_LINE_DUE, fleet=fleet, rank=rank) for rank in range(RANKS)]
+    return min((due for due in found if due is not None), default=None)
+
+
+class LineReading(NamedTuple):
+    """What was read of a line, for the version `seen` of its row. None: that part was not read.
+
+    `line`: its own row; `packages`: all that it has; `usage`: all of the days from `first` to `last`; `state`: how far it has been read
+    with this.
+    """
+
+    subscriber_id: int
+    seen: int
+    state: LineReadState
+    line: tuple[ListedLine, LineDetail] | None = None
+    packages: Sequence[FleetPackageRow] | None = None
+    usage: Sequence[FleetUsageRow] | None = None
+    first: int = 0
+    last: int = 0
+    networks: Sequence[FleetNetworkRow] = ()
+
+
+LINE_READING_COLUMNS = {name: sa.bindparam(name) for name in LineReadState._fields}
+
+NOTE_READING = Command(
+    sa.update(FLEET_LINE)
+    .where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer))
+    .values(**LINE_READING_COLUMNS, version=FLEET_LINE.c.version + 1)
+)
+
+NOTE_LINE = Command(
+    sa.update(FLEET_LINE)
+    .where(OF_FLEET_LINE)
+    .values(**{name: sa.bindparam(name) for name in ListedLine._fields}, written=sa.bindparam("now", type_=sa.Double))
+)
+
+
+def record_reading(connection: Connection, *, fleet: int, reading: LineReading, now: float) -> bool:
+    """Stores what was read of a line; False, and nothing is stored, where its row has changed since, or the fleet has ended."""
+    named = {"fleet": fleet, "subscriber_id": reading.subscriber_id}
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return False
+    if connection.run(NOTE_READING, **named, **reading.state._asdict(), seen=reading.seen) == 0:
+        return False
+    if reading.line is not None:
+        listed, detail = reading.line
+        connection.run(NOTE_LINE, **named, **listed._asdict(), now=now)
+        connection.run(PUT_LINE_DETAIL, **named, **detail._asdict())
+    if reading.packages is not None:
+        replace_packages(connection, **named, packages=reading.packages)
+    if reading.usage is not None:
+        replace_usage(connection, **named, first=reading.first, last=reading.last, usage=reading.usage)
+    if reading.networks:
+        know_networks(connection, fleet=fleet, networks=reading.networks)
+    return True
+
+
+MARK_MISSED = Command(
+    sa.update(FLEET_LINE)
+    .where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer))
+    .values(missed=1)
+)
+
+HIDE_LINE = Command(
+    sa.update(FLEET_LINE)
+    .where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer))
+    .values(gone=sa.bindparam("now", type_=sa.Double), version=FLEET_LINE.c.version + 1, due=0.0, judge_due=0.0)
+)
+
+
+@runs_in_thread
+def miss_lines(connection: Connection, *, fleet: int, lines: Sequence[KnownLine]) -> None:
+    """Marks lines that a finished listing did not show; nobody has looked yet whether they have left."""
+    connection.run_many(MARK_MISSED, [{"fleet": fleet, "subscriber_id": line.subscriber_id, "seen": line.version} for line in lines])
+
+
+@runs_in_thread
+def hide_lines(connection: Connection, *, fleet: int, lines: Sequence[KnownLine], now: float) -> None:
+    """Hides lines that have left the organisation's accounts at `now`, Unix seconds, unless they were written to since."""
+    connection.run_many(
+        HIDE_LINE, [{"fleet": fleet, "subscriber_id": line.subscriber_id, "seen": line.version, "now": now} for line in lines]
+    )
+
+
+CURRENT_FLEETS = sa.select(FLEET.c.id).where(FLEET.c.organisation == sa.bindparam("organisation", type_=sa.Text), IS_CURRENT)
+
+FLEETS_DUE = Command(
+    sa.update(FLEET)
+    .where(
+        FLEET.c.organisation == sa.bindparam("organisation", type_=sa.Text), IS_CURRENT, FLEET.c.due > sa.bindparam("now", type_=sa.Double)
+    )
+    .values(due=sa.bindparam("now", type_=sa.Double))
+)
+
+
+@lru_cache(maxsize=64)
+def line_change(names: tuple[str, ...]) -> Command:
+    """Puts the columns `names` into a line's row in every fleet of its organisation, and marks the line."""
+    return Command(
+        sa.update(FLEET_LINE)
+        .where(
+            FLEET_LINE.c.fleet.in_(CURRENT_FLEETS),
+            FLEET_LINE.c.subscriber_id == sa.bindparam("subscriber_id", type_=sa.BigInteger),
+            LINE_IS_THERE,
+        )
+        .values(
+            {name: sa.bindparam(f"new_{name}", type_=FLEET_LINE.c[name].type) for name in names}
+            | {
+                "version": FLEET_LINE.c.version + 1,
+                "rank": MARKED,
+                "due": sa.bindparam("now", type_=sa.Double),
+                "written": sa.bindparam("now", type_=sa.Double),
+            }
+        )
+    )
+
+
+def note_line_change(connection: Connection, *, organisation: str, subscriber_id: int, values: Mapping[str, Value], now: float) -> None:
+    """Puts what a call of ours has changed into the line's row, and marks the line: the rest of it is read again. `now`: Unix seconds."""
+    if not has_fleet_tables(connection):
+        return
+    names = tuple(sorted(values))
+    bound = {f"new_{name}": values[name] for name in names}
+    changed = connection.run(line_change(names), organisation=organisation, subscriber_id=subscriber_id, now=now, **bound)
+    if changed:
+        connection.run(FLEETS_DUE, organisation=organisation, now=now)
+
+
+MARK_ICCIDS = Command(
+    lambda dialect: (
+        sa.update(FLEET_LINE)
+        .where(
+            FLEET_LINE.c.fleet.in_(sa.select(FLEET.c.id).where(IS_CURRENT)),
+            FLEET_LINE.c.iccid.in_(bound_list(dialect, "iccids")),
+            LINE_IS_THERE,
+        )
+        .values(version=FLEET_LINE.c.version + 1, rank=MARKED, due=sa.bindparam("now", type_=sa.Double))
+    )
+)
+
+FLEETS_OF_ICCIDS_DUE = Command(
+    lambda dialect: (
+        sa.update(FLEET)
+        .where(
+            IS_CURRENT,
+            FLEET.c.due > sa.bindparam("now", type_=sa.Double),
+            FLEET.c.id.in_(sa.select(FLEET_LINE.c.fleet).where(FLEET_LINE.c.iccid.in_(bound_list(dialect, "iccids")), LINE_IS_THERE)),
+        )
+        .values(due=sa.bindparam("now", type_=sa.Double))
+    )
+)
+
+
+def mark_lines(connection: Connection, *, iccids: Collection[str], now: float) -> None:
+    """Marks the lines with these ICCIDs, whosever they are: something has happened to them, and they are read again."""
+    if not iccids or not has_fleet_tables(connection):
+        return
+    packed = pack_rows([[iccid] for iccid in sorted(iccids)])
+    if connection.run(MARK_ICCIDS, iccids=packed, now=now):
+        connection.run(FLEETS_OF_ICCIDS_DUE, iccids=packed, now=now)
+
+
+@value_or(0)
+def lines_of_fleet(*, fleet: int) -> sa.Executable:
+    """How many lines of the fleet are there."""
+    return sa.select(sa.func.count().label("lines")).where(FLEET_LINE.c.fleet == fleet, LINE_IS_THERE)
+
+
+FORGET_NAMES = Command(
+    sa.update(FLEET_LINE_DETAIL)
+    .where(
+        FLEET_LINE_DETAIL.c.fleet == BOUND_FLEET,
+        sa.or_(*(FLEET_LINE_DETAIL.c[name].is_not(None) for name in ("name", "company", "email", "phone"))),
+    )
+    .values(name=None, company=None, email=None, phone=None)
+)
+
+FORGET_SEARCH_TEXTS = Command(sa.update(FLEET_LINE).where(OF_FLEET).values(search="", digest=0, version=FLEET_LINE.c.version + 1))
+
+
+@runs_in_thread
+def rewrite_names(connection: Connection, *, fleet: int) -> None:
+    """Erases the names and addresses of the fleet's lines. The next listing writes every line again, with names where they are kept."""
+    connection.run(FORGET_NAMES, fleet=fleet)
+    connection.run(FORGET_SEARCH_TEXTS, fleet=fleet)

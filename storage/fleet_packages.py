@@ -1,0 +1,71 @@
+"""The packages of a fleet's lines, and the series that make them, as they were last read."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription
+
+
+class FleetPackageRow(NamedTuple):
+    """A package of a line, or (`series` 1) a series that makes packages. Bytes of data; `price` in micro-euro: what the customer pays.
+
+    `active`: 0 where it is blocked, or the series stopped. `starts`, `ends`: Unix seconds, 0: not yet. `facts`: JSON of the wire's row,
+    without names.
+    """
+
+    series: int
+    id: BigInt
+    template_id: BigInt
+    zone_id: BigInt
+    active: int
+    starts: float
+    ends: float
+    data_limit: BigInt
+    data_used: BigInt
+    price: BigInt
+    facts: str
+
+
+class FleetPackageTable(TableDescription, row=FleetPackageRow, table=True):
+    """A package or series of a line that can still matter."""
+
+    fleet: BigInt
+    subscriber_id: BigInt
+    __table_args__ = (sa.PrimaryKeyConstraint("fleet", "subscriber_id", "series", "id"), CLUSTERED)
+
+
+FLEET_PACKAGE = FleetPackageTable.table
+
+OF_PACKAGE_LINE = sa.and_(
+    FLEET_PACKAGE.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger),
+    FLEET_PACKAGE.c.subscriber_id == sa.bindparam("subscriber_id", type_=sa.BigInteger),
+)
+
+DROP_PACKAGES_OF_LINE = Command(sa.delete(FLEET_PACKAGE).where(OF_PACKAGE_LINE))
+
+INSERT_FLEET_PACKAGE = Command(
+    sa.insert(FLEET_PACKAGE).values({name: sa.bindparam(name) for name in ("fleet", "subscriber_id", *FleetPackageRow._fields)})
+)
+
+PACKAGES_OF_LINE = Query(
+    FleetPackageRow,
+    sa.select(*(FLEET_PACKAGE.c[name] for name in FleetPackageRow._fields))
+    .where(OF_PACKAGE_LINE)
+    .order_by(FLEET_PACKAGE.c.series, FLEET_PACKAGE.c.id),
+)
+
+
+def replace_packages(connection: Connection, *, fleet: int, subscriber_id: int, packages: Sequence[FleetPackageRow]) -> None:
+    """Stores `packages` as all that the line has. Rows that are as they were are not written again."""
+    if connection.all(PACKAGES_OF_LINE, fleet=fleet, subscriber_id=subscriber_id) == list(packages):
+        return
+    of_line = {"fleet": fleet, "subscriber_id": subscriber_id}
+    connection.run(DROP_PACKAGES_OF_LINE, **of_line)
+    connection.run_many(INSERT_FLEET_PACKAGE, [{**of_line, **row._asdict()} for row in packages])
+
+
+def packages_of_line(connection: Connection, *, fleet: int, subscriber_id: int) -> list[FleetPackageRow]:
+    """The packages of a line by id, then its series."""
+    return connection.all(PACKAGES_OF_LINE, fleet=fleet, subscriber_id=subscriber_id)

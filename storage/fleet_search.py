@@ -1,0 +1,263 @@
+"""Looking for lines of a fleet: filters, a sort, pages and counts, each statement made of just the filters that are asked for.
+
+What a credential is restricted to stands in every statement beside the filters, so that no count, sort or cursor tells of another line.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import sqlalchemy as sa
+
+from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread
+from storage.fleet_lines import FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
+from storage.fleet_problems import open_problem
+
+FleetSort = Literal["subscriber_id", "iccid", "last_used", "data_left", "package_ends", "status_since"]
+TrafficKind = Literal["data", "calls_out", "calls_in", "sms_out", "sms_in"]
+
+
+class FleetBounds(NamedTuple):
+    """The lines and accounts that a credential may see; None: all of its organisation."""
+
+    iccids: Sequence[str] | None = None
+    accounts: Sequence[int] | None = None
+
+
+class FleetFilter(NamedTuple):
+    """Which lines; None: whatever it is. Times are Unix seconds, bytes of data; texts are looked for as they are.
+
+    `begins` and `ends`: digits that an identifier begins or ends with; `part`: folded text of a name or an address. Where several of the
+    three are given, one of them is enough.
+    """
+
+    begins: str | None = None
+    ends: str | None = None
+    part: str | None = None
+    account: int | None = None
+    status: str | None = None
+    country: str | None = None
+    mcc: int | None = None
+    mnc: int | None = None
+    steering_list: int | None = None
+    package_state: str | None = None
+    package_ends_before: float | None = None
+    left_below: int | None = None
+    used_after: float | None = None
+    used_before: float | None = None
+    barred: TrafficKind | None = None
+    speed_limited: bool | None = None
+    problem: str | None = None
+    numbers: Sequence[int] | None = None
+    """Subscriber ids that were found elsewhere."""
+
+
+class FoundLine(NamedTuple):
+    """A line as a page shows it; the fields are those of the tables."""
+
+    subscriber_id: int
+    iccid: str
+    account_id: int
+    status: str
+    status_since: float
+    sim_status: str
+    esim: int
+    issued: float
+    activated: float
+    last_used: float
+    mcc: int
+    mnc: int
+    country: str
+    data_allowed: int
+    calls_out_allowed: int
+    calls_in_allowed: int
+    sms_out_allowed: int
+    sms_in_allowed: int
+    speed_limit: int
+    steering_list: int
+    balance: int
+    pays: str
+    rank: int
+    due: float
+    written: float
+    version: int
+    read: float
+    usage_first: int
+    usage_last: int
+    usage_read: float
+    package_state: str
+    package_ends: float
+    data_left: int
+    data_limit: int
+    facts: str
+    name: str | None
+    company: str | None
+    email: str | None
+    phone: str | None
+
+
+class FleetPlace(NamedTuple):
+    """Where a page begins: behind the line with this value of the sort and this number."""
+
+    value: Value
+    subscriber_id: int
+
+
+USABLE_UNTIL_END = ("running", "exhausted", "assigned", "scheduled", "blocked")
+
+DETAIL_FIELDS = ("facts", "name", "company", "email", "phone")
+
+BOUND_NOW = sa.bindparam("now", type_=sa.Double)
+
+# A package that has ended since it was read: only time has passed, so nobody has written it yet.
+STATE_NOW = sa.case(
+    (
+        sa.and_(FLEET_LINE.c.package_ends > 0, FLEET_LINE.c.package_ends <= BOUND_NOW, FLEET_LINE.c.package_state.in_(USABLE_UNTIL_END)),
+        "expired",
+    ),
+    else_=FLEET_LINE.c.package_state,
+)
+
+
+def contains(column: sa.ColumnElement[str], pattern: str) -> sa.ColumnElement[bool]:
+    return column.like(sa.bindparam(pattern, type_=sa.Text), escape="\\")
+
+
+def like_pattern(text: str, *, before: str, after: str) -> str:
+    """The pattern of LIKE for `text` between `before` and `after`; what LIKE would take for a sign of its own is escaped."""
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{before}{escaped}{after}%"
+
+
+def is_filtered(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElement[bool]]:
+    """The conditions of the filters `names`."""
+    line = FLEET_LINE.c
+    simple = {
+        "account": line.account_id == sa.bindparam("account", type_=sa.BigInteger),
+        "status": line.status == sa.bindparam("status", type_=sa.Text),
+        "country": line.country == sa.bindparam("country", type_=sa.Text),
+        "mcc": line.mcc == sa.bindparam("mcc", type_=sa.Integer),
+        "mnc": line.mnc == sa.bindparam("mnc", type_=sa.Integer),
+        "steering_list": line.steering_list == sa.bindparam("steering_list", type_=sa.BigInteger),
+        "package_state": sa.bindparam("package_state", type_=sa.Text) == STATE_NOW,
+        "package_ends_before": sa.and_(
+            line.package_ends > BOUND_NOW, line.package_ends < sa.bindparam("package_ends_before", type_=sa.Double)
+        ),
+        "left_below": sa.and_(line.data_left >= 0, line.data_left < sa.bindparam("left_below", type_=sa.BigInteger)),
+        "used_after": line.last_used >= sa.bindparam("used_after", type_=sa.Double),
+        "used_before": sa.and_(line.last_used > 0, line.last_used < sa.bindparam("used_before", type_=sa.Double)),
+        "barred_data": line.data_allowed == 0,
+        "barred_calls_out": line.calls_out_allowed == 0,
+        "barred_calls_in": line.calls_in_allowed == 0,
+        "barred_sms_out": line.sms_out_allowed == 0,
+        "barred_sms_in": line.sms_in_allowed == 0,
+        "limited": line.speed_limit > 0,
+        "unlimited": line.speed_limit == 0,
+        "problem": open_problem(line.fleet, line.subscriber_id, sa.bindparam("problem", type_=sa.Text)),
+        "numbers": line.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
+        "iccids": line.iccid.in_(bound_list(dialect, "iccids")),
+        "accounts": line.account_id.in_(bound_list(dialect, "accounts", sa.BigInteger)),
+    }
+    texts = {"begins": line.numbers, "ends": line.numbers, "part": line.search}
+    named = [contains(column, name) for name, column in texts.items() if name in names]
+    found: list[sa.ColumnElement[bool]] = [condition for name, condition in simple.items() if name in names]
+    return [*found, sa.or_(*named)] if named else found
+
+
+@lru_cache(maxsize=512)
+def fleet_page(names: frozenset[str], sort: FleetSort, *, descending: bool, further: bool) -> Query[FoundLine]:
+    """A page of lines with these filters in this order; `further`: behind a place."""
+
+    def build(dialect: Dialect) -> sa.Executable:
+        line = FLEET_LINE.c
+        columns = [FLEET_LINE_DETAIL.c[name] if name in DETAIL_FIELDS else line[name] for name in FoundLine._fields]
+        columns[FoundLine._fields.index("package_state")] = STATE_NOW.label("package_state")
+        here = FLEET_LINE_DETAIL.c
+        both = sa.and_(here.fleet == line.fleet, here.subscriber_id == line.subscriber_id)
+        by, number = line[sort], line.subscriber_id
+        value, last = sa.bindparam("place", type_=by.type), sa.bindparam("last", type_=sa.BigInteger)
+        behind = [sa.or_(by < value if descending else by > value, sa.and_(by == value, number > last))] if further else []
+        order = [by.desc() if descending else by, number]
+        page = (
+            sa.select(number.label("found"))
+            .where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names), *behind)
+            .order_by(*order)
+            .limit(sa.bindparam("most", type_=sa.Integer))
+            .subquery("page")
+        )
+        # The page is found in the narrow table first: only its own lines are looked up in the wide one.
+        return (
+            sa.select(*columns)
+            .select_from(page.join(FLEET_LINE, sa.and_(OF_FLEET, number == page.c.found)).join(FLEET_LINE_DETAIL, both))
+            .order_by(*order)
+        )
+
+    return Query(FoundLine, build)
+
+
+@lru_cache(maxsize=512)
+def fleet_count(names: frozenset[str]) -> Query[int]:
+    """How many lines there are with these filters."""
+    return Query(
+        int,
+        lambda dialect: (
+            sa.select(sa.func.count().label("lines")).select_from(FLEET_LINE).where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names))
+        ),
+    )
+
+
+def filter_values(wanted: FleetFilter, bounds: FleetBounds, now: float) -> tuple[frozenset[str], dict[str, Value]]:
+    """The names of the filters that are asked for, and the values to bind for them."""
+    names, values = set[str](), dict[str, Value]()
+    for name in ("account", "status", "country", "mcc", "mnc", "steering_list", "package_ends_before", "left_below", "package_state"):
+        value: Value = getattr(wanted, name)
+        if value is not None:
+            values[name] = value
+    values |= {name: value for name in ("used_after", "used_before", "problem") if (value := getattr(wanted, name)) is not None}
+    if wanted.begins is not None:
+        values["begins"] = like_pattern(wanted.begins, before="|", after="")
+    if wanted.ends is not None:
+        values["ends"] = like_pattern(wanted.ends, before="", after="|")
+    if wanted.part is not None:
+        values["part"] = like_pattern(wanted.part, before="", after="")
+    if wanted.numbers is not None:
+        values["numbers"] = pack_rows([[number] for number in wanted.numbers])
+    if bounds.iccids is not None:
+        values["iccids"] = pack_rows([[iccid] for iccid in bounds.iccids])
+    if bounds.accounts is not None:
+        values["accounts"] = pack_rows([[account] for account in bounds.accounts])
+    names |= values.keys()
+    if wanted.barred is not None:
+        names.add(f"barred_{wanted.barred}")
+    if wanted.speed_limited is not None:
+        names.add("limited" if wanted.speed_limited else "unlimited")
+    if not names.isdisjoint({"package_state", "package_ends_before"}):
+        values["now"] = now
+    return frozenset(names), values
+
+
+@runs_in_thread
+def find_lines(
+    connection: Connection,
+    *,
+    fleet: int,
+    wanted: FleetFilter,
+    bounds: FleetBounds,
+    sort: FleetSort,
+    descending: bool,
+    after: FleetPlace | None,
+    most: int,
+    now: float,
+) -> list[FoundLine]:
+    """At most `most` lines behind the place `after`. `now`: Unix seconds."""
+    names, values = filter_values(wanted, bounds, now)
+    page = fleet_page(names, sort, descending=descending, further=after is not None)
+    place: dict[str, Value] = {} if after is None else {"place": after.value, "last": after.subscriber_id}
+    return connection.all(page, **{**values, "now": now}, **place, fleet=fleet, most=most)
+
+
+@runs_in_thread
+def count_lines(connection: Connection, *, fleet: int, wanted: FleetFilter, bounds: FleetBounds, now: float) -> int:
+    """How many lines there are with these filters. `now`: Unix seconds."""
+    names, values = filter_values(wanted, bounds, now)
+    return connection.first(fleet_count(names), **values, fleet=fleet) or 0

@@ -1,0 +1,127 @@
+"""What the lines of a fleet used: a row for each line, UTC day, network and kind of use, in whole bytes, seconds, messages and micro-euro.
+
+Days are proleptic ordinals (1 is 0001-01-01). What the charging system's own total of a day says beyond its records stands in a row of
+network 0-0 and kind 0, so that sums of rows are its totals. A month that is older than the days is one row of its first day and kind
+as before, in a table of its own.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription, insert_once
+
+KEPT_USAGE_DAYS = 90
+KEPT_USAGE_MONTHS = 13
+
+
+class FleetUsageRow(NamedTuple):
+    """The use of one kind on one day in one network. `kind`: usage type of the wire (33 data, 1 calls, ...).
+
+    `quantity` in bytes, seconds or messages, `covered` the part of it that a package paid for. Micro-euro: `network_cost` is what the
+    operator pays the network, `usage_income` what the customer was charged.
+    """
+
+    day: int
+    mcc: int
+    mnc: int
+    kind: int
+    quantity: BigInt
+    covered: BigInt
+    network_cost: BigInt
+    usage_income: BigInt
+
+
+class FleetUsageTable(TableDescription, row=FleetUsageRow, table=True):
+    """What a line used on a day in a network."""
+
+    fleet: BigInt
+    subscriber_id: BigInt
+    __table_args__ = (sa.PrimaryKeyConstraint("fleet", "subscriber_id", "day", "mcc", "mnc", "kind"), CLUSTERED)
+
+
+class FleetMonthTable(TableDescription, row=FleetUsageRow, table=True):
+    """What a line used in a month in a network; `day` is the first of the month."""
+
+    fleet: BigInt
+    subscriber_id: BigInt
+    __table_args__ = (sa.PrimaryKeyConstraint("fleet", "subscriber_id", "day", "mcc", "mnc", "kind"), CLUSTERED)
+
+
+class FleetNetworkRow(NamedTuple):
+    """A network that lines were seen on: its country, upper case, and its operator as the charging system writes it."""
+
+    mcc: int
+    mnc: int
+    country: str
+    operator: str
+
+
+class FleetNetworkTable(TableDescription, row=FleetNetworkRow, table=True):
+    """A network that lines of a fleet used."""
+
+    fleet: BigInt
+    __table_args__ = (sa.PrimaryKeyConstraint("fleet", "mcc", "mnc"), CLUSTERED)
+
+
+FLEET_USAGE = FleetUsageTable.table
+
+FLEET_MONTH = FleetMonthTable.table
+
+FLEET_NETWORK = FleetNetworkTable.table
+
+OF_USAGE_LINE = sa.and_(
+    FLEET_USAGE.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger),
+    FLEET_USAGE.c.subscriber_id == sa.bindparam("subscriber_id", type_=sa.BigInteger),
+)
+
+IN_DAYS = sa.and_(FLEET_USAGE.c.day >= sa.bindparam("first", type_=sa.Integer), FLEET_USAGE.c.day <= sa.bindparam("last", type_=sa.Integer))
+
+USAGE_OF_LINE = Query(
+    FleetUsageRow,
+    sa.select(*(FLEET_USAGE.c[name] for name in FleetUsageRow._fields))
+    .where(OF_USAGE_LINE, IN_DAYS)
+    .order_by(FLEET_USAGE.c.day, FLEET_USAGE.c.mcc, FLEET_USAGE.c.mnc, FLEET_USAGE.c.kind),
+)
+
+DROP_USAGE_OF_LINE = Command(sa.delete(FLEET_USAGE).where(OF_USAGE_LINE, IN_DAYS))
+
+INSERT_FLEET_USAGE = Command(
+    sa.insert(FLEET_USAGE).values({name: sa.bindparam(name) for name in ("fleet", "subscriber_id", *FleetUsageRow._fields)})
+)
+
+KNOW_NETWORK = Command(insert_once(FLEET_NETWORK, ("fleet", *FleetNetworkRow._fields), key=["fleet", "mcc", "mnc"]))
+
+NETWORKS_OF_FLEET = Query(
+    FleetNetworkRow,
+    sa.select(*(FLEET_NETWORK.c[name] for name in FleetNetworkRow._fields)).where(
+        FLEET_NETWORK.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger)
+    ),
+)
+
+
+def replace_usage(connection: Connection, *, fleet: int, subscriber_id: int, first: int, last: int, usage: Sequence[FleetUsageRow]) -> None:
+    """Stores `usage` as all that the line used from day `first` to `last`. Rows that are as they were are not written again."""
+    days = {"fleet": fleet, "subscriber_id": subscriber_id, "first": first, "last": last}
+    known = connection.all(USAGE_OF_LINE, **days)
+    if known == sorted(usage):
+        return
+    if known:
+        connection.run(DROP_USAGE_OF_LINE, **days)
+    connection.run_many(INSERT_FLEET_USAGE, [{"fleet": fleet, "subscriber_id": subscriber_id, **row._asdict()} for row in usage])
+
+
+def usage_of_line(connection: Connection, *, fleet: int, subscriber_id: int, first: int, last: int) -> list[FleetUsageRow]:
+    """What a line used from day `first` to `last`, in the order of days."""
+    return connection.all(USAGE_OF_LINE, fleet=fleet, subscriber_id=subscriber_id, first=first, last=last)
+
+
+def know_networks(connection: Connection, *, fleet: int, networks: Sequence[FleetNetworkRow]) -> None:
+    """Remembers what networks are called; the first name that was told stays."""
+    connection.run_many(KNOW_NETWORK, [{"fleet": fleet, **row._asdict()} for row in networks])
+
+
+def networks_of_fleet(connection: Connection, *, fleet: int) -> list[FleetNetworkRow]:
+    """The networks that lines of the fleet used."""
+    return connection.all(NETWORKS_OF_FLEET, fleet=fleet)

@@ -1,0 +1,324 @@
+"""Fleets: what is known of how far the lines of an organisation have been read from the charging system, and who reads them now.
+
+A fleet is an organisation's lines as ONE connection shows them: it has a number of its own, which every row about its lines bears. Another
+connection, or another token, is another fleet. A fleet that has ended is never read again; its rows are removed in steps.
+"""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.sql import (
+    BigInt,
+    Command,
+    Connection,
+    Query,
+    StatementBuild,
+    TableDescription,
+    all_rows,
+    changes_one,
+    first_row,
+    insert_once,
+    table_lookup,
+    upsert,
+    value_or,
+    writes,
+)
+from storage.organisations import ORGANISATION
+from storage.replicas import REPLICA
+
+
+class FleetState(NamedTuple):
+    """How far a fleet has been read. Times are Unix seconds; 0: never.
+
+    `ended`: 0, or the fleet's own number once its connection is no more; `due` is then when its rows were first removed. `listed`: when
+    the last finished listing began, `listing_seconds` how long it took; `cut`: 1 where the charging system has lines that no list shows.
+    `list_due`: when the next listing is due. `backoff_until`: the charging system asked us to wait. `calls`: calls that reading has made
+    so far. `error` is a sentence of ours.
+    """
+
+    id: BigInt
+    organisation: str
+    identity: str
+    instance: str
+    began: float
+    ended: BigInt
+    listed: float
+    listing_seconds: float
+    list_due: float
+    cut: int
+    served: float
+    due: float
+    lease: str
+    lease_until: float
+    backoff_until: float
+    failures: int
+    calls: BigInt
+    error: str
+    error_at: float
+
+
+class FleetSyncTable(TableDescription, row=FleetState, without=("id",), table=True):
+    """One organisation's lines as one connection shows them, and how far they have been read."""
+
+    id: int | None = Field(default=None, sa_column=sa.Column(sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True))
+    __table_args__ = (
+        sa.Index("fleet_sync_identity", "organisation", "identity", "ended", unique=True),
+        sa.Index("fleet_sync_due", "ended", "due"),
+    )
+
+
+class FleetSettingTable(TableDescription, table=True):
+    """What an organisation has chosen about its fleet. `personal` 1: its customers' names and addresses are kept, so that they are found."""
+
+    organisation: str = Field(primary_key=True)
+    personal: int
+
+
+FLEET = FleetSyncTable.table
+
+FLEET_SETTING = FleetSettingTable.table
+
+IS_CURRENT = FLEET.c.ended == 0
+
+THIS_FLEET = FLEET.c.id == sa.bindparam("fleet", type_=sa.BigInteger)
+
+HOLDS_LEASE = FLEET.c.lease == sa.bindparam("token", type_=sa.Text)
+
+BEGIN_FLEET = Command(
+    insert_once(
+        FLEET,
+        ("organisation", "identity", "instance", "began"),
+        ended=0,
+        listed=0.0,
+        listing_seconds=0.0,
+        list_due=0.0,
+        cut=0,
+        served=0.0,
+        due=0.0,
+        lease="",
+        lease_until=0.0,
+        backoff_until=0.0,
+        failures=0,
+        calls=0,
+        error="",
+        error_at=0.0,
+    )
+)
+
+FIND_FLEET = Query(
+    FleetState,
+    sa.select(*(FLEET.c[name] for name in FleetState._fields)).where(
+        FLEET.c.organisation == sa.bindparam("organisation"), FLEET.c.identity == sa.bindparam("identity"), IS_CURRENT
+    ),
+)
+
+HAS_ENDED = {"ended": FLEET.c.id, "lease": "", "lease_until": 0.0, "due": 0.0}
+
+# A simulated network lives in one process and is gone with it: nobody will read that fleet again.
+END_ABANDONED = Command(
+    sa.update(FLEET)
+    .where(
+        IS_CURRENT,
+        FLEET.c.instance != "",
+        FLEET.c.instance.not_in(sa.select(REPLICA.c.id).where(REPLICA.c.expires_at > sa.bindparam("now", type_=sa.Double))),
+        FLEET.c.instance != sa.bindparam("instance", type_=sa.Text),
+    )
+    .values(HAS_ENDED)
+)
+
+FLEET_TABLES = Query(str, table_lookup(FLEET.name))
+
+
+def has_fleet_tables(connection: Connection) -> bool:
+    """Whether the database has been upgraded to hold fleets: this program runs on the schema before, too, until that has happened."""
+    return connection.first(FLEET_TABLES) is not None
+
+
+def begin_fleet(connection: Connection, *, organisation: str, identity: str, instance: str, now: float) -> FleetState:
+    """The fleet of `organisation` as `identity` shows it, made where there is none. `instance`: a simulated network's process, or ''."""
+    if instance:
+        connection.run(END_ABANDONED, now=now, instance=instance)
+    connection.run(BEGIN_FLEET, organisation=organisation, identity=identity, instance=instance, began=now)
+    found = connection.first(FIND_FLEET, organisation=organisation, identity=identity)
+    assert found is not None, "a fleet that was just made is there"
+    return found
+
+
+def find_fleet(connection: Connection, *, organisation: str, identity: str) -> FleetState | None:
+    """The fleet of `organisation` as `identity` shows it, which has not ended."""
+    return connection.first(FIND_FLEET, organisation=organisation, identity=identity)
+
+
+@first_row(FleetState)
+def fleet_state(*, fleet: int) -> sa.Executable:
+    """A fleet by its number, unless it has ended."""
+    return sa.select(*(FLEET.c[name] for name in FleetState._fields)).where(THIS_FLEET, IS_CURRENT)
+
+
+END_FLEETS = Command(sa.update(FLEET).where(FLEET.c.organisation == sa.bindparam("organisation"), IS_CURRENT).values(HAS_ENDED))
+
+END_SIMULATED_FLEETS = Command(
+    sa.update(FLEET)
+    .where(IS_CURRENT, FLEET.c.organisation.in_(sa.select(ORGANISATION.c.id).where(ORGANISATION.c.simulated == 1)))
+    .values(HAS_ENDED)
+)
+
+
+def end_fleets(connection: Connection, *, organisation: str) -> None:
+    """Ends every fleet of `organisation`, in the commit that ends or replaces its connection: from then on nothing of it is shown."""
+    if has_fleet_tables(connection):
+        connection.run(END_FLEETS, organisation=organisation)
+
+
+def end_simulated_fleets(connection: Connection) -> None:
+    """Ends the fleets of organisations whose account was simulated, now that there is a real charging system."""
+    if has_fleet_tables(connection):
+        connection.run(END_SIMULATED_FLEETS)
+
+
+LEASE_IS_FREE = FLEET.c.lease_until < sa.bindparam("now", type_=sa.Double)
+
+MAY_BE_READ = sa.and_(IS_CURRENT, LEASE_IS_FREE, FLEET.c.backoff_until <= sa.bindparam("now", type_=sa.Double))
+
+NEXT_DUE = (
+    sa.select(FLEET.c.id)
+    .where(
+        MAY_BE_READ,
+        FLEET.c.due <= sa.bindparam("now", type_=sa.Double),
+        FLEET.c.instance.in_((sa.bindparam("instance", type_=sa.Text), sa.bindparam("none", "", type_=sa.Text))),
+    )
+    .order_by(FLEET.c.served)
+    .limit(1)
+)
+
+CLAIM_NEXT = Query(
+    FleetState,
+    sa.update(FLEET)
+    .where(FLEET.c.id.in_(NEXT_DUE.scalar_subquery()), LEASE_IS_FREE)
+    .values(
+        lease=sa.bindparam("token", type_=sa.Text),
+        lease_until=sa.bindparam("until", type_=sa.Double),
+        served=sa.bindparam("now", type_=sa.Double),
+    ),
+)
+
+CLAIM_THIS = Query(
+    FleetState,
+    sa.update(FLEET)
+    .where(THIS_FLEET, IS_CURRENT, LEASE_IS_FREE)
+    .values(
+        lease=sa.bindparam("token", type_=sa.Text),
+        lease_until=sa.bindparam("until", type_=sa.Double),
+        served=sa.bindparam("now", type_=sa.Double),
+    ),
+)
+
+
+@value_or(0.0)
+def next_fleet_due(*, now: float, instance: str) -> sa.Executable:
+    """When the fleet that waits longest became due; 0.0 where none is due and free. A read, so that idle workers take no lock."""
+    return (
+        sa.select(FLEET.c.due + 1e-9)
+        .where(MAY_BE_READ, FLEET.c.due <= now, FLEET.c.instance.in_((instance, "")))
+        .order_by(FLEET.c.served)
+        .limit(1)
+    )
+
+
+def claim_next_fleet(connection: Connection, *, token: str, now: float, until: float, instance: str) -> FleetState | None:
+    """Takes the lease of the due fleet that was served longest ago, until `until`; None where none is due. Times: Unix seconds."""
+    return connection.first(CLAIM_NEXT, token=token, now=now, until=until, instance=instance, none="")
+
+
+def claim_fleet(connection: Connection, *, fleet: int, token: str, now: float, until: float) -> FleetState | None:
+    """Takes the lease of this fleet, whether it is due or not; None while another holds it."""
+    return connection.first(CLAIM_THIS, fleet=fleet, token=token, now=now, until=until)
+
+
+@changes_one
+def renew_fleet_lease(*, fleet: int, token: str, until: float) -> sa.Executable:
+    """Holds the lease until `until`, Unix seconds; False where it was lost, or the fleet has ended."""
+    return sa.update(FLEET).where(THIS_FLEET, HOLDS_LEASE, IS_CURRENT).values(lease_until=until)
+
+
+@changes_one
+def finish_fleet_turn(
+    *, fleet: int, token: str, due: float, backoff_until: float, failures: int, calls: int, error: str, error_at: float
+) -> sa.Executable:
+    """Gives the lease back until the fleet is `due`; `calls` were made in this turn."""
+    return (
+        sa.update(FLEET)
+        .where(THIS_FLEET, HOLDS_LEASE)
+        .values(
+            lease="",
+            lease_until=0.0,
+            due=due,
+            backoff_until=backoff_until,
+            failures=failures,
+            calls=FLEET.c.calls + calls,
+            error=error,
+            error_at=error_at,
+        )
+    )
+
+
+@writes
+def note_listing(*, fleet: int, began: float, seconds: float, list_due: float, cut: int) -> sa.Executable:
+    """A listing that began at `began` has ended; the next one is due at `list_due`. `cut`: 1 where lines stayed out of reach."""
+    return sa.update(FLEET).where(THIS_FLEET).values(listed=began, listing_seconds=seconds, list_due=list_due, cut=cut)
+
+
+@writes
+def make_fleet_due(*, fleet: int, now: float) -> sa.Executable:
+    """The fleet has something to read from `now` on."""
+    return sa.update(FLEET).where(THIS_FLEET, FLEET.c.due > now).values(due=now)
+
+
+@writes
+def list_fleet_again(*, fleet: int, now: float) -> sa.Executable:
+    """The next listing is due now."""
+    return sa.update(FLEET).where(THIS_FLEET).values(list_due=now, due=now)
+
+
+@value_or(-1)
+def personal_choice(*, organisation: str) -> sa.Executable:
+    """Whether customers' names are kept: 1 or 0 as an admin has chosen; -1: nobody has."""
+    return sa.select(FLEET_SETTING.c.personal).where(FLEET_SETTING.c.organisation == organisation)
+
+
+@writes
+def choose_personal(*, organisation: str, personal: int) -> StatementBuild:
+    """Keeps (1) or stops keeping (0) customers' names; what was kept is erased by `erase_personal`."""
+    return upsert(FLEET_SETTING, key=["organisation"], organisation=organisation, personal=personal)
+
+
+class EndedFleet(NamedTuple):
+    """A fleet that has ended; `due`: when its rows were first removed, Unix seconds, 0.0: not yet."""
+
+    id: int
+    due: float
+
+
+@all_rows(EndedFleet)
+def ended_fleets(*, most: int) -> sa.Executable:
+    """Fleets that have ended, whose rows are to be removed."""
+    return sa.select(FLEET.c.id, FLEET.c.due).where(FLEET.c.ended > 0).order_by(FLEET.c.id).limit(most)
+
+
+@writes
+def note_sweep(*, fleet: int, now: float) -> sa.Executable:
+    """The rows of a fleet that has ended were removed at `now`. Its own row stays a while: a write that was under way may come after."""
+    return sa.update(FLEET).where(THIS_FLEET, FLEET.c.ended > 0, FLEET.c.due == 0).values(due=now)
+
+
+@writes
+def forget_fleet(*, fleet: int) -> sa.Executable:
+    """Removes the row of a fleet that has ended and has no other rows left."""
+    return sa.delete(FLEET).where(THIS_FLEET, FLEET.c.ended > 0)
+
+
+MARKED, FIRST_READ, CHANGED, FINISH_DAY, BACKFILL = 0, 1, 2, 3, 4
+"""What a line waits for, the most pressing first: it was written to or told of; it was never read; it was used; a day of use has
+ended; older days are missing."""

@@ -1,0 +1,95 @@
+"""The read model of fleets: lines, packages, use, problems, and how far each fleet has been read."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0024"
+down_revision = "0023"
+expands = True
+
+LARGE = sa.BigInteger()
+REAL: sa.Double[float] = sa.Double()
+WHOLE = sa.Integer()
+TEXT = sa.Text()
+
+SYNC_COLUMNS = (
+    ("organisation", TEXT), ("identity", TEXT), ("instance", TEXT), ("began", REAL), ("ended", LARGE), ("listed", REAL),
+    ("listing_seconds", REAL), ("list_due", REAL), ("cut", WHOLE), ("served", REAL), ("due", REAL), ("lease", TEXT), ("lease_until", REAL),
+    ("backoff_until", REAL), ("failures", WHOLE), ("calls", LARGE), ("error", TEXT), ("error_at", REAL),
+)  # fmt: skip
+LINE_COLUMNS = (
+    ("fleet", LARGE), ("subscriber_id", LARGE), ("version", WHOLE), ("written", REAL), ("gone", REAL), ("iccid", TEXT), ("numbers", TEXT),
+    ("account_id", LARGE), ("status", TEXT), ("status_since", REAL), ("sim_status", TEXT), ("esim", WHOLE), ("issued", REAL),
+    ("activated", REAL), ("last_used", REAL), ("mcc", WHOLE), ("mnc", WHOLE), ("country", TEXT), ("data_allowed", WHOLE),
+    ("calls_out_allowed", WHOLE), ("calls_in_allowed", WHOLE), ("sms_out_allowed", WHOLE), ("sms_in_allowed", WHOLE),
+    ("speed_limit", WHOLE), ("steering_list", LARGE), ("balance", LARGE), ("pays", TEXT), ("search", TEXT), ("digest", LARGE),
+    ("rank", WHOLE), ("due", REAL), ("read", REAL), ("usage_first", WHOLE), ("usage_last", WHOLE), ("usage_read", REAL),
+    ("package_state", TEXT), ("package_ends", REAL), ("data_left", LARGE), ("data_limit", LARGE), ("judged", REAL), ("judge_due", REAL),
+    ("missed", WHOLE),
+)  # fmt: skip
+PACKAGE_COLUMNS = (
+    ("fleet", LARGE), ("subscriber_id", LARGE), ("series", WHOLE), ("id", LARGE), ("template_id", LARGE), ("zone_id", LARGE),
+    ("active", WHOLE), ("starts", REAL), ("ends", REAL), ("data_limit", LARGE), ("data_used", LARGE), ("price", LARGE), ("facts", TEXT),
+)  # fmt: skip
+USAGE_COLUMNS = (
+    ("fleet", LARGE), ("subscriber_id", LARGE), ("day", WHOLE), ("mcc", WHOLE), ("mnc", WHOLE), ("kind", WHOLE), ("quantity", LARGE),
+    ("covered", LARGE), ("network_cost", LARGE), ("usage_income", LARGE),
+)  # fmt: skip
+NETWORK_COLUMNS = (("fleet", LARGE), ("mcc", WHOLE), ("mnc", WHOLE), ("country", TEXT), ("operator", TEXT))
+PROBLEM_COLUMNS = (
+    ("fleet", LARGE), ("subscriber_id", LARGE), ("cause", TEXT), ("place", WHOLE), ("since", REAL), ("money", LARGE), ("evidence", TEXT),
+    ("opened", REAL), ("seen", REAL), ("closed", REAL),
+)  # fmt: skip
+KEYS = {
+    "fleet_line": ("fleet", "subscriber_id"),
+    "fleet_line_detail": ("fleet", "subscriber_id"),
+    "fleet_package": ("fleet", "subscriber_id", "series", "id"),
+    "fleet_usage": ("fleet", "subscriber_id", "day", "mcc", "mnc", "kind"),
+    "fleet_month": ("fleet", "subscriber_id", "day", "mcc", "mnc", "kind"),
+    "fleet_network": ("fleet", "mcc", "mnc"),
+    "fleet_problem": ("fleet", "subscriber_id", "cause"),
+}
+
+
+def create(name: str, columns: Sequence[tuple[str, sa.BigInteger | sa.Double[float] | sa.Integer | sa.Text]]) -> None:
+    made = [sa.Column(column, kind, nullable=False) for column, kind in columns]
+    op.create_table(name, *made, sa.PrimaryKeyConstraint(*KEYS[name]), sqlite_with_rowid=False)
+
+
+def upgrade() -> None:
+    op.create_table(
+        "fleet_sync",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+        *(sa.Column(name, kind, nullable=False) for name, kind in SYNC_COLUMNS),
+    )
+    op.create_index("fleet_sync_identity", "fleet_sync", ["organisation", "identity", "ended"], unique=True)
+    op.create_index("fleet_sync_due", "fleet_sync", ["ended", "due"])
+    op.create_table(
+        "fleet_setting", sa.Column("organisation", sa.Text(), primary_key=True), sa.Column("personal", sa.Integer(), nullable=False)
+    )
+    create("fleet_line", LINE_COLUMNS)
+    op.create_index("fleet_line_work", "fleet_line", ["fleet", "rank", "due"])
+    op.create_index("fleet_line_judge", "fleet_line", ["fleet", "judge_due"])
+    op.create_index("fleet_line_iccid", "fleet_line", ["iccid"])
+    op.create_table(
+        "fleet_line_detail",
+        sa.Column("fleet", sa.BigInteger(), nullable=False),
+        sa.Column("subscriber_id", sa.BigInteger(), nullable=False),
+        sa.Column("facts", sa.Text(), nullable=False),
+        *(sa.Column(name, sa.Text(), nullable=True) for name in ("name", "company", "email", "phone")),
+        sa.PrimaryKeyConstraint(*KEYS["fleet_line_detail"]),
+        sqlite_with_rowid=False,
+    )
+    create("fleet_package", PACKAGE_COLUMNS)
+    create("fleet_usage", USAGE_COLUMNS)
+    create("fleet_month", USAGE_COLUMNS)
+    create("fleet_network", NETWORK_COLUMNS)
+    create("fleet_problem", PROBLEM_COLUMNS)
+    op.create_index("fleet_problem_open", "fleet_problem", ["fleet", "closed", "cause", "money"])
+
+
+def downgrade() -> None:
+    for name in (*KEYS, "fleet_setting", "fleet_sync"):
+        op.drop_table(name)
