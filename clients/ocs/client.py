@@ -71,6 +71,11 @@ class OcsPool:
         """Seconds that a call may take, the wait for a place included."""
         return self._settings.total_seconds
 
+    @property
+    def background_places(self) -> int:
+        """How many calls with one token may be under way in the background at once."""
+        return background_places(self._settings.concurrency)
+
     def _new(self, token: str, digest: bytes, owner: str) -> Ocs:
         places = self._places.get(digest)
         if places is None:
@@ -78,11 +83,15 @@ class OcsPool:
         return Ocs(OcsLink(self._outbound, self._settings, token, self._clock, places=places, owner=owner, system=self.system))
 
     def _places_of(self, token: str) -> TokenPlaces:
-        """The places of `token` for every call, and those for issuing calls alone. Processes share each kind under its own name."""
+        """The places of `token`: for every call, for issuing calls alone, for the background. Processes share each kind by its name."""
         count, name = self._settings.concurrency, None if self._lease is None else places_name(token)
         reserved = reserved_places(count)
-        ordinary = Places(self._count(name, count - reserved))
-        return TokenPlaces(ordinary, self._clock, reserved=Places(self._count(name and f"{name}:issuing", reserved)) if reserved else None)
+        return TokenPlaces(
+            Places(self._count(name, count - reserved)),
+            self._clock,
+            reserved=Places(self._count(name and f"{name}:issuing", reserved)) if reserved else None,
+            background=Places(self._count(name and f"{name}:background", background_places(count))),
+        )
 
     def _count(self, name: str | None, most: int) -> PlaceCount:
         return PlaceCount(most) if self._lease is None or name is None else self._lease.places(name, most)
@@ -113,3 +122,8 @@ RESERVED_SHARE = 4
 def reserved_places(count: int) -> int:
     """How many of `count` places are for issuing calls only."""
     return 0 if count < 2 else max(1, count // RESERVED_SHARE)
+
+
+def background_places(count: int) -> int:
+    """How many of `count` places what is read in the background may have: half of them."""
+    return max(1, count // 2)

@@ -1,6 +1,7 @@
 """Places for calls under way with one token: who holds one, who waits, and which are kept for calls that issue eSIMs.
 
 Where several organisations share a token, the one that holds the fewest comes next. A wait that would be too long is refused at once.
+What is read in the background has half of the places at most, and waits behind every call that somebody waits for.
 """
 
 import math
@@ -13,6 +14,9 @@ import anyio
 
 from registry.clock import Clock
 from registry.shared_limits import PlaceCount
+
+BACKGROUND_OWNER = "background:"
+"""Begins the name under which an organisation's background calls wait."""
 
 
 class Places:
@@ -66,7 +70,7 @@ class Places:
         """Gives free places to waiting calls."""
         while self._waiting and self._count.take():
             # Owners with equally many places take turns: the one that was called goes to the end.
-            following = min(self._waiting, key=lambda waiting: self._held.get(waiting, 0))
+            following = min(self._waiting, key=lambda waiting: (waiting.startswith(BACKGROUND_OWNER), self._held.get(waiting, 0)))
             queue = self._waiting.pop(following)
             called = queue.popleft()
             if queue:
@@ -106,6 +110,20 @@ def issuing() -> Generator[None]:
         yield
     finally:
         ISSUING.reset(token)
+
+
+BACKGROUND: ContextVar[bool] = ContextVar("background", default=False)
+"""Whether nobody waits for the calls that are made now."""
+
+
+@contextmanager
+def in_background() -> Generator[None]:
+    """Lets every call in the block wait behind those that somebody waits for."""
+    token = BACKGROUND.set(True)
+    try:
+        yield
+    finally:
+        BACKGROUND.reset(token)
 
 
 class WaitTooLong(Exception):
@@ -172,17 +190,20 @@ class PlaceQueue:
 
 
 class TokenPlaces:
-    """The places of one token: those for every call, and those for issuing calls alone."""
+    """The places of one token: those for every call, those for issuing calls alone, and how many of the former the background may have."""
 
-    def __init__(self, ordinary: Places, clock: Clock, *, reserved: Places | None = None) -> None:
+    def __init__(self, ordinary: Places, clock: Clock, *, reserved: Places | None = None, background: Places | None = None) -> None:
         self._ordinary = PlaceQueue(ordinary, clock)
         self._reserved = None if reserved is None else PlaceQueue(reserved, clock)
+        self._background = background
 
     async def take(self, owner: str, seconds: float = math.inf) -> Callable[[], None]:
         """Waits for a place; the returned function gives it back. An issuing call takes a reserved place first, or joins the shorter queue.
 
         Raises WaitTooLong at once where wait and call are expected to take more than `seconds`.
         """
+        if self._background is not None and BACKGROUND.get():
+            return await self._take_behind(self._background, owner, seconds)
         queues = [self._ordinary]
         if self._reserved is not None and ISSUING.get():
             queues = [self._reserved, self._ordinary]
@@ -190,3 +211,19 @@ class TokenPlaces:
             if (give_back := queue.try_take(owner, seconds)) is not None:
                 return give_back
         return await min(queues, key=lambda queue: queue.expected(owner)).take(owner, seconds)
+
+    async def _take_behind(self, background: Places, owner: str, seconds: float) -> Callable[[], None]:
+        """Waits for one of the places that the background may have, then for its turn among all."""
+        behind = BACKGROUND_OWNER + owner
+        give_back = await background.take(behind)
+        try:
+            placed = await self._ordinary.take(behind, seconds)
+        except BaseException:
+            give_back()
+            raise
+
+        def done() -> None:
+            placed()
+            give_back()
+
+        return done

@@ -28,7 +28,7 @@ from operations.intelligence.lines.fleet_lines import (
     read_fleet,
     sample_evenly,
 )
-from operations.intelligence.lines.usage import MICROS_PER_EURO, LineUse, euros, read_line_use
+from operations.intelligence.lines.usage import LineUse, read_line_use
 from operations.intelligence.reports.sheet import (
     UNLISTED_LINES,
     Chart,
@@ -47,6 +47,7 @@ from operations.intelligence.reports.sheet import (
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.paging import cursor_index
+from operations.upstream.usage import MICROS_PER_EURO, euros
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, operation

@@ -25,7 +25,7 @@ from operations.intelligence.lines.fleet_lines import (
     read_each_line,
     read_fleet,
 )
-from operations.intelligence.lines.usage import LATE_RECORD_DAYS, LineUse, UseKind, euros, read_line_use, use_kind
+from operations.intelligence.lines.usage import LATE_RECORD_DAYS, LineUse, read_line_use
 from operations.intelligence.reports.sheet import (
     Chart,
     Finding,
@@ -41,6 +41,7 @@ from operations.intelligence.reports.sheet import (
 )
 from operations.times import DayWindow, UtcDay, day_window, utc_today
 from operations.upstream.connection import Upstream, connect_upstream
+from operations.upstream.usage import UseKind, euros, use_kind
 from operations.vocabulary import network_country
 from registry.errors import BadRequest, MethodNotAllowed, OcsError
 from registry.operation import CamelInput, Example, Input, operation

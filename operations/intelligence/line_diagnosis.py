@@ -20,7 +20,6 @@ from operations.intelligence.diagnosis.causes import (
     steps_for_cause,
 )
 from operations.intelligence.diagnosis.facts import FactPart, LineFacts, read_line_facts
-from operations.intelligence.lines.usage import euros
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkTold, network_view
 from operations.intelligence.reports.sheet import (
     Figure,
@@ -35,6 +34,7 @@ from operations.intelligence.reports.sheet import (
     upstream_text,
 )
 from operations.upstream.lines import Line, LineRef, PackageState, own_line
+from operations.upstream.usage import euros
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, Scope, operation

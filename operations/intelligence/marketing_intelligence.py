@@ -21,7 +21,7 @@ from operations.intelligence.lines.fleet_lines import (
     read_fleet,
     sample_evenly,
 )
-from operations.intelligence.lines.usage import CALENDAR_DAYS, euros, last_whole_days, read_line_use
+from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
 from operations.intelligence.offers.upsell import (
     SEGMENT_RULES,
     UPSELL_RULES,
@@ -52,6 +52,7 @@ from operations.intelligence.reports.sheet import (
 )
 from operations.times import DayWindow
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
+from operations.upstream.usage import euros
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, operation

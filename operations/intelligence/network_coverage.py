@@ -20,7 +20,6 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
     make_coverage_audit,
 )
 from operations.intelligence.lines.fleet_lines import cached_result
-from operations.intelligence.lines.usage import euros
 from operations.intelligence.offers.coverage_map import NetworkTold, network_view
 from operations.intelligence.reports.sheet import (
     Chart,
@@ -35,6 +34,7 @@ from operations.intelligence.reports.sheet import (
     stacked_chart,
 )
 from operations.upstream.connection import AccountGone, connect_upstream
+from operations.upstream.usage import euros
 from operations.vocabulary import UpstreamId
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, OcsError

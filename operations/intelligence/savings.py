@@ -19,7 +19,7 @@ from operations.intelligence.lines.fleet_lines import (
     read_each_line,
     target_result,
 )
-from operations.intelligence.lines.usage import CALENDAR_DAYS, euros, last_whole_days, read_line_use
+from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
 from operations.intelligence.offers.offers import MONTH_DAYS, NEED_MARGIN_PERCENT, OfferCatalogue, read_offers
 from operations.intelligence.offers.plans import (
     LinePackagePlan,
@@ -32,6 +32,7 @@ from operations.intelligence.offers.plans import (
     named_templates,
 )
 from operations.intelligence.reports.sheet import Chart, Finding, Sheet, SheetValue, Table, bar_chart_of, example_finding, sheet_table
+from operations.upstream.usage import euros
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation

@@ -32,15 +32,7 @@ from operations.intelligence.lines.fleet_lines import (
     read_each_line,
     target_result,
 )
-from operations.intelligence.lines.usage import (
-    LineCalendar,
-    euros,
-    inter_use_model,
-    last_whole_days,
-    line_calendar,
-    read_line_use,
-    silence_odds,
-)
+from operations.intelligence.lines.usage import LineCalendar, inter_use_model, last_whole_days, line_calendar, read_line_use, silence_odds
 from operations.intelligence.reports.sheet import (
     Chart,
     Figure,
@@ -54,6 +46,7 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     stacked_chart,
 )
+from operations.upstream.usage import euros
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

@@ -31,6 +31,17 @@ def current_entry(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:
     return max(open_entries(rows) or rows, key=entry_start, default=None)
 
 
+def line_status_word(row: Subscriber) -> str:
+    """The status as ACTIVE, INACTIVE, SUSPENDED, PENDING, DISCONNECTED or END_OF_LIFE; UNKNOWN where the row has none."""
+    history = current_entry(row.get("status", ()))
+    word = (history.get("status") or "") if history is not None else ""
+    said = word.upper().replace(" ", "_")
+    return said if said in LINE_STATUS_WORDS else "UNKNOWN"
+
+
+LINE_STATUS_WORDS = frozenset({"ACTIVE", "INACTIVE", "SUSPENDED", "PENDING", "DISCONNECTED", "END_OF_LIFE"})
+
+
 SIM_SECRETS = frozenset({"pin1", "puk1", "pin2", "puk2"})
 
 

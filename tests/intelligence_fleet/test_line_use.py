@@ -7,15 +7,8 @@ import pytest
 
 from clients.ocs.statistics import PeriodUsage
 from operations.caches.usage import PACKED_FIGURE_LIMIT, USAGE_DAYS_LIMIT, UsageCache, UsageSpan, cut_span, span_days
-from operations.intelligence.lines.usage import (
-    day_places,
-    day_totals,
-    join_spans,
-    micro_euros,
-    next_missing_week,
-    sum_line_days,
-    usage_country,
-)
+from operations.intelligence.lines.usage import day_places, day_totals, join_spans, next_missing_week, sum_line_days
+from operations.upstream.usage import micro_euros, usage_country
 from registry.errors import OcsError
 
 FIRST = date(2027, 1, 1).toordinal()

@@ -23,7 +23,7 @@ from operations.deps import Ctx
 from operations.intelligence.reports.sheet import Finding, FindingData, Incomplete, make_finding, missing_parts
 from operations.upstream.account_lines import LineList, read_account_lines
 from operations.upstream.connection import Upstream, connect_upstream
-from operations.upstream.lines import current_entry, find_own_line
+from operations.upstream.lines import current_entry, find_own_line, line_status_word
 from operations.upstream.paging import cursor_index
 from operations.vocabulary import Iccid
 from registry.clock import limit_reading_time, request_is_over, seconds_left
@@ -174,17 +174,6 @@ def slim_line_row(row: Subscriber) -> Subscriber:
     if sim is not None:
         kept["sim"] = {name: value for name, value in sim.items() if name in CACHED_SIM_FIELDS}
     return cast(Subscriber, kept)
-
-
-def line_status_word(row: Subscriber) -> str:
-    """The status as ACTIVE, INACTIVE, SUSPENDED, PENDING, DISCONNECTED or END_OF_LIFE; UNKNOWN where the row has none."""
-    history = current_entry(row.get("status", ()))
-    word = (history.get("status") or "") if history is not None else ""
-    said = word.upper().replace(" ", "_")
-    return said if said in LINE_STATUS_WORDS else "UNKNOWN"
-
-
-LINE_STATUS_WORDS = frozenset({"ACTIVE", "INACTIVE", "SUSPENDED", "PENDING", "DISCONNECTED", "END_OF_LIFE"})
 
 
 async def read_each_line(

@@ -11,9 +11,9 @@ teaches that rests are long, and a line that is used on nearly every day that th
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from clients.ocs.statistics import CallRecord, DayUsage, PeriodUsage
+from clients.ocs.statistics import CallRecord, PeriodUsage
 from operations.caches.usage import (
     RECENT_USAGE_SECONDS,
     DayPlace,
@@ -29,8 +29,7 @@ from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import FleetLine, day_of_time
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
-from operations.vocabulary import network_country
-from registry.errors import OcsError
+from operations.upstream.usage import USAGE_TYPE_DATA, micro_euros, usage_country, usage_day, usage_rows
 
 
 class CountryVisit(NamedTuple):
@@ -56,19 +55,6 @@ class LineUse(NamedTuple):
         return sum(day.data_bytes for day in self.days)
 
 
-UseKind = Literal["data", "calls_out", "calls_in", "sms_out", "sms_in", "other"]
-USE_KINDS: dict[int, UseKind] = {33: "data", 1: "calls_out", 40: "calls_out", 15: "calls_in", 41: "calls_in", 21: "sms_out", 22: "sms_in"}
-"""By usage type upstream; calls over IP are calls."""
-
-
-def use_kind(usage_type: int) -> UseKind:
-    """The word for a usage type of the wire; `other` for an unknown one."""
-    return USE_KINDS.get(usage_type, "other")
-
-
-USAGE_TYPE_DATA = 33
-MICROS_PER_EURO = 1_000_000
-COST_LIMIT_EUR = 1e12
 LATE_RECORD_DAYS = 3
 """Records may come late by so many days; a day that ended earlier is as it will stay."""
 BEFORE_ALL_DAYS = date.min.toordinal()
@@ -159,17 +145,6 @@ def day_places(answer: PeriodUsage) -> Iterator[DayPlace]:
     return (found[key] for key in sorted(found))
 
 
-def usage_rows(answer: PeriodUsage) -> Iterator[DayUsage]:
-    return (row for usage in answer.get("usages", []) for row in usage.get("subsPeriodUsages", []))
-
-
-def usage_day(row: DayUsage) -> date:
-    try:
-        return date.fromisoformat(row.get("day", "")[:10])
-    except ValueError:
-        raise OcsError("The charging system gave a day of usage that cannot be read") from None
-
-
 def place_use(row: CallRecord) -> PlaceUse:
     mcc, mnc = row.get("mcc", 0), row.get("mnc", 0)
     return PlaceUse(
@@ -183,13 +158,6 @@ def place_use(row: CallRecord) -> PlaceUse:
         micro_euros(row.get("subscriberCost")),
         row.get("subscriberPrepaidPackageQty", 0),
     )
-
-
-def usage_country(told: str, mcc: int, mnc: int) -> str:
-    """The country that a record names, if that is a code; else the country of its network."""
-    if len(told) == 2 and told.isascii() and told.isalpha():
-        return told.upper()
-    return network_country(f"{mcc:03}", f"{mnc:02}") or ""
 
 
 def sum_line_days(known: UsageSpan, first: int, last: int) -> LineUse:
@@ -237,16 +205,6 @@ def join_spans(one: UsageSpan, other: UsageSpan, kept: UsageCache) -> UsageSpan:
     days = (day for part in (early, late) for day in span_days(part, part.first, part.last))
     places = (place for part in (early, late) for place in span_places(part, part.first, part.last))
     return kept.pack(early.first, late.last, days, places)._replace(until=one.until)
-
-
-def micro_euros(cost: float | None) -> int:
-    """`cost`, EUR, in whole micro-euros. The upstream's floats are multiples of these; a value too large for any bill is cut."""
-    return round(max(-COST_LIMIT_EUR, min(COST_LIMIT_EUR, cost or 0.0)) * MICROS_PER_EURO)
-
-
-def euros(micro: int) -> float:
-    """The float nearest to the exact amount in EUR, which has at most six decimals."""
-    return micro / MICROS_PER_EURO
 
 
 CALENDAR_DAYS = 28

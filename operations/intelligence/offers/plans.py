@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 
 from clients.ocs.packages import Package, PackageList
 from operations.intelligence.lines.fleet_lines import FleetLine
-from operations.intelligence.lines.usage import CALENDAR_DAYS, LineUse, UseKind, euros, micro_euros
+from operations.intelligence.lines.usage import CALENDAR_DAYS, LineUse
 from operations.intelligence.offers.offers import (
     MONTH_DAYS,
     PACKAGE_KINDS,
@@ -36,6 +36,7 @@ from operations.intelligence.offers.offers import (
 from operations.intelligence.reports.sheet import upstream_text
 from operations.times import DayWindow
 from operations.upstream.lines import package_end, package_start
+from operations.upstream.usage import UseKind, euros, micro_euros
 
 COVER_PLACE_LIMIT = 10
 """A row for each choice of places: 1,023 of ten."""
