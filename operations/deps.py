@@ -71,6 +71,10 @@ class Deps:
     """What organisations that sign up may do."""
     webhook_private: PrivateReceivers = NO_PRIVATE_RECEIVERS
     """What webhooks of organisations that the operator named may reach in the operator's own network."""
+    network_instance: str = ""
+    """The process, where the charging system is simulated in it and gone with it; empty: it is another system."""
+    keeps_names: bool = True
+    """Whether customers' names are kept in the read model where no admin has chosen."""
     platform_fee_bps: int = 0
     """The service's share of invoices and sales, in basis points, of organisations that have none of their own."""
     spare_accounts: tuple[int, ...] = ()

@@ -5,7 +5,7 @@ write of a line says which version of the row it was made for: a row that anothe
 A number that is not known is 0, or -1 where 0 says something; a time that is not known is 0.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -178,11 +178,17 @@ class LineWrite(NamedTuple):
     due: float
 
 
+def bound_columns(names: Iterable[str]) -> dict[str, sa.ColumnElement[object]]:
+    """The columns `names` of a line's row, each with the value that is bound under its name."""
+    return {name: sa.bindparam(name, type_=FLEET_LINE.c[name].type) for name in names}
+
+
 def put_line(dialect: Dialect) -> sa.Executable:
     """Writes a line where its row still has the version that was seen, or is not there. What it waits for already stays, if sooner."""
-    given = {name: sa.bindparam(name) for name in (*FleetLineHead._fields, *ListedLine._fields, *LineReadState._fields)}
+    given = bound_columns((*FleetLineHead._fields, *ListedLine._fields, *LineReadState._fields))
     waits = sa.and_(FLEET_LINE.c.due > 0, FLEET_LINE.c.rank <= given["rank"])
-    fresh = {"version": FLEET_LINE.c.version + 1, "written": given["written"], "missed": 0}
+    fresh: dict[str, object] = {"version": FLEET_LINE.c.version + 1, "written": given["written"], "missed": 0}
+    fresh["judge_due"] = sa.case((FLEET_LINE.c.read > 0, given["written"]), else_=FLEET_LINE.c.judge_due)
     due = {name: sa.case((waits, FLEET_LINE.c[name]), else_=given[name]) for name in ("rank", "due")}
     return (
         dialect.insert(FLEET_LINE)
@@ -255,6 +261,12 @@ class LineWork(NamedTuple):
     usage_first: int
     usage_last: int
     usage_read: float
+    mcc: int
+    mnc: int
+    package_state: str
+    package_ends: float
+    data_left: int
+    data_limit: int
 
 
 LINE_WORK_COLUMNS = tuple(FLEET_LINE.c[name] for name in LineWork._fields)
@@ -329,7 +341,7 @@ class LineReading(NamedTuple):
     networks: Sequence[FleetNetworkRow] = ()
 
 
-LINE_READING_COLUMNS = {name: sa.bindparam(name) for name in LineReadState._fields}
+LINE_READING_COLUMNS = bound_columns(LineReadState._fields)
 
 NOTE_READING = Command(
     sa.update(FLEET_LINE)
@@ -362,6 +374,18 @@ def record_reading(connection: Connection, *, fleet: int, reading: LineReading, 
     if reading.networks:
         know_networks(connection, fleet=fleet, networks=reading.networks)
     return True
+
+
+POSTPONE_LINE = Command(
+    sa.update(FLEET_LINE)
+    .where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer))
+    .values(due=sa.bindparam("due", type_=sa.Double))
+)
+
+
+def postpone_line(connection: Connection, *, fleet: int, subscriber_id: int, seen: int, due: float) -> None:
+    """A line that could not be read is read at `due`, Unix seconds, unless it was written to since."""
+    connection.run(POSTPONE_LINE, fleet=fleet, subscriber_id=subscriber_id, seen=seen, due=due)
 
 
 MARK_MISSED = Command(

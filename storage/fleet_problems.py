@@ -84,7 +84,7 @@ PUT_PROBLEM = Command(
     lambda dialect: (
         dialect.insert(FLEET_PROBLEM)
         .values(
-            {name: sa.bindparam(name) for name in ("fleet", "subscriber_id", *ProblemState._fields)}
+            {name: sa.bindparam(name, type_=FLEET_PROBLEM.c[name].type) for name in ("fleet", "subscriber_id", *ProblemState._fields)}
             | {"opened": sa.bindparam("now", type_=sa.Double), "seen": sa.bindparam("now", type_=sa.Double), "closed": 0.0}
         )
         .on_conflict_do_update(

@@ -170,8 +170,9 @@ def fleet_page(names: frozenset[str], sort: FleetSort, *, descending: bool, furt
 
     def build(dialect: Dialect) -> sa.Executable:
         line = FLEET_LINE.c
-        columns = [FLEET_LINE_DETAIL.c[name] if name in DETAIL_FIELDS else line[name] for name in FoundLine._fields]
-        columns[FoundLine._fields.index("package_state")] = STATE_NOW.label("package_state")
+        own: dict[str, sa.ColumnElement[object]] = {"package_state": STATE_NOW.label("package_state")}
+        own |= {name: FLEET_LINE_DETAIL.c[name] for name in DETAIL_FIELDS}
+        columns = [own[name] if name in own else line[name] for name in FoundLine._fields]
         here = FLEET_LINE_DETAIL.c
         both = sa.and_(here.fleet == line.fleet, here.subscriber_id == line.subscriber_id)
         by, number = line[sort], line.subscriber_id

@@ -34,8 +34,8 @@ class FleetState(NamedTuple):
 
     `ended`: 0, or the fleet's own number once its connection is no more; `due` is then when its rows were first removed. `listed`: when
     the last finished listing began, `listing_seconds` how long it took; `cut`: 1 where the charging system has lines that no list shows.
-    `list_due`: when the next listing is due. `backoff_until`: the charging system asked us to wait. `calls`: calls that reading has made
-    so far. `error` is a sentence of ours.
+    `list_due`: when the next listing is due. `parts`: JSON, the beginnings of ICCIDs by which each account was listed. `backoff_until`:
+    the charging system asked us to wait. `calls`: calls that reading has made so far. `error` is a sentence of ours.
     """
 
     id: BigInt
@@ -48,6 +48,7 @@ class FleetState(NamedTuple):
     listing_seconds: float
     list_due: float
     cut: int
+    parts: str
     served: float
     due: float
     lease: str
@@ -70,7 +71,7 @@ class FleetSyncTable(TableDescription, row=FleetState, without=("id",), table=Tr
 
 
 class FleetSettingTable(TableDescription, table=True):
-    """What an organisation has chosen about its fleet. `personal` 1: its customers' names and addresses are kept, so that they are found."""
+    """What an organisation has chosen about its fleet. `personal` 1: customers' names and addresses are kept, so that they are found."""
 
     organisation: str = Field(primary_key=True)
     personal: int
@@ -95,6 +96,7 @@ BEGIN_FLEET = Command(
         listing_seconds=0.0,
         list_due=0.0,
         cut=0,
+        parts="",
         served=0.0,
         due=0.0,
         lease="",
@@ -176,6 +178,13 @@ def end_simulated_fleets(connection: Connection) -> None:
     """Ends the fleets of organisations whose account was simulated, now that there is a real charging system."""
     if has_fleet_tables(connection):
         connection.run(END_SIMULATED_FLEETS)
+
+
+@all_rows(str)
+def connected_without_fleet(*, instance: str, most: int) -> sa.Executable:
+    """Organisations that are connected, and of whose connection there is no fleet yet; `instance`: as `begin_fleet` has it."""
+    has_one = sa.exists().where(FLEET.c.organisation == ORGANISATION.c.id, FLEET.c.instance == instance, IS_CURRENT)
+    return sa.select(ORGANISATION.c.id).where(ORGANISATION.c.mode.is_not(None), ~has_one).order_by(ORGANISATION.c.id).limit(most)
 
 
 LEASE_IS_FREE = FLEET.c.lease_until < sa.bindparam("now", type_=sa.Double)
@@ -265,9 +274,11 @@ def finish_fleet_turn(
 
 
 @writes
-def note_listing(*, fleet: int, began: float, seconds: float, list_due: float, cut: int) -> sa.Executable:
+def note_listing(*, fleet: int, began: float, seconds: float, list_due: float, cut: int, parts: str) -> sa.Executable:
     """A listing that began at `began` has ended; the next one is due at `list_due`. `cut`: 1 where lines stayed out of reach."""
-    return sa.update(FLEET).where(THIS_FLEET).values(listed=began, listing_seconds=seconds, list_due=list_due, cut=cut)
+    return (
+        sa.update(FLEET).where(FLEET.c.id == fleet).values(listed=began, listing_seconds=seconds, list_due=list_due, cut=cut, parts=parts)
+    )
 
 
 @writes

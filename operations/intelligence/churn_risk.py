@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.packages import Package, PackageList, RecurringSeries
+from clients.ocs.packages import Package, PackageList
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
@@ -52,7 +52,7 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     weighted_score,
 )
-from operations.upstream.lines import package_end, package_state
+from operations.upstream.lines import package_end, package_state, series_continues
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 
@@ -466,9 +466,3 @@ def package_end_day(package: Package, now: float, single: bool, used: date) -> d
     end = package_end(package)
     expired = end is not None and package_state(package, now, single_counter=single) == "expired"
     return end.date() if end is not None and expired else used
-
-
-def series_continues(series: RecurringSeries) -> bool:
-    """Whether the series will make another package."""
-    most = series.get("nbOccurrence")
-    return series.get("active", True) and (most is None or series.get("nbCreated", 0) < most)

@@ -107,9 +107,18 @@ async def fetch_first_lines(upstream: Upstream, account: int) -> FirstLines:
 class AccountSweep:
     """One account. `keep_rows=False` learns where its lines are and keeps none of them."""
 
-    def __init__(self, upstream: Upstream, account: int, calls: int, *, keep_rows: bool = True) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        account: int,
+        calls: int,
+        *,
+        keep_rows: bool = True,
+        rows: Callable[[Sequence[Subscriber]], None] | None = None,
+    ) -> None:
+        """`rows` is given the account's lines as they are found, one that is found twice too."""
         self._upstream, self._account, self.calls = upstream, account, calls
-        self._keep_rows = keep_rows
+        self._keep_rows, self._rows = keep_rows, rows
         self.found: dict[int, Subscriber] = {}
         self._listed: dict[int, str] = {}
         """The ICCIDs of the lines that the account's own list shows."""
@@ -193,7 +202,9 @@ class AccountSweep:
         if rows and not part.get("hasMore"):
             self._parts[prefix] = account_part_of_rows(prefix, rows, self._upstream.parts.clock.now())
 
-    def _take(self, rows: Iterable[Subscriber]) -> None:
+    def _take(self, rows: Sequence[Subscriber]) -> None:
+        if self._rows is not None:
+            self._rows(rows)
         self.found |= {subscriber_number(row): row if self._keep_rows else Subscriber() for row in rows}
 
     async def keep_parts(self) -> AccountListing | None:

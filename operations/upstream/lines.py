@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple, Protocol, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.packages import Package
+from clients.ocs.packages import Package, RecurringSeries
 from clients.ocs.subscribers import Subscriber, SubscriberFields
 from clients.ocs.times import parse_wire_time
 from clients.ocs.wire_schema import Utc, keeps_unknown
@@ -225,6 +225,12 @@ def is_package_exhausted(package: Package, *, single_counter: bool) -> bool:
         if held > 0 and not (single_counter and limit == "pckmtcsecond"):
             left.append(held - sum(_counter_value(members.get(name)) for name in used))
     return bool(left) and max(left) <= 0
+
+
+def series_continues(series: RecurringSeries) -> bool:
+    """Whether the series will make another package."""
+    most = series.get("nbOccurrence")
+    return series.get("active", True) and (most is None or series.get("nbCreated", 0) < most)
 
 
 def package_days(package: Package) -> int | None:

@@ -16,8 +16,8 @@ TEXT = sa.Text()
 
 SYNC_COLUMNS = (
     ("organisation", TEXT), ("identity", TEXT), ("instance", TEXT), ("began", REAL), ("ended", LARGE), ("listed", REAL),
-    ("listing_seconds", REAL), ("list_due", REAL), ("cut", WHOLE), ("served", REAL), ("due", REAL), ("lease", TEXT), ("lease_until", REAL),
-    ("backoff_until", REAL), ("failures", WHOLE), ("calls", LARGE), ("error", TEXT), ("error_at", REAL),
+    ("listing_seconds", REAL), ("list_due", REAL), ("cut", WHOLE), ("parts", TEXT), ("served", REAL), ("due", REAL), ("lease", TEXT),
+    ("lease_until", REAL), ("backoff_until", REAL), ("failures", WHOLE), ("calls", LARGE), ("error", TEXT), ("error_at", REAL),
 )  # fmt: skip
 LINE_COLUMNS = (
     ("fleet", LARGE), ("subscriber_id", LARGE), ("version", WHOLE), ("written", REAL), ("gone", REAL), ("iccid", TEXT), ("numbers", TEXT),

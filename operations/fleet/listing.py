@@ -1,0 +1,192 @@
+"""Listing a fleet: every line of its accounts is compared with its row, what moved is written, and what has left is hidden.
+
+A listing that was cut off or failed removes nothing. A line that a finished listing does not show is asked for by its number; where too
+many are missing for that, they are hidden when the next finished listing does not show them either.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import anyio.lowlevel
+import orjson
+
+from clients.ocs.subscribers import Subscriber
+from operations.deps import Deps
+from operations.fleet.wire_rows import line_rows, row_digest
+from operations.upstream.account_lines import PARALLEL_PREFIXES, AccountSweep, read_first_lines, subscriber_number
+from operations.upstream.connection import Upstream
+from registry.errors import OcsNotFound
+from storage.fleet_lines import (
+    RANKS,
+    KnownLine,
+    LineWork,
+    LineWrite,
+    ListedLine,
+    hide_lines,
+    known_lines,
+    miss_lines,
+    work_of_lines,
+    write_lines,
+)
+from storage.fleets import CHANGED, FIRST_READ, MARKED, FleetState, note_listing
+
+ROWS_A_TURN = 50
+LINES_A_WRITE = 200
+LISTING_CALLS_LIMIT = 20_000
+LOOKED_FOR_LIMIT = 100
+"""Lines that a listing does not show, and that are asked for one by one."""
+LEAF_ROWS = 400
+"""A prefix that lists more lines is asked for in tenths the next time, so that no answer takes long to read."""
+LIST_EVERY_SECONDS = 300.0
+LISTING_SHARE = 20
+"""A listing that takes long is repeated after so many times as long."""
+CHANGED_EVERY_SECONDS = 8 * 3600.0
+NEAR_LIMIT_SHARE = 10
+"""With a tenth of its data left a line is near its limit."""
+NEAR_LIMIT_SECONDS = 3600.0
+NO_RANK, NO_DUE = RANKS, 0.0
+
+
+class FleetListing:
+    """One listing under way."""
+
+    def __init__(self, deps: Deps, fleet: FleetState, upstream: Upstream, *, personal: bool, alive: Callable[[], bool]) -> None:
+        """`alive`: whether the lease is still held; where it is not, the listing ends and changes nothing more."""
+        self._deps, self._fleet, self._upstream, self._personal, self._alive = deps, fleet, upstream, personal, alive
+        self._known: Mapping[int, KnownLine] = {}
+        self._seen: set[int] = set()
+        self._rows: list[Subscriber] = []
+        self._changed: list[tuple[Subscriber, int]] = []
+        self._leaves: dict[str, list[str]] = {}
+        self.calls = 0
+        self.written = 0
+
+    async def run(self) -> bool:
+        """Lists all accounts; whether every line was reached. What was written before an OcsError stays. Waits for the network."""
+        clock = self._deps.clock
+        began, monotonic = clock.now(), clock.monotonic()
+        self._known = await self._deps.store.read(known_lines, fleet=self._fleet.id)
+        former = former_leaves(self._fleet.parts)
+        complete = True
+        for account in await self._upstream.accounts():
+            number = account.get("id", 0)
+            complete = await self._account(number, former.get(str(number), [])) and complete
+        await self._write()
+        if not self._alive():
+            return False
+        if complete:
+            await self._remove_missing(began)
+        seconds = clock.monotonic() - monotonic
+        await self._deps.store.write(
+            note_listing,
+            fleet=self._fleet.id,
+            began=began,
+            seconds=seconds,
+            list_due=clock.now() + max(LIST_EVERY_SECONDS, LISTING_SHARE * seconds),
+            cut=int(not complete),
+            parts=orjson.dumps(self._leaves).decode(),
+        )
+        return complete
+
+    async def _account(self, account: int, prefixes: Sequence[str]) -> bool:
+        """Reads one account; whether all of its lines were found."""
+        sweep = AccountSweep(self._upstream, account, 0, keep_rows=False, rows=self._rows.extend)
+        first = await read_first_lines(self._upstream, account)
+        self.calls += 1
+        if not first.cut_off:
+            self._rows += first.rows
+            await self._compare()
+            return not first.strangers
+        sweep.begin(first, prefixes)
+        await self._compare()
+        while not sweep.over and self.calls < LISTING_CALLS_LIMIT and self._alive():
+            await sweep.go_on(PARALLEL_PREFIXES)
+            self.calls += PARALLEL_PREFIXES
+            await self._compare()
+        self._leaves[str(account)] = [
+            leaf
+            for part in sweep.parts
+            for leaf in (
+                [part.prefix] if len(part.iccids) <= LEAF_ROWS or len(part.prefix) >= 18 else [f"{part.prefix}{n}" for n in range(10)]
+            )
+        ]
+        return sweep.complete or (first.total is None and sweep.over)
+
+    async def _compare(self) -> None:
+        """Holds the rows that have come against what is known, a few at a time; changed ones are written."""
+        rows, self._rows[:] = list(self._rows), []
+        for start in range(0, len(rows), ROWS_A_TURN):
+            for row in rows[start : start + ROWS_A_TURN]:
+                self._look(row)
+            if len(self._changed) >= LINES_A_WRITE:
+                await self._write()
+            await anyio.lowlevel.checkpoint()
+
+    def _look(self, row: Subscriber) -> None:
+        number = subscriber_number(row)
+        if number in self._seen:
+            return
+        self._seen.add(number)
+        known, digest = self._known.get(number), row_digest(row, personal=self._personal)
+        if known is None or known.digest != digest or known.missed:
+            self._changed.append((row, 0 if known is None else known.version))
+
+    async def _write(self) -> None:
+        changed, self._changed = self._changed, []
+        if not changed or not self._alive():
+            return
+        store, now = self._deps.store, self._deps.clock.now()
+        numbers = [subscriber_number(row) for row, seen in changed if seen]
+        before = {line.subscriber_id: line for line in await store.read(work_of_lines, fleet=self._fleet.id, numbers=numbers)}
+        writes: list[LineWrite] = []
+        for row, seen in changed:
+            made = line_rows(row, personal=self._personal)
+            if made is not None:
+                number = subscriber_number(row)
+                rank, due = reading_after_listing(before.get(number), made[0], now)
+                writes.append(LineWrite(number, seen, *made, rank, due))
+            if len(writes) % ROWS_A_TURN == 0:
+                await anyio.lowlevel.checkpoint()
+        self.written += await store.write(write_lines, fleet=self._fleet.id, lines=writes, now=now)
+
+    async def _remove_missing(self, now: float) -> None:
+        """Hides lines that have left. `now`: when this listing began, Unix seconds."""
+        store, fleet = self._deps.store, self._fleet.id
+        missing = [line for number, line in self._known.items() if number not in self._seen]
+        if len(missing) > LOOKED_FOR_LIMIT:
+            gone = [line for line in missing if line.missed]
+            await store.write(miss_lines, fleet=fleet, lines=[line for line in missing if not line.missed])
+        else:
+            accounts = {account.get("id") for account in await self._upstream.accounts()}
+            gone = [line for line in missing if not await self._is_own(line.subscriber_id, accounts)]
+        for start in range(0, len(gone), LINES_A_WRITE):
+            await store.write(hide_lines, fleet=fleet, lines=gone[start : start + LINES_A_WRITE], now=now)
+
+    async def _is_own(self, number: int, accounts: set[int | None]) -> bool:
+        """Whether a line that no list showed is in one of the caller's accounts all the same: it was moved while the lists were read."""
+        self.calls += 1
+        try:
+            row = await self._upstream.ocs.subscriber.get_single_subscriber(number)
+        except OcsNotFound:
+            return False
+        return row.get("accountId") in accounts
+
+
+def former_leaves(text: str) -> dict[str, list[str]]:
+    """The prefixes that listed the lines of each account the last time."""
+    return orjson.loads(text) if text else {}
+
+
+def reading_after_listing(before: LineWork | None, listed: ListedLine, now: float) -> tuple[int, float]:
+    """What a line waits for after a listing showed it so, and from when on; `before`: as it was, None where it is new."""
+    if before is None:
+        idle = listed.sim_status == "FREE" and listed.last_used <= 0
+        return (NO_RANK, NO_DUE) if idle else (FIRST_READ, now)
+    if before.status != listed.status or before.account_id != listed.account_id:
+        return MARKED, now
+    moved = before.last_used != listed.last_used or (before.mcc, before.mnc) != (listed.mcc, listed.mnc)
+    if not moved and before.sim_status == listed.sim_status:
+        return NO_RANK, NO_DUE
+    if before.read <= 0 or before.sim_status != listed.sim_status:
+        return FIRST_READ, now
+    near = 0 <= before.data_left * NEAR_LIMIT_SHARE < before.data_limit
+    return CHANGED, max(now, before.read + (NEAR_LIMIT_SECONDS if near else CHANGED_EVERY_SECONDS))

@@ -1,0 +1,105 @@
+"""Verdicts on the lines of a fleet: which lines are to be judged now, what was found of them, and when time alone may change it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.engine.sql import Command, Connection, Query
+from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET, OF_FLEET_LINE
+from storage.fleet_problems import ProblemState, record_problems
+
+
+class JudgedLine(NamedTuple):
+    """A line to judge: the columns that verdicts need, and the version that they are made of."""
+
+    subscriber_id: int
+    iccid: str
+    version: int
+    account_id: int
+    status: str
+    status_since: float
+    sim_status: str
+    esim: int
+    issued: float
+    activated: float
+    last_used: float
+    mcc: int
+    mnc: int
+    country: str
+    data_allowed: int
+    speed_limit: int
+    steering_list: int
+    balance: int
+    pays: str
+    read: float
+    usage_first: int
+    usage_last: int
+    usage_read: float
+    facts: str
+
+
+LINES_TO_JUDGE = Query(
+    JudgedLine,
+    sa.select(*(FLEET_LINE_DETAIL.c.facts if name == "facts" else FLEET_LINE.c[name] for name in JudgedLine._fields))
+    .select_from(
+        FLEET_LINE.join(
+            FLEET_LINE_DETAIL,
+            sa.and_(FLEET_LINE_DETAIL.c.fleet == FLEET_LINE.c.fleet, FLEET_LINE_DETAIL.c.subscriber_id == FLEET_LINE.c.subscriber_id),
+        )
+    )
+    .where(OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.judge_due > 0, FLEET_LINE.c.judge_due <= sa.bindparam("now", type_=sa.Double))
+    .order_by(FLEET_LINE.c.judge_due)
+    .limit(sa.bindparam("most", type_=sa.Integer)),
+)
+
+NEXT_JUDGE_DUE = Query(
+    float, sa.select(sa.func.min(FLEET_LINE.c.judge_due).label("due")).where(OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.judge_due > 0)
+)
+
+
+def lines_to_judge(connection: Connection, *, fleet: int, now: float, most: int) -> list[JudgedLine]:
+    """At most `most` lines whose verdicts are to be made at `now`, Unix seconds."""
+    return connection.all(LINES_TO_JUDGE, fleet=fleet, now=now, most=most)
+
+
+def next_judge_due(connection: Connection, *, fleet: int) -> float | None:
+    """When the next line is to be judged, Unix seconds; None where none waits for time alone."""
+    return connection.first(NEXT_JUDGE_DUE, fleet=fleet)
+
+
+class LineJudgement(NamedTuple):
+    """What was found of a line in the version `seen` of its row: its supply and its problems. `judge_due`: Unix seconds, 0: never."""
+
+    subscriber_id: int
+    seen: int
+    package_state: str
+    package_ends: float
+    data_left: int
+    data_limit: int
+    judge_due: float
+    problems: Sequence[ProblemState]
+
+
+NOTE_JUDGEMENT = Command(
+    sa.update(FLEET_LINE)
+    .where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer))
+    .values(
+        package_state=sa.bindparam("package_state", type_=sa.Text),
+        package_ends=sa.bindparam("package_ends", type_=sa.Double),
+        data_left=sa.bindparam("data_left", type_=sa.BigInteger),
+        data_limit=sa.bindparam("data_limit", type_=sa.BigInteger),
+        judge_due=sa.bindparam("judge_due", type_=sa.Double),
+        judged=sa.bindparam("now", type_=sa.Double),
+    )
+)
+
+
+def record_judgements(connection: Connection, *, fleet: int, judgements: Sequence[LineJudgement], now: float) -> None:
+    """Stores what was found at `now` (Unix seconds) of lines that have not changed since they were looked at."""
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return
+    for found in judgements:
+        given = {name: getattr(found, name) for name in LineJudgement._fields[:-1]}
+        if connection.run(NOTE_JUDGEMENT, fleet=fleet, now=now, **given):
+            record_problems(connection, fleet=fleet, subscriber_id=found.subscriber_id, found=found.problems, now=now)
