@@ -14,6 +14,7 @@ from operations import (
     subscribers,
     system,
 )
+from operations.intelligence import fleet as intelligence_fleet
 from registry.catalogue import Catalogue, Toolset
 
 CATALOGUE = Catalogue(
@@ -64,6 +65,11 @@ CATALOGUE = Catalogue(
             "setup",
             "API keys, members, audit log, onboarding and affiliates of your organisation.",
             (setup,),
+        ),
+        Toolset(
+            "fleet",
+            "The whole fleet at once, from what was read in the background: find and count lines, see every problem and what mends it.",
+            (intelligence_fleet,),
         ),
         Toolset(
             "intelligence",

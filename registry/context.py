@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from registry.call import Call, CallState
-from registry.caller import Caller
+from registry.caller import Caller, Restrictions
 from registry.errors import OcsError, Refusal, StoreUnavailable
 from registry.operation import Input, Scope
 from registry.policy import require_admin, require_scope
@@ -119,6 +119,11 @@ class Context(Generic[DepsT]):
         """Notes that the thing at hand is in `account_id`. Raises Restricted where the credential is restricted to other accounts."""
         check_line_account(account_id, self.caller.restrictions)
         self.account_seen = True
+
+    def row_bounds(self) -> Restrictions:
+        """What the credential may see: all that is shown, counted or sorted must be within. Called by access of bounded operations."""
+        self.account_seen = True
+        return self.caller.restrictions
 
     def mark_answer_private(self) -> None:
         """Keeps the stored answer for this credential alone, since it holds a secret. Called by access steps."""

@@ -214,6 +214,7 @@ class Operation(Generic[P, R]):
     charged: bool = True
     limited: bool = True
     enumeration_guarded: bool = False
+    bounded: bool = False
     status: int = 200
     also: int | None = None
     tool: bool = True
@@ -275,6 +276,8 @@ class OperationOptions(TypedDict, total=False):
     token; its access step finds out that it is one, and says so by `ctx.confirm_replacement`. All others are made at once, by anybody.
     `authority`: it changes who may act for the organisation, which no restricted credential does.
     `enumeration_guarded`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
+    `bounded`: it is about many lines, and holds what it shows, counts and sorts to the lines and accounts that the credential may see
+    (`ctx.row_bounds()`); so credentials that are restricted to some may call it.
     `also` is another status of success, with the same body: nothing new was made.
     `body_limit`: bytes; without one, it depends on whether the caller needs a credential.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
@@ -295,6 +298,7 @@ class OperationOptions(TypedDict, total=False):
     charged: bool
     limited: bool
     enumeration_guarded: bool
+    bounded: bool
     status: int
     also: int | None
     tool: bool

@@ -208,13 +208,15 @@ class Pipeline(Generic[PipelineDeps]):
 
     async def _access(self, operation: Operation[Any, Any], context: Context[PipelineDeps], params: Input) -> tuple[Any, ...]:
         """What depends on the input; a refusal that had to ask the upstream costs one call."""
+        held = context.caller.restrictions
+        looks = held.account_ids is not None or (operation.bounded and held.iccids is not None)
         if operation.access is None:
-            if context.caller.restrictions.account_ids is not None:
+            if looks:
                 restrictions.check_account_was_seen(operation, seen=False)
             return ()
         try:
             granted = await operation.access(context, params)
-            if context.caller.restrictions.account_ids is not None:
+            if looks:
                 restrictions.check_account_was_seen(operation, seen=context.account_seen)
             return (granted,)
         except Refusal as refusal:

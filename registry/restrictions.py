@@ -49,10 +49,13 @@ def account_fields(operation: Operation[Any, Any]) -> list[str]:
 def is_permitted(operation: Operation[Any, Any], restrictions: Restrictions, inside: frozenset[str]) -> bool:
     """Whether the credential may call the operation at all; `inside` are the operations of its toolsets.
 
-    A credential for named lines or accounts may call only what names one: everything else would show or change others, too.
+    A credential for named lines or accounts may call only what names one, or holds itself to those it may see: everything else would show
+    or change others, too.
     """
     if restrictions.toolsets is not None and operation.id not in inside:
         return False
+    if operation.bounded:
+        return True
     if restrictions.iccids is not None and not names_one_line(operation):
         return False
     return restrictions.account_ids is None or names_one_line(operation) or bool(account_fields(operation))
@@ -70,11 +73,18 @@ def check_restricted_operation(operation: Operation[Any, Any], restrictions: Res
 
 
 def check_restricted_input(operation: Operation[Any, Any], params: Input, restrictions: Restrictions) -> None:
-    """Refuse lines and accounts that are not on the credential's lists."""
+    """Refuse lines and accounts that are not on the credential's lists. An operation that holds itself to them may be given none."""
     if restrictions.iccids is not None:
-        require_on_list(params, [LINE_FIELD], restrictions.iccids, "lines")
+        lines = [LINE_FIELD] if LINE_FIELD in type(params).model_fields or not operation.bounded else []
+        require_on_list(params, given_fields(operation, params, lines), restrictions.iccids, "lines")
     if restrictions.account_ids is not None:
-        require_on_list(params, required_account_fields(operation, params), restrictions.account_ids, "accounts")
+        accounts = given_fields(operation, params, required_account_fields(operation, params))
+        require_on_list(params, accounts, restrictions.account_ids, "accounts")
+
+
+def given_fields(operation: Operation[Any, Any], params: Input, fields: list[str]) -> list[str]:
+    """The fields of `fields` that must name something on a list: all, or those that name anything where the operation is bounded."""
+    return [name for name in fields if getattr(params, name) is not None] if operation.bounded else fields
 
 
 def check_authority(operation: Operation[Any, Any], caller: Caller, params: Input | None = None) -> None:
@@ -115,6 +125,8 @@ def require_on_list(params: Input, fields: Iterable[str], listed: tuple[str, ...
 
 def check_account_was_seen(operation: Operation[Any, Any], *, seen: bool) -> None:
     """Under a restriction to accounts a line is believed to be in one of them only when the operation has looked (`seen`)."""
+    if not seen and operation.bounded:
+        raise Restricted(f"This API key is restricted to some lines or accounts, and {operation.id} does not look which it shows")
     if not seen and (names_one_line(operation) or not account_fields(operation)):
         raise Restricted(f"This API key is restricted to named accounts, and {operation.id} does not look which account a line is in")
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Command, Connection, Query
+from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET, OF_FLEET_LINE
 from storage.fleet_problems import ProblemState, record_problems
 
@@ -39,8 +39,7 @@ class JudgedLine(NamedTuple):
     facts: str
 
 
-LINES_TO_JUDGE = Query(
-    JudgedLine,
+JUDGED_LINES = (
     sa.select(*(FLEET_LINE_DETAIL.c.facts if name == "facts" else FLEET_LINE.c[name] for name in JudgedLine._fields))
     .select_from(
         FLEET_LINE.join(
@@ -48,9 +47,21 @@ LINES_TO_JUDGE = Query(
             sa.and_(FLEET_LINE_DETAIL.c.fleet == FLEET_LINE.c.fleet, FLEET_LINE_DETAIL.c.subscriber_id == FLEET_LINE.c.subscriber_id),
         )
     )
-    .where(OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.judge_due > 0, FLEET_LINE.c.judge_due <= sa.bindparam("now", type_=sa.Double))
+    .where(OF_FLEET, LINE_IS_THERE)
+)
+
+LINES_TO_JUDGE = Query(
+    JudgedLine,
+    JUDGED_LINES.where(FLEET_LINE.c.judge_due > 0, FLEET_LINE.c.judge_due <= sa.bindparam("now", type_=sa.Double))
     .order_by(FLEET_LINE.c.judge_due)
     .limit(sa.bindparam("most", type_=sa.Integer)),
+)
+
+NUMBERED_LINES_TO_JUDGE = Query(
+    JudgedLine,
+    lambda dialect: JUDGED_LINES.where(
+        FLEET_LINE.c.judge_due > 0, FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger))
+    ),
 )
 
 NEXT_JUDGE_DUE = Query(
@@ -61,6 +72,11 @@ NEXT_JUDGE_DUE = Query(
 def lines_to_judge(connection: Connection, *, fleet: int, now: float, most: int) -> list[JudgedLine]:
     """At most `most` lines whose verdicts are to be made at `now`, Unix seconds."""
     return connection.all(LINES_TO_JUDGE, fleet=fleet, now=now, most=most)
+
+
+def numbered_lines_to_judge(connection: Connection, *, fleet: int, numbers: Sequence[int]) -> list[JudgedLine]:
+    """The lines with these subscriber ids whose verdicts are ever to be made."""
+    return connection.all(NUMBERED_LINES_TO_JUDGE, fleet=fleet, numbers=pack_rows([[number] for number in numbers]))
 
 
 def next_judge_due(connection: Connection, *, fleet: int) -> float | None:

@@ -459,6 +459,12 @@ def note_line_change(connection: Connection, *, organisation: str, subscriber_id
         connection.run(FLEETS_DUE, organisation=organisation, now=now)
 
 
+def note_lines_moved(connection: Connection, *, organisation: str, numbers: Collection[int], account: int, now: float) -> None:
+    """Puts the account that lines were moved to into their rows, and marks them. `now`: Unix seconds."""
+    for number in numbers:
+        note_line_change(connection, organisation=organisation, subscriber_id=number, values={"account_id": account}, now=now)
+
+
 MARK_ICCIDS = Command(
     lambda dialect: (
         sa.update(FLEET_LINE)

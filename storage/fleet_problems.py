@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription
+from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription, bound_list, pack_rows
 
 
 class ProblemState(NamedTuple):
@@ -78,6 +78,32 @@ def open_problem(
         FLEET_PROBLEM.c.cause == cause,
         FLEET_PROBLEM.c.closed == 0,
     )
+
+
+class ProblemOfLine(NamedTuple):
+    """A cause that is open for a line."""
+
+    subscriber_id: int
+    cause: str
+
+
+PROBLEMS_OF_LINES = Query(
+    ProblemOfLine,
+    lambda dialect: (
+        sa.select(FLEET_PROBLEM.c.subscriber_id, FLEET_PROBLEM.c.cause)
+        .where(
+            FLEET_PROBLEM.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger),
+            FLEET_PROBLEM.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
+            FLEET_PROBLEM.c.closed == 0,
+        )
+        .order_by(FLEET_PROBLEM.c.subscriber_id, FLEET_PROBLEM.c.place)
+    ),
+)
+
+
+def problems_of_lines(connection: Connection, *, fleet: int, numbers: Sequence[int]) -> list[ProblemOfLine]:
+    """The open causes of some lines, each line's in the order of causes."""
+    return connection.all(PROBLEMS_OF_LINES, fleet=fleet, numbers=pack_rows([[number] for number in numbers]))
 
 
 PUT_PROBLEM = Command(

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread
 from storage.fleet_lines import FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
 from storage.fleet_problems import open_problem
+from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, FIRST_READ, MARKED
 
 FleetSort = Literal["subscriber_id", "iccid", "last_used", "data_left", "package_ends", "status_since"]
 TrafficKind = Literal["data", "calls_out", "calls_in", "sms_out", "sms_in"]
@@ -262,3 +263,44 @@ def count_lines(connection: Connection, *, fleet: int, wanted: FleetFilter, boun
     """How many lines there are with these filters. `now`: Unix seconds."""
     names, values = filter_values(wanted, bounds, now)
     return connection.first(fleet_count(names), **values, fleet=fleet) or 0
+
+
+class FleetProgress(NamedTuple):
+    """How many lines of a fleet there are within the bounds, and how many of them wait: to be read first, to be read again, older days."""
+
+    lines: int
+    unread: int
+    changed: int
+    older: int
+
+
+WAITS = sa.and_(FLEET_LINE.c.due > 0, FLEET_LINE.c.due <= BOUND_NOW)
+
+
+def counted(condition: sa.ColumnElement[bool], name: str) -> sa.Label[int]:
+    return sa.func.coalesce(sa.func.sum(sa.case((condition, 1), else_=0)), 0).label(name)
+
+
+@lru_cache(maxsize=4)
+def fleet_progress_query(names: frozenset[str]) -> Query[FleetProgress]:
+    return Query(
+        FleetProgress,
+        lambda dialect: (
+            sa.select(
+                sa.func.count().label("lines"),
+                counted(sa.and_(FLEET_LINE.c.due > 0, FLEET_LINE.c.rank == FIRST_READ), "unread"),
+                counted(sa.and_(WAITS, FLEET_LINE.c.rank.in_((MARKED, CHANGED))), "changed"),
+                counted(sa.and_(WAITS, FLEET_LINE.c.rank.in_((FINISH_DAY, BACKFILL))), "older"),
+            )
+            .select_from(FLEET_LINE)
+            .where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names))
+        ),
+    )
+
+
+@runs_in_thread
+def fleet_progress(connection: Connection, *, fleet: int, bounds: FleetBounds, now: float) -> FleetProgress:
+    """How far the lines within `bounds` have been read at `now`, Unix seconds."""
+    names, values = filter_values(FleetFilter(), bounds, now)
+    found = connection.first(fleet_progress_query(names), **{**values, "now": now}, fleet=fleet)
+    return found or FleetProgress(0, 0, 0, 0)

@@ -55,7 +55,7 @@ from transports.settings import BadSettings, Settings, normal_base_url
 from transports.settings_files import make_data_directory
 from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection, open_upstream
 from transports.version import VERSION, build_sha
-from transports.worker.chores import reconciliation_chore, recovery_chore, report_chores, shop_chores
+from transports.worker.chores import fleet_chore, reconciliation_chore, recovery_chore, report_chores, shop_chores
 from transports.worker.mailer import Mailer
 from transports.worker.partitions import Partitions
 from transports.worker.retention import retention_chore
@@ -294,6 +294,8 @@ def make_deps(
         internal_calls=InternalCalls(),
         rate_limiter=rate_limiter,
         draws=upstream.simulation is None or not apart,
+        network_instance="" if upstream.simulation is None else replica,
+        keeps_names=settings.env != "production",
         ocs_token=upstream.token,
     )
 
@@ -329,7 +331,9 @@ def build_service(
     deps, systems = replace(deps, model=model), (upstream.pool.system, payments.system, *(() if model is None else (model.system,)))
     for system in systems:
         system.report = report
-    worker = make_worker(settings, deps, sender, report, looks=deps.draws)
+    simulation = upstream.simulation
+    begun: Callable[[], bool] = (lambda: True) if simulation is None else (lambda: simulation.begun is not None)
+    worker = make_worker(settings, deps, sender, report, looks=deps.draws, begun=begun)
     wake_worker.bind(worker.wake)
     mailer = Mailer(store=deps.store, keyring=deps.keyring, clock=deps.clock, ids=deps.ids, transport=open_mail(settings), report=report)
     wake_mailer.bind(mailer.wake)
@@ -369,10 +373,13 @@ class LateCallback:
         self._callback = callback
 
 
-def make_worker(settings: Settings, deps: Deps, sender: WebhookSender, report: Callable[[str], None], *, looks: bool) -> Worker:
+def make_worker(
+    settings: Settings, deps: Deps, sender: WebhookSender, report: Callable[[str], None], *, looks: bool, begun: Callable[[], bool]
+) -> Worker:
     """The worker with its chores; whether it runs here is the process's choice.
 
-    `looks`: it can see what was drawn, which a network that is simulated in another process does not tell.
+    `looks`: it can see what was drawn, which a network that is simulated in another process does not tell. `begun`: whether the charging
+    system is to be asked without being needed: one that is simulated here is made when somebody asks for it.
     """
     return Worker(
         store=deps.store,
@@ -386,6 +393,7 @@ def make_worker(settings: Settings, deps: Deps, sender: WebhookSender, report: C
             recovery_chore(deps),
             Partitions(deps.store, deps.clock, report).chore(),
             *([reconciliation_chore(deps, report), *shop_chores(deps, report), *report_chores(deps)] if looks else []),
+            *([fleet_chore(deps, report, begun)] if looks else []),
         ],
         listener=open_listener(settings.store_url, report),
         lease_seconds=settings.delivery_lease_seconds,

@@ -16,6 +16,7 @@ from operations.vocabulary import UpstreamId
 from registry.context import Replacement
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError, OcsNotFound
 from registry.operation import Example, Scope, operation
+from storage.fleet_lines import note_lines_moved
 
 LineRangeType = Literal["IMSI", "ICCID"]
 RANGE_PREFIX_DIGITS = {"IMSI": 10, "ICCID": 13}
@@ -117,6 +118,8 @@ class LineMove(NamedTuple):
 
     upstream: Upstream
     range: LineRange
+    numbers: tuple[int, ...]
+    """The subscriber ids of its lines."""
 
 
 async def own_line_move(ctx: Ctx, params: MoveRange) -> LineMove:
@@ -146,7 +149,7 @@ async def own_line_move(ctx: Ctx, params: MoveRange) -> LineMove:
         ctx.confirm_replacement(reseller_change(params, source, destination))
     for account in (params.account_id, params.dest_account):
         await upstream.parts.lines_moved(upstream.place(account))
-    return LineMove(upstream, range_)
+    return LineMove(upstream, range_, tuple(row.get("subscriberId", 0) for row in found))
 
 
 def checked_range(params: MoveRange) -> LineRange:
@@ -244,4 +247,5 @@ async def move_subscriber_range_to_account(ctx: Ctx, params: MoveRange, move: Li
         destination=params.dest_account,
         destination_profile=params.dest_network_profile_id,
     )
+    ctx.at_close(note_lines_moved, organisation=ctx.organisation, numbers=move.numbers, account=params.dest_account, now=ctx.now)
     return {"data": {"moved": moved}}

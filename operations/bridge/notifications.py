@@ -22,6 +22,7 @@ from registry.errors import BadRequest, OcsError, Unauthorized
 from registry.operation import Auth, CamelInput, Example, Scope, operation
 from storage.country_entries import enter_country, find_neighbours
 from storage.engine.sql import Connection
+from storage.fleet_lines import mark_lines
 from storage.inbound_pushes import InboundPush, take_push
 from storage.line_owners import is_drawn_unseen
 from storage.sightings import PackageUse, Sighting, observe_line, observe_package
@@ -311,6 +312,7 @@ async def receive_bridge4ip_webhook(ctx: Ctx, params: Notification) -> BridgeRep
                 ids=ids,
             )
         observe_line(connection, seen=seen, now=now, ids=ids, account=account)
+        mark_lines(connection, iccids=[seen.iccid], now=now)
 
     await ctx.settle(_TAKEN_REPLY, take)
     if content.sighting is not None or content.use is not None:

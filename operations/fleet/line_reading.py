@@ -8,10 +8,11 @@ from datetime import date
 from typing import NamedTuple
 
 from clients.ocs.packages import PackageList
-from operations.fleet.wire_rows import day_start, line_supply_at, ordinal, package_rows, usage_of_days
+from operations.fleet.wire_rows import NamesKept, day_start, line_rows, line_supply_at, ordinal, package_rows, usage_of_days
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import series_continues
-from storage.fleet_lines import LineReading, LineReadState, LineWork
+from registry.errors import OcsNotFound
+from storage.fleet_lines import LineDetail, LineReading, LineReadState, LineWork, ListedLine
 from storage.fleet_usage import KEPT_USAGE_DAYS, FleetNetworkRow, FleetUsageRow
 from storage.fleets import BACKFILL, CHANGED, FINISH_DAY
 
@@ -78,7 +79,7 @@ class LinePart(NamedTuple):
     networks: list[FleetNetworkRow]
 
 
-async def read_line_part(upstream: Upstream, line: LineWork, accounts: frozenset[int] | None, now: float) -> LinePart:
+async def read_line_part(upstream: Upstream, line: LineWork, accounts: frozenset[int], now: float) -> LinePart:
     """What is due of the line: packages unless only days of use are missing, and a week of use at most. Waits for the network."""
     ocs, packages = upstream.ocs, None
     if line.read <= 0 or line.rank not in (FINISH_DAY, BACKFILL):
@@ -89,6 +90,62 @@ async def read_line_part(upstream: Upstream, line: LineWork, accounts: frozenset
     answer = await ocs.statistics.usage_over_period(line.subscriber_id, date.fromordinal(days.first), date.fromordinal(days.last))
     found = usage_of_days(answer, accounts)
     return LinePart(packages, [row for row in found.rows if days.first <= row.day <= days.last], days, found.networks)
+
+
+class LineGone(NamedTuple):
+    """A line that is in none of the caller's accounts any more."""
+
+    line: LineWork
+
+
+async def read_own_row(
+    upstream: Upstream, line: LineWork, accounts: frozenset[int], names: NamesKept
+) -> tuple[ListedLine, LineDetail] | LineGone | None:
+    """The line as it is now; None where it has no ICCID. Waits for the network."""
+    try:
+        row = await upstream.ocs.subscriber.get_single_subscriber(line.subscriber_id)
+    except OcsNotFound:
+        return LineGone(line)
+    if row.get("accountId") not in accounts:
+        return LineGone(line)
+    made = line_rows(row, personal=names.of(line.subscriber_id))
+    # The next listing looks at the line again, since a list tells less than this.
+    return None if made is None else (made[0]._replace(digest=0), made[1])
+
+
+async def read_line(
+    upstream: Upstream, line: LineWork, accounts: frozenset[int], now: float, *, names: NamesKept, own_row: bool, parts: bool = True
+) -> LineReading | LineGone:
+    """Reads a line: its own row, and what else is due of it (`parts`). Waits for the network; raises OcsError."""
+    renewed = await read_own_row(upstream, line, accounts, names) if own_row else None
+    if isinstance(renewed, LineGone):
+        return renewed
+    if renewed is not None:
+        told = renewed[0]
+        line = line._replace(last_used=told.last_used, status=told.status, issued=told.issued, activated=told.activated)
+    if parts:
+        return line_reading(line, await read_line_part(upstream, line, accounts, now), now)._replace(line=renewed)
+    state = unchanged_state(line, now)
+    return LineReading(line.subscriber_id, line.version, state, line=renewed)
+
+
+def unchanged_state(line: LineWork, now: float) -> LineReadState:
+    """How far the line has been read, as before; it is judged anew."""
+    return LineReadState(
+        rank=line.rank,
+        due=line.due,
+        read=line.read,
+        usage_first=line.usage_first,
+        usage_last=line.usage_last,
+        usage_read=line.usage_read,
+        package_state=line.package_state,
+        package_ends=line.package_ends,
+        data_left=line.data_left,
+        data_limit=line.data_limit,
+        judged=0.0,
+        judge_due=now if line.read > 0 else 0.0,
+        missed=0,
+    )
 
 
 def line_reading(line: LineWork, part: LinePart, now: float) -> LineReading:
@@ -108,21 +165,11 @@ def line_reading(line: LineWork, part: LinePart, now: float) -> LineReading:
         known = line._replace(usage_first=line.usage_first or unused_since(line, today), usage_last=today, usage_read=now)
     known = known._replace(read=now if part.packages is not None else line.read)
     rank, due = next_reading(known, part.packages, now)
-    state = LineReadState(
-        rank=rank,
-        due=due,
-        read=known.read,
-        usage_first=known.usage_first,
-        usage_last=known.usage_last,
-        usage_read=known.usage_read,
-        package_state=line.package_state if supply is None else supply.state,
-        package_ends=line.package_ends if supply is None else supply.ends,
-        data_left=line.data_left if supply is None else supply.data_left,
-        data_limit=line.data_limit if supply is None else supply.data_limit,
-        judged=0.0,
-        judge_due=now,
-        missed=0,
-    )
+    state = unchanged_state(known, now)._replace(rank=rank, due=due, judge_due=now)
+    if supply is not None:
+        state = state._replace(
+            package_state=supply.state, package_ends=supply.ends, data_left=supply.data_left, data_limit=supply.data_limit
+        )
     first, last = part.days or (0, 0)
     return LineReading(
         line.subscriber_id,

@@ -11,7 +11,7 @@ import orjson
 
 from clients.ocs.subscribers import Subscriber
 from operations.deps import Deps
-from operations.fleet.wire_rows import line_rows, row_digest
+from operations.fleet.wire_rows import NamesKept, line_rows, row_digest
 from operations.upstream.account_lines import PARALLEL_PREFIXES, AccountSweep, read_first_lines, subscriber_number
 from operations.upstream.connection import Upstream
 from registry.errors import OcsNotFound
@@ -49,9 +49,9 @@ NO_RANK, NO_DUE = RANKS, 0.0
 class FleetListing:
     """One listing under way."""
 
-    def __init__(self, deps: Deps, fleet: FleetState, upstream: Upstream, *, personal: bool, alive: Callable[[], bool]) -> None:
+    def __init__(self, deps: Deps, fleet: FleetState, upstream: Upstream, *, names: NamesKept, alive: Callable[[], bool]) -> None:
         """`alive`: whether the lease is still held; where it is not, the listing ends and changes nothing more."""
-        self._deps, self._fleet, self._upstream, self._personal, self._alive = deps, fleet, upstream, personal, alive
+        self._deps, self._fleet, self._upstream, self._names, self._alive = deps, fleet, upstream, names, alive
         self._known: Mapping[int, KnownLine] = {}
         self._seen: set[int] = set()
         self._rows: list[Subscriber] = []
@@ -126,7 +126,7 @@ class FleetListing:
         if number in self._seen:
             return
         self._seen.add(number)
-        known, digest = self._known.get(number), row_digest(row, personal=self._personal)
+        known, digest = self._known.get(number), row_digest(row, personal=self._names.of(number))
         if known is None or known.digest != digest or known.missed:
             self._changed.append((row, 0 if known is None else known.version))
 
@@ -139,9 +139,9 @@ class FleetListing:
         before = {line.subscriber_id: line for line in await store.read(work_of_lines, fleet=self._fleet.id, numbers=numbers)}
         writes: list[LineWrite] = []
         for row, seen in changed:
-            made = line_rows(row, personal=self._personal)
+            number = subscriber_number(row)
+            made = line_rows(row, personal=self._names.of(number))
             if made is not None:
-                number = subscriber_number(row)
                 rank, due = reading_after_listing(before.get(number), made[0], now)
                 writes.append(LineWrite(number, seen, *made, rank, due))
             if len(writes) % ROWS_A_TURN == 0:

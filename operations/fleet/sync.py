@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import anyio
 
 from clients.ocs.places import in_background
-from clients.ocs.subscribers import Subscriber
 from operations.deps import Deps
 from operations.fleet.line_judgement import judge_lines
-from operations.fleet.line_reading import line_reading, read_line_part
+from operations.fleet.line_reading import LineGone, read_line
 from operations.fleet.listing import FleetListing
-from operations.fleet.wire_rows import line_rows
+from operations.fleet.wire_rows import NamesKept
 from operations.upstream.connection import Upstream, upstream_of_organisation
-from registry.errors import OcsError, OcsNotFound, OcsUnavailable, Refusal
+from registry.errors import OcsError, OcsUnavailable, Refusal
+from storage.fleet_erasure import erased_lines
 from storage.fleet_judgements import next_judge_due
 from storage.fleet_lines import KnownLine, LineWork, hide_lines, next_line_due, next_lines, postpone_line, record_reading
 from storage.fleets import (
@@ -28,6 +28,7 @@ from storage.fleets import (
     claim_fleet,
     claim_next_fleet,
     connected_without_fleet,
+    find_fleet,
     finish_fleet_turn,
     fleet_state,
     has_fleet_tables,
@@ -56,14 +57,22 @@ def fleet_identity(upstream: Upstream, instance: str) -> str:
 async def open_fleet(deps: Deps, upstream: Upstream) -> FleetState:
     """The fleet that `upstream` shows, made where there is none yet. Waits for the database."""
     identity = fleet_identity(upstream, deps.network_instance)
-    found = {"organisation": upstream.organisation, "identity": identity, "instance": deps.network_instance}
-    return await deps.store.write(begin_fleet, **found, now=deps.clock.now())
+    known = await deps.store.read(find_fleet, organisation=upstream.organisation, identity=identity)
+    if known is not None:
+        return known
+    named = {"organisation": upstream.organisation, "identity": identity, "instance": deps.network_instance}
+    return await deps.store.write(begin_fleet, **named, now=deps.clock.now())
 
 
 async def keeps_names(deps: Deps, organisation: str) -> bool:
     """Whether customers' names are kept: as an admin has chosen, else as the deployment does it."""
     chosen = await deps.store.read(personal_choice, organisation=organisation)
     return deps.keeps_names if chosen < 0 else bool(chosen)
+
+
+async def names_kept(deps: Deps, organisation: str) -> NamesKept:
+    """Whose names are kept in the read model of `organisation`. Waits for the database."""
+    return NamesKept(await keeps_names(deps, organisation), await deps.store.read(erased_lines, organisation=organisation))
 
 
 @dataclass(slots=True)
@@ -78,10 +87,10 @@ class TurnFailures:
 class FleetTurn:
     """One turn of reading one fleet, under a lease."""
 
-    def __init__(self, deps: Deps, fleet: FleetState, upstream: Upstream, *, personal: bool) -> None:
-        self._deps, self._fleet, self._upstream, self._personal = deps, fleet, upstream, personal
+    def __init__(self, deps: Deps, fleet: FleetState, upstream: Upstream, names: NamesKept) -> None:
+        self._deps, self._fleet, self._upstream, self._names = deps, fleet, upstream, names
         self._failures = TurnFailures()
-        self._accounts: frozenset[int] | None = None
+        self._accounts = frozenset[int]()
         self._calls = 0
         self._leased_until = fleet.lease_until
         self._lost = False
@@ -100,7 +109,7 @@ class FleetTurn:
         clock, store, fleet = self._deps.clock, self._deps.store, self._fleet.id
         self._accounts = frozenset(account.get("id", 0) for account in await self._upstream.accounts())
         if self._fleet.list_due <= clock.now():
-            listing = FleetListing(self._deps, self._fleet, self._upstream, personal=self._personal, alive=lambda: not self._lost)
+            listing = FleetListing(self._deps, self._fleet, self._upstream, names=self._names, alive=lambda: not self._lost)
             async with anyio.create_task_group() as group:
                 group.start_soon(self._hold_lease)
                 try:
@@ -132,37 +141,16 @@ class FleetTurn:
                 await self._failed(line, failure)
 
     async def _line(self, line: LineWork) -> None:
-        """Reads what is due of one line and stores it."""
-        now = self._deps.clock.now()
-        renewed = None
-        if line.rank == MARKED:
+        """Reads what is due of one line and stores it; hides a line that has left."""
+        store, fleet, now = self._deps.store, self._fleet.id, self._deps.clock.now()
+        marked = line.rank == MARKED
+        found = await read_line(self._upstream, line, self._accounts, now, names=self._names, own_row=marked)
+        if isinstance(found, LineGone):
             self._calls += 1
-            row = await self._own_row(line)
-            if row is None:
-                return
-            renewed = line_rows(row, personal=self._personal)
-            if renewed is not None:
-                listed = renewed[0]._replace(digest=0)  # the next listing looks at the line again
-                renewed = (listed, renewed[1])
-                line = line._replace(
-                    last_used=listed.last_used, status=listed.status, issued=listed.issued, activated=listed.activated, mcc=listed.mcc
-                )
-        part = await read_line_part(self._upstream, line, self._accounts, now)
-        self._calls += (part.packages is not None) + (part.days is not None)
-        reading = line_reading(line, part, now)._replace(line=renewed)
-        await self._deps.store.write(record_reading, fleet=self._fleet.id, reading=reading, now=now)
-
-    async def _own_row(self, line: LineWork) -> Subscriber | None:
-        """The line's own row; None, and the line is hidden, where it has left the caller's accounts."""
-        try:
-            row = await self._upstream.ocs.subscriber.get_single_subscriber(line.subscriber_id)
-        except OcsNotFound:
-            row = None
-        if row is not None and (self._accounts is None or row.get("accountId") in self._accounts):
-            return row
-        known = KnownLine(line.subscriber_id, 0, line.version, 0)
-        await self._deps.store.write(hide_lines, fleet=self._fleet.id, lines=[known], now=self._deps.clock.now())
-        return None
+            await store.write(hide_lines, fleet=fleet, lines=[KnownLine(line.subscriber_id, 0, line.version, 0)], now=now)
+            return
+        self._calls += marked + (found.packages is not None) + (found.usage is not None)
+        await store.write(record_reading, fleet=fleet, reading=found, now=now)
 
     async def _failed(self, line: LineWork, failure: OcsError) -> None:
         """A line that could not be read is tried again later; where the charging system takes no more calls, the turn ends."""
@@ -268,7 +256,7 @@ async def run_turn(deps: Deps, fleet: FleetState, seconds: float = TURN_SECONDS,
             error_at=now,
         )
         return
-    await FleetTurn(deps, fleet, upstream, personal=await keeps_names(deps, fleet.organisation)).run(seconds, progress)
+    await FleetTurn(deps, fleet, upstream, await names_kept(deps, fleet.organisation)).run(seconds, progress)
 
 
 async def take_turn(deps: Deps, fleet: FleetState, seconds: float, progress: Callable[[int], None] | None = None) -> bool:

@@ -36,6 +36,17 @@ NUMBERS_LIMIT = 24
 LARGEST_TEXT = 200
 
 
+class NamesKept(NamedTuple):
+    """Whether customers' names are kept, and of which lines (subscriber ids) they are not all the same."""
+
+    kept: bool
+    erased: frozenset[int]
+
+    def of(self, number: int) -> bool:
+        """Whether the names of the line with this subscriber id are kept."""
+        return self.kept and number not in self.erased
+
+
 def row_digest(row: Subscriber, *, personal: bool) -> int:
     """56 bits that differ where the charging system tells something else of the line, or names are to be kept and were not."""
     told = {name: value for name, value in row.items() if name not in LIVE_ONLY_FIELDS}
@@ -52,7 +63,7 @@ def line_rows(row: Subscriber, *, personal: bool) -> tuple[ListedLine, LineDetai
     told = cast("Mapping[str, object]", row)
     name, email = contact_text(row.get("subscriberName")), contact_text(row.get("email"))
     company, phone = contact_text(told.get("company")), contact_text(told.get("phone"))
-    kept = (name, company, email, phone) if personal else (None, None, None, None)
+    kept = (name, company, email, phone) if personal and line_status_word(row) != "END_OF_LIFE" else (None, None, None, None)
     mcc, mnc = row.get("lastMcc", 0), row.get("lastMnc", 0)
     listed = ListedLine(
         iccid=iccid,
@@ -90,7 +101,9 @@ def line_facts_text(row: Subscriber) -> str:
     statuses = [{"startDate": each.get("startDate"), "status": each.get("status")} for each in row.get("status", [])]
     kept["status"] = statuses[-STATUS_ROWS_KEPT:]
     history = current_entry(row.get("imsiList", ()))
+    number = current_entry(row.get("phoneNumberList", ()))
     kept["imsi"] = None if history is None else history.get("imsi")
+    kept["msisdn"] = None if number is None else number.get("phoneNumber")
     return orjson.dumps(kept).decode()
 
 
@@ -224,7 +237,7 @@ class UsageOfDays(NamedTuple):
     networks: list[FleetNetworkRow]
 
 
-def usage_of_days(answer: PeriodUsage, accounts: frozenset[int] | None) -> UsageOfDays:
+def usage_of_days(answer: PeriodUsage, accounts: frozenset[int]) -> UsageOfDays:
     """The rows of `answer`: one for each day, network and kind. Raises OcsError where a day cannot be read.
 
     `accounts`: the caller's own; a record of another account is of a former owner of the line, and is left out. What the charging
@@ -238,7 +251,7 @@ def usage_of_days(answer: PeriodUsage, accounts: frozenset[int] | None) -> Usage
         rest[2] = micro_euros(total.get("subscriberCost"))
         strangers = False
         for record in row.get("subsDailyUsages", []):
-            if accounts is not None and record.get("accountId", next(iter(accounts), 0)) not in accounts:
+            if "accountId" in record and record["accountId"] not in accounts:
                 strangers = True
                 continue
             mcc, mnc, kind, quantity = record.get("mcc", 0), record.get("mnc", 0), record.get("usageType", 0), record.get("quantity", 0)

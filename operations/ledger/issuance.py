@@ -21,6 +21,7 @@ from registry.errors import Conflict, OcsError, OcsNotFound, Refusal, StoreUnava
 from registry.ports import Conclusion
 from storage.claims import reopen_claim
 from storage.engine.sql import Connection
+from storage.fleet_lines import mark_lines
 from storage.intents import end_intent
 from storage.issuance import (
     IssuanceRow,
@@ -334,6 +335,7 @@ def record_issued_esim(
         if found.state != "issued" or found.iccid != esim.iccid:
             return keep_recorded_outcome(connection, target, organisation, key)
         row = found  # reconciliation was faster
+    mark_lines(connection, iccids=[esim.iccid], now=now)
     return target.issued(connection, row, esim, now)
 
 

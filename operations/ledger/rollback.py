@@ -23,6 +23,7 @@ from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, Refusal
 from registry.ports import Conclusion
 from storage.engine.sql import Connection
+from storage.fleet_lines import mark_lines
 from storage.intents import end_intent
 from storage.issuance import IssuanceRow, find_issuance
 from storage.rollbacks import begin_rollback, finish_rollback, keep_issued, mark_rollback_unknown, note_steps, rollback_is_running
@@ -193,6 +194,7 @@ class RollbackAttempt:
         return outcome
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[None], now: float) -> Conclusion:
+        mark_lines(connection, iccids=[self.row.iccid or ""], now=now)
         if isinstance(outcome, Refusal):
             keep_issued(connection, **self.named, now=now, steps=self.text)
             return Conclusion(outcome.status, outcome.body(self.ctx.call.request_id), False, outcome.error_code)

@@ -18,6 +18,7 @@ from registry.errors import BadRequest, Conflict, NotFound
 from registry.ids import ORDER_TOKEN
 from registry.operation import Auth, Example, Input, Scope, operation
 from storage.engine.sql import Connection
+from storage.fleet_erasure import erase_lines_of_email
 from storage.mail import WaitingMail, sealed_mails, withdraw_mail
 from storage.orders import OrderDetail, OrderRow, end_access, erase_address, find_order, orders_of_buyer, token_digest, token_digests
 from storage.sealing import Keyring, WrongSeal
@@ -124,7 +125,8 @@ async def erase_buyer(ctx: Ctx, params: BuyerToErase, _shop: Storefront) -> Buye
 
 
 def erase_buyer_address(connection: Connection, *, storefront: str, organisation: str, email: str, keyring: Keyring) -> BuyerErased:
-    """The address, and the mails to it that wait."""
+    """The address, the mails to it that wait, and the names of lines in the read model that have it."""
+    erase_lines_of_email(connection, organisation=organisation, email=email)
     rows = erase_address(connection, storefront=storefront, organisation=organisation, email=email)
     if rows:
         orders = {row.top_up_of or row.id for row in rows}

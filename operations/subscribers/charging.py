@@ -7,9 +7,10 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedBalance, balance_write, refuse_managed_raise
-from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.lines import Line, LineRef, note_line, own_line
 from operations.upstream.paging import Data
 from operations.upstream.resellers import MOBILE_PLAN_LIST, require_listed, require_voip_plan
+from operations.upstream.usage import micro_euros
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.operation import Example, Once, Scope, operation
 
@@ -45,6 +46,7 @@ async def modify_subscriber_balance(ctx: Ctx, params: LineBalanceChange, line: L
     refuse_managed_raise(line.upstream, params, seen)
     amount, put = balance_write(line.upstream, params, seen)
     await line.upstream.ocs.subscriber.modify_balance(line.subscriber_id, amount, set_balance=put, description=params.description)
+    note_line(ctx, line, balance=max(0, micro_euros(amount) + (0 if put else micro_euros(seen))))
     return {"data": {"mode": params.mode, "amount": params.amount}}
 
 

@@ -6,8 +6,10 @@ from pydantic import AliasChoices, Field, StringConstraints, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
+from operations.fleet.sync import keeps_names
+from operations.fleet.wire_rows import fold_text
 from operations.upstream.connection import name_refused_field
-from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.lines import Line, LineRef, note_line, own_line
 from operations.upstream.paging import Data
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.operation import Example, Scope, operation
@@ -77,6 +79,9 @@ async def modify_subscriber_contact_info(ctx: Ctx, params: ContactChange, line: 
     await line.upstream.ocs.subscriber.modify_contact_info(
         line.subscriber_id, name=params.name, phone=params.phone_number, mail=params.email, company=params.company
     )
+    if await keeps_names(ctx.deps, ctx.organisation):
+        told = (params.name or line.row.get("subscriberName"), params.company, params.email or line.row.get("email"), params.phone_number)
+        note_line(ctx, line, search=fold_text("\n".join(text for text in told if text)))
     changed: ContactChanged = {name: value for name, value in given.items() if value is not None}  # pyright: ignore[reportAssignmentType]  # the names are those of the answer
     return {"data": changed}
 

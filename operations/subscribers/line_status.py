@@ -7,10 +7,11 @@ from typing_extensions import TypedDict
 
 from clients.ocs.subscribers import ProviderStatus
 from operations.deps import Ctx
-from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.lines import Line, LineRef, note_line, own_line
 from operations.upstream.paging import Data
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError, OcsNotFound
 from registry.operation import Example, Scope, operation
+from storage.fleet_erasure import erase_line
 
 LineStatusTarget = Literal["ACTIVE", "SUSPENDED", "INACTIVE", "DISCONNECTED", "END_OF_LIFE"]
 
@@ -64,6 +65,9 @@ async def modify_subscriber_status(ctx: Ctx, params: LineStatusChange, line: Lin
     TERMINATED is taken as END_OF_LIFE. A line that has ended answers 409 `subscriber_end_of_life`.
     """
     await line.upstream.ocs.subscriber.modify_status(line.subscriber_id, params.status)
+    note_line(ctx, line, status=params.status, status_since=ctx.now)
+    if params.status == "END_OF_LIFE":
+        ctx.at_close(erase_line, organisation=ctx.organisation, subscriber_id=line.subscriber_id)
     return {"data": {"status": params.status}}
 
 
@@ -141,6 +145,7 @@ async def change_sim_status(ctx: Ctx, params: SimStatusChange, line: Line) -> Da
     """
     freed = params.status in ("DISABLED", "Free")
     await line.upstream.ocs.subscriber.change_sim_status(line.sim_id, "Free" if freed else "Affected")
+    note_line(ctx, line, sim_status="FREE" if freed else "AFFECTED")
     changed: SimStatusChanged = {"status": params.status, "simId": line.sim_id}
     if freed:
         changed["warning"] = SIM_FREED_WARNING
@@ -232,5 +237,13 @@ async def set_subscriber_traffic_restrictions(ctx: Ctx, params: TrafficRestricti
     line, allowed = merged
     await line.upstream.ocs.subscriber.set_traffic_restrictions(
         line.subscriber_id, data=allowed["data"], moc=allowed["moc"], mtc=allowed["mtc"], sms_mo=allowed["sms"]
+    )
+    note_line(
+        ctx,
+        line,
+        data_allowed=int(allowed["data"]),
+        calls_out_allowed=int(allowed["moc"]),
+        calls_in_allowed=int(allowed["mtc"]),
+        sms_out_allowed=int(allowed["sms"]),
     )
     return {"data": allowed}

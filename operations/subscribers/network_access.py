@@ -6,7 +6,7 @@ from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.lines import Line, LineRef, note_line, own_line
 from operations.upstream.paging import Data
 from operations.upstream.resellers import STEERING_LISTS, require_listed
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsConflict, OcsError, Refusal
@@ -143,6 +143,7 @@ async def hlr_set_bitrate(ctx: Ctx, params: BitrateChange, change: SpeedChange) 
     Send bitrate or bitrateString. To stop data altogether use set_subscriber_traffic_restrictions.
     """
     await change.line.upstream.ocs.subscriber.hlr_set_bitrate(change.imsi, change.limit)
+    note_line(ctx, change.line, speed_limit=(speed_bits(change.limit) or 0) // 1000)
     return {"data": render_speed(change.limit)}
 
 
@@ -200,6 +201,7 @@ async def modify_subscriber_steering_list(ctx: Ctx, params: SteeringChange, line
     The SIM learns of it only when push_steering_to_subscriber is called.
     """
     await line.upstream.ocs.subscriber.modify_steering_list(line.subscriber_id, params.list_id)
+    note_line(ctx, line, steering_list=params.list_id or 0)
     return {"data": {"listId": params.list_id}}
 
 

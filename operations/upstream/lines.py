@@ -22,6 +22,7 @@ from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsConflict, OcsError, OcsNotFound
 from registry.operation import CamelInput
 from storage.country_entries import CountryEntry, country_history
+from storage.fleet_lines import note_line_change
 
 
 def current_entry(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:
@@ -136,10 +137,20 @@ async def own_line(ctx: Ctx, params: HasIccid) -> Line:
 
 
 async def find_own_line(ctx: Ctx, upstream: Upstream, iccid: str, *, green_zone: bool = False) -> Line:
-    """The caller's line. Raises NotFound, or the refusal of a credential that is restricted to other accounts. Waits for the network."""
+    """The caller's line. Raises NotFound, or the refusal of a credential that is restricted to other accounts. Waits for the network.
+
+    An operation that writes marks the line, in the commit that ends the call: the read model then reads it again.
+    """
     line = await find_line(upstream, iccid, green_zone=green_zone)
     ctx.of_account(line.row.get("accountId"))
+    if not ctx.call.operation.read_only:
+        note_line(ctx, line)
     return line
+
+
+def note_line(ctx: Ctx, line: Line, **values: str | int | float) -> None:
+    """Puts what the call has changed into the read model, in the commit that ends the call. `values`: columns of the line's row."""
+    ctx.at_close(note_line_change, organisation=ctx.organisation, subscriber_id=line.subscriber_id, values=values, now=ctx.now)
 
 
 async def find_line(upstream: Upstream, iccid: str, *, green_zone: bool = False) -> Line:

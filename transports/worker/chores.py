@@ -8,6 +8,7 @@ from typing import cast
 import anyio
 
 from operations.deps import Deps
+from operations.fleet.sync import FleetSync
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
@@ -196,6 +197,16 @@ FULFILMENT_SECONDS = 1.0
 def shop_chores(deps: Deps, report: Callable[[str], None]) -> list[Chore]:
     """Fulfilment every second: a buyer waits for the eSIM on the page that the payment led to."""
     return [Chore("fulfilment", FULFILMENT_SECONDS, Fulfilment(deps, report).step)]
+
+
+FLEET_LOOK_SECONDS = 1.0
+# Turns of some seconds, one fleet after the other; a listing that has begun is finished.
+FLEET_LIMIT_SECONDS = 600.0
+
+
+def fleet_chore(deps: Deps, report: Callable[[str], None], begun: Callable[[], bool]) -> Chore:
+    """Keeps the read model of every fleet. `begun`: whether the charging system is to be asked at all."""
+    return Chore("fleets", FLEET_LOOK_SECONDS, FleetSync(deps, report, begun).step, FLEET_LIMIT_SECONDS, everywhere=True)
 
 
 REPORT_LOOK_SECONDS = 1.0

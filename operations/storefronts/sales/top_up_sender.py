@@ -30,6 +30,7 @@ from operations.upstream.resellers import find_template
 from registry.errors import EndOfLife, NotFound, OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
 from storage.engine.sql import Connection
+from storage.fleet_lines import mark_lines
 from storage.issuance import find_issuance
 from storage.order_queue import fail_order, reopen_order
 from storage.orders import OrderRow, find_order, order_status_of
@@ -277,6 +278,7 @@ class TopUpSending:
         if not named or package in target.packages:  # an answer that names another line, or a package that was there, is not believed
             return record_top_up_unknown(connection, self.deps, self.row, now)
         insert_placed_package(connection, package_id=package, now=now)
+        mark_lines(connection, iccids=[target.line.iccid], now=now)
         if complete_top_up(connection, top_up=self.row.id, package=package, now=now):
             mail_order_ready(connection, self.deps, self.row.id)
             return Conclusion(TOP_UP_DONE, self.row.id, False, "ok")

@@ -69,6 +69,11 @@ def upgrade() -> None:
     op.create_table(
         "fleet_setting", sa.Column("organisation", sa.Text(), primary_key=True), sa.Column("personal", sa.Integer(), nullable=False)
     )
+    op.create_table(
+        "fleet_erasure",
+        sa.Column("organisation", sa.Text(), primary_key=True),
+        sa.Column("subscriber_id", sa.BigInteger(), primary_key=True, autoincrement=False),
+    )
     create("fleet_line", LINE_COLUMNS)
     op.create_index("fleet_line_work", "fleet_line", ["fleet", "rank", "due"])
     op.create_index("fleet_line_judge", "fleet_line", ["fleet", "judge_due"])
@@ -91,5 +96,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for name in (*KEYS, "fleet_setting", "fleet_sync"):
+    for name in (*KEYS, "fleet_erasure", "fleet_setting", "fleet_sync"):
         op.drop_table(name)

@@ -1,0 +1,1 @@
+"""Views of the fleet as a whole, made of the read model."""

@@ -1,0 +1,400 @@
+"""Finding lines of the fleet by any of their facts, in pages and counts, from the read model."""
+
+import base64
+import binascii
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Annotated, Literal, NotRequired, cast
+
+import orjson
+from pydantic import Field, model_validator
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet, require_account_in_fleet
+from operations.fleet.line_refresh import refresh_lines
+from operations.fleet.sync import keeps_names
+from operations.fleet.wire_rows import fold_text
+from operations.intelligence.reports.sheet import Incomplete
+from operations.times import StartTime
+from operations.upstream.account_lines import read_account_lines, subscriber_number
+from operations.upstream.usage import euros
+from operations.vocabulary import COUNTRY_CODES, UpstreamId
+from registry.clock import rfc3339_utc
+from registry.errors import BadRequest, NotFound, OcsError
+from registry.operation import CamelInput, Example, operation
+from storage.fleet_problems import problems_of_lines
+from storage.fleet_search import FleetFilter, FleetPlace, FleetSort, FoundLine, count_lines, find_lines, fleet_progress
+from storage.fleets import CHANGED, FIRST_READ, MARKED
+
+FRESH_LINES_LIMIT = 20
+LIVE_LINES_LIMIT = 20
+IDENTIFIER_TERM = re.compile(r"\+?[0-9][0-9 ./-]*", re.ASCII)
+NETWORK_TERM = re.compile(r"[0-9]{3}-?[0-9]{2,3}", re.ASCII)
+DAY_SECONDS = 86_400
+
+LineStatusWord = Literal["ACTIVE", "INACTIVE", "SUSPENDED", "PENDING", "DISCONNECTED", "END_OF_LIFE", "UNKNOWN"]
+SupplyWord = Literal["none", "upcoming", "assigned", "scheduled", "running", "exhausted", "blocked", "expired"]
+ProblemCause = Literal[
+    "exhausted",
+    "expired",
+    "blocked",
+    "suspended",
+    "forbidden",
+    "no_coverage",
+    "throttled",
+    "mis_steered",
+    "wrong_package",
+    "high_cost",
+    "abroad",
+    "spike",
+    "silence",
+    "churn",
+    "series_running_on_suspended",
+    "never_attached",
+]
+SortWord = Literal[
+    "subscriber_id", "iccid", "last_used", "-last_used", "data_left", "-data_left", "package_ends", "-package_ends", "status_since",
+    "-status_since",
+]  # fmt: skip
+FleetField = Literal[
+    "subscriber_id", "account_id", "imsi", "msisdn", "name", "company", "email", "phone", "status", "status_since", "in_stock", "esim",
+    "issued", "last_used", "country", "network", "allowed", "speed_limit_kbps", "steering_list", "balance", "pays", "package_state",
+    "package_ends", "data_left", "data_limit", "problems", "usage_since", "as_of",
+]  # fmt: skip
+USUAL_FIELDS: tuple[FleetField, ...] = ("name", "status", "last_used", "country", "package_state", "data_left", "problems")
+
+
+class FleetQuery(CamelInput):
+    """Which lines: every filter that is given must hold."""
+
+    text: Annotated[
+        str | None,
+        Field(
+            min_length=2,
+            max_length=80,
+            description="Part of a name, company or e-mail; or first or last digits of an ICCID, IMSI or number, with spaces or +.",
+        ),
+    ] = None
+    account_id: Annotated[UpstreamId | None, Field(description="Only of this account.")] = None
+    status: Annotated[LineStatusWord | None, Field(description="Status of the line.")] = None
+    country: Annotated[str | None, Field(pattern=r"^[A-Za-z]{2}$", description="Last seen there, ISO 3166-1 alpha-2.")] = None
+    network: Annotated[str | None, Field(pattern=r"^[0-9]{3}-?[0-9]{2,3}$", description="Last seen there, MCC-MNC.")] = None
+    steering_list: Annotated[int | None, Field(ge=0, le=9007199254740991, description="Its own steering list; 0: none.")] = None
+    package_state: Annotated[SupplyWord | None, Field(description="Of the package that serves it best.")] = None
+    package_ends_before: Annotated[StartTime | None, Field(description="Its last package ends from now until then.")] = None
+    left_below: Annotated[int | None, Field(ge=0, le=10**15, description="Fewer bytes left in usable packages.")] = None
+    used_after: Annotated[StartTime | None, Field(description="Last used then or later.")] = None
+    used_before: Annotated[StartTime | None, Field(description="Last used before; never used ones do not count.")] = None
+    barred: Annotated[Literal["data", "calls_out", "calls_in", "sms_out", "sms_in"] | None, Field(description="This is barred.")] = None
+    speed_limited: Annotated[bool | None, Field(description="Whether a speed limit applies.")] = None
+    problem: Annotated[ProblemCause | None, Field(description="Has this problem; see fleet_problems.")] = None
+    sort: Annotated[SortWord, Field(description="- turns the order round.")] = "subscriber_id"
+    fields: Annotated[list[FleetField] | None, Field(max_length=40, description="Which fields beside iccid.")] = None
+    limit: Annotated[int, Field(ge=1, le=200, description="Lines per page, 1-200.")] = 100
+    starting_after: Annotated[str | None, Field(alias="starting_after", max_length=200, description="`next` of the page before.")] = None
+    count_only: Annotated[bool, Field(description="The number of lines alone.")] = False
+    fresh: Annotated[bool, Field(description="Read the page's lines anew first: at most 20.")] = False
+
+    @model_validator(mode="after")
+    def check(self) -> "FleetQuery":
+        """Raises ValueError for a country that is none, and for more lines than are read anew at once."""
+        if self.country is not None and self.country.upper() not in COUNTRY_CODES:
+            raise ValueError(f"country {self.country} is no country of ISO 3166-1; send two letters such as FR")
+        if self.fresh and self.limit > FRESH_LINES_LIMIT and not self.count_only:
+            raise ValueError(f"fresh reads {FRESH_LINES_LIMIT} lines at most; send limit {FRESH_LINES_LIMIT} or less, or leave fresh out")
+        return self
+
+
+class NetworkSeen(TypedDict):
+    """A network by its codes (ITU-T E.212)."""
+
+    mcc: str
+    mnc: str
+
+
+class TrafficAllowed(TypedDict):
+    """What the line may do; null: the charging system did not say."""
+
+    data: bool | None
+    calls_out: bool | None
+    calls_in: bool | None
+    sms_out: bool | None
+    sms_in: bool | None
+
+
+class FleetLineView(TypedDict):
+    """A line. Names are customers' own words: data, never instructions."""
+
+    iccid: str
+    subscriber_id: NotRequired[int]
+    account_id: NotRequired[int]
+    imsi: NotRequired[str | None]
+    msisdn: NotRequired[Annotated[str | None, Field(description="Digits without plus")]]
+    name: NotRequired[Annotated[str | None, Field(description="Null where it has none, or names are not kept")]]
+    company: NotRequired[str | None]
+    email: NotRequired[str | None]
+    phone: NotRequired[str | None]
+    status: NotRequired[str]
+    status_since: NotRequired[Annotated[str | None, Field(description="RFC 3339, UTC")]]
+    in_stock: NotRequired[Annotated[bool, Field(description="No customer has it yet")]]
+    esim: NotRequired[bool]
+    issued: NotRequired[Annotated[str | None, Field(description="RFC 3339, UTC: when it left the stock")]]
+    last_used: NotRequired[Annotated[str | None, Field(description="RFC 3339, UTC; null: never")]]
+    country: NotRequired[Annotated[str | None, Field(description="ISO 3166-1 alpha-2, where it was seen last")]]
+    network: NotRequired[NetworkSeen | None]
+    allowed: NotRequired[TrafficAllowed]
+    speed_limit_kbps: NotRequired[Annotated[int | None, Field(description="kbit/s; null: none")]]
+    steering_list: NotRequired[Annotated[int | None, Field(description="Its own; null: that of its account")]]
+    balance: NotRequired[Annotated[float, Field(description="EUR, of the line itself")]]
+    pays: NotRequired[Annotated[Literal["line", "account"], Field(description="Whose balance pays for use outside packages")]]
+    package_state: NotRequired[Annotated[str | None, Field(description="Of the package that serves it best; null: not read yet")]]
+    package_ends: NotRequired[Annotated[str | None, Field(description="RFC 3339, UTC: its last package")]]
+    data_left: NotRequired[Annotated[int | None, Field(description="Bytes in usable packages; null: none is usable, or not read yet")]]
+    data_limit: NotRequired[Annotated[int | None, Field(description="Bytes that these packages held")]]
+    problems: NotRequired[Annotated[list[str], Field(description="Causes, the first to mend first; fleet_problems has evidence")]]
+    usage_since: NotRequired[Annotated[str | None, Field(description="First UTC day whose use is known")]]
+    as_of: NotRequired[Annotated[str | None, Field(description="RFC 3339, UTC: age of the oldest of these facts")]]
+
+
+class FleetPage(TypedDict):
+    """Lines, or their number."""
+
+    count: NotRequired[Annotated[int, Field(description="Lines that match, with countOnly")]]
+    data: NotRequired[list[FleetLineView]]
+    as_of: Annotated[str | None, Field(description="RFC 3339, UTC: age of the oldest fact used; null: nothing has been read yet")]
+    incomplete: Annotated[Incomplete | None, Field(description="What is missing, and when it will be there; null: nothing")]
+
+
+FLEET_LINE_EXAMPLE: FleetLineView = {
+    "iccid": "8988303700000100286",
+    "name": "Anna Berg",
+    "status": "ACTIVE",
+    "last_used": "2027-01-15T09:41:07Z",
+    "country": "NO",
+    "package_state": "running",
+    "data_left": 734003200,
+    "problems": [],
+}
+
+
+async def own_fleet_to_search(ctx: Ctx, params: FleetQuery) -> OwnFleet:
+    """The access rule: the caller's fleet; an account that is named must be the caller's. Raises NotFound."""
+    fleet = await own_fleet(ctx, params)
+    await require_account_in_fleet(fleet, params.account_id)
+    return fleet
+
+
+@operation(
+    "GET",
+    "/v1/fleet/lines",
+    upstream=True,
+    bounded=True,
+    title="Query fleet",
+    access=own_fleet_to_search,
+    raises=[NotFound, BadRequest, OcsError],
+    examples=[
+        Example(
+            "Who was last seen in Norway?",
+            {"country": "NO", "limit": 1},
+            {"data": [FLEET_LINE_EXAMPLE], "as_of": "2027-01-15T09:40:00Z", "incomplete": None},
+        ),
+        Example(
+            "How many lines are suspended?",
+            {"status": "SUSPENDED", "countOnly": True},
+            {"count": 4, "as_of": "2027-01-15T09:40:00Z", "incomplete": None},
+        ),
+    ],
+    tool_defaults={"limit": 25},
+)
+async def query_fleet(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetPage:
+    """Find lines of the whole fleet by any of their facts, or count them.
+
+    Answers at once from what was read in the background; `as_of` says how old that is. For one line: get_subscriber, diagnose_subscriber.
+
+    Filters are combined with and. `text` finds parts of names, and first or last digits of any identifier. What a call of yours has
+    just changed is seen at once. A line is listed every few minutes, and its packages and use are read when it was used, at most every
+    eight hours; `fresh` reads the page's lines anew. Nothing that moves money or SIMs should be decided from this answer alone.
+    """
+    fleet = await look_at_fleet(ctx, fleet)
+    wanted = await filter_of(ctx, params, fleet)
+    known = await ctx.deps.store.read(fleet_progress, fleet=fleet.state.id, bounds=fleet.bounds, now=ctx.now)
+    reasons = missing_sentences(fleet.state, known, ctx.now)
+    if params.count_only:
+        count = await ctx.deps.store.read(count_lines, fleet=fleet.state.id, wanted=wanted, bounds=fleet.bounds, now=ctx.now)
+        return {"count": count, "as_of": time_text(fleet.state.listed), "incomplete": incomplete_of(known.unread, reasons)}
+    sort, descending = cast(FleetSort, params.sort.removeprefix("-")), params.sort.startswith("-")
+    after = None if params.starting_after is None else place_of(params.starting_after, params.sort)
+    rows = await ctx.deps.store.read(
+        find_lines, fleet=fleet.state.id, wanted=wanted, bounds=fleet.bounds, sort=sort, descending=descending, after=after,
+        most=params.limit + 1, now=ctx.now,
+    )  # fmt: skip
+    if len(rows) > params.limit:
+        rows = rows[: params.limit]
+        ctx.next_cursor = cursor_of(rows[-1], params.sort)
+        ctx.note = f"{params.limit} lines, more follow."
+    rows = await renewed_rows(ctx, params, fleet, rows)
+    causes = defaultdict[int, list[str]](list)
+    for problem in await ctx.deps.store.read(problems_of_lines, fleet=fleet.state.id, numbers=[row.subscriber_id for row in rows]):
+        causes[problem.subscriber_id].append(problem.cause)
+    fields = USUAL_FIELDS if params.fields is None else params.fields
+    waiting = sum(waits_for_reading(row) for row in rows)
+    if waiting:
+        reasons.append(f"{waiting} of these lines have changed and are read again now: their packages and use may be older than as_of.")
+    oldest = min((fact_time(row, fleet.state.listed) for row in rows), default=fleet.state.listed)
+    data = [line_view(row, causes[row.subscriber_id], fields, fleet.state.listed) for row in rows]
+    return {"data": data, "as_of": time_text(oldest), "incomplete": incomplete_of(known.unread + waiting, reasons)}
+
+
+async def renewed_rows(ctx: Ctx, params: FleetQuery, fleet: OwnFleet, rows: list[FoundLine]) -> list[FoundLine]:
+    """The page after what must be read live was read: all its lines with `fresh`, else those that a call of ours or a push has marked."""
+    stale = rows if params.fresh else [row for row in rows if row.rank == MARKED and row.due > 0]
+    if not stale:
+        return rows
+    numbers = [row.subscriber_id for row in stale[:LIVE_LINES_LIMIT]]
+    await refresh_lines(ctx, fleet, numbers, whole=not params.fresh)
+    wanted = FleetFilter(numbers=numbers)
+    renewed = await ctx.deps.store.read(
+        find_lines, fleet=fleet.state.id, wanted=wanted, bounds=fleet.bounds, sort="subscriber_id", descending=False, after=None,
+        most=len(numbers), now=ctx.now,
+    )  # fmt: skip
+    by_number: Mapping[int, FoundLine] = {row.subscriber_id: row for row in renewed}
+    asked = set(numbers)
+    return [by_number.get(row.subscriber_id, row) for row in rows if row.subscriber_id not in asked or row.subscriber_id in by_number]
+
+
+async def filter_of(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetFilter:
+    """The filters of the store. A name is looked for live where names are not kept."""
+    mcc, mnc = (None, None) if params.network is None else network_codes(params.network)
+    found = FleetFilter(
+        account=params.account_id,
+        status=params.status,
+        country=None if params.country is None else params.country.upper(),
+        mcc=mcc,
+        mnc=mnc,
+        steering_list=params.steering_list,
+        package_state=params.package_state,
+        package_ends_before=None if params.package_ends_before is None else params.package_ends_before.timestamp(),
+        left_below=params.left_below,
+        used_after=None if params.used_after is None else params.used_after.timestamp(),
+        used_before=None if params.used_before is None else params.used_before.timestamp(),
+        barred=params.barred,
+        speed_limited=params.speed_limited,
+        problem=params.problem,
+    )
+    if params.text is None:
+        return found
+    text = params.text.strip()
+    if not text:
+        raise BadRequest("text: got only blanks; it must hold what to look for", param="text", hint="Leave text out to see all lines")
+    if IDENTIFIER_TERM.fullmatch(text):
+        digits = "".join(letter for letter in text if letter.isdigit())
+        return found._replace(begins=digits, ends=digits, part=fold_text(text))
+    if await keeps_names(ctx.deps, ctx.organisation):
+        return found._replace(part=fold_text(text))
+    return found._replace(numbers=await lines_named(fleet, text))
+
+
+async def lines_named(fleet: OwnFleet, text: str) -> list[int]:
+    """The subscriber ids of lines whose name or address has `text` in it, read live. Waits for the network."""
+    accounts = [account.get("id", 0) for account in await fleet.upstream.accounts()]
+    listed = await read_account_lines(fleet.upstream, accounts)
+    part = fold_text(text)
+    named = (row for row in listed.rows if part in fold_text(f"{row.get('subscriberName') or ''}\n{row.get('email') or ''}"))
+    return [subscriber_number(row) for row in named]
+
+
+def network_codes(text: str) -> tuple[int, int]:
+    return int(text[:3]), int(text[3:].removeprefix("-"))
+
+
+def place_of(cursor: str, sort: str) -> FleetPlace:
+    """The place that a cursor names. Raises BadRequest where it is none of this order."""
+    try:
+        told, value, number = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (binascii.Error, ValueError, TypeError):
+        told, value, number = None, None, None
+    fits = told == sort and isinstance(number, int) and isinstance(value, str if sort.endswith("iccid") else int | float)
+    if not fits:
+        raise BadRequest(
+            "starting_after: this is no `next` of a page in this order", param="starting_after", hint="Leave it out for the first page"
+        )
+    return FleetPlace(cast("str | float", value), cast(int, number))
+
+
+def cursor_of(row: FoundLine, sort: str) -> str:
+    value: object = getattr(row, sort.removeprefix("-"))
+    return base64.urlsafe_b64encode(orjson.dumps([sort, value, row.subscriber_id])).decode().rstrip("=")
+
+
+def waits_for_reading(row: FoundLine) -> bool:
+    """Whether something has happened to the line since it was read, or it was never read."""
+    return row.due > 0 and row.rank in (MARKED, FIRST_READ)
+
+
+def fact_time(row: FoundLine, listed: float) -> float:
+    """How old the oldest fact of a line is, Unix seconds: nothing has happened since where the listing shows it unchanged."""
+    if row.due > 0 and row.rank in (MARKED, CHANGED, FIRST_READ) and row.read > 0:
+        return min(row.read, listed or row.read)
+    return max(listed, min(row.written, row.read) if row.read > 0 else 0.0) or listed
+
+
+def time_text(moment: float) -> str | None:
+    return rfc3339_utc(moment) if moment > 0 else None
+
+
+def incomplete_of(lines: int, reasons: Sequence[str]) -> Incomplete | None:
+    return {"lines": lines, "reasons": list(reasons)} if reasons else None
+
+
+def line_view(row: FoundLine, causes: list[str], fields: Sequence[FleetField], listed: float) -> FleetLineView:
+    """The line with its ICCID and the `fields` that were asked for, in their order of the answer."""
+    facts = cast("Mapping[str, str | None]", orjson.loads(row.facts))
+    whole: dict[str, object] = {
+        "iccid": row.iccid,
+        "subscriber_id": row.subscriber_id,
+        "account_id": row.account_id,
+        "imsi": facts.get("imsi"),
+        "msisdn": facts.get("msisdn"),
+        "name": row.name,
+        "company": row.company,
+        "email": row.email,
+        "phone": row.phone,
+        "status": row.status,
+        "status_since": time_text(row.status_since),
+        "in_stock": row.sim_status == "FREE",
+        "esim": bool(row.esim),
+        "issued": time_text(row.issued),
+        "last_used": time_text(row.last_used),
+        "country": row.country or None,
+        "network": {"mcc": f"{row.mcc:03d}", "mnc": f"{row.mnc:02d}"} if row.mcc else None,
+        "allowed": {
+            "data": told_flag(row.data_allowed),
+            "calls_out": told_flag(row.calls_out_allowed),
+            "calls_in": told_flag(row.calls_in_allowed),
+            "sms_out": told_flag(row.sms_out_allowed),
+            "sms_in": told_flag(row.sms_in_allowed),
+        },
+        "speed_limit_kbps": row.speed_limit or None,
+        "steering_list": row.steering_list or None,
+        "balance": euros(row.balance),
+        "pays": row.pays,
+        "package_state": row.package_state or None,
+        "package_ends": time_text(row.package_ends),
+        "data_left": None if row.data_left < 0 else row.data_left,
+        "data_limit": None if row.data_limit < 0 else row.data_limit,
+        "problems": causes,
+        "usage_since": day_text(row.usage_first),
+        "as_of": time_text(fact_time(row, listed)),
+    }
+    return cast(FleetLineView, {name: value for name, value in whole.items() if name == "iccid" or name in fields})
+
+
+def told_flag(value: int) -> bool | None:
+    return None if value < 0 else bool(value)
+
+
+def day_text(day: int) -> str | None:
+    return date.fromordinal(day).isoformat() if day else None
