@@ -59,6 +59,7 @@ class ToolSelection:
 
 USUAL_TOOLS = ToolSelection()
 """What a caller sees who asks for nothing."""
+DEFAULT_TOOLSETS = ("connectivity", "operator", "fleet")
 NO_CORE_TOOLS: tuple[str, ...] = ()
 CACHED_SELECTIONS = 256
 
@@ -102,7 +103,9 @@ class Catalogue:
         """What a caller may ask for."""
         return list(self._names)
 
-    def chosen(self, selection: ToolSelection = USUAL_TOOLS, default: Sequence[str] = ("connectivity", "operator")) -> frozenset[str]:
+    def chosen(
+        self, selection: ToolSelection = USUAL_TOOLS, default: Sequence[str] = ("connectivity", "operator", "fleet")
+    ) -> frozenset[str]:
         """The ids of the tools a selection holds, whoever asks."""
         known = self.names()
         unknown = [name for name in selection.names if name not in known]

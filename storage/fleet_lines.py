@@ -205,6 +205,20 @@ PUT_LINE = Command(put_line)
 
 PUT_LINE_DETAIL = Command(upsert(FLEET_LINE_DETAIL, ("fleet", "subscriber_id", *LineDetail._fields), key=["fleet", "subscriber_id"]))
 
+
+def put_detail_of_written(dialect: Dialect) -> sa.Executable:
+    """Writes the detail of a line whose row was written in the same transaction, at `now`."""
+    given = {name: sa.bindparam(name, type_=FLEET_LINE_DETAIL.c[name].type) for name in ("fleet", "subscriber_id", *LineDetail._fields)}
+    written = sa.exists().where(OF_FLEET_LINE, FLEET_LINE.c.written == sa.bindparam("now", type_=sa.Double))
+    return (
+        dialect.insert(FLEET_LINE_DETAIL)
+        .from_select(list(given), sa.select(*given.values()).where(written))
+        .on_conflict_do_update(index_elements=["fleet", "subscriber_id"], set_={name: given[name] for name in LineDetail._fields})
+    )
+
+
+PUT_WRITTEN_DETAIL = Command(put_detail_of_written)
+
 FLEET_IS_CURRENT = Query(int, sa.select(FLEET.c.id).where(FLEET.c.id == BOUND_FLEET, IS_CURRENT))
 
 LINE_VERSION = Query(int, sa.select(FLEET_LINE.c.version).where(OF_FLEET_LINE, LINE_IS_THERE))
@@ -220,26 +234,33 @@ FORGET_LINE_ROWS = tuple(
 )
 
 
+GONE_LINES = Query(
+    int,
+    lambda dialect: sa.select(FLEET_LINE.c.subscriber_id).where(
+        OF_FLEET, FLEET_LINE.c.gone > 0, FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger))
+    ),
+)
+
+
 @runs_in_thread
 def write_lines(connection: Connection, *, fleet: int, lines: Sequence[LineWrite], now: float) -> int:
     """Writes listed lines, each unless its row has changed since it was seen; how many were written. Nothing where the fleet has ended."""
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
         return 0
-    return sum(write_line(connection, fleet=fleet, line=line, now=now) for line in lines)
+    unseen = pack_rows([[line.subscriber_id] for line in lines if not line.seen])
+    for number in connection.all(GONE_LINES, fleet=fleet, numbers=unseen):
+        for command in (FORGET_GONE_LINE, *FORGET_LINE_ROWS):
+            connection.run(command, fleet=fleet, subscriber_id=number)
+    written = connection.run_many(PUT_LINE, [line_values(fleet, line, now) for line in lines])
+    named = [{"fleet": fleet, "subscriber_id": line.subscriber_id, "now": now, **line.detail._asdict()} for line in lines]
+    connection.run_many(PUT_WRITTEN_DETAIL, named)
+    return written
 
 
-def write_line(connection: Connection, *, fleet: int, line: LineWrite, now: float) -> int:
-    """Writes one line of a fleet that has not ended; 0 where its row has changed since it was seen. `now`: Unix seconds."""
-    named = {"fleet": fleet, "subscriber_id": line.subscriber_id}
-    if not line.seen and connection.run(FORGET_GONE_LINE, **named):
-        for command in FORGET_LINE_ROWS:
-            connection.run(command, **named)
-    state = UNREAD_LINE._replace(rank=line.rank, due=line.due)
+def line_values(fleet: int, line: LineWrite, now: float) -> dict[str, Value]:
     head = FleetLineHead(fleet, line.subscriber_id, 1, now, 0.0)
-    changed = connection.run(PUT_LINE, **head._asdict(), **line.listed._asdict(), **state._asdict(), seen=line.seen)
-    if changed:
-        connection.run(PUT_LINE_DETAIL, **named, **line.detail._asdict())
-    return changed
+    state = UNREAD_LINE._replace(rank=line.rank, due=line.due)
+    return {**head._asdict(), **line.listed._asdict(), **state._asdict(), "seen": line.seen}
 
 
 class LineWork(NamedTuple):

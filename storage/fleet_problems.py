@@ -68,15 +68,10 @@ OPEN_PROBLEMS_OF_LINE = Query(
 )
 
 
-def open_problem(
-    fleet: sa.ColumnElement[int], subscriber_id: sa.ColumnElement[int], cause: sa.ColumnElement[str]
-) -> sa.ColumnElement[bool]:
-    """Whether the line has an open problem of this cause."""
-    return sa.exists().where(
-        FLEET_PROBLEM.c.fleet == fleet,
-        FLEET_PROBLEM.c.subscriber_id == subscriber_id,
-        FLEET_PROBLEM.c.cause == cause,
-        FLEET_PROBLEM.c.closed == 0,
+def lines_with_problem(fleet: sa.ColumnElement[int], cause: sa.ColumnElement[str]) -> sa.Select[int]:
+    """The subscriber ids of the lines of a fleet that have an open problem of this cause."""
+    return sa.select(FLEET_PROBLEM.c.subscriber_id).where(
+        FLEET_PROBLEM.c.fleet == fleet, FLEET_PROBLEM.c.closed == 0, FLEET_PROBLEM.c.cause == cause
     )
 
 

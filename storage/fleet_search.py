@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 
 from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread
-from storage.fleet_lines import FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
-from storage.fleet_problems import open_problem
+from storage.fleet_lines import BOUND_FLEET, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
+from storage.fleet_problems import ProblemOfLine, lines_with_problem, problems_of_lines
 from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, FIRST_READ, MARKED
 
 FleetSort = Literal["subscriber_id", "iccid", "last_used", "data_left", "package_ends", "status_since"]
@@ -154,7 +154,7 @@ def is_filtered(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElemen
         "barred_sms_in": line.sms_in_allowed == 0,
         "limited": line.speed_limit > 0,
         "unlimited": line.speed_limit == 0,
-        "problem": open_problem(line.fleet, line.subscriber_id, sa.bindparam("problem", type_=sa.Text)),
+        "problem": line.subscriber_id.in_(lines_with_problem(BOUND_FLEET, sa.bindparam("problem", type_=sa.Text))),
         "numbers": line.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
         "iccids": line.iccid.in_(bound_list(dialect, "iccids")),
         "accounts": line.account_id.in_(bound_list(dialect, "accounts", sa.BigInteger)),
@@ -238,69 +238,111 @@ def filter_values(wanted: FleetFilter, bounds: FleetBounds, now: float) -> tuple
     return frozenset(names), values
 
 
-@runs_in_thread
-def find_lines(
-    connection: Connection,
-    *,
-    fleet: int,
-    wanted: FleetFilter,
-    bounds: FleetBounds,
-    sort: FleetSort,
-    descending: bool,
-    after: FleetPlace | None,
-    most: int,
-    now: float,
-) -> list[FoundLine]:
-    """At most `most` lines behind the place `after`. `now`: Unix seconds."""
-    names, values = filter_values(wanted, bounds, now)
-    page = fleet_page(names, sort, descending=descending, further=after is not None)
-    place: dict[str, Value] = {} if after is None else {"place": after.value, "last": after.subscriber_id}
-    return connection.all(page, **{**values, "now": now}, **place, fleet=fleet, most=most)
+class FleetPageAsked(NamedTuple):
+    """Which page: at most `most` lines behind the place `after`."""
+
+    wanted: FleetFilter
+    sort: FleetSort
+    descending: bool
+    after: FleetPlace | None
+    most: int
 
 
-@runs_in_thread
-def count_lines(connection: Connection, *, fleet: int, wanted: FleetFilter, bounds: FleetBounds, now: float) -> int:
-    """How many lines there are with these filters. `now`: Unix seconds."""
-    names, values = filter_values(wanted, bounds, now)
-    return connection.first(fleet_count(names), **values, fleet=fleet) or 0
+def find_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, asked: FleetPageAsked, now: float) -> list[FoundLine]:
+    """The lines of a page. `now`: Unix seconds."""
+    names, values = filter_values(asked.wanted, bounds, now)
+    page = fleet_page(names, asked.sort, descending=asked.descending, further=asked.after is not None)
+    place: dict[str, Value] = {} if asked.after is None else {"place": asked.after.value, "last": asked.after.subscriber_id}
+    return connection.all(page, **{**values, "now": now}, **place, fleet=fleet, most=asked.most)
 
 
 class FleetProgress(NamedTuple):
-    """How many lines of a fleet there are within the bounds, and how many of them wait: to be read first, to be read again, older days."""
+    """How many lines within the bounds wait to be read for the first time, and how many there are; `lines` is 0 where none waits."""
 
     lines: int
     unread: int
-    changed: int
-    older: int
-
-
-WAITS = sa.and_(FLEET_LINE.c.due > 0, FLEET_LINE.c.due <= BOUND_NOW)
-
-
-def counted(condition: sa.ColumnElement[bool], name: str) -> sa.Label[int]:
-    return sa.func.coalesce(sa.func.sum(sa.case((condition, 1), else_=0)), 0).label(name)
 
 
 @lru_cache(maxsize=4)
-def fleet_progress_query(names: frozenset[str]) -> Query[FleetProgress]:
+def count_unread(names: frozenset[str]) -> Query[int]:
+    """How many lines with these filters wait to be read for the first time."""
     return Query(
-        FleetProgress,
+        int,
         lambda dialect: (
-            sa.select(
-                sa.func.count().label("lines"),
-                counted(sa.and_(FLEET_LINE.c.due > 0, FLEET_LINE.c.rank == FIRST_READ), "unread"),
-                counted(sa.and_(WAITS, FLEET_LINE.c.rank.in_((MARKED, CHANGED))), "changed"),
-                counted(sa.and_(WAITS, FLEET_LINE.c.rank.in_((FINISH_DAY, BACKFILL))), "older"),
-            )
+            sa.select(sa.func.count().label("lines"))
             .select_from(FLEET_LINE)
-            .where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names))
+            .where(OF_FLEET, FLEET_LINE.c.rank == FIRST_READ, FLEET_LINE.c.due > 0, LINE_IS_THERE, *is_filtered(dialect, names))
         ),
     )
 
 
-@runs_in_thread
 def fleet_progress(connection: Connection, *, fleet: int, bounds: FleetBounds, now: float) -> FleetProgress:
     """How far the lines within `bounds` have been read at `now`, Unix seconds."""
     names, values = filter_values(FleetFilter(), bounds, now)
-    found = connection.first(fleet_progress_query(names), **{**values, "now": now}, fleet=fleet)
-    return found or FleetProgress(0, 0, 0, 0)
+    unread = connection.first(count_unread(names), **values, fleet=fleet) or 0
+    if not unread:
+        return FleetProgress(0, 0)
+    return FleetProgress(connection.first(fleet_count(names), **values, fleet=fleet) or 0, unread)
+
+
+class FleetLook(NamedTuple):
+    """A page of lines, the open causes of each, and how far the fleet has been read."""
+
+    rows: list[FoundLine]
+    causes: list[ProblemOfLine]
+    progress: FleetProgress
+
+
+@runs_in_thread
+def look_for_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, asked: FleetPageAsked, now: float) -> FleetLook:
+    """The lines of a page, with what is shown beside them. `now`: Unix seconds."""
+    rows = find_lines(connection, fleet=fleet, bounds=bounds, asked=asked, now=now)
+    causes = problems_of_lines(connection, fleet=fleet, numbers=[row.subscriber_id for row in rows])
+    return FleetLook(rows, causes, fleet_progress(connection, fleet=fleet, bounds=bounds, now=now))
+
+
+class FleetCount(NamedTuple):
+    """How many lines there are, and how far the fleet has been read."""
+
+    lines: int
+    progress: FleetProgress
+
+
+@runs_in_thread
+def count_lines(connection: Connection, *, fleet: int, wanted: FleetFilter, bounds: FleetBounds, now: float) -> FleetCount:
+    """How many lines there are with these filters. `now`: Unix seconds."""
+    names, values = filter_values(wanted, bounds, now)
+    found = connection.first(fleet_count(names), **values, fleet=fleet) or 0
+    return FleetCount(found, fleet_progress(connection, fleet=fleet, bounds=bounds, now=now))
+
+
+class WaitingLines(NamedTuple):
+    """Lines within the bounds that wait for something to be read now, by what it is."""
+
+    lines: int
+    unread: int
+    changed: int
+    days: int
+
+
+@lru_cache(maxsize=4)
+def count_waiting(names: frozenset[str]) -> Query[WaitingLines]:
+    def build(dialect: Dialect) -> sa.Executable:
+        waits = sa.and_(FLEET_LINE.c.due > 0, FLEET_LINE.c.due <= BOUND_NOW)
+
+        def counted(name: str, *ranks: int) -> sa.Label[int]:
+            return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(waits, FLEET_LINE.c.rank.in_(ranks)), 1), else_=0)), 0).label(name)
+
+        counts = (counted("unread", FIRST_READ), counted("changed", MARKED, CHANGED), counted("days", FINISH_DAY, BACKFILL))
+        every = sa.func.count().label("lines")
+        return sa.select(every, *counts).select_from(FLEET_LINE).where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names))
+
+    return Query(WaitingLines, build)
+
+
+@runs_in_thread
+def waiting_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, now: float) -> WaitingLines:
+    """What waits to be read at `now`, Unix seconds."""
+    names, values = filter_values(FleetFilter(), bounds, now)
+    found = connection.first(count_waiting(names), **{**values, "now": now}, fleet=fleet)
+    return found or WaitingLines(0, 0, 0, 0)

@@ -14,6 +14,8 @@ from storage.engine.sql import Connection, P, T, is_run_in_thread, sqlite_dialec
 from storage.engine.sqlite_file import enable_wal, open_sqlite_file, outage_of, sqlite_code, tune_sqlite
 
 BUSY_WAIT_SECONDS = 5.0
+IDLE_READERS = 2
+"""Connections of long reads that are kept for the next ones."""
 READ_BUSY_MS = 250  # readers wait only while another process recovers the log after a crash
 
 
@@ -102,6 +104,7 @@ class SqliteStore:
         self._reader.execute("pragma query_only=on")
         self._connection = Connection(self._reader, self._dialect)
         self._looking: asyncio.AbstractEventLoop | None = None
+        self._idle: list[sqlite3.Connection] = []
         self._closed = False
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -129,14 +132,25 @@ class SqliteStore:
         return found
 
     def _read_long(self, call: Callable[[Connection], T]) -> T:
-        raw = open_sqlite_file(self._path, busy_ms=READ_BUSY_MS)
+        """Runs a long read on a connection of its own, one that another long read has left where there is one: it has pages in memory."""
         try:
+            raw = self._idle.pop()
+        except IndexError:
+            raw = open_sqlite_file(self._path, busy_ms=READ_BUSY_MS)
             tune_sqlite(raw)
             raw.execute("pragma query_only=on")
+        try:
             raw.execute("begin")
-            return call(Connection(raw, self._dialect))
-        finally:
+            found = call(Connection(raw, self._dialect))
+            raw.execute("rollback")
+        except BaseException:
             raw.close()
+            raise
+        if self._closed or len(self._idle) >= IDLE_READERS:
+            raw.close()
+        else:
+            self._idle.append(raw)
+        return found
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin this tick's snapshot, unless it has begun; one whose loop has ended is left first."""
@@ -174,5 +188,7 @@ class SqliteStore:
         await self._writer.drain()
         self._checkpointer.close()
         self._look_away()
+        for idle in self._idle:
+            idle.close()
         self._reader.close()
         self._writer.close()

@@ -25,15 +25,16 @@ from operations.vocabulary import COUNTRY_CODES, UpstreamId
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import CamelInput, Example, operation
-from storage.fleet_problems import problems_of_lines
-from storage.fleet_search import FleetFilter, FleetPlace, FleetSort, FoundLine, count_lines, find_lines, fleet_progress
+from storage.fleet_problems import ProblemOfLine
+from storage.fleet_search import FleetFilter, FleetPageAsked, FleetPlace, FleetProgress, FleetSort, FoundLine, count_lines, look_for_lines
 from storage.fleets import CHANGED, FIRST_READ, MARKED
 
 FRESH_LINES_LIMIT = 20
 LIVE_LINES_LIMIT = 20
 IDENTIFIER_TERM = re.compile(r"\+?[0-9][0-9 ./-]*", re.ASCII)
 NETWORK_TERM = re.compile(r"[0-9]{3}-?[0-9]{2,3}", re.ASCII)
-DAY_SECONDS = 86_400
+LONGEST_NUMBER_IN_NAME = 4
+"""Digits that may be part of a name, such as Truck 123; longer ones are looked for in identifiers alone."""
 
 LineStatusWord = Literal["ACTIVE", "INACTIVE", "SUSPENDED", "PENDING", "DISCONNECTED", "END_OF_LIFE", "UNKNOWN"]
 SupplyWord = Literal["none", "upcoming", "assigned", "scheduled", "running", "exhausted", "blocked", "expired"]
@@ -220,49 +221,61 @@ async def query_fleet(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetPag
     """
     fleet = await look_at_fleet(ctx, fleet)
     wanted = await filter_of(ctx, params, fleet)
-    known = await ctx.deps.store.read(fleet_progress, fleet=fleet.state.id, bounds=fleet.bounds, now=ctx.now)
-    reasons = missing_sentences(fleet.state, known, ctx.now)
     if params.count_only:
-        count = await ctx.deps.store.read(count_lines, fleet=fleet.state.id, wanted=wanted, bounds=fleet.bounds, now=ctx.now)
-        return {"count": count, "as_of": time_text(fleet.state.listed), "incomplete": incomplete_of(known.unread, reasons)}
+        return await count_page(ctx, fleet, wanted)
     sort, descending = cast(FleetSort, params.sort.removeprefix("-")), params.sort.startswith("-")
     after = None if params.starting_after is None else place_of(params.starting_after, params.sort)
-    rows = await ctx.deps.store.read(
-        find_lines, fleet=fleet.state.id, wanted=wanted, bounds=fleet.bounds, sort=sort, descending=descending, after=after,
-        most=params.limit + 1, now=ctx.now,
-    )  # fmt: skip
+    asked = FleetPageAsked(wanted, sort, descending, after, params.limit + 1)
+    look = await ctx.deps.store.read(look_for_lines, fleet=fleet.state.id, bounds=fleet.bounds, asked=asked, now=ctx.now)
+    rows, causes = look.rows, look.causes
     if len(rows) > params.limit:
         rows = rows[: params.limit]
         ctx.next_cursor = cursor_of(rows[-1], params.sort)
         ctx.note = f"{params.limit} lines, more follow."
-    rows = await renewed_rows(ctx, params, fleet, rows)
+    stale = rows if params.fresh else [row for row in rows if row.rank == MARKED and row.due > 0]
+    if stale:
+        rows, causes = await renewed_rows(ctx, fleet, rows, stale, whole=not params.fresh)
+    return page_view(fleet, look.progress, rows, causes, USUAL_FIELDS if params.fields is None else params.fields, ctx.now)
+
+
+async def count_page(ctx: Ctx, fleet: OwnFleet, wanted: FleetFilter) -> FleetPage:
+    found = await ctx.deps.store.read(count_lines, fleet=fleet.state.id, wanted=wanted, bounds=fleet.bounds, now=ctx.now)
+    reasons = missing_sentences(fleet.state, found.progress, ctx.now)
+    incomplete = incomplete_of(found.progress.unread, reasons)
+    return {"count": found.lines, "as_of": time_text(fleet.state.listed), "incomplete": incomplete}
+
+
+def page_view(
+    fleet: OwnFleet,
+    known: FleetProgress,
+    rows: Sequence[FoundLine],
+    problems: Sequence[ProblemOfLine],
+    fields: Sequence[FleetField],
+    now: float,
+) -> FleetPage:
+    """The answer with `rows`, each with its `problems`. `now`: Unix seconds."""
+    listed, reasons = fleet.state.listed, missing_sentences(fleet.state, known, now)
     causes = defaultdict[int, list[str]](list)
-    for problem in await ctx.deps.store.read(problems_of_lines, fleet=fleet.state.id, numbers=[row.subscriber_id for row in rows]):
+    for problem in problems:
         causes[problem.subscriber_id].append(problem.cause)
-    fields = USUAL_FIELDS if params.fields is None else params.fields
-    waiting = sum(waits_for_reading(row) for row in rows)
+    waiting = sum(row.due > 0 and row.rank == MARKED for row in rows)
     if waiting:
-        reasons.append(f"{waiting} of these lines have changed and are read again now: their packages and use may be older than as_of.")
-    oldest = min((fact_time(row, fleet.state.listed) for row in rows), default=fleet.state.listed)
-    data = [line_view(row, causes[row.subscriber_id], fields, fleet.state.listed) for row in rows]
+        reasons.append(f"{waiting} of these lines have changed and are read again now: their packages and use are older than as_of says.")
+    oldest = min((fact_time(row, listed) for row in rows), default=listed)
+    data = [line_view(row, causes[row.subscriber_id], fields, listed) for row in rows]
     return {"data": data, "as_of": time_text(oldest), "incomplete": incomplete_of(known.unread + waiting, reasons)}
 
 
-async def renewed_rows(ctx: Ctx, params: FleetQuery, fleet: OwnFleet, rows: list[FoundLine]) -> list[FoundLine]:
-    """The page after what must be read live was read: all its lines with `fresh`, else those that a call of ours or a push has marked."""
-    stale = rows if params.fresh else [row for row in rows if row.rank == MARKED and row.due > 0]
-    if not stale:
-        return rows
+async def renewed_rows(
+    ctx: Ctx, fleet: OwnFleet, rows: Sequence[FoundLine], stale: Sequence[FoundLine], *, whole: bool
+) -> tuple[list[FoundLine], list[ProblemOfLine]]:
+    """The page after the first of `stale`, its lines that are to be read live, were read. One that has left is not shown any more."""
     numbers = [row.subscriber_id for row in stale[:LIVE_LINES_LIMIT]]
-    await refresh_lines(ctx, fleet, numbers, whole=not params.fresh)
-    wanted = FleetFilter(numbers=numbers)
-    renewed = await ctx.deps.store.read(
-        find_lines, fleet=fleet.state.id, wanted=wanted, bounds=fleet.bounds, sort="subscriber_id", descending=False, after=None,
-        most=len(numbers), now=ctx.now,
-    )  # fmt: skip
-    by_number: Mapping[int, FoundLine] = {row.subscriber_id: row for row in renewed}
-    asked = set(numbers)
-    return [by_number.get(row.subscriber_id, row) for row in rows if row.subscriber_id not in asked or row.subscriber_id in by_number]
+    await refresh_lines(ctx, fleet, numbers, whole=whole)
+    asked = FleetPageAsked(FleetFilter(numbers=[row.subscriber_id for row in rows]), "subscriber_id", False, None, len(rows))
+    look = await ctx.deps.store.read(look_for_lines, fleet=fleet.state.id, bounds=fleet.bounds, asked=asked, now=ctx.now)
+    now: Mapping[int, FoundLine] = {row.subscriber_id: row for row in look.rows}
+    return [now[row.subscriber_id] for row in rows if row.subscriber_id in now], look.causes
 
 
 async def filter_of(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetFilter:
@@ -291,7 +304,7 @@ async def filter_of(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetFilte
         raise BadRequest("text: got only blanks; it must hold what to look for", param="text", hint="Leave text out to see all lines")
     if IDENTIFIER_TERM.fullmatch(text):
         digits = "".join(letter for letter in text if letter.isdigit())
-        return found._replace(begins=digits, ends=digits, part=fold_text(text))
+        return found._replace(begins=digits, ends=digits, part=fold_text(text) if len(digits) <= LONGEST_NUMBER_IN_NAME else None)
     if await keeps_names(ctx.deps, ctx.organisation):
         return found._replace(part=fold_text(text))
     return found._replace(numbers=await lines_named(fleet, text))
@@ -327,11 +340,6 @@ def place_of(cursor: str, sort: str) -> FleetPlace:
 def cursor_of(row: FoundLine, sort: str) -> str:
     value: object = getattr(row, sort.removeprefix("-"))
     return base64.urlsafe_b64encode(orjson.dumps([sort, value, row.subscriber_id])).decode().rstrip("=")
-
-
-def waits_for_reading(row: FoundLine) -> bool:
-    """Whether something has happened to the line since it was read, or it was never read."""
-    return row.due > 0 and row.rank in (MARKED, FIRST_READ)
 
 
 def fact_time(row: FoundLine, listed: float) -> float:
