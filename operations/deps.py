@@ -1,6 +1,6 @@
 """What handlers reach the outside with: one frozen dataclass, made once by the composition root."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ from registry.ids import Ids
 from registry.ports import SharedSecrets, Site
 from registry.rate_limits import RateLimiter
 from storage.engine.store import Store
+from storage.fleets import FleetState
 from storage.sealing import Keyring
 
 Wake = Callable[[], None]
@@ -31,6 +32,10 @@ class Build:
 
     version: str
     sha: str
+
+
+FleetJudge: TypeAlias = Callable[["Deps", FleetState, Sequence[int] | None], Awaitable[int]]
+"""Makes and stores the verdicts on the lines of a fleet with these subscriber ids, or on some that are due; how many there were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class Deps:
     rate_limiter: RateLimiter
     weeks: UsageCache
     """What lines used in weeks that have ended."""
+    judge: FleetJudge
     internal_calls: InternalCalls
     """The pipeline, for calls that a model or a schedule makes for somebody."""
     model: LanguageModel | None = None

@@ -96,6 +96,16 @@ def plain_line(text: str) -> str:
     return check_legible(text).strip()
 
 
+UPSTREAM_TEXT_LENGTH = 80
+"""Choice: a report names networks and statuses, and none of these has a longer name."""
+
+
+def upstream_text(text: object, longest: int = UPSTREAM_TEXT_LENGTH) -> str:
+    """One line of `text` without invisible characters, at most `longest`; empty where it is no text."""
+    shown = MISLEADING_CHARACTERS.sub("", text).strip() if isinstance(text, str) else ""
+    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
+
+
 def check_legible(text: str) -> str:
     """`text`, where a reader sees something of it; ValueError otherwise."""
     if not any(c.isprintable() and not c.isspace() for c in text):
@@ -234,3 +244,24 @@ def network_country(mcc: str, mnc: str | None) -> str | None:
     if mnc is not None and (mcc, int(mnc)) in COUNTRY_BY_NETWORK:
         return COUNTRY_BY_NETWORK[mcc, int(mnc)]
     return COUNTRY_BY_MCC.get(mcc)
+
+
+ProblemCause = Literal[
+    "exhausted",
+    "expired",
+    "blocked",
+    "suspended",
+    "forbidden",
+    "no_coverage",
+    "throttled",
+    "mis_steered",
+    "wrong_package",
+    "high_cost",
+    "abroad",
+    "spike",
+    "silence",
+    "churn",
+    "series_running_on_suspended",
+    "never_attached",
+]
+"""What can be wrong with a line, the first to mend first."""

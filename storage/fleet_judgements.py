@@ -36,6 +36,11 @@ class JudgedLine(NamedTuple):
     usage_first: int
     usage_last: int
     usage_read: float
+    sighted: float
+    asked: float
+    radio: str
+    rank: int
+    due: float
     facts: str
 
 
@@ -85,7 +90,7 @@ def next_judge_due(connection: Connection, *, fleet: int) -> float | None:
 
 
 class LineJudgement(NamedTuple):
-    """What was found of a line in the version `seen` of its row: its supply and its problems. `judge_due`: Unix seconds, 0: never."""
+    """What was found of a line in the version `seen` of its row: its supply, its problems, what it waits for. Unix seconds, 0: never."""
 
     subscriber_id: int
     seen: int
@@ -94,6 +99,8 @@ class LineJudgement(NamedTuple):
     data_left: int
     data_limit: int
     judge_due: float
+    rank: int
+    due: float
     problems: Sequence[ProblemState]
 
 
@@ -106,6 +113,8 @@ NOTE_JUDGEMENT = Command(
         data_left=sa.bindparam("data_left", type_=sa.BigInteger),
         data_limit=sa.bindparam("data_limit", type_=sa.BigInteger),
         judge_due=sa.bindparam("judge_due", type_=sa.Double),
+        rank=sa.bindparam("rank", type_=sa.Integer),
+        due=sa.bindparam("due", type_=sa.Double),
         judged=sa.bindparam("now", type_=sa.Double),
     )
 )

@@ -73,7 +73,8 @@ class LineReadState(NamedTuple):
     `usage_last`: the days whose use is known, `usage_read`: when that was read. `package_state`: of the package that serves it best, ''
     before it was read; `package_ends`: when the last usable one ends; `data_left`, `data_limit`: bytes in usable packages, -1: none is
     usable. `judged`, `judge_due`: when verdicts were made, and when time alone may change them. `missed`: 1 where the last finished
-    listing did not show the line.
+    listing did not show the line. `sighted`: when a network saw it last, as far as it was asked for; `asked`: when that was; `radio`: JSON
+    of the sessions that were refused then, '' where that was not asked for.
     """
 
     rank: int
@@ -89,6 +90,9 @@ class LineReadState(NamedTuple):
     judged: float
     judge_due: float
     missed: int
+    sighted: float
+    asked: float
+    radio: str
 
 
 class FleetLineHead(NamedTuple):
@@ -145,7 +149,7 @@ BOUND_LINE = sa.bindparam("subscriber_id", type_=sa.BigInteger)
 
 OF_FLEET_LINE = sa.and_(OF_FLEET, FLEET_LINE.c.subscriber_id == BOUND_LINE)
 
-UNREAD_LINE = LineReadState(1, 0.0, 0.0, 0, 0, 0.0, "", 0.0, -1, -1, 0.0, 0.0, 0)
+UNREAD_LINE = LineReadState(1, 0.0, 0.0, 0, 0, 0.0, "", 0.0, -1, -1, 0.0, 0.0, 0, 0.0, 0.0, "")
 """How far a line has been read that was just listed for the first time."""
 
 
@@ -288,6 +292,9 @@ class LineWork(NamedTuple):
     package_ends: float
     data_left: int
     data_limit: int
+    sighted: float
+    asked: float
+    radio: str
 
 
 LINE_WORK_COLUMNS = tuple(FLEET_LINE.c[name] for name in LineWork._fields)
@@ -313,7 +320,7 @@ NUMBERED_LINES = Query(
     ),
 )
 
-RANKS = 5
+RANKS = 6
 
 
 def next_lines(connection: Connection, *, fleet: int, now: float, most: int) -> list[LineWork]:

@@ -330,6 +330,6 @@ def forget_fleet(*, fleet: int) -> sa.Executable:
     return sa.delete(FLEET).where(THIS_FLEET, FLEET.c.ended > 0)
 
 
-MARKED, FIRST_READ, CHANGED, FINISH_DAY, BACKFILL = 0, 1, 2, 3, 4
+MARKED, FIRST_READ, CHANGED, FINISH_DAY, BACKFILL, RADIO = 0, 1, 2, 3, 4, 5
 """What a line waits for, the most pressing first: it was written to or told of; it was never read; it was used; a day of use has
-ended; older days are missing."""
+ended; older days are missing; whether a network sees it decides a verdict."""

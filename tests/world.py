@@ -24,6 +24,7 @@ from operations.caches.stock import StockSnapshots
 from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
+from operations.intelligence.verdicts.judge import LineJudge
 from operations.secret_tokens import new_api_key
 from registry.answer import InternalCalls
 from registry.caller import UNRESTRICTED, Restrictions, Role, Tier
@@ -352,6 +353,7 @@ def make_deps(
         replica=replica,
         weeks=UsageCache(),
         internal_calls=InternalCalls(),
+        judge=LineJudge(),
         rate_limiter=RateLimiter(Limits(), SITE, clock),  # of what the worker writes; that of the calls is the caller's choice
         ocs_token=SIMULATED_OCS_TOKEN,
     )

@@ -21,6 +21,7 @@ from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
 from operations.demo import Demo, detach_demo_payee, ensure_demo
 from operations.deps import Build, Deps
+from operations.intelligence.verdicts.judge import LineJudge
 from operations.people.session_tokens import LOGIN_SCOPES, token_issuer
 from registry.answer import InternalCalls
 from registry.clock import Clock, SystemClock
@@ -292,6 +293,7 @@ def make_deps(
         replica=replica,
         weeks=UsageCache(),
         internal_calls=InternalCalls(),
+        judge=LineJudge(),
         rate_limiter=rate_limiter,
         draws=upstream.simulation is None or not apart,
         network_instance="" if upstream.simulation is None else replica,

@@ -4,21 +4,27 @@ Packages and the use of today are read when a line was used, at most every eight
 when its records have come in; older days are read a week at a time. A line that nothing happened to costs no call.
 """
 
-from datetime import date
+from datetime import date, timedelta
 from typing import NamedTuple
 
+import orjson
+
 from clients.ocs.packages import PackageList
+from clients.ocs.times import wire_seconds
 from operations.fleet.wire_rows import NamesKept, day_start, line_rows, line_supply_at, ordinal, package_rows, usage_of_days
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import series_continues
+from operations.upstream.signalling import line_signalling
 from registry.errors import OcsNotFound
 from storage.fleet_lines import LineDetail, LineReading, LineReadState, LineWork, ListedLine
 from storage.fleet_usage import KEPT_USAGE_DAYS, FleetNetworkRow, FleetUsageRow
-from storage.fleets import BACKFILL, CHANGED, FINISH_DAY
+from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, RADIO
 
 FINAL_AFTER_DAYS = 2
 """A day of use is as it will stay when it is read on the second day after it, or later: records come late by a day."""
 WEEK = 7
+REFUSED_KEPT = 60
+"""Refused sessions of a line that are kept, the newest."""
 FINISH_SPREAD_SECONDS = 4 * 3600
 """Finished days are read within so many seconds after midnight, each line at its own time."""
 NEAR_LIMIT_SHARE = 10
@@ -98,9 +104,15 @@ class LineGone(NamedTuple):
     line: LineWork
 
 
-async def read_own_row(
-    upstream: Upstream, line: LineWork, accounts: frozenset[int], names: NamesKept
-) -> tuple[ListedLine, LineDetail] | LineGone | None:
+class OwnRow(NamedTuple):
+    """A line as it was asked for alone. `seen`: when a network saw it last, Unix seconds, 0: never."""
+
+    listed: ListedLine
+    detail: LineDetail
+    seen: float
+
+
+async def read_own_row(upstream: Upstream, line: LineWork, accounts: frozenset[int], names: NamesKept) -> OwnRow | LineGone | None:
     """The line as it is now; None where it has no ICCID. Waits for the network."""
     try:
         row = await upstream.ocs.subscriber.get_single_subscriber(line.subscriber_id)
@@ -109,24 +121,38 @@ async def read_own_row(
     if row.get("accountId") not in accounts:
         return LineGone(line)
     made = line_rows(row, personal=names.of(line.subscriber_id))
+    seen = wire_seconds(row.get("networkInfo", {}).get("time")) or 0.0
     # The next listing looks at the line again, since a list tells less than this.
-    return None if made is None else (made[0]._replace(digest=0), made[1])
+    return None if made is None else OwnRow(made[0]._replace(digest=0), made[1], seen)
 
 
 async def read_line(
     upstream: Upstream, line: LineWork, accounts: frozenset[int], now: float, *, names: NamesKept, own_row: bool, parts: bool = True
 ) -> LineReading | LineGone:
     """Reads a line: its own row, and what else is due of it (`parts`). Waits for the network; raises OcsError."""
-    renewed = await read_own_row(upstream, line, accounts, names) if own_row else None
+    renewed = await read_own_row(upstream, line, accounts, names) if own_row or line.rank == RADIO else None
     if isinstance(renewed, LineGone):
         return renewed
     if renewed is not None:
-        told = renewed[0]
+        told = renewed.listed
         line = line._replace(last_used=told.last_used, status=told.status, issued=told.issued, activated=told.activated)
+        line = line._replace(sighted=renewed.seen, asked=now)
+    written = None if renewed is None else (renewed.listed, renewed.detail)
+    if line.rank == RADIO:
+        line = line._replace(radio=await read_refused_sessions(upstream, line, now))
+        rank, due = next_reading(line, None, now)
+        return LineReading(line.subscriber_id, line.version, unchanged_state(line, now)._replace(rank=rank, due=due), line=written)
     if parts:
-        return line_reading(line, await read_line_part(upstream, line, accounts, now), now)._replace(line=renewed)
-    state = unchanged_state(line, now)
-    return LineReading(line.subscriber_id, line.version, state, line=renewed)
+        return line_reading(line, await read_line_part(upstream, line, accounts, now), now)._replace(line=written)
+    return LineReading(line.subscriber_id, line.version, unchanged_state(line, now), line=written)
+
+
+async def read_refused_sessions(upstream: Upstream, line: LineWork, now: float) -> str:
+    """JSON of the data sessions of the last seven days that the charging system refused: when and where. Waits for the network."""
+    last = date.fromordinal(ordinal(now))
+    found = await upstream.ocs.statistics.network_events_over_period(line.subscriber_id, last - timedelta(days=WEEK - 1), last)
+    refused = [attempt for attempt in line_signalling(found).sessions if attempt.refused and attempt.code is not None]
+    return orjson.dumps([[attempt.at, *(attempt.code or ())] for attempt in refused[-REFUSED_KEPT:]]).decode()
 
 
 def unchanged_state(line: LineWork, now: float) -> LineReadState:
@@ -145,6 +171,9 @@ def unchanged_state(line: LineWork, now: float) -> LineReadState:
         judged=0.0,
         judge_due=now if line.read > 0 else 0.0,
         missed=0,
+        sighted=line.sighted,
+        asked=line.asked,
+        radio=line.radio,
     )
 
 

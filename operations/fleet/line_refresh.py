@@ -6,7 +6,6 @@ import anyio
 
 from operations.deps import Ctx
 from operations.fleet.fleet_access import OwnFleet
-from operations.fleet.line_judgement import judge_lines
 from operations.fleet.line_reading import LineGone, read_line
 from operations.fleet.sync import names_kept
 from operations.fleet.wire_rows import NamesKept
@@ -27,7 +26,7 @@ async def refresh_lines(ctx: Ctx, fleet: OwnFleet, numbers: Sequence[int], *, wh
     async with anyio.create_task_group() as group:
         for _ in range(min(PARALLEL_REFRESHES, len(numbers))):
             group.start_soon(refresh.run, waiting)
-    await judge_lines(ctx.deps, fleet.state, fleet.upstream, numbers)
+    await ctx.deps.judge(ctx.deps, fleet.state, numbers)
 
 
 class LineRefresh:

@@ -12,7 +12,6 @@ import anyio
 
 from clients.ocs.places import in_background
 from operations.deps import Deps
-from operations.fleet.line_judgement import judge_lines
 from operations.fleet.line_reading import LineGone, read_line
 from operations.fleet.listing import FleetListing
 from operations.fleet.wire_rows import NamesKept
@@ -119,7 +118,7 @@ class FleetTurn:
                     group.cancel_scope.cancel()
         while clock.monotonic() < ends and not self._failures.stop and not self._lost:
             lines = await store.read(next_lines, fleet=fleet, now=clock.now(), most=LINES_AT_ONCE)
-            judged = await judge_lines(self._deps, self._fleet, self._upstream)
+            judged = await self._deps.judge(self._deps, self._fleet, None)
             if not lines and not judged:
                 return
             await self._renew()

@@ -7,9 +7,9 @@ from typing_extensions import TypedDict
 
 from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
-from operations.intelligence.offers.coverage_map import NetworkCode, network_code
 from operations.intelligence.reports.sheet import Finding, example_finding, make_finding
 from operations.upstream.lines import Line, LineRef, own_line, read_country_history
+from operations.upstream.signalling import NetworkCode, network_code
 from operations.vocabulary import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError

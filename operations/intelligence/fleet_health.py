@@ -41,14 +41,13 @@ from operations.intelligence.reports.sheet import (
     bar_chart_of,
     example_finding,
     sheet_table,
-    upstream_text,
     weighted_score,
 )
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.paging import cursor_index
 from operations.upstream.usage import MICROS_PER_EURO, euros
-from operations.vocabulary import UpstreamId
+from operations.vocabulary import UpstreamId, upstream_text
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, operation
 

@@ -37,12 +37,11 @@ from operations.intelligence.reports.sheet import (
     example_finding,
     sheet_table,
     stacked_chart,
-    upstream_text,
 )
 from operations.times import DayWindow, UtcDay, day_window, utc_today
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.usage import UseKind, euros, use_kind
-from operations.vocabulary import network_country
+from operations.vocabulary import network_country, upstream_text
 from registry.errors import BadRequest, MethodNotAllowed, OcsError
 from registry.operation import CamelInput, Example, Input, operation
 

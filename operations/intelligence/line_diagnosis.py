@@ -31,10 +31,10 @@ from operations.intelligence.reports.sheet import (
     example_finding,
     make_finding,
     sheet_table,
-    upstream_text,
 )
 from operations.upstream.lines import Line, LineRef, PackageState, own_line
 from operations.upstream.usage import euros
+from operations.vocabulary import upstream_text
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, Scope, operation

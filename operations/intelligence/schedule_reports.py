@@ -21,6 +21,7 @@ from operations.intelligence import (
     savings,
     usage_anomalies,
 )
+from operations.intelligence.fleet import fleet_problems
 from operations.intelligence.reports.sheet import Figure, PublicKind, ReportBody, Sheet
 from operations.intelligence.schedules import (
     EXAMPLE_SCHEDULE_ID,
@@ -408,6 +409,7 @@ SHEETS: Mapping[str, Callable[..., Sheet]] = {
     "detect_usage_anomalies": usage_anomalies.anomaly_sheet,
     "diagnose_subscriber": line_diagnosis.diagnosis_sheet,
     "fleet_health": fleet_health.health_sheet,
+    "fleet_problems": fleet_problems.problems_sheet,
     "high_cost_subscribers": high_cost_subscribers.cost_sheet,
     "marketing_intelligence": marketing_intelligence.market_sheet,
     "optimize_package": savings.savings_sheet,

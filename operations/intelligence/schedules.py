@@ -141,6 +141,7 @@ Composite = Literal[
     "detect_usage_anomalies",
     "diagnose_subscriber",
     "fleet_health",
+    "fleet_problems",
     "high_cost_subscribers",
     "marketing_intelligence",
     "optimize_package",

@@ -19,6 +19,7 @@ from operations.caches.stock import StockSnapshots
 from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
+from operations.intelligence.verdicts.judge import LineJudge
 from operations.storefronts.sales.checkout import BegunCheckout, begin_order, begin_top_up
 from registry.answer import InternalCalls, answer_call
 from registry.call import Call, Reply
@@ -144,6 +145,7 @@ class SimulatedReplica:
             replica=self.journal.replica,
             weeks=UsageCache(),
             internal_calls=InternalCalls(),
+            judge=LineJudge(),
             rate_limiter=RateLimiter(Limits(), SITE, clock),
             ocs_token=TOKEN,
         )

@@ -11,7 +11,7 @@ from clients.ocs.subscribers import ProviderStatus
 from clients.ocs.times import wire_seconds
 from operations.intelligence.diagnosis.facts import DataPackage, LineFacts, packages_in_date
 from operations.intelligence.offers.coverage_map import CoverageMap
-from operations.intelligence.reports.sheet import upstream_text
+from operations.vocabulary import upstream_text
 
 ProfileStage = Literal["not_installed", "disabled", "deleted"]
 PROFILE_STAGES: Mapping[str, ProfileStage] = {

@@ -25,11 +25,12 @@ from operations.intelligence.lines.fleet_lines import (
     read_fleet,
 )
 from operations.intelligence.lines.usage import LineUse, read_line_use
-from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, NetworkCode, network_code, read_coverage_map
+from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, read_coverage_map
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
 from operations.upstream.resellers import STEERING_LISTS, read_reseller_list
+from operations.upstream.signalling import NetworkCode, network_code
 from operations.upstream.tariffs import read_tariff_rules, tariff_offer
 from operations.upstream.usage import USAGE_TYPE_DATA
 from registry.clock import DAY_SECONDS, limit_reading_time, seconds_left

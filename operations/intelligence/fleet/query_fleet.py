@@ -21,7 +21,7 @@ from operations.intelligence.reports.sheet import Incomplete
 from operations.times import StartTime
 from operations.upstream.account_lines import read_account_lines, subscriber_number
 from operations.upstream.usage import euros
-from operations.vocabulary import COUNTRY_CODES, UpstreamId
+from operations.vocabulary import COUNTRY_CODES, ProblemCause, UpstreamId
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import CamelInput, Example, operation
@@ -38,24 +38,6 @@ LONGEST_NUMBER_IN_NAME = 4
 
 LineStatusWord = Literal["ACTIVE", "INACTIVE", "SUSPENDED", "PENDING", "DISCONNECTED", "END_OF_LIFE", "UNKNOWN"]
 SupplyWord = Literal["none", "upcoming", "assigned", "scheduled", "running", "exhausted", "blocked", "expired"]
-ProblemCause = Literal[
-    "exhausted",
-    "expired",
-    "blocked",
-    "suspended",
-    "forbidden",
-    "no_coverage",
-    "throttled",
-    "mis_steered",
-    "wrong_package",
-    "high_cost",
-    "abroad",
-    "spike",
-    "silence",
-    "churn",
-    "series_running_on_suspended",
-    "never_attached",
-]
 SortWord = Literal[
     "subscriber_id", "iccid", "last_used", "-last_used", "data_left", "-data_left", "package_ends", "-package_ends", "status_since",
     "-status_since",

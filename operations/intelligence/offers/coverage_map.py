@@ -9,14 +9,12 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.zones import DetailedLocationZone, Operator
-from operations.intelligence.reports.sheet import upstream_text
 from operations.upstream.connection import Upstream
 from operations.upstream.resellers import ZONE_LIST, read_reseller_list
-from operations.vocabulary import network_country
+from operations.upstream.signalling import NetworkCode, network_code
+from operations.vocabulary import network_country, upstream_text
 
 NETWORK_COUNTRY = re.compile(r"[A-Z]{2}", re.ASCII)
-NetworkCode = tuple[int, int]
-"""MCC and MNC as numbers: the wire writes the latter with two digits, with three, or without its zeros."""
 
 
 class KnownNetwork(NamedTuple):
@@ -93,18 +91,6 @@ class CoverageMap:
         if found is None:
             return 1
         return 0 if self._holding[found.id] < self._in_country.get(found.country, 0) else 2
-
-
-def network_code(mcc: object, mnc: object) -> NetworkCode | None:
-    """The code of two members of the wire; None where one of them is no number, or the country is 0."""
-    numbers = [_code_number(part) for part in (mcc, mnc)]
-    return None if numbers[0] is None or numbers[1] is None or numbers[0] == 0 else (numbers[0], numbers[1])
-
-
-def _code_number(part: object) -> int | None:
-    if isinstance(part, str):
-        return int(part) if part.isascii() and part.isdigit() and len(part) <= 3 else None
-    return part if isinstance(part, int) and not isinstance(part, bool) and 0 <= part <= 999 else None
 
 
 async def read_coverage_map(upstream: Upstream) -> CoverageMap:

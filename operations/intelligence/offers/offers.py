@@ -8,13 +8,14 @@ from clients.ocs.templates import Template
 from operations.caches.usage import PlaceUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import CALENDAR_DAYS, LineUse
-from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCode, read_coverage_map
-from operations.intelligence.reports.sheet import upstream_text
+from operations.intelligence.offers.coverage_map import CoverageMap, read_coverage_map
 from operations.times import DayWindow
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import current_entry
 from operations.upstream.resellers import SPONSOR_LIST, own_templates, read_reseller_list
+from operations.upstream.signalling import NetworkCode
 from operations.upstream.usage import UseKind, micro_euros, use_kind
+from operations.vocabulary import upstream_text
 
 MONTH_DAYS = 30
 NEED_MARGIN_PERCENT = 10

@@ -33,10 +33,10 @@ from operations.intelligence.offers.offers import (
     package_need,
     packages_in_turn,
 )
-from operations.intelligence.reports.sheet import upstream_text
 from operations.times import DayWindow
 from operations.upstream.lines import package_end, package_start
 from operations.upstream.usage import UseKind, euros, micro_euros
+from operations.vocabulary import upstream_text
 
 COVER_PLACE_LIMIT = 10
 """A row for each choice of places: 1,023 of ten."""

@@ -9,11 +9,11 @@ from clients.ocs.packages import PackageList
 from clients.ocs.templates import Template
 from operations.intelligence.lines.fleet_lines import parse_day
 from operations.intelligence.lines.usage import LineUse
-from operations.intelligence.reports.sheet import upstream_text
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import PackageState, package_state
 from operations.upstream.resellers import own_templates, zone_countries
 from operations.upstream.usage import USAGE_TYPE_DATA, micro_euros
+from operations.vocabulary import upstream_text
 
 LineSegment = Literal["machine", "heavy", "frequent_traveller", "occasional_traveller", "at_home", "dormant", "not_active"]
 MACHINE_DAYS, MACHINE_BYTES = 4, 2_000_000

@@ -11,7 +11,6 @@ from typing import Annotated, Generic, Literal, TypeVar
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from operations.vocabulary import MISLEADING_CHARACTERS
 from registry.clock import rfc3339_utc
 
 FindingData = TypeVar("FindingData")
@@ -80,16 +79,6 @@ def weighted_score(weights: Mapping[str, tuple[float, float]]) -> tuple[float, l
     ]
     shown: Sequence[Factor] = [factor for factor in factors if factor["weight"]]
     return round(sum(factor["weight"] for factor in shown), 1), list(shown)
-
-
-UPSTREAM_TEXT_LENGTH = 80
-"""Choice: a report names networks and statuses, and none of these has a longer name."""
-
-
-def upstream_text(text: object, longest: int = UPSTREAM_TEXT_LENGTH) -> str:
-    """One line of `text` without invisible characters, at most `longest`; empty where it is no text."""
-    shown = MISLEADING_CHARACTERS.sub("", text).strip() if isinstance(text, str) else ""
-    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
 
 
 PublicKind = Literal["number", "money", "bytes", "percent", "days", "day", "country", "network", "word"]

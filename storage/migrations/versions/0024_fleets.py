@@ -27,7 +27,7 @@ LINE_COLUMNS = (
     ("speed_limit", WHOLE), ("steering_list", LARGE), ("balance", LARGE), ("pays", TEXT), ("search", TEXT), ("digest", LARGE),
     ("rank", WHOLE), ("due", REAL), ("read", REAL), ("usage_first", WHOLE), ("usage_last", WHOLE), ("usage_read", REAL),
     ("package_state", TEXT), ("package_ends", REAL), ("data_left", LARGE), ("data_limit", LARGE), ("judged", REAL), ("judge_due", REAL),
-    ("missed", WHOLE),
+    ("missed", WHOLE), ("sighted", REAL), ("asked", REAL), ("radio", TEXT),
 )  # fmt: skip
 PACKAGE_COLUMNS = (
     ("fleet", LARGE), ("subscriber_id", LARGE), ("series", WHOLE), ("id", LARGE), ("template_id", LARGE), ("zone_id", LARGE),

@@ -1,0 +1,177 @@
+"""Judging lines from the read model: verdicts are made of stored facts and stored, each with the moment when time alone may change them."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import anyio.lowlevel
+import orjson
+
+from operations.deps import Deps
+from operations.fleet.wire_rows import day_start, line_supply_at, ordinal, stored_packages
+from operations.intelligence.offers.coverage_map import CoverageMap, read_coverage_map
+from operations.intelligence.verdicts.facts import DAY, LineIdentity, VerdictFacts, packages_of_rows, refused_of_text, series_of_rows
+from operations.intelligence.verdicts.rules import CAUSE_PLACES, LineVerdicts, is_judged, line_verdicts
+from operations.upstream.connection import upstream_of_organisation
+from operations.upstream.signalling import NetworkCode
+from registry.errors import OcsError
+from storage.engine.sql import Connection, runs_in_thread
+from storage.fleet_judgements import JudgedLine, LineJudgement, lines_to_judge, numbered_lines_to_judge, record_judgements
+from storage.fleet_packages import FleetPackageRow, packages_of_line
+from storage.fleet_problems import ProblemState
+from storage.fleet_usage import KEPT_USAGE_DAYS, FleetNetworkRow, FleetUsageRow, networks_of_fleet, usage_of_line
+from storage.fleets import RADIO, FleetState
+
+JUDGED_AT_ONCE = 40
+ASKED_EVERY_SECONDS = DAY
+"""How often a line whose verdict hangs on it is asked for whether a network sees it."""
+JUDGED_SPREAD_SECONDS = 4 * 3600
+"""Lines are judged anew each day within so many seconds after midnight, each at its own time."""
+CONTEXT_SECONDS, CONTEXTS_LIMIT = 3600.0, 200
+
+
+class StoredLine(NamedTuple):
+    """What is stored of a line."""
+
+    line: JudgedLine
+    packages: list[FleetPackageRow]
+    usage: list[FleetUsageRow]
+
+
+class StoredLines(NamedTuple):
+    """Lines to judge, and the networks of their fleet."""
+
+    lines: list[StoredLine]
+    networks: list[FleetNetworkRow]
+
+
+@runs_in_thread
+def read_lines_to_judge(connection: Connection, *, fleet: int, now: float, most: int, numbers: Sequence[int] | None) -> StoredLines:
+    """What is stored of the lines with the subscriber ids `numbers`, or of at most `most` that are due at `now`, Unix seconds."""
+    if numbers is None:
+        lines = lines_to_judge(connection, fleet=fleet, now=now, most=most)
+    else:
+        lines = numbered_lines_to_judge(connection, fleet=fleet, numbers=numbers)
+    if not lines:
+        return StoredLines([], [])
+    today = ordinal(now)
+    found = [
+        StoredLine(
+            line,
+            packages_of_line(connection, fleet=fleet, subscriber_id=line.subscriber_id),
+            usage_of_line(connection, fleet=fleet, subscriber_id=line.subscriber_id, first=today - KEPT_USAGE_DAYS, last=today),
+        )
+        for line in lines
+    ]
+    return StoredLines(found, networks_of_fleet(connection, fleet=fleet))
+
+
+class FleetContext(NamedTuple):
+    """What verdicts on every line of a fleet need beside it, read at `at`, Unix seconds."""
+
+    at: float
+    coverage: CoverageMap
+
+
+class LineJudge:
+    """Makes and stores verdicts. One per process: it keeps the zones of the fleets that it judges for an hour."""
+
+    def __init__(self) -> None:
+        self._contexts: OrderedDict[int, FleetContext] = OrderedDict()
+
+    async def __call__(self, deps: Deps, fleet: FleetState, numbers: Sequence[int] | None) -> int:
+        """Judges the lines with these subscriber ids, or some that are due; how many. Waits for the database, hourly for the network."""
+        now = deps.clock.now()
+        found = await deps.store.read(read_lines_to_judge, fleet=fleet.id, now=now, most=JUDGED_AT_ONCE, numbers=numbers)
+        if not found.lines:
+            return 0
+        context = await self._context(deps, fleet, now)
+        networks: Mapping[NetworkCode, str] = {(row.mcc, row.mnc): row.country for row in found.networks if row.country}
+        judgements: list[LineJudgement] = []
+        for each in found.lines:
+            judgements.append(judge_stored_line(each, context.coverage, networks, now))
+            await anyio.lowlevel.checkpoint()
+        await deps.store.write(record_judgements, fleet=fleet.id, judgements=judgements, now=now)
+        return len(judgements)
+
+    async def _context(self, deps: Deps, fleet: FleetState, now: float) -> FleetContext:
+        known = self._contexts.get(fleet.id)
+        if known is not None and now - known.at < CONTEXT_SECONDS:
+            return known
+        try:
+            upstream = await upstream_of_organisation(deps, fleet.organisation)
+            made = FleetContext(now, await read_coverage_map(upstream))
+        except OcsError:
+            if known is None:
+                raise
+            return known
+        self._contexts[fleet.id] = made
+        self._contexts.move_to_end(fleet.id)
+        if len(self._contexts) > CONTEXTS_LIMIT:
+            self._contexts.popitem(last=False)
+        return made
+
+
+def judge_stored_line(found: StoredLine, coverage: CoverageMap, networks: Mapping[NetworkCode, str], now: float) -> LineJudgement:
+    """What is found of a line at `now`, Unix seconds, and when it is to be judged again."""
+    line, packages = found.line, stored_packages(found.packages)
+    supply = line_supply_at(packages, now)
+    facts = stored_facts(found, coverage, networks, now)
+    judged = line_verdicts(facts)
+    rank, due = line.rank, line.due
+    if judged.open and line.asked < now - ASKED_EVERY_SECONDS and (due <= 0 or due > now):
+        rank, due = RADIO, now
+    return LineJudgement(
+        line.subscriber_id,
+        line.version,
+        supply.state,
+        supply.ends,
+        supply.data_left,
+        supply.data_limit,
+        next_judgement(facts, supply.changes),
+        rank,
+        due,
+        problem_states(judged),
+    )
+
+
+def stored_facts(found: StoredLine, coverage: CoverageMap, networks: Mapping[NetworkCode, str], now: float) -> VerdictFacts:
+    """The facts of a stored line at `now`, Unix seconds."""
+    line = found.line
+    identity = LineIdentity(*(getattr(line, name) for name in LineIdentity._fields))
+    every = packages_of_rows(found.packages)
+    return VerdictFacts(
+        now=now,
+        line=identity,
+        packages=[package for package in every if package.limit > 0],
+        all_packages=every,
+        series=series_of_rows(found.packages),
+        usage=found.usage,
+        refused=refused_of_text(line.radio),
+        coverage=coverage,
+        networks=networks,
+    )
+
+
+def next_judgement(facts: VerdictFacts, changes: float) -> float:
+    """When the line is to be judged again though nothing is told of it, Unix seconds; 0.0: never."""
+    if not is_judged(facts):
+        return changes
+    if not facts.usage and not facts.all_packages and not facts.series:
+        return changes
+    spread = facts.line.subscriber_id * 2_654_435_761 % JUDGED_SPREAD_SECONDS
+    tomorrow = day_start(facts.today + 1) + spread
+    return min(tomorrow, changes) if changes > 0 else tomorrow
+
+
+def problem_states(judged: LineVerdicts) -> list[ProblemState]:
+    return [
+        ProblemState(
+            verdict.cause,
+            CAUSE_PLACES[verdict.cause],
+            verdict.found.since,
+            verdict.found.money,
+            orjson.dumps(dict(verdict.found.evidence)).decode(),
+        )
+        for verdict in judged.verdicts
+    ]
