@@ -369,12 +369,18 @@ def line_verdicts(facts: VerdictFacts) -> LineVerdicts:
         found = rule(facts)
         if found is None:
             continue
-        explained.update(EXPLAINS.get(cause, ()))
         if needs and not present:
             unseen = True
             continue
+        explained.update(EXPLAINS.get(cause, ()))
         told.append(Verdict(cause, found))
-    return LineVerdicts(told, unseen)
+    return LineVerdicts(told, unseen or is_stay_open(facts))
+
+
+def is_stay_open(facts: VerdictFacts) -> bool:
+    """Whether an active line was last seen in a country where it has no use yet, and nobody has asked since when it is there."""
+    here = facts.country
+    return facts.line.status == "ACTIVE" and here is not None and facts.present() and facts.stay_began is None
 
 
 def day_text(day: int) -> str:
