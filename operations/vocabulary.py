@@ -238,6 +238,18 @@ COUNTRY_BY_MCC: Mapping[str, str] = dict(code_pairs(MCC_TABLE))
 # By number: bridges write the network code with two digits, with three, or without its zeros.
 COUNTRY_BY_NETWORK: Mapping[tuple[str, int], str] = {(code[:3], int(code[4:])): country for code, country in code_pairs(NETWORK_TABLE)}
 
+RESERVED_COUNTRY_CODES = {"UK": "GB", "EL": "GR"}
+MOBILE_COUNTRY_CODES = frozenset((*COUNTRY_BY_MCC.values(), *COUNTRY_BY_NETWORK.values()))
+"""Where a line can be seen: countries with a mobile country code, or with a network under another's."""
+
+
+def assigned_country(code: str | None) -> str | None:
+    """`code` in upper case. Choice: a code that ISO 3166-1 reserves for the European Union counts as the country that it stands for."""
+    meant = None if code is None else RESERVED_COUNTRY_CODES.get(code.upper(), code.upper())
+    if meant is not None and meant not in MOBILE_COUNTRY_CODES:
+        raise ValueError("no country has this code")
+    return meant
+
 
 def network_country(mcc: str, mnc: str | None) -> str | None:
     """The country of the network with the codes `mcc` and `mnc`; None where they do not tell."""

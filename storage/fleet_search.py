@@ -316,6 +316,36 @@ def count_lines(connection: Connection, *, fleet: int, wanted: FleetFilter, boun
     return FleetCount(found, fleet_progress(connection, fleet=fleet, bounds=bounds, now=now))
 
 
+class MarkedLines(NamedTuple):
+    """Lines within the bounds that a call of ours or a push has marked: the first of them by number, and how many there are."""
+
+    numbers: list[int]
+    lines: int
+
+
+MARKED_LIMIT = 1000
+"""Marked lines that are counted."""
+
+
+@lru_cache(maxsize=4)
+def marked_query(names: frozenset[str]) -> Query[int]:
+    return Query(
+        int,
+        lambda dialect: (
+            sa.select(FLEET_LINE.c.subscriber_id)
+            .where(OF_FLEET, FLEET_LINE.c.rank == MARKED, FLEET_LINE.c.due > 0, LINE_IS_THERE, *is_filtered(dialect, names))
+            .limit(MARKED_LIMIT)
+        ),
+    )
+
+
+def marked_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, most: int, now: float) -> MarkedLines:
+    """At most `most` marked lines, and how many there are. `now`: Unix seconds."""
+    names, values = filter_values(FleetFilter(), bounds, now)
+    found = connection.all(marked_query(names), **values, fleet=fleet)
+    return MarkedLines(found[:most], len(found))
+
+
 class WaitingLines(NamedTuple):
     """Lines within the bounds that wait for something to be read now, by what it is."""
 

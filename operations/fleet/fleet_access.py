@@ -87,3 +87,8 @@ def missing_sentences(state: FleetState, known: FleetProgress, now: float) -> li
         again = rfc3339_utc(state.backoff_until)
         sentences.append(f"The charging system could not be read ({state.error.rstrip('.')}); it is asked again at {again}.")
     return sentences
+
+
+def marked_sentences(left: int) -> list[str]:
+    """What is said of `left` lines that were written to, or told of, and are not read again yet."""
+    return [f"{left} lines have just changed and are read again now: their packages and use may be older than as_of."] if left else []

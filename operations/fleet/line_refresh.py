@@ -11,9 +11,12 @@ from operations.fleet.sync import names_kept
 from operations.fleet.wire_rows import NamesKept
 from registry.errors import OcsError
 from storage.fleet_lines import KnownLine, LineWork, hide_lines, record_reading, work_of_lines
+from storage.fleet_search import marked_lines
 from storage.fleets import MARKED
 
 PARALLEL_REFRESHES = 4
+MARKED_AT_ONCE = 20
+"""Marked lines that are read while somebody waits."""
 
 
 async def refresh_lines(ctx: Ctx, fleet: OwnFleet, numbers: Sequence[int], *, whole: bool) -> None:
@@ -27,6 +30,17 @@ async def refresh_lines(ctx: Ctx, fleet: OwnFleet, numbers: Sequence[int], *, wh
         for _ in range(min(PARALLEL_REFRESHES, len(numbers))):
             group.start_soon(refresh.run, waiting)
     await ctx.deps.judge(ctx.deps, fleet.state, numbers)
+
+
+async def refresh_marked_lines(ctx: Ctx, fleet: OwnFleet) -> int:
+    """Reads lines that a call of ours or a push has marked, so that every filter and count sees what was done; how many were left over.
+
+    In a service with a worker they are read within a second anyway. Waits for the network.
+    """
+    marked = await ctx.deps.store.read(marked_lines, fleet=fleet.state.id, bounds=fleet.bounds, most=MARKED_AT_ONCE, now=ctx.now)
+    if marked.numbers:
+        await refresh_lines(ctx, fleet, marked.numbers, whole=True)
+    return marked.lines - len(marked.numbers)
 
 
 class LineRefresh:

@@ -10,7 +10,7 @@ from operations.deps import Ctx
 from operations.intelligence.reports.sheet import Finding, example_finding, make_finding
 from operations.upstream.lines import Line, LineRef, own_line, read_country_history
 from operations.upstream.signalling import NetworkCode, network_code
-from operations.vocabulary import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
+from operations.vocabulary import assigned_country, network_country
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, Scope, operation
@@ -19,18 +19,7 @@ PRESENCE_METHOD = (
     "The country of the mobile country code (ITU-T E.212) of the network that the line registered on last, with the network code where "
     "one code spans countries; when it came in is what the network's bridge pushed."
 )
-RESERVED_COUNTRY_CODES = {"UK": "GB", "EL": "GR"}
-MOBILE_COUNTRY_CODES = frozenset((*COUNTRY_BY_MCC.values(), *COUNTRY_BY_NETWORK.values()))
-"""Where a line can be seen: countries with a mobile country code, or with a network under another's."""
 PresenceState = Literal["as_expected", "elsewhere", "seen", "unknown_country", "never_seen"]
-
-
-def assigned_country(code: str | None) -> str | None:
-    """`code` in upper case. Choice: a code that ISO 3166-1 reserves for the European Union counts as the country that it stands for."""
-    meant = None if code is None else RESERVED_COUNTRY_CODES.get(code.upper(), code.upper())
-    if meant is not None and meant not in MOBILE_COUNTRY_CODES:
-        raise ValueError("no country has this code")
-    return meant
 
 
 class CountryQuery(LineRef):

@@ -143,6 +143,8 @@ def by_restriction(operation: AnyOperation, who: Identity) -> ExpectedAnswer | N
     if who.narrow in (Narrow.READ_ONLY, Narrow.OTHER_TOOLSET):
         reads = operation.read_only and operation.scope is not Scope.ADMIN
         return None if who.narrow is Narrow.READ_ONLY and reads else RESTRICTED
+    if operation.bounded and not names(operation, "iccid"):  # it shows what the credential may see, which may be nothing
+        return None
     if who.narrow in (Narrow.LINE, Narrow.OTHER_LINE):
         return None if names(operation, "iccid") and who.narrow is Narrow.LINE else RESTRICTED
     if who.narrow in (Narrow.ACCOUNT, Narrow.OTHER_ACCOUNT):

@@ -109,7 +109,7 @@ async def test_both_doors_give_the_same_answer_at_the_same_cost(house: ServiceHo
             alike(await both(houses, operation, VARIATIONS["as documented"], stages, key=key, sure=True))
         if operation.once is not None and operation.once.required:
             alike(await both(houses, operation, VARIATIONS["as documented"], stages, key=None))
-        assert stages[0].asked() == stages[1].asked()
+        assert sorted(stages[0].asked()) == sorted(stages[1].asked())  # what is read at once is read in any order
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in TOOLS if o.once is not None and o.id not in NEVER])

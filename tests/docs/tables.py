@@ -133,6 +133,7 @@ def composites_table() -> str:
     page = (ROOT / "docs/intelligence.md").read_text()
     rows = ["| Composite | `POST` | Takes | Rows | Of a tool | At most |", "|---|---|---|---|---|---|"]
     found = [each for each in CATALOGUE.operations.values() if each.id in SHEETS or each.id == "detect_country_entry"]
+    found = [each for each in found if each.path.startswith("/v1/intelligence/")]
     for each in sorted(found, key=lambda each: page.index(f"\n## {each.id}\n")):
         fields = {field.alias or name: field for name, field in each.params.model_fields.items()}
         taken = ", ".join(f"`{name}`" for name in fields if name not in ("limit", "starting_after"))

@@ -9,27 +9,25 @@ from datetime import date
 from typing import Annotated, Literal, NotRequired, cast
 
 import orjson
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet, require_account_in_fleet
-from operations.fleet.line_refresh import refresh_lines
+from operations.fleet.fleet_access import OwnFleet, look_at_fleet, marked_sentences, missing_sentences, own_fleet, require_account_in_fleet
+from operations.fleet.line_refresh import refresh_lines, refresh_marked_lines
 from operations.fleet.sync import keeps_names
 from operations.fleet.wire_rows import fold_text
 from operations.intelligence.reports.sheet import Incomplete
 from operations.times import StartTime
 from operations.upstream.account_lines import read_account_lines, subscriber_number
 from operations.upstream.usage import euros
-from operations.vocabulary import COUNTRY_CODES, ProblemCause, UpstreamId
+from operations.vocabulary import ProblemCause, UpstreamId, assigned_country
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import CamelInput, Example, operation
-from storage.fleet_problems import ProblemOfLine
-from storage.fleet_search import FleetFilter, FleetPageAsked, FleetPlace, FleetProgress, FleetSort, FoundLine, count_lines, look_for_lines
+from storage.fleet_search import FleetFilter, FleetLook, FleetPageAsked, FleetPlace, FleetSort, FoundLine, count_lines, look_for_lines
 from storage.fleets import CHANGED, FIRST_READ, MARKED
 
-FRESH_LINES_LIMIT = 20
 LIVE_LINES_LIMIT = 20
 IDENTIFIER_TERM = re.compile(r"\+?[0-9][0-9 ./-]*", re.ASCII)
 NETWORK_TERM = re.compile(r"[0-9]{3}-?[0-9]{2,3}", re.ASCII)
@@ -63,7 +61,9 @@ class FleetQuery(CamelInput):
     ] = None
     account_id: Annotated[UpstreamId | None, Field(description="Only of this account.")] = None
     status: Annotated[LineStatusWord | None, Field(description="Status of the line.")] = None
-    country: Annotated[str | None, Field(pattern=r"^[A-Za-z]{2}$", description="Last seen there, ISO 3166-1 alpha-2.")] = None
+    country: Annotated[
+        str | None, Field(pattern=r"^[A-Za-z]{2}$", description="Last seen there, ISO 3166-1 alpha-2."), AfterValidator(assigned_country)
+    ] = None
     network: Annotated[str | None, Field(pattern=r"^[0-9]{3}-?[0-9]{2,3}$", description="Last seen there, MCC-MNC.")] = None
     steering_list: Annotated[int | None, Field(ge=0, le=9007199254740991, description="Its own steering list; 0: none.")] = None
     package_state: Annotated[SupplyWord | None, Field(description="Of the package that serves it best.")] = None
@@ -79,16 +79,7 @@ class FleetQuery(CamelInput):
     limit: Annotated[int, Field(ge=1, le=200, description="Lines per page, 1-200.")] = 100
     starting_after: Annotated[str | None, Field(alias="starting_after", max_length=200, description="`next` of the page before.")] = None
     count_only: Annotated[bool, Field(description="The number of lines alone.")] = False
-    fresh: Annotated[bool, Field(description="Read the page's lines anew first: at most 20.")] = False
-
-    @model_validator(mode="after")
-    def check(self) -> "FleetQuery":
-        """Raises ValueError for a country that is none, and for more lines than are read anew at once."""
-        if self.country is not None and self.country.upper() not in COUNTRY_CODES:
-            raise ValueError(f"country {self.country} is no country of ISO 3166-1; send two letters such as FR")
-        if self.fresh and self.limit > FRESH_LINES_LIMIT and not self.count_only:
-            raise ValueError(f"fresh reads {FRESH_LINES_LIMIT} lines at most; send limit {FRESH_LINES_LIMIT} or less, or leave fresh out")
-        return self
+    fresh: Annotated[bool, Field(description="Read the page's first 20 lines anew.")] = False
 
 
 class NetworkSeen(TypedDict):
@@ -202,62 +193,52 @@ async def query_fleet(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetPag
     eight hours; `fresh` reads the page's lines anew. Nothing that moves money or SIMs should be decided from this answer alone.
     """
     fleet = await look_at_fleet(ctx, fleet)
+    left = await refresh_marked_lines(ctx, fleet)
     wanted = await filter_of(ctx, params, fleet)
     if params.count_only:
-        return await count_page(ctx, fleet, wanted)
+        return await count_page(ctx, fleet, wanted, left)
     sort, descending = cast(FleetSort, params.sort.removeprefix("-")), params.sort.startswith("-")
     after = None if params.starting_after is None else place_of(params.starting_after, params.sort)
     asked = FleetPageAsked(wanted, sort, descending, after, params.limit + 1)
     look = await ctx.deps.store.read(look_for_lines, fleet=fleet.state.id, bounds=fleet.bounds, asked=asked, now=ctx.now)
-    rows, causes = look.rows, look.causes
-    if len(rows) > params.limit:
-        rows = rows[: params.limit]
+    unread = 0
+    if params.fresh and look.rows:
+        numbers = [row.subscriber_id for row in look.rows[: params.limit]]
+        unread = max(0, len(numbers) - LIVE_LINES_LIMIT)
+        await refresh_lines(ctx, fleet, numbers[:LIVE_LINES_LIMIT], whole=False)
+        look = await ctx.deps.store.read(look_for_lines, fleet=fleet.state.id, bounds=fleet.bounds, asked=asked, now=ctx.now)
+    rows = look.rows[: params.limit]
+    if len(look.rows) > params.limit:
         ctx.next_cursor = cursor_of(rows[-1], params.sort)
         ctx.note = f"{params.limit} lines, more follow."
-    stale = rows if params.fresh else [row for row in rows if row.rank == MARKED and row.due > 0]
-    if stale:
-        rows, causes = await renewed_rows(ctx, fleet, rows, stale, whole=not params.fresh)
-    return page_view(fleet, look.progress, rows, causes, USUAL_FIELDS if params.fields is None else params.fields, ctx.now)
+    reasons = [*missing_sentences(fleet.state, look.progress, ctx.now), *marked_sentences(left), *unread_sentences(unread)]
+    fields = USUAL_FIELDS if params.fields is None else params.fields
+    oldest = min((fact_time(row, fleet.state.listed) for row in rows), default=fleet.state.listed)
+    return {
+        "data": line_views(look, rows, fields, fleet.state.listed),
+        "as_of": time_text(oldest),
+        "incomplete": incomplete_of(look.progress.unread + left + unread, reasons),
+    }
 
 
-async def count_page(ctx: Ctx, fleet: OwnFleet, wanted: FleetFilter) -> FleetPage:
+def unread_sentences(lines: int) -> list[str]:
+    return [f"{lines} lines of this page were not read anew: fresh reads the first {LIVE_LINES_LIMIT}."] if lines else []
+
+
+async def count_page(ctx: Ctx, fleet: OwnFleet, wanted: FleetFilter, left: int) -> FleetPage:
+    """The number of lines. `left`: lines that have changed and are not read again yet."""
     found = await ctx.deps.store.read(count_lines, fleet=fleet.state.id, wanted=wanted, bounds=fleet.bounds, now=ctx.now)
-    reasons = missing_sentences(fleet.state, found.progress, ctx.now)
-    incomplete = incomplete_of(found.progress.unread, reasons)
+    reasons = [*missing_sentences(fleet.state, found.progress, ctx.now), *marked_sentences(left)]
+    incomplete = incomplete_of(found.progress.unread + left, reasons)
     return {"count": found.lines, "as_of": time_text(fleet.state.listed), "incomplete": incomplete}
 
 
-def page_view(
-    fleet: OwnFleet,
-    known: FleetProgress,
-    rows: Sequence[FoundLine],
-    problems: Sequence[ProblemOfLine],
-    fields: Sequence[FleetField],
-    now: float,
-) -> FleetPage:
-    """The answer with `rows`, each with its `problems`. `now`: Unix seconds."""
-    listed, reasons = fleet.state.listed, missing_sentences(fleet.state, known, now)
+def line_views(look: FleetLook, rows: Sequence[FoundLine], fields: Sequence[FleetField], listed: float) -> list[FleetLineView]:
+    """The lines of a page, each with its open causes. `listed`: when the fleet was listed last, Unix seconds."""
     causes = defaultdict[int, list[str]](list)
-    for problem in problems:
+    for problem in look.causes:
         causes[problem.subscriber_id].append(problem.cause)
-    waiting = sum(row.due > 0 and row.rank == MARKED for row in rows)
-    if waiting:
-        reasons.append(f"{waiting} of these lines have changed and are read again now: their packages and use are older than as_of says.")
-    oldest = min((fact_time(row, listed) for row in rows), default=listed)
-    data = [line_view(row, causes[row.subscriber_id], fields, listed) for row in rows]
-    return {"data": data, "as_of": time_text(oldest), "incomplete": incomplete_of(known.unread + waiting, reasons)}
-
-
-async def renewed_rows(
-    ctx: Ctx, fleet: OwnFleet, rows: Sequence[FoundLine], stale: Sequence[FoundLine], *, whole: bool
-) -> tuple[list[FoundLine], list[ProblemOfLine]]:
-    """The page after the first of `stale`, its lines that are to be read live, were read. One that has left is not shown any more."""
-    numbers = [row.subscriber_id for row in stale[:LIVE_LINES_LIMIT]]
-    await refresh_lines(ctx, fleet, numbers, whole=whole)
-    asked = FleetPageAsked(FleetFilter(numbers=[row.subscriber_id for row in rows]), "subscriber_id", False, None, len(rows))
-    look = await ctx.deps.store.read(look_for_lines, fleet=fleet.state.id, bounds=fleet.bounds, asked=asked, now=ctx.now)
-    now: Mapping[int, FoundLine] = {row.subscriber_id: row for row in look.rows}
-    return [now[row.subscriber_id] for row in rows if row.subscriber_id in now], look.causes
+    return [line_view(row, causes[row.subscriber_id], fields, listed) for row in rows]
 
 
 async def filter_of(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetFilter:
@@ -266,7 +247,7 @@ async def filter_of(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetFilte
     found = FleetFilter(
         account=params.account_id,
         status=params.status,
-        country=None if params.country is None else params.country.upper(),
+        country=params.country,
         mcc=mcc,
         mnc=mnc,
         steering_list=params.steering_list,
@@ -314,7 +295,7 @@ def place_of(cursor: str, sort: str) -> FleetPlace:
     fits = told == sort and isinstance(number, int) and isinstance(value, str if sort.endswith("iccid") else int | float)
     if not fits:
         raise BadRequest(
-            "starting_after: this is no `next` of a page in this order", param="starting_after", hint="Leave it out for the first page"
+            "starting_after: not a cursor of this list in this order", param="starting_after", hint="Take it from the page before"
         )
     return FleetPlace(cast("str | float", value), cast(int, number))
 
