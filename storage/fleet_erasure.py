@@ -3,13 +3,25 @@
 The charging system goes on telling them, so it is remembered whose are not to be stored again.
 """
 
+from collections.abc import Collection, Sequence
+
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import Command, Connection, Query, TableDescription, insert_once
-from storage.fleet_lines import CURRENT_FLEETS, FLEET_LINE, FLEET_LINE_DETAIL
+from storage.engine.sql import Command, Connection, Query, TableDescription, bound_list, insert_once, pack_rows, runs_in_thread
+from storage.fleet_lines import (
+    BOUND_FLEET,
+    CURRENT_FLEETS,
+    FLEET_LINE,
+    FLEET_LINE_DETAIL,
+    HOLD_CURRENT_FLEET,
+    LINE_IS_THERE,
+    LineDetail,
+    LineWrite,
+    write_lines,
+)
 from storage.fleet_problems import FLEET_PROBLEM
-from storage.fleets import has_fleet_tables
+from storage.fleets import FLEET, FLEET_SETTING, IS_CURRENT, has_fleet_tables
 
 
 class FleetErasureTable(TableDescription, table=True):
@@ -25,6 +37,11 @@ BOUND_NUMBER = sa.bindparam("subscriber_id", type_=sa.BigInteger)
 
 NOTE_ERASURE = Command(insert_once(FLEET_ERASURE, ("organisation", "subscriber_id"), key=["organisation", "subscriber_id"]))
 
+# What is being written to these fleets is there before anything is erased, and what comes after sees the note.
+HOLD_FLEETS = Command(
+    sa.update(FLEET).where(FLEET.c.organisation == sa.bindparam("organisation", type_=sa.Text), IS_CURRENT).values(due=FLEET.c.due)
+)
+
 ERASE_DETAIL = Command(
     sa.update(FLEET_LINE_DETAIL)
     .where(FLEET_LINE_DETAIL.c.fleet.in_(CURRENT_FLEETS), FLEET_LINE_DETAIL.c.subscriber_id == BOUND_NUMBER)
@@ -39,6 +56,13 @@ ERASE_SEARCH = Command(
 
 ERASE_PROBLEMS = Command(
     sa.delete(FLEET_PROBLEM).where(FLEET_PROBLEM.c.fleet.in_(CURRENT_FLEETS), FLEET_PROBLEM.c.subscriber_id == BOUND_NUMBER)
+)
+
+LINES_OF_ICCIDS = Query(
+    int,
+    lambda dialect: sa.select(FLEET_LINE.c.subscriber_id).where(
+        FLEET_LINE.c.fleet.in_(CURRENT_FLEETS), FLEET_LINE.c.iccid.in_(bound_list(dialect, "iccids")), LINE_IS_THERE
+    ),
 )
 
 LINES_OF_EMAIL = Query(
@@ -57,18 +81,53 @@ def erase_line(connection: Connection, *, organisation: str, subscriber_id: int)
         return
     named = {"organisation": organisation, "subscriber_id": subscriber_id}
     connection.run(NOTE_ERASURE, **named)
-    for command in (ERASE_DETAIL, ERASE_SEARCH, ERASE_PROBLEMS):
+    connection.run(HOLD_FLEETS, organisation=organisation)
+    for command in (ERASE_SEARCH, ERASE_DETAIL, ERASE_PROBLEMS):
         connection.run(command, **named)
 
 
-def erase_lines_of_email(connection: Connection, *, organisation: str, email: str) -> None:
-    """Erases the names of the lines whose customer has this address, in lower case."""
+def erase_lines_of_buyer(connection: Connection, *, organisation: str, email: str, iccids: Collection[str]) -> None:
+    """Erases the names of the lines whose customer has this address (lower case), and of those with these ICCIDs, which were sold to it."""
     if not has_fleet_tables(connection):
         return
-    for number in set(connection.all(LINES_OF_EMAIL, organisation=organisation, email=email)):
+    sold = connection.all(LINES_OF_ICCIDS, organisation=organisation, iccids=pack_rows([[iccid] for iccid in sorted(iccids)]))
+    for number in sorted({*connection.all(LINES_OF_EMAIL, organisation=organisation, email=email), *sold}):
         erase_line(connection, organisation=organisation, subscriber_id=number)
 
 
 def erased_lines(connection: Connection, *, organisation: str) -> frozenset[int]:
     """The subscriber ids of the lines whose names are not kept."""
     return frozenset(connection.all(ERASED_LINES, organisation=organisation))
+
+
+NAMELESS_LINES = Query(
+    int,
+    lambda dialect: sa.select(FLEET_ERASURE.c.subscriber_id).where(
+        FLEET_ERASURE.c.organisation.in_(sa.select(FLEET.c.organisation).where(FLEET.c.id == BOUND_FLEET)),
+        FLEET_ERASURE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
+    ),
+)
+
+CHOICE_OF_FLEET = Query(
+    int,
+    sa.select(FLEET_SETTING.c.personal).where(
+        FLEET_SETTING.c.organisation.in_(sa.select(FLEET.c.organisation).where(FLEET.c.id == BOUND_FLEET))
+    ),
+)
+
+
+@runs_in_thread
+def write_listed_lines(connection: Connection, *, fleet: int, lines: Sequence[LineWrite], now: float) -> int:
+    """As `write_lines`, without names that were erased, or ceased to be kept, since the listing began."""
+    if connection.first(HOLD_CURRENT_FLEET, fleet=fleet) is None:
+        return 0
+    nameless = set(connection.all(NAMELESS_LINES, fleet=fleet, numbers=pack_rows([[line.subscriber_id] for line in lines])))
+    if connection.first(CHOICE_OF_FLEET, fleet=fleet) == 0:
+        nameless = {line.subscriber_id for line in lines}
+    kept = [without_names(line) if line.subscriber_id in nameless and line.listed.search else line for line in lines]
+    return write_lines(connection, fleet=fleet, lines=kept, now=now)
+
+
+def without_names(line: LineWrite) -> LineWrite:
+    detail = LineDetail(line.detail.facts, None, None, None, None)
+    return line._replace(listed=line.listed._replace(search="", digest=0), detail=detail)

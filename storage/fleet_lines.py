@@ -27,7 +27,8 @@ from storage.engine.sql import (
     value_or,
 )
 from storage.fleet_packages import FLEET_PACKAGE, FleetPackageRow, replace_packages
-from storage.fleet_usage import FLEET_USAGE, FleetNetworkRow, FleetUsageRow, know_networks, replace_usage
+from storage.fleet_problems import FLEET_PROBLEM
+from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE, FleetNetworkRow, FleetUsageRow, know_networks, replace_usage
 from storage.fleets import FLEET, IS_CURRENT, MARKED, has_fleet_tables
 
 
@@ -190,7 +191,10 @@ def bound_columns(names: Iterable[str]) -> dict[str, sa.ColumnElement[object]]:
 def put_line(dialect: Dialect) -> sa.Executable:
     """Writes a line where its row still has the version that was seen, or is not there. What it waits for already stays, if sooner."""
     given = bound_columns((*FleetLineHead._fields, *ListedLine._fields, *LineReadState._fields))
-    waits = sa.and_(FLEET_LINE.c.due > 0, FLEET_LINE.c.rank <= given["rank"])
+    waits = sa.and_(
+        FLEET_LINE.c.due > 0,
+        sa.or_(FLEET_LINE.c.rank < given["rank"], sa.and_(FLEET_LINE.c.rank == given["rank"], FLEET_LINE.c.due <= given["due"])),
+    )
     fresh: dict[str, object] = {"version": FLEET_LINE.c.version + 1, "written": given["written"], "missed": 0}
     fresh["judge_due"] = sa.case((FLEET_LINE.c.read > 0, given["written"]), else_=FLEET_LINE.c.judge_due)
     due = {name: sa.case((waits, FLEET_LINE.c[name]), else_=given[name]) for name in ("rank", "due")}
@@ -211,9 +215,14 @@ PUT_LINE_DETAIL = Command(upsert(FLEET_LINE_DETAIL, ("fleet", "subscriber_id", *
 
 
 def put_detail_of_written(dialect: Dialect) -> sa.Executable:
-    """Writes the detail of a line whose row was written in the same transaction, at `now`."""
+    """Writes the detail of a line whose row was written in the same transaction, at `now`: it has what was to be put there."""
     given = {name: sa.bindparam(name, type_=FLEET_LINE_DETAIL.c[name].type) for name in ("fleet", "subscriber_id", *LineDetail._fields)}
-    written = sa.exists().where(OF_FLEET_LINE, FLEET_LINE.c.written == sa.bindparam("now", type_=sa.Double))
+    written = sa.exists().where(
+        OF_FLEET_LINE,
+        FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer) + 1,
+        FLEET_LINE.c.digest == sa.bindparam("digest", type_=sa.BigInteger),
+        FLEET_LINE.c.written == sa.bindparam("now", type_=sa.Double),
+    )
     return (
         dialect.insert(FLEET_LINE_DETAIL)
         .from_select(list(given), sa.select(*given.values()).where(written))
@@ -225,7 +234,8 @@ PUT_WRITTEN_DETAIL = Command(put_detail_of_written)
 
 FLEET_IS_CURRENT = Query(int, sa.select(FLEET.c.id).where(FLEET.c.id == BOUND_FLEET, IS_CURRENT))
 
-LINE_VERSION = Query(int, sa.select(FLEET_LINE.c.version).where(OF_FLEET_LINE, LINE_IS_THERE))
+# Held until the commit: whoever ends the fleet, or erases names of it, waits until what is written now is there.
+HOLD_CURRENT_FLEET = Query(int, sa.select(FLEET.c.id).where(FLEET.c.id == BOUND_FLEET, IS_CURRENT).with_for_update(read=True))
 
 # A line that has left and comes back begins anew: what it was before was perhaps another owner's.
 FORGET_GONE_LINE = Command(sa.delete(FLEET_LINE).where(OF_FLEET_LINE, FLEET_LINE.c.gone > 0))
@@ -234,9 +244,8 @@ FORGET_LINE_ROWS = tuple(
     Command(
         sa.delete(table).where(table.c.fleet == BOUND_FLEET, table.c.subscriber_id == sa.bindparam("subscriber_id", type_=sa.BigInteger))
     )
-    for table in (FLEET_LINE_DETAIL, FLEET_PACKAGE, FLEET_USAGE)
+    for table in (FLEET_LINE_DETAIL, FLEET_PACKAGE, FLEET_USAGE, FLEET_MONTH, FLEET_PROBLEM)
 )
-
 
 GONE_LINES = Query(
     int,
@@ -249,16 +258,21 @@ GONE_LINES = Query(
 @runs_in_thread
 def write_lines(connection: Connection, *, fleet: int, lines: Sequence[LineWrite], now: float) -> int:
     """Writes listed lines, each unless its row has changed since it was seen; how many were written. Nothing where the fleet has ended."""
-    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+    if connection.first(HOLD_CURRENT_FLEET, fleet=fleet) is None:
         return 0
+    lines = sorted(lines, key=lambda line: line.subscriber_id)
     unseen = pack_rows([[line.subscriber_id] for line in lines if not line.seen])
     for number in connection.all(GONE_LINES, fleet=fleet, numbers=unseen):
         for command in (FORGET_GONE_LINE, *FORGET_LINE_ROWS):
             connection.run(command, fleet=fleet, subscriber_id=number)
     written = connection.run_many(PUT_LINE, [line_values(fleet, line, now) for line in lines])
-    named = [{"fleet": fleet, "subscriber_id": line.subscriber_id, "now": now, **line.detail._asdict()} for line in lines]
-    connection.run_many(PUT_WRITTEN_DETAIL, named)
+    connection.run_many(PUT_WRITTEN_DETAIL, [detail_values(fleet, line, now) for line in lines])
     return written
+
+
+def detail_values(fleet: int, line: LineWrite, now: float) -> dict[str, Value]:
+    named: dict[str, Value] = {"fleet": fleet, "subscriber_id": line.subscriber_id}
+    return {**named, **line.detail._asdict(), "seen": line.seen, "digest": line.listed.digest, "now": now}
 
 
 def line_values(fleet: int, line: LineWrite, now: float) -> dict[str, Value]:
@@ -320,7 +334,7 @@ NUMBERED_LINES = Query(
     ),
 )
 
-RANKS = 6
+RANKS = 7
 
 
 def next_lines(connection: Connection, *, fleet: int, now: float, most: int) -> list[LineWork]:
@@ -439,7 +453,11 @@ def miss_lines(connection: Connection, *, fleet: int, lines: Sequence[KnownLine]
 def hide_lines(connection: Connection, *, fleet: int, lines: Sequence[KnownLine], now: float) -> None:
     """Hides lines that have left the organisation's accounts at `now`, Unix seconds, unless they were written to since."""
     connection.run_many(
-        HIDE_LINE, [{"fleet": fleet, "subscriber_id": line.subscriber_id, "seen": line.version, "now": now} for line in lines]
+        HIDE_LINE,
+        [
+            {"fleet": fleet, "subscriber_id": line.subscriber_id, "seen": line.version, "now": now}
+            for line in sorted(lines, key=lambda line: line.subscriber_id)
+        ],
     )
 
 
@@ -454,6 +472,27 @@ FLEETS_DUE = Command(
 )
 
 
+# A line that no list has shown yet: whoever asks next waits until the fleet has been listed again (`is_listing_asked_for`).
+LIST_FLEETS_AT_ONCE = Command(
+    sa.update(FLEET)
+    .where(FLEET.c.organisation == sa.bindparam("organisation", type_=sa.Text), IS_CURRENT)
+    .values(
+        list_due=sa.case((FLEET.c.listed > 0, FLEET.c.listed), else_=sa.bindparam("now", type_=sa.Double)),
+        due=sa.bindparam("now", type_=sa.Double),
+    )
+)
+
+OWN_MARK_SECONDS = 1.0
+"""A line that a call of ours has changed is due so long before it was written: it goes first, and is told from other marks."""
+
+OWN_MARK = {
+    "version": FLEET_LINE.c.version + 1,
+    "rank": MARKED,
+    "due": sa.bindparam("now", type_=sa.Double) - OWN_MARK_SECONDS,
+    "written": sa.bindparam("now", type_=sa.Double),
+}
+
+
 @lru_cache(maxsize=64)
 def line_change(names: tuple[str, ...]) -> Command:
     """Puts the columns `names` into a line's row in every fleet of its organisation, and marks the line."""
@@ -464,15 +503,7 @@ def line_change(names: tuple[str, ...]) -> Command:
             FLEET_LINE.c.subscriber_id == sa.bindparam("subscriber_id", type_=sa.BigInteger),
             LINE_IS_THERE,
         )
-        .values(
-            {name: sa.bindparam(f"new_{name}", type_=FLEET_LINE.c[name].type) for name in names}
-            | {
-                "version": FLEET_LINE.c.version + 1,
-                "rank": MARKED,
-                "due": sa.bindparam("now", type_=sa.Double),
-                "written": sa.bindparam("now", type_=sa.Double),
-            }
-        )
+        .values({name: sa.bindparam(f"new_{name}", type_=FLEET_LINE.c[name].type) for name in names} | OWN_MARK)
     )
 
 
@@ -483,27 +514,41 @@ def note_line_change(connection: Connection, *, organisation: str, subscriber_id
     names = tuple(sorted(values))
     bound = {f"new_{name}": values[name] for name in names}
     changed = connection.run(line_change(names), organisation=organisation, subscriber_id=subscriber_id, now=now, **bound)
-    if changed:
-        connection.run(FLEETS_DUE, organisation=organisation, now=now)
+    connection.run(FLEETS_DUE if changed else LIST_FLEETS_AT_ONCE, organisation=organisation, now=now)
 
 
 def note_lines_moved(connection: Connection, *, organisation: str, numbers: Collection[int], account: int, now: float) -> None:
     """Puts the account that lines were moved to into their rows, and marks them. `now`: Unix seconds."""
-    for number in numbers:
+    for number in sorted(numbers):
         note_line_change(connection, organisation=organisation, subscriber_id=number, values={"account_id": account}, now=now)
 
 
-MARK_ICCIDS = Command(
-    lambda dialect: (
-        sa.update(FLEET_LINE)
-        .where(
-            FLEET_LINE.c.fleet.in_(sa.select(FLEET.c.id).where(IS_CURRENT)),
-            FLEET_LINE.c.iccid.in_(bound_list(dialect, "iccids")),
-            LINE_IS_THERE,
+def marking(values: Mapping[str, object]) -> Command:
+    """Marks lines by their ICCIDs, and sets `values`."""
+    return Command(
+        lambda dialect: (
+            sa.update(FLEET_LINE)
+            .where(
+                FLEET_LINE.c.fleet.in_(sa.select(FLEET.c.id).where(IS_CURRENT)),
+                FLEET_LINE.c.iccid.in_(bound_list(dialect, "iccids")),
+                LINE_IS_THERE,
+            )
+            .values(values)
         )
-        .values(version=FLEET_LINE.c.version + 1, rank=MARKED, due=sa.bindparam("now", type_=sa.Double))
     )
+
+
+WAS_MARKED = sa.and_(FLEET_LINE.c.rank == MARKED, FLEET_LINE.c.due > 0, FLEET_LINE.c.due < sa.bindparam("now", type_=sa.Double))
+
+MARK_ICCIDS = marking(
+    {
+        "version": FLEET_LINE.c.version + 1,
+        "rank": MARKED,
+        "due": sa.case((WAS_MARKED, FLEET_LINE.c.due), else_=sa.bindparam("now", type_=sa.Double)),
+    }
 )
+
+MARK_WRITTEN_ICCIDS = marking(OWN_MARK)
 
 FLEETS_OF_ICCIDS_DUE = Command(
     lambda dialect: (
@@ -518,12 +563,15 @@ FLEETS_OF_ICCIDS_DUE = Command(
 )
 
 
-def mark_lines(connection: Connection, *, iccids: Collection[str], now: float) -> None:
-    """Marks the lines with these ICCIDs, whosever they are: something has happened to them, and they are read again."""
+def mark_lines(connection: Connection, *, iccids: Collection[str], now: float, written: bool = False) -> None:
+    """Marks the lines with these ICCIDs in every fleet: something has happened to them, and they are read again. `now`: Unix seconds.
+
+    `written`: a call of ours did it, so that the next question about the fleet reads them before it is answered.
+    """
     if not iccids or not has_fleet_tables(connection):
         return
     packed = pack_rows([[iccid] for iccid in sorted(iccids)])
-    if connection.run(MARK_ICCIDS, iccids=packed, now=now):
+    if connection.run(MARK_WRITTEN_ICCIDS if written else MARK_ICCIDS, iccids=packed, now=now):
         connection.run(FLEETS_OF_ICCIDS_DUE, iccids=packed, now=now)
 
 
@@ -548,5 +596,5 @@ FORGET_SEARCH_TEXTS = Command(sa.update(FLEET_LINE).where(OF_FLEET).values(searc
 @runs_in_thread
 def rewrite_names(connection: Connection, *, fleet: int) -> None:
     """Erases the names and addresses of the fleet's lines. The next listing writes every line again, with names where they are kept."""
-    connection.run(FORGET_NAMES, fleet=fleet)
     connection.run(FORGET_SEARCH_TEXTS, fleet=fleet)
+    connection.run(FORGET_NAMES, fleet=fleet)

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 
 from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread
-from storage.fleet_lines import BOUND_FLEET, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
+from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
 from storage.fleet_problems import ProblemOfLine, lines_with_problem, problems_of_lines
 from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, FIRST_READ, MARKED
 
@@ -257,32 +257,86 @@ def find_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, asked
 
 
 class FleetProgress(NamedTuple):
-    """How many lines within the bounds wait to be read for the first time, and how many there are; `lines` is 0 where none waits."""
+    """How many lines within the bounds have never been read, and how many there are; `lines` is 0 where all have been.
+
+    `due`: how many of the unread ones could be read now. `changed`: lines that a call of ours may have changed since they were read.
+    """
 
     lines: int
     unread: int
+    due: int = 0
+    changed: int = 0
+
+
+class UnreadLines(NamedTuple):
+    """Lines that have never been read, and how many of them could be read now."""
+
+    lines: int
+    due: int
 
 
 @lru_cache(maxsize=4)
-def count_unread(names: frozenset[str]) -> Query[int]:
+def count_unread(names: frozenset[str]) -> Query[UnreadLines]:
     """How many lines with these filters wait to be read for the first time."""
+    ready = sa.func.coalesce(sa.func.sum(sa.case((FLEET_LINE.c.due <= BOUND_NOW, 1), else_=0)), 0)
     return Query(
-        int,
+        UnreadLines,
         lambda dialect: (
-            sa.select(sa.func.count().label("lines"))
+            sa.select(sa.func.count().label("lines"), ready.label("due"))
             .select_from(FLEET_LINE)
             .where(OF_FLEET, FLEET_LINE.c.rank == FIRST_READ, FLEET_LINE.c.due > 0, LINE_IS_THERE, *is_filtered(dialect, names))
         ),
     )
 
 
+# What we wrote ourselves is marked as due before it was written (OWN_MARK_SECONDS); a mark of a push or a listing never is.
+IS_CHANGED_BY_US = sa.and_(FLEET_LINE.c.rank == MARKED, FLEET_LINE.c.due > 0, FLEET_LINE.c.written > FLEET_LINE.c.due)
+
+# A marked line whose reading has failed waits; nobody knows then who marked it.
+IS_UNSETTLED = sa.or_(IS_CHANGED_BY_US, sa.and_(FLEET_LINE.c.rank == MARKED, FLEET_LINE.c.due > BOUND_NOW))
+
+
+@lru_cache(maxsize=4)
+def find_changed(names: frozenset[str]) -> Query[int]:
+    """The subscriber ids of lines with these filters that a call of ours has changed, and that were not read since."""
+    return Query(
+        int,
+        lambda dialect: (
+            sa.select(FLEET_LINE.c.subscriber_id)
+            .where(OF_FLEET, LINE_IS_THERE, IS_CHANGED_BY_US, *is_filtered(dialect, names))
+            .order_by(FLEET_LINE.c.due)
+            .limit(sa.bindparam("most", type_=sa.Integer))
+        ),
+    )
+
+
+@lru_cache(maxsize=4)
+def count_unsettled(names: frozenset[str]) -> Query[int]:
+    """How many lines with these filters a call of ours has perhaps changed since they were read."""
+    return Query(
+        int,
+        lambda dialect: (
+            sa.select(sa.func.count().label("lines"))
+            .select_from(FLEET_LINE)
+            .where(OF_FLEET, LINE_IS_THERE, IS_UNSETTLED, *is_filtered(dialect, names))
+        ),
+    )
+
+
+def changed_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, most: int) -> list[int]:
+    """The subscriber ids of at most `most` lines that a call of ours has changed and that were not read since, first changed first."""
+    names, values = filter_values(FleetFilter(), bounds, 0.0)
+    return connection.all(find_changed(names), **values, fleet=fleet, most=most)
+
+
 def fleet_progress(connection: Connection, *, fleet: int, bounds: FleetBounds, now: float) -> FleetProgress:
     """How far the lines within `bounds` have been read at `now`, Unix seconds."""
     names, values = filter_values(FleetFilter(), bounds, now)
-    unread = connection.first(count_unread(names), **values, fleet=fleet) or 0
-    if not unread:
-        return FleetProgress(0, 0)
-    return FleetProgress(connection.first(fleet_count(names), **values, fleet=fleet) or 0, unread)
+    changed = connection.first(count_unsettled(names), **{**values, "now": now}, fleet=fleet) or 0
+    unread = connection.first(count_unread(names), **{**values, "now": now}, fleet=fleet) or UnreadLines(0, 0)
+    if not unread.lines:
+        return FleetProgress(0, 0, 0, changed)
+    return FleetProgress(connection.first(fleet_count(names), **values, fleet=fleet) or 0, *unread, changed)
 
 
 class FleetLook(NamedTuple):
@@ -295,7 +349,9 @@ class FleetLook(NamedTuple):
 
 @runs_in_thread
 def look_for_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, asked: FleetPageAsked, now: float) -> FleetLook:
-    """The lines of a page, with what is shown beside them. `now`: Unix seconds."""
+    """The lines of a page, with what is shown beside them. `now`: Unix seconds. Nothing of a fleet that has ended meanwhile."""
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return FleetLook([], [], FleetProgress(0, 0))
     rows = find_lines(connection, fleet=fleet, bounds=bounds, asked=asked, now=now)
     causes = problems_of_lines(connection, fleet=fleet, numbers=[row.subscriber_id for row in rows])
     return FleetLook(rows, causes, fleet_progress(connection, fleet=fleet, bounds=bounds, now=now))
@@ -310,44 +366,16 @@ class FleetCount(NamedTuple):
 
 @runs_in_thread
 def count_lines(connection: Connection, *, fleet: int, wanted: FleetFilter, bounds: FleetBounds, now: float) -> FleetCount:
-    """How many lines there are with these filters. `now`: Unix seconds."""
+    """How many lines there are with these filters. `now`: Unix seconds. None of a fleet that has ended meanwhile."""
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return FleetCount(0, FleetProgress(0, 0))
     names, values = filter_values(wanted, bounds, now)
     found = connection.first(fleet_count(names), **values, fleet=fleet) or 0
     return FleetCount(found, fleet_progress(connection, fleet=fleet, bounds=bounds, now=now))
 
 
-class MarkedLines(NamedTuple):
-    """Lines within the bounds that a call of ours or a push has marked: the first of them by number, and how many there are."""
-
-    numbers: list[int]
-    lines: int
-
-
-MARKED_LIMIT = 1000
-"""Marked lines that are counted."""
-
-
-@lru_cache(maxsize=4)
-def marked_query(names: frozenset[str]) -> Query[int]:
-    return Query(
-        int,
-        lambda dialect: (
-            sa.select(FLEET_LINE.c.subscriber_id)
-            .where(OF_FLEET, FLEET_LINE.c.rank == MARKED, FLEET_LINE.c.due > 0, LINE_IS_THERE, *is_filtered(dialect, names))
-            .limit(MARKED_LIMIT)
-        ),
-    )
-
-
-def marked_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, most: int, now: float) -> MarkedLines:
-    """At most `most` marked lines, and how many there are. `now`: Unix seconds."""
-    names, values = filter_values(FleetFilter(), bounds, now)
-    found = connection.all(marked_query(names), **values, fleet=fleet)
-    return MarkedLines(found[:most], len(found))
-
-
 class WaitingLines(NamedTuple):
-    """Lines within the bounds that wait for something to be read now, by what it is."""
+    """Lines within the bounds that have never been read, and those that wait for something to be read now, by what it is."""
 
     lines: int
     unread: int
@@ -363,7 +391,9 @@ def count_waiting(names: frozenset[str]) -> Query[WaitingLines]:
         def counted(name: str, *ranks: int) -> sa.Label[int]:
             return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(waits, FLEET_LINE.c.rank.in_(ranks)), 1), else_=0)), 0).label(name)
 
-        counts = (counted("unread", FIRST_READ), counted("changed", MARKED, CHANGED), counted("days", FINISH_DAY, BACKFILL))
+        never = sa.and_(FLEET_LINE.c.rank == FIRST_READ, FLEET_LINE.c.due > 0)
+        unread = sa.func.coalesce(sa.func.sum(sa.case((never, 1), else_=0)), 0).label("unread")
+        counts = (unread, counted("changed", MARKED, CHANGED), counted("days", FINISH_DAY, BACKFILL))
         every = sa.func.count().label("lines")
         return sa.select(every, *counts).select_from(FLEET_LINE).where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names))
 
@@ -373,6 +403,8 @@ def count_waiting(names: frozenset[str]) -> Query[WaitingLines]:
 @runs_in_thread
 def waiting_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, now: float) -> WaitingLines:
     """What waits to be read at `now`, Unix seconds."""
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return WaitingLines(0, 0, 0, 0)
     names, values = filter_values(FleetFilter(), bounds, now)
     found = connection.first(count_waiting(names), **{**values, "now": now}, fleet=fleet)
     return found or WaitingLines(0, 0, 0, 0)

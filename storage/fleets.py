@@ -168,6 +168,12 @@ END_SIMULATED_FLEETS = Command(
 )
 
 
+@writes
+def end_fleet(*, fleet: int) -> sa.Executable:
+    """Ends one fleet: the connection that it was read by is another one now."""
+    return sa.update(FLEET).where(THIS_FLEET, IS_CURRENT).values(HAS_ENDED)
+
+
 def end_fleets(connection: Connection, *, organisation: str) -> None:
     """Ends every fleet of `organisation`, in the commit that ends or replaces its connection: from then on nothing of it is shown."""
     if has_fleet_tables(connection):
@@ -253,17 +259,16 @@ def renew_fleet_lease(*, fleet: int, token: str, until: float) -> sa.Executable:
 
 
 @changes_one
-def finish_fleet_turn(
-    *, fleet: int, token: str, due: float, backoff_until: float, failures: int, calls: int, error: str, error_at: float
+def give_lease_back(
+    *, fleet: int, token: str, backoff_until: float, failures: int, calls: int, error: str, error_at: float
 ) -> sa.Executable:
-    """Gives the lease back until the fleet is `due`; `calls` were made in this turn."""
+    """Ends a turn in which `calls` were made; whoever calls this says in the same transaction when the fleet is due again."""
     return (
         sa.update(FLEET)
         .where(THIS_FLEET, HOLDS_LEASE)
         .values(
             lease="",
             lease_until=0.0,
-            due=due,
             backoff_until=backoff_until,
             failures=failures,
             calls=FLEET.c.calls + calls,
@@ -273,18 +278,29 @@ def finish_fleet_turn(
     )
 
 
-@writes
-def note_listing(*, fleet: int, began: float, seconds: float, list_due: float, cut: int, parts: str) -> sa.Executable:
-    """A listing that began at `began` has ended; the next one is due at `list_due`. `cut`: 1 where lines stayed out of reach."""
-    return (
-        sa.update(FLEET).where(FLEET.c.id == fleet).values(listed=began, listing_seconds=seconds, list_due=list_due, cut=cut, parts=parts)
-    )
+LIST_EVERY_SECONDS = 300.0
+"""No listing is repeated sooner, unless it is asked for."""
 
 
 @writes
-def make_fleet_due(*, fleet: int, now: float) -> sa.Executable:
-    """The fleet has something to read from `now` on."""
-    return sa.update(FLEET).where(THIS_FLEET, FLEET.c.due > now).values(due=now)
+def note_listing(*, fleet: int, began: float, seconds: float, list_due: float, seen: float, cut: int, parts: str) -> sa.Executable:
+    """A listing that began at `began` has ended; the next one is due at `list_due`, or at once if one was asked for meanwhile.
+
+    `seen`: when this one was due. `cut`: 1 where lines stayed out of reach.
+    """
+    due = sa.case((FLEET.c.list_due == seen, list_due), else_=FLEET.c.list_due)
+    return sa.update(FLEET).where(FLEET.c.id == fleet).values(listed=began, listing_seconds=seconds, list_due=due, cut=cut, parts=parts)
+
+
+def is_listing_asked_for(fleet: FleetState) -> bool:
+    """Whether the next listing was asked for, since a call of ours has changed a line that no list has shown yet."""
+    return fleet.listed > 0 and fleet.list_due < fleet.listed + LIST_EVERY_SECONDS
+
+
+@writes
+def make_fleet_due(*, fleet: int, due: float) -> sa.Executable:
+    """The fleet has something to read from `due` on, Unix seconds."""
+    return sa.update(FLEET).where(THIS_FLEET, IS_CURRENT).values(due=due)
 
 
 @writes
@@ -330,6 +346,7 @@ def forget_fleet(*, fleet: int) -> sa.Executable:
     return sa.delete(FLEET).where(THIS_FLEET, FLEET.c.ended > 0)
 
 
-MARKED, FIRST_READ, CHANGED, FINISH_DAY, BACKFILL, RADIO = 0, 1, 2, 3, 4, 5
+MARKED, FIRST_READ, CHANGED, FINISH_DAY, BACKFILL, LOOK_AGAIN, RADIO = 0, 1, 2, 3, 4, 5, 6
 """What a line waits for, the most pressing first: it was written to or told of; it was never read; it was used; a day of use has
-ended; older days are missing; whether a network sees it decides a verdict."""
+ended; older days are missing; its packages may be others by now, though nothing was told of them; whether a network sees it decides a
+verdict."""

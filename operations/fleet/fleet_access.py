@@ -1,33 +1,29 @@
 """The way to the read model of the caller's fleet: which rows the credential may see, the first look at a new connection, and how old
 what is known is."""
 
-from typing import NamedTuple
-
 import anyio
 
 from operations.deps import Ctx
+from operations.fleet.line_refresh import OwnFleet, refresh_lines
 from operations.fleet.sync import open_fleet, take_turn
-from operations.upstream.connection import Upstream, connect_upstream
+from operations.upstream.connection import connect_upstream
 from registry.clock import limit_reading_time, rfc3339_utc, seconds_left
 from registry.errors import NotFound, StoreUnavailable
 from registry.operation import Input
-from storage.fleet_search import FleetBounds, FleetProgress, fleet_progress
-from storage.fleets import FleetState, fleet_state, has_fleet_tables
+from storage.fleet_search import FleetBounds, FleetProgress, changed_lines, fleet_progress
+from storage.fleets import FleetState, fleet_state, has_fleet_tables, is_listing_asked_for
 
 FIRST_LOOK_SECONDS = 20.0
+FIRST_LOOK_SHARE = 20
+"""While more than one line of so many has never been read, whoever asks waits; a line that was added later is not waited for."""
 LATE_SECONDS = 60.0
 """A fleet that is due for so long is read by nobody: then whoever asks reads for a while."""
 CATCH_UP_SECONDS = 5.0
+TURN_OF_LOOK_SECONDS = 2.0
 LOOK_SECONDS = 0.2
 FIRST_LOOKS = round(FIRST_LOOK_SECONDS / LOOK_SECONDS)
-
-
-class OwnFleet(NamedTuple):
-    """The caller's fleet, the way to its charging system, and the rows that the credential may see."""
-
-    upstream: Upstream
-    state: FleetState
-    bounds: FleetBounds
+CHANGED_LINES_READ = 20
+"""Lines that calls of the organisation have just changed and that are read before the next question is answered."""
 
 
 async def own_fleet(ctx: Ctx, params: Input) -> OwnFleet:
@@ -36,7 +32,8 @@ async def own_fleet(ctx: Ctx, params: Input) -> OwnFleet:
     held = ctx.row_bounds()
     upstream = await connect_upstream(ctx)
     if not await ctx.deps.store.read(has_fleet_tables):
-        raise StoreUnavailable("The database has not been upgraded for this yet: whoever runs the service runs `reseller db upgrade`")
+        hint = "Whoever runs the service runs `reseller db upgrade`"
+        raise StoreUnavailable("The database has not been upgraded for this yet", hint=hint)
     state = await open_fleet(ctx.deps, upstream)
     return OwnFleet(upstream, state, FleetBounds(held.iccids, held.account_ids))
 
@@ -50,26 +47,49 @@ async def require_account_in_fleet(fleet: OwnFleet, account_id: int | None) -> N
 async def look_at_fleet(ctx: Ctx, fleet: OwnFleet) -> OwnFleet:
     """The fleet after it has been read once: the first look at a new connection waits for that, 20 seconds at most, and tells progress.
 
-    A fleet that nobody reads in the background, as where no worker runs, is read for a moment. Waits for the network.
+    A fleet that nobody reads in the background, as where no worker runs, is read for a moment. Lines that calls of the organisation have
+    just changed are read. Waits for the network.
     """
     limit_reading_time()
-    clock, deps = ctx.deps.clock, ctx.deps
-    state, began = fleet.state, clock.monotonic()
-    known = await deps.store.read(fleet_progress, fleet=state.id, bounds=FleetBounds(), now=clock.now())
-    if state.listed and not known.unread:
-        if state.due < clock.now() - LATE_SECONDS and state.lease_until < clock.now() and state.backoff_until < clock.now():
-            await take_turn(deps, state, min(CATCH_UP_SECONDS, seconds_left(CATCH_UP_SECONDS)))
-        return fleet._replace(state=await deps.store.read(fleet_state, fleet=state.id) or state)
-    ends = began + min(FIRST_LOOK_SECONDS, max(0.0, seconds_left(FIRST_LOOK_SECONDS + 2) - 2))
+    now, state = ctx.deps.clock.now(), fleet.state
+    known = await read_progress(ctx, state)
+    if is_first_look(state, known):
+        fleet = await read_for_first_time(ctx, fleet)
+    elif state.due < now - LATE_SECONDS and state.lease_until < now and state.backoff_until <= now:
+        await take_turn(ctx.deps, state, min(CATCH_UP_SECONDS, seconds_left(CATCH_UP_SECONDS)))
+    changed = await ctx.deps.store.read(changed_lines, fleet=state.id, bounds=fleet.bounds, most=CHANGED_LINES_READ)
+    if changed:
+        await refresh_lines(ctx, fleet, changed, whole=True)
+    return fleet._replace(state=await ctx.deps.store.read(fleet_state, fleet=state.id) or fleet.state)
+
+
+async def read_progress(ctx: Ctx, state: FleetState) -> FleetProgress:
+    """How far the whole fleet has been read, whoever asks."""
+    return await ctx.deps.store.read(fleet_progress, fleet=state.id, bounds=FleetBounds(), now=ctx.deps.clock.now())
+
+
+def is_first_look(state: FleetState, known: FleetProgress) -> bool:
+    """Whether so much has never been read, or a call of ours has changed a line that was never listed, that whoever asks should wait."""
+    return not state.listed or is_listing_asked_for(state) or known.due * FIRST_LOOK_SHARE > known.lines
+
+
+async def read_for_first_time(ctx: Ctx, fleet: OwnFleet) -> OwnFleet:
+    """Reads the fleet, or waits for whoever reads it, and tells progress. Waits for the network."""
+    deps, state = ctx.deps, fleet.state
+    ends = deps.clock.monotonic() + min(FIRST_LOOK_SECONDS, max(0.0, seconds_left(FIRST_LOOK_SECONDS + 2) - 2))
     for _ in range(FIRST_LOOKS):
-        if clock.monotonic() >= ends:
+        left = ends - deps.clock.monotonic()
+        if left <= 0 or state.backoff_until > deps.clock.now():
             break
-        if not await take_turn(deps, state, min(2.0, ends - clock.monotonic())):
+        taken = False
+        with anyio.move_on_after(left):  # a listing that has begun would be finished, however long it takes
+            taken = await take_turn(deps, state, min(TURN_OF_LOOK_SECONDS, left))
+        if not taken:
             await anyio.sleep(LOOK_SECONDS)
-        known = await deps.store.read(fleet_progress, fleet=state.id, bounds=FleetBounds(), now=clock.now())
+        known = await read_progress(ctx, state)
         state = await deps.store.read(fleet_state, fleet=state.id) or state
         await ctx.progress(known.lines - known.unread, known.lines or None, f"Read {known.lines - known.unread} of {known.lines} lines")
-        if (state.listed and not known.unread) or state.backoff_until > clock.now():
+        if not is_first_look(state, known) and not known.due:
             break
     return fleet._replace(state=state)
 
@@ -83,12 +103,11 @@ def missing_sentences(state: FleetState, known: FleetProgress, now: float) -> li
         sentences.append("The charging system's lists did not show every line; those it left out are in no figure.")
     if known.unread:
         sentences.append(f"The packages and use of {known.unread} of {known.lines} lines have not been read yet; that goes on now.")
+    if known.changed:
+        sentences.append(
+            f"{known.changed} lines have changed and could not be read again yet: filters by packages and use may miss them; they are next."
+        )
     if state.backoff_until > now:
         again = rfc3339_utc(state.backoff_until)
         sentences.append(f"The charging system could not be read ({state.error.rstrip('.')}); it is asked again at {again}.")
     return sentences
-
-
-def marked_sentences(left: int) -> list[str]:
-    """What is said of `left` lines that were written to, or told of, and are not read again yet."""
-    return [f"{left} lines have just changed and are read again now: their packages and use may be older than as_of."] if left else []

@@ -1,24 +1,26 @@
 """Reading one line into the model: what is to be read of it now, and when it is to be read again.
 
 Packages and the use of today are read when a line was used, at most every eight hours; a day of use that has ended is read once more
-when its records have come in; older days are read a week at a time. A line that nothing happened to costs no call.
+when its records have come in; older days are read a week at a time. A line that nothing happened to costs one call a week: other
+programs may give it packages, and no list tells that.
 """
 
-from datetime import date, timedelta
+from calendar import monthrange
+from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 import orjson
 
-from clients.ocs.packages import PackageList
+from clients.ocs.packages import PackageList, RecurringSeries
 from clients.ocs.times import wire_seconds
 from operations.fleet.wire_rows import NamesKept, day_start, line_rows, line_supply_at, ordinal, package_rows, usage_of_days
 from operations.upstream.connection import Upstream
-from operations.upstream.lines import series_continues
+from operations.upstream.lines import package_start, series_continues
 from operations.upstream.signalling import line_signalling
 from registry.errors import OcsNotFound
 from storage.fleet_lines import LineDetail, LineReading, LineReadState, LineWork, ListedLine
 from storage.fleet_usage import KEPT_USAGE_DAYS, FleetNetworkRow, FleetUsageRow
-from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, RADIO
+from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, FIRST_READ, LOOK_AGAIN, MARKED, RADIO
 
 FINAL_AFTER_DAYS = 2
 """A day of use is as it will stay when it is read on the second day after it, or later: records come late by a day."""
@@ -27,11 +29,20 @@ REFUSED_KEPT = 60
 """Refused sessions of a line that are kept, the newest."""
 FINISH_SPREAD_SECONDS = 4 * 3600
 """Finished days are read within so many seconds after midnight, each line at its own time."""
+CHANGED_EVERY_SECONDS = 8 * 3600.0
 NEAR_LIMIT_SHARE = 10
-"""A tenth of the data left is near the limit: then a line that is used is read again each hour."""
+"""With a tenth of its data left a line is near its limit: if it is used, it is read again each hour."""
 NEAR_LIMIT_SECONDS = 3600.0
-SERIES_AHEAD_SECONDS = 600.0
-"""A series has made its next package by so many seconds after the last one ended."""
+LOOK_AGAIN_SECONDS = 7 * 86_400.0
+"""Packages are read again after so long, whatever is told of the line."""
+SERIES_AHEAD_SECONDS = 12 * 3600.0
+"""A series makes its next package so long before that begins."""
+SERIES_LATE_SECONDS = 600.0
+"""And it has done so by so many seconds later."""
+LONGEST_PERIOD_DAYS = (1, 7, 31)
+FREQUENCY_LIMIT = 1200
+"""Periods of a series; one that repeats more seldom is looked at each day."""
+NO_RANK, NO_DUE = RADIO + 1, 0.0
 
 
 class UsageSpanDays(NamedTuple):
@@ -54,7 +65,7 @@ def newest_days(line: LineWork, now: float) -> UsageSpanDays | None:
         return None
     used = min(ordinal(line.last_used), today)
     known = final_day(line)
-    first = known + 1 if known else max(today - WEEK + 1, oldest_day(line, today))
+    first = max(known + 1 if known else today - WEEK + 1, oldest_day(line, today))
     last = min(used + FINAL_AFTER_DAYS - 1, today, first + WEEK - 1)
     return UsageSpanDays(first, last) if first <= min(used, last) else None
 
@@ -111,6 +122,12 @@ class OwnRow(NamedTuple):
     detail: LineDetail
     seen: float
 
+    def of(self, line: LineWork, now: float) -> LineWork:
+        """`line` as it is now that it was asked for, at `now` (Unix seconds)."""
+        told = self.listed
+        line = line._replace(last_used=told.last_used, status=told.status, issued=told.issued, activated=told.activated)
+        return line._replace(sighted=self.seen, asked=now)
+
 
 async def read_own_row(upstream: Upstream, line: LineWork, accounts: frozenset[int], names: NamesKept) -> OwnRow | LineGone | None:
     """The line as it is now; None where it has no ICCID. Waits for the network."""
@@ -126,25 +143,38 @@ async def read_own_row(upstream: Upstream, line: LineWork, accounts: frozenset[i
     return None if made is None else OwnRow(made[0]._replace(digest=0), made[1], seen)
 
 
+class ReadingTime(NamedTuple):
+    """When a line is read, and up to when its last use is known (`told`): both Unix seconds.
+
+    A list that is older than the line's use says nothing of the days since.
+    """
+
+    now: float
+    told: float
+
+
 async def read_line(
-    upstream: Upstream, line: LineWork, accounts: frozenset[int], now: float, *, names: NamesKept, own_row: bool, parts: bool = True
+    upstream: Upstream, line: LineWork, accounts: frozenset[int], time: ReadingTime, *, names: NamesKept, known: PackageList, own_row: bool
 ) -> LineReading | LineGone:
-    """Reads a line: its own row, and what else is due of it (`parts`). Waits for the network; raises OcsError."""
-    renewed = await read_own_row(upstream, line, accounts, names) if own_row or line.rank == RADIO else None
+    """Reads what is due of a line, and with `own_row` its own row before. Waits for the network; raises OcsError.
+
+    `known`: its packages as they are stored; they tell when the next one is made, where they are not read now.
+    """
+    radio = line.rank == RADIO
+    renewed = await read_own_row(upstream, line, accounts, names) if own_row or radio else None
     if isinstance(renewed, LineGone):
         return renewed
     if renewed is not None:
-        told = renewed.listed
-        line = line._replace(last_used=told.last_used, status=told.status, issued=told.issued, activated=told.activated)
-        line = line._replace(sighted=renewed.seen, asked=now)
+        time = time._replace(told=time.now)
+        line = renewed.of(line, time.now)
     written = None if renewed is None else (renewed.listed, renewed.detail)
-    if line.rank == RADIO:
-        line = line._replace(radio=await read_refused_sessions(upstream, line, now))
-        rank, due = next_reading(line, None, now)
-        return LineReading(line.subscriber_id, line.version, unchanged_state(line, now)._replace(rank=rank, due=due), line=written)
-    if parts:
-        return line_reading(line, await read_line_part(upstream, line, accounts, now), now)._replace(line=written)
-    return LineReading(line.subscriber_id, line.version, unchanged_state(line, now), line=written)
+    if radio:
+        line = line._replace(radio=await read_refused_sessions(upstream, line, time.now))
+        rank, due = next_reading(line, known, time.now)
+        state = unchanged_state(line, time.now)._replace(rank=rank, due=due)
+        return LineReading(line.subscriber_id, line.version, state, line=written)
+    part = await read_line_part(upstream, line, accounts, time.now)
+    return line_reading(line, part, known, time)._replace(line=written)
 
 
 async def read_refused_sessions(upstream: Upstream, line: LineWork, now: float) -> str:
@@ -153,6 +183,38 @@ async def read_refused_sessions(upstream: Upstream, line: LineWork, now: float) 
     found = await upstream.ocs.statistics.network_events_over_period(line.subscriber_id, last - timedelta(days=WEEK - 1), last)
     refused = [attempt for attempt in line_signalling(found).sessions if attempt.refused and attempt.code is not None]
     return orjson.dumps([[attempt.at, *(attempt.code or ())] for attempt in refused[-REFUSED_KEPT:]]).decode()
+
+
+async def look_at_line(
+    upstream: Upstream, line: LineWork, accounts: frozenset[int], now: float, *, names: NamesKept
+) -> LineReading | LineGone:
+    """Reads the line's own row alone; what else it shows to be due is read later. Waits for the network; raises OcsError."""
+    renewed = await read_own_row(upstream, line, accounts, names)
+    if isinstance(renewed, LineGone):
+        return renewed
+    if renewed is None:
+        return LineReading(line.subscriber_id, line.version, unchanged_state(line, now))
+    state = unchanged_state(line._replace(sighted=renewed.seen, asked=now), now)
+    rank, due = reading_after_listing(line, renewed.listed, now)
+    if due and (not line.due or rank < line.rank or (rank == line.rank and due < line.due)):
+        state = state._replace(rank=rank, due=due)
+    return LineReading(line.subscriber_id, line.version, state, line=(renewed.listed, renewed.detail))
+
+
+def reading_after_listing(before: LineWork | None, listed: ListedLine, now: float) -> tuple[int, float]:
+    """What a line waits for after it was told of so, and from when on; `before`: as it was, None where it is new."""
+    if before is None:
+        idle = listed.sim_status == "FREE" and listed.last_used <= 0
+        return (NO_RANK, NO_DUE) if idle else (FIRST_READ, now)
+    if before.status != listed.status or before.account_id != listed.account_id:
+        return MARKED, now
+    moved = before.last_used != listed.last_used or (before.mcc, before.mnc) != (listed.mcc, listed.mnc)
+    if not moved and before.sim_status == listed.sim_status:
+        return NO_RANK, NO_DUE
+    if before.read <= 0 or before.sim_status != listed.sim_status:
+        return FIRST_READ, now
+    near = 0 <= before.data_left * NEAR_LIMIT_SHARE < before.data_limit
+    return CHANGED, max(now, before.read + (NEAR_LIMIT_SECONDS if near else CHANGED_EVERY_SECONDS))
 
 
 def unchanged_state(line: LineWork, now: float) -> LineReadState:
@@ -177,23 +239,25 @@ def unchanged_state(line: LineWork, now: float) -> LineReadState:
     )
 
 
-def line_reading(line: LineWork, part: LinePart, now: float) -> LineReading:
-    """What to store of a line after `part` was read, and when it is to be read again. Raises OcsError where a date cannot be read."""
-    today = ordinal(now)
+def line_reading(line: LineWork, part: LinePart, before: PackageList, time: ReadingTime) -> LineReading:
+    """What to store of a line after `part` was read, and when it is to be read again. Raises OcsError where a date cannot be read.
+
+    `before`: its packages as they are stored.
+    """
+    now, told, known = time.now, ordinal(time.told), line
     supply = None if part.packages is None else line_supply_at(part.packages, now)
-    known = line
     if part.days is not None:
         if line.rank == BACKFILL:
             known = line._replace(usage_first=part.days.first)
         else:
             known = line._replace(usage_first=line.usage_first or part.days.first, usage_last=part.days.last, usage_read=now)
     elif line.rank == BACKFILL:
-        known = line._replace(usage_first=oldest_day(line, today))
-    elif not line.usage_last or newest_days(line, now) is None:
-        # Nothing was used since: all days up to today are known to be without use.
-        known = line._replace(usage_first=line.usage_first or unused_since(line, today), usage_last=today, usage_read=now)
+        known = line._replace(usage_first=oldest_day(line, ordinal(now)))
+    elif told > line.usage_last:
+        # Nothing was used since: all days up to when that was told are known to be without use.
+        known = line._replace(usage_first=line.usage_first or unused_since(line, told), usage_last=told, usage_read=time.told)
     known = known._replace(read=now if part.packages is not None else line.read)
-    rank, due = next_reading(known, part.packages, now)
+    rank, due = next_reading(known, before if part.packages is None else part.packages, now)
     state = unchanged_state(known, now)._replace(rank=rank, due=due, judge_due=now)
     if supply is not None:
         state = state._replace(
@@ -212,14 +276,14 @@ def line_reading(line: LineWork, part: LinePart, now: float) -> LineReading:
     )
 
 
-def unused_since(line: LineWork, today: int) -> int:
-    """The first day of the days without use that end today."""
+def unused_since(line: LineWork, last: int) -> int:
+    """The first day of the days without use that end on the day `last`."""
     if line.last_used <= 0:
-        return oldest_day(line, today)
-    return min(max(ordinal(line.last_used) + 1, oldest_day(line, today)), today)
+        return min(oldest_day(line, last), last)
+    return min(max(ordinal(line.last_used) + 1, oldest_day(line, last)), last)
 
 
-def next_reading(line: LineWork, packages: PackageList | None, now: float) -> tuple[int, float]:
+def next_reading(line: LineWork, packages: PackageList, now: float) -> tuple[int, float]:
     """What the line waits for after it was read, and from when on; 0.0: for nothing but a change."""
     used = ordinal(line.last_used) if line.last_used > 0 else 0
     if line.usage_last < min(used + 1, ordinal(now)) and newest_days(line, now) is not None:
@@ -227,20 +291,51 @@ def next_reading(line: LineWork, packages: PackageList | None, now: float) -> tu
     if older_days(line, now) is not None:
         return BACKFILL, now
     waits: list[tuple[float, int]] = []
+    spread = line.subscriber_id * 2654435761 % FINISH_SPREAD_SECONDS
     if used and final_day(line) < used:
-        spread = line.subscriber_id * 2654435761 % FINISH_SPREAD_SECONDS
         waits.append((max(now, day_start(used + FINAL_AFTER_DAYS) + spread), FINISH_DAY))
-    if packages is not None and (made := next_package_moment(packages, now)) is not None:
-        waits.append((made, CHANGED))
+    if line.status != "END_OF_LIFE":
+        waits.append((max(now, line.read + LOOK_AGAIN_SECONDS + spread), LOOK_AGAIN))
+    if (made := next_package_moment(packages, now)) is not None:
+        waits.append((made, LOOK_AGAIN))
     if not waits:
-        return BACKFILL, 0.0
+        return NO_RANK, NO_DUE
     due, rank = min(waits)
     return rank, due
 
 
 def next_package_moment(packages: PackageList, now: float) -> float | None:
-    """When a series will have made another package; None where none will. Raises OcsError where a date cannot be read."""
-    if not any(series_continues(row) for row in packages.get("recurring", [])):
+    """When a series will have made another package, or one that it made begins and may take over what is left of the one before.
+
+    None where neither will happen. Raises OcsError where a date cannot be read.
+    """
+    moments = [moment for row in packages.get("recurring", []) if (moment := next_repetition(row, now)) is not None]
+    for row in packages.get("packages", []):
+        begins = package_start(row)
+        if begins is not None and begins.timestamp() > now and row.get("recurringPackage") is not None:
+            moments.append(begins.timestamp())
+    return min(moments) + SERIES_LATE_SECONDS if moments else None
+
+
+def next_repetition(series: RecurringSeries, now: float) -> float | None:
+    """When the series makes its next package, Unix seconds; None where it makes none, or waits for the first use."""
+    start = wire_seconds(series.get("startTimeUTC"))
+    if start is None or not series_continues(series):
         return None
-    supply = line_supply_at(packages, now)
-    return (supply.changes or now + 86_400.0) + SERIES_AHEAD_SECONDS
+    kind, frequency = series.get("recurringPeriodicityType"), series.get("recurringPeriodicityFrequency", 0)
+    if kind not in (0, 1, 2) or not 1 <= frequency <= FREQUENCY_LIMIT:
+        return now + 86_400.0
+    number = max(0, int((now + SERIES_AHEAD_SECONDS - start) // 86_400) // (LONGEST_PERIOD_DAYS[kind] * frequency))
+    while (moment := repetition_start(start, kind, number * frequency) - SERIES_AHEAD_SECONDS) <= now:
+        number += 1
+    return moment
+
+
+def repetition_start(start: float, kind: int, steps: int) -> float:
+    """When a repetition begins, `steps` days (kind 0), weeks (1) or months (2) after `start`: on the same day, or the month's last."""
+    if kind < 2:
+        return start + steps * 86_400.0 * (7 if kind else 1)
+    begun = datetime.fromtimestamp(start, UTC)
+    years, month = divmod(begun.month - 1 + steps, 12)
+    last = monthrange(begun.year + years, month + 1)[1]
+    return begun.replace(year=begun.year + years, month=month + 1, day=min(begun.day, last)).timestamp()

@@ -1,22 +1,31 @@
 """Reading some lines live into the model, while somebody waits for them."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import anyio
 
+from clients.ocs.packages import PackageList
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet
-from operations.fleet.line_reading import LineGone, read_line
+from operations.fleet.line_reading import LineGone, LineReading, ReadingTime, look_at_line, read_line
 from operations.fleet.sync import names_kept
 from operations.fleet.wire_rows import NamesKept
-from registry.errors import OcsError
+from operations.upstream.connection import Upstream
+from registry.errors import OcsError, StoreUnavailable
 from storage.fleet_lines import KnownLine, LineWork, hide_lines, record_reading, work_of_lines
-from storage.fleet_search import marked_lines
-from storage.fleets import MARKED
+from storage.fleet_search import FleetBounds
+from storage.fleets import MARKED, FleetState
 
 PARALLEL_REFRESHES = 4
-MARKED_AT_ONCE = 20
-"""Marked lines that are read while somebody waits."""
+NO_PACKAGES: PackageList = {}
+
+
+class OwnFleet(NamedTuple):
+    """The caller's fleet, the way to its charging system, and the rows that the credential may see."""
+
+    upstream: Upstream
+    state: FleetState
+    bounds: FleetBounds
 
 
 async def refresh_lines(ctx: Ctx, fleet: OwnFleet, numbers: Sequence[int], *, whole: bool) -> None:
@@ -24,44 +33,48 @@ async def refresh_lines(ctx: Ctx, fleet: OwnFleet, numbers: Sequence[int], *, wh
 
     A line that cannot be read stays as it was known.
     """
-    refresh = LineRefresh(ctx, fleet, whole=whole)
-    waiting = iter(await ctx.deps.store.read(work_of_lines, fleet=fleet.state.id, numbers=numbers))
+    store = ctx.deps.store
+    try:
+        accounts = frozenset(account.get("id", 0) for account in await fleet.upstream.accounts())
+    except OcsError:
+        return
+    refresh = LineRefresh(ctx, fleet, accounts, await names_kept(ctx.deps, ctx.organisation), whole=whole)
+    waiting = iter(await store.read(work_of_lines, fleet=fleet.state.id, numbers=numbers))
     async with anyio.create_task_group() as group:
         for _ in range(min(PARALLEL_REFRESHES, len(numbers))):
             group.start_soon(refresh.run, waiting)
+    if refresh.outage is not None:
+        raise refresh.outage
     await ctx.deps.judge(ctx.deps, fleet.state, numbers)
 
 
-async def refresh_marked_lines(ctx: Ctx, fleet: OwnFleet) -> int:
-    """Reads lines that a call of ours or a push has marked, so that every filter and count sees what was done; how many were left over.
-
-    In a service with a worker they are read within a second anyway. Waits for the network.
-    """
-    marked = await ctx.deps.store.read(marked_lines, fleet=fleet.state.id, bounds=fleet.bounds, most=MARKED_AT_ONCE, now=ctx.now)
-    if marked.numbers:
-        await refresh_lines(ctx, fleet, marked.numbers, whole=True)
-    return marked.lines - len(marked.numbers)
-
-
 class LineRefresh:
-    """A reading of some lines under way."""
+    """A reading of some lines under way. `outage`: why it could not be stored."""
 
-    def __init__(self, ctx: Ctx, fleet: OwnFleet, *, whole: bool) -> None:
-        self._ctx, self._fleet, self._whole = ctx, fleet, whole
+    def __init__(self, ctx: Ctx, fleet: OwnFleet, accounts: frozenset[int], names: NamesKept, *, whole: bool) -> None:
+        self._ctx, self._fleet, self._accounts, self._names, self._whole = ctx, fleet, accounts, names, whole
+        self.outage: StoreUnavailable | None = None
 
     async def run(self, waiting: Iterator[LineWork]) -> None:
         """Reads lines of `waiting` until there are none."""
-        accounts = frozenset(account.get("id", 0) for account in await self._fleet.upstream.accounts())
-        names = await names_kept(self._ctx.deps, self._ctx.organisation)
         for line in waiting:
             try:
-                await self._line(line._replace(rank=MARKED) if self._whole else line, accounts, names)
+                await self._line(line)
             except OcsError:
                 continue
+            except StoreUnavailable as outage:
+                self.outage = outage
+                return
 
-    async def _line(self, line: LineWork, accounts: frozenset[int], names: NamesKept) -> None:
+    async def _line(self, line: LineWork) -> None:
         store, fleet, now = self._ctx.deps.store, self._fleet.state.id, self._ctx.deps.clock.now()
-        found = await read_line(self._fleet.upstream, line, accounts, now, names=names, own_row=True, parts=self._whole)
+        upstream, accounts, names = self._fleet.upstream, self._accounts, self._names
+        found: LineReading | LineGone
+        if self._whole:
+            marked, time = line._replace(rank=MARKED), ReadingTime(now, now)
+            found = await read_line(upstream, marked, accounts, time, names=names, known=NO_PACKAGES, own_row=True)
+        else:
+            found = await look_at_line(upstream, line, accounts, now, names=names)
         if isinstance(found, LineGone):
             await store.write(hide_lines, fleet=fleet, lines=[KnownLine(line.subscriber_id, 0, line.version, 0)], now=now)
         else:

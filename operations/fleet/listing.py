@@ -11,23 +11,14 @@ import orjson
 
 from clients.ocs.subscribers import Subscriber
 from operations.deps import Deps
+from operations.fleet.line_reading import reading_after_listing
 from operations.fleet.wire_rows import NamesKept, line_rows, row_digest
 from operations.upstream.account_lines import PARALLEL_PREFIXES, AccountSweep, read_first_lines, subscriber_number
 from operations.upstream.connection import Upstream
 from registry.errors import OcsNotFound
-from storage.fleet_lines import (
-    RANKS,
-    KnownLine,
-    LineWork,
-    LineWrite,
-    ListedLine,
-    hide_lines,
-    known_lines,
-    miss_lines,
-    work_of_lines,
-    write_lines,
-)
-from storage.fleets import CHANGED, FIRST_READ, MARKED, FleetState, note_listing
+from storage.fleet_erasure import write_listed_lines
+from storage.fleet_lines import KnownLine, LineWrite, hide_lines, known_lines, miss_lines, work_of_lines
+from storage.fleets import LIST_EVERY_SECONDS, FleetState, note_listing
 
 ROWS_A_TURN = 50
 LINES_A_WRITE = 200
@@ -36,14 +27,8 @@ LOOKED_FOR_LIMIT = 100
 """Lines that a listing does not show, and that are asked for one by one."""
 LEAF_ROWS = 400
 """A prefix that lists more lines is asked for in tenths the next time, so that no answer takes long to read."""
-LIST_EVERY_SECONDS = 300.0
 LISTING_SHARE = 20
 """A listing that takes long is repeated after so many times as long."""
-CHANGED_EVERY_SECONDS = 8 * 3600.0
-NEAR_LIMIT_SHARE = 10
-"""With a tenth of its data left a line is near its limit."""
-NEAR_LIMIT_SECONDS = 3600.0
-NO_RANK, NO_DUE = RANKS, 0.0
 
 
 class FleetListing:
@@ -82,6 +67,7 @@ class FleetListing:
             began=began,
             seconds=seconds,
             list_due=clock.now() + max(LIST_EVERY_SECONDS, LISTING_SHARE * seconds),
+            seen=self._fleet.list_due,
             cut=int(not complete),
             parts=orjson.dumps(self._leaves).decode(),
         )
@@ -100,7 +86,7 @@ class FleetListing:
         await self._compare()
         while not sweep.over and self.calls < LISTING_CALLS_LIMIT and self._alive():
             await sweep.go_on(PARALLEL_PREFIXES)
-            self.calls += PARALLEL_PREFIXES
+            self.calls += PARALLEL_PREFIXES - sweep.calls
             await self._compare()
         self._leaves[str(account)] = [
             leaf
@@ -146,7 +132,7 @@ class FleetListing:
                 writes.append(LineWrite(number, seen, *made, rank, due))
             if len(writes) % ROWS_A_TURN == 0:
                 await anyio.lowlevel.checkpoint()
-        self.written += await store.write(write_lines, fleet=self._fleet.id, lines=writes, now=now)
+        self.written += await store.write(write_listed_lines, fleet=self._fleet.id, lines=writes, now=now)
 
     async def _remove_missing(self, now: float) -> None:
         """Hides lines that have left. `now`: when this listing began, Unix seconds."""
@@ -174,19 +160,3 @@ class FleetListing:
 def former_leaves(text: str) -> dict[str, list[str]]:
     """The prefixes that listed the lines of each account the last time."""
     return orjson.loads(text) if text else {}
-
-
-def reading_after_listing(before: LineWork | None, listed: ListedLine, now: float) -> tuple[int, float]:
-    """What a line waits for after a listing showed it so, and from when on; `before`: as it was, None where it is new."""
-    if before is None:
-        idle = listed.sim_status == "FREE" and listed.last_used <= 0
-        return (NO_RANK, NO_DUE) if idle else (FIRST_READ, now)
-    if before.status != listed.status or before.account_id != listed.account_id:
-        return MARKED, now
-    moved = before.last_used != listed.last_used or (before.mcc, before.mnc) != (listed.mcc, listed.mnc)
-    if not moved and before.sim_status == listed.sim_status:
-        return NO_RANK, NO_DUE
-    if before.read <= 0 or before.sim_status != listed.sim_status:
-        return FIRST_READ, now
-    near = 0 <= before.data_left * NEAR_LIMIT_SHARE < before.data_limit
-    return CHANGED, max(now, before.read + (NEAR_LIMIT_SECONDS if near else CHANGED_EVERY_SECONDS))

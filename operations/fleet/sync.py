@@ -6,31 +6,40 @@ one of at most half of the token's places.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import anyio
 
+from clients.ocs.packages import PackageList
 from clients.ocs.places import in_background
 from operations.deps import Deps
-from operations.fleet.line_reading import LineGone, read_line
+from operations.fleet.line_reading import LineGone, ReadingTime, read_line
 from operations.fleet.listing import FleetListing
-from operations.fleet.wire_rows import NamesKept
+from operations.fleet.wire_rows import NamesKept, stored_packages
 from operations.upstream.connection import Upstream, upstream_of_organisation
-from registry.errors import OcsError, OcsUnavailable, Refusal
+from registry.errors import OcsError, OcsUnavailable, ProviderError, Refusal, StoreUnavailable
+from storage.engine.sql import Connection
 from storage.fleet_erasure import erased_lines
 from storage.fleet_judgements import next_judge_due
 from storage.fleet_lines import KnownLine, LineWork, hide_lines, next_line_due, next_lines, postpone_line, record_reading
+from storage.fleet_packages import packages_of_line
 from storage.fleets import (
+    BACKFILL,
+    FINISH_DAY,
     MARKED,
     FleetState,
     begin_fleet,
     claim_fleet,
     claim_next_fleet,
     connected_without_fleet,
+    end_fleet,
     find_fleet,
-    finish_fleet_turn,
     fleet_state,
+    give_lease_back,
     has_fleet_tables,
+    make_fleet_due,
     next_fleet_due,
     personal_choice,
     renew_fleet_lease,
@@ -64,23 +73,90 @@ async def open_fleet(deps: Deps, upstream: Upstream) -> FleetState:
 
 
 async def keeps_names(deps: Deps, organisation: str) -> bool:
-    """Whether customers' names are kept: as an admin has chosen, else as the deployment does it."""
-    chosen = await deps.store.read(personal_choice, organisation=organisation)
-    return deps.keeps_names if chosen < 0 else bool(chosen)
+    """Whether customers' names are kept: as an admin has chosen, else as the deployment does it. Waits for the database."""
+    return (await names_kept(deps, organisation)).kept
 
 
 async def names_kept(deps: Deps, organisation: str) -> NamesKept:
     """Whose names are kept in the read model of `organisation`. Waits for the database."""
-    return NamesKept(await keeps_names(deps, organisation), await deps.store.read(erased_lines, organisation=organisation))
+    chosen, erased = await deps.store.read(read_names_kept, organisation=organisation)
+    return NamesKept(deps.keeps_names if chosen < 0 else bool(chosen), erased)
+
+
+def read_names_kept(connection: Connection, *, organisation: str) -> tuple[int, frozenset[int]]:
+    """What an admin has chosen (-1: nothing), and the lines whose names were erased. On a schema without fleets no names are kept."""
+    if not has_fleet_tables(connection):
+        return 0, frozenset()
+    return personal_choice(connection, organisation=organisation), erased_lines(connection, organisation=organisation)
 
 
 @dataclass(slots=True)
 class TurnFailures:
-    """Failures of one turn. `stop`: the charging system cannot take more now."""
+    """Failures of one turn. `stop`: the charging system, or the database, cannot take more now."""
 
     in_a_row: int = 0
     stop: bool = False
     last: Refusal | None = None
+
+    def end_turn(self, failure: Refusal) -> None:
+        """Notes a failure after which nothing more is asked in this turn."""
+        self.last, self.stop = failure, True
+
+
+class TurnEnd(NamedTuple):
+    """What a turn leaves behind; times are Unix seconds, 0.0: none."""
+
+    backoff_until: float
+    failures: int
+    calls: int
+    error: str
+    error_at: float
+
+
+def end_turn(connection: Connection, *, fleet: FleetState, end: TurnEnd, idle_until: float) -> None:
+    """Gives the lease back, and says when the fleet is due again: not before `idle_until` where nothing can be read at all.
+
+    The fleet's row is changed first, so that a mark that is made now is either seen here or comes after.
+    """
+    if not give_lease_back(connection, fleet=fleet.id, token=fleet.lease, **end._asdict()):
+        return
+    state = fleet_state(connection, fleet=fleet.id)
+    if state is None:
+        return
+    waits = [state.list_due, next_line_due(connection, fleet=fleet.id), next_judge_due(connection, fleet=fleet.id)]
+    due = max(idle_until, min(moment for moment in waits if moment is not None))
+    make_fleet_due(connection, fleet=fleet.id, due=due)
+
+
+@dataclass(slots=True)
+class TurnLease:
+    """The lease under which a turn goes on. It is renewed all the time; where it is lost, nothing more is read or written."""
+
+    deps: Deps
+    fleet: FleetState
+    until: float = field(init=False)
+    lost: bool = False
+
+    def __post_init__(self) -> None:
+        self.until = self.fleet.lease_until
+
+    async def hold(self) -> None:
+        """Renews the lease until cancelled, or until it is lost. Where the database is away, it is lost when its time is over."""
+        while not self.lost:
+            await anyio.sleep(LEASE_SECONDS / 3)
+            await self.renew()
+
+    async def renew(self) -> None:
+        now = self.deps.clock.now()
+        if self.until - now > LEASE_SECONDS * 2 / 3:
+            return
+        until = now + LEASE_SECONDS
+        try:
+            self.lost = not await self.deps.store.write(renew_fleet_lease, fleet=self.fleet.id, token=self.fleet.lease, until=until)
+        except StoreUnavailable:
+            self.lost = now >= self.until
+        else:
+            self.until = until
 
 
 class FleetTurn:
@@ -88,113 +164,119 @@ class FleetTurn:
 
     def __init__(self, deps: Deps, fleet: FleetState, upstream: Upstream, names: NamesKept) -> None:
         self._deps, self._fleet, self._upstream, self._names = deps, fleet, upstream, names
-        self._failures = TurnFailures()
+        self._failures, self._lease = TurnFailures(), TurnLease(deps, fleet)
         self._accounts = frozenset[int]()
         self._calls = 0
-        self._leased_until = fleet.lease_until
-        self._lost = False
+        self._listed, self._cut = fleet.listed, bool(fleet.cut)
 
-    async def run(self, seconds: float = TURN_SECONDS, progress: Callable[[int], None] | None = None) -> None:
+    async def run(self, seconds: float = TURN_SECONDS) -> None:
         """Lists and reads for `seconds` at most, then gives the lease back. A listing that has begun is finished. Waits for the network."""
         ends = self._deps.clock.monotonic() + seconds
         try:
             with in_background():
-                await self._read(ends, progress)
-        except Refusal as failure:
-            self._failures.last, self._failures.stop = failure, True
-        await self._give_back()
+                async with anyio.create_task_group() as group:
+                    group.start_soon(self._lease.hold)
+                    await self._guarded_reading(ends)
+                    group.cancel_scope.cancel()
+        finally:
+            # Also where whoever waited has gone: else nobody could read the fleet until the lease ends.
+            with anyio.CancelScope(shield=True):
+                await self._give_back()
 
-    async def _read(self, ends: float, progress: Callable[[int], None] | None) -> None:
+    @property
+    def _over(self) -> bool:
+        return self._failures.stop or self._lease.lost
+
+    async def _guarded_reading(self, ends: float) -> None:
+        """What fails as a whole ends the turn; no error leaves a group of tasks, which would wrap it."""
+        try:
+            await self._read(ends)
+        except Refusal as failure:
+            self._failures.end_turn(failure)
+
+    async def _read(self, ends: float) -> None:
         clock, store, fleet = self._deps.clock, self._deps.store, self._fleet.id
         self._accounts = frozenset(account.get("id", 0) for account in await self._upstream.accounts())
         if self._fleet.list_due <= clock.now():
-            listing = FleetListing(self._deps, self._fleet, self._upstream, names=self._names, alive=lambda: not self._lost)
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._hold_lease)
-                try:
-                    await listing.run()
-                finally:
-                    self._calls += listing.calls
-                    group.cancel_scope.cancel()
-        while clock.monotonic() < ends and not self._failures.stop and not self._lost:
+            await self._list()
+        while clock.monotonic() < ends and not self._over:
             lines = await store.read(next_lines, fleet=fleet, now=clock.now(), most=LINES_AT_ONCE)
             judged = await self._deps.judge(self._deps, self._fleet, None)
             if not lines and not judged:
                 return
-            await self._renew()
             waiting = iter(lines)
             async with anyio.create_task_group() as group:
                 for _ in range(min(self._deps.ocs.background_places, len(lines))):
                     group.start_soon(self._lines, waiting)
-            if progress is not None:
-                progress(len(lines))
+
+    async def _list(self) -> None:
+        began = self._deps.clock.now()
+        listing = FleetListing(self._deps, self._fleet, self._upstream, names=self._names, alive=lambda: not self._lease.lost)
+        try:
+            self._cut = not await listing.run()
+            self._listed = began
+        finally:
+            self._calls += listing.calls
 
     async def _lines(self, waiting: Iterator[LineWork]) -> None:
         for line in waiting:
-            if self._failures.stop or self._lost:
+            if self._over:
                 return
             try:
                 await self._line(line)
                 self._failures.in_a_row = 0
             except OcsError as failure:
                 await self._failed(line, failure)
+            except Refusal as failure:
+                self._failures.end_turn(failure)
 
     async def _line(self, line: LineWork) -> None:
         """Reads what is due of one line and stores it; hides a line that has left."""
         store, fleet, now = self._deps.store, self._fleet.id, self._deps.clock.now()
-        marked = line.rank == MARKED
-        found = await read_line(self._upstream, line, self._accounts, now, names=self._names, own_row=marked)
+        marked, known = line.rank == MARKED, PackageList()
+        if line.rank in (FINISH_DAY, BACKFILL):
+            known = stored_packages(await store.read(packages_of_line, fleet=fleet, subscriber_id=line.subscriber_id))
+        # A listing that was cut off may not have shown the line: then its last use is as old as its row.
+        time = ReadingTime(now, line.written if self._cut else self._listed)
+        found = await read_line(self._upstream, line, self._accounts, time, names=self._names, known=known, own_row=marked)
         if isinstance(found, LineGone):
             self._calls += 1
             await store.write(hide_lines, fleet=fleet, lines=[KnownLine(line.subscriber_id, 0, line.version, 0)], now=now)
             return
         self._calls += marked + (found.packages is not None) + (found.usage is not None)
-        await store.write(record_reading, fleet=fleet, reading=found, now=now)
+        if not self._lease.lost:
+            await store.write(record_reading, fleet=fleet, reading=found, now=now)
 
     async def _failed(self, line: LineWork, failure: OcsError) -> None:
         """A line that could not be read is tried again later; where the charging system takes no more calls, the turn ends."""
         failures = self._failures
         failures.last, failures.in_a_row = failure, failures.in_a_row + 1
-        crowded = isinstance(failure, OcsUnavailable) or failure.ocs_code == TRAFFIC_LIMIT_CODE
+        crowded = isinstance(failure, OcsUnavailable) or failure.before_execution or failure.ocs_code == TRAFFIC_LIMIT_CODE
         failures.stop = failures.stop or crowded or failures.in_a_row >= FAILURES_IN_A_ROW
-        if not failures.stop:
-            due = self._deps.clock.now() + FAILED_LINE_SECONDS
+        if failures.stop:
+            return
+        due = self._deps.clock.now() + FAILED_LINE_SECONDS
+        try:
             await self._deps.store.write(postpone_line, fleet=self._fleet.id, subscriber_id=line.subscriber_id, seen=line.version, due=due)
-
-    async def _hold_lease(self) -> None:
-        while True:
-            await anyio.sleep(LEASE_SECONDS / 3)
-            await self._renew()
-
-    async def _renew(self) -> None:
-        now, until = self._deps.clock.now(), self._deps.clock.now() + LEASE_SECONDS
-        if self._leased_until - now < LEASE_SECONDS * 2 / 3:
-            self._lost = not await self._deps.store.write(renew_fleet_lease, fleet=self._fleet.id, token=self._fleet.lease, until=until)
-            self._leased_until = until
+        except StoreUnavailable as outage:
+            failures.end_turn(outage)
 
     async def _give_back(self) -> None:
-        """Ends the turn: says when the fleet is due again, and what went wrong."""
-        clock, store, fleet, failures = self._deps.clock, self._deps.store, self._fleet, self._failures
-        now, failed, backoff = clock.now(), 0, 0.0
-        if failures.stop:
-            failed = fleet.failures + 1
-            pause = getattr(failures.last, "retry_after", None) or 0
-            backoff = now + max(float(pause), min(LONGEST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(failed - 1, 10)))
-        state = await store.read(fleet_state, fleet=fleet.id)
-        waits = [state.list_due if state is not None else now + IDLE_SECONDS]
-        for due in (await store.read(next_line_due, fleet=fleet.id), await store.read(next_judge_due, fleet=fleet.id)):
-            waits += [] if due is None else [due]
-        await store.write(
-            finish_fleet_turn,
-            fleet=fleet.id,
-            token=fleet.lease,
-            due=min(waits),
-            backoff_until=backoff,
-            failures=failed,
-            calls=self._calls,
-            error="" if failures.last is None else failures.last.message[:300],
-            error_at=0.0 if failures.last is None else now,
-        )
+        """Ends the turn: says when the fleet is due again, and what went wrong. Where the database is away the lease ends by itself."""
+        now, last = self._deps.clock.now(), self._failures.last
+        failed, backoff = 0, 0.0
+        if self._failures.stop:
+            failed = self._fleet.failures + 1
+            backoff = now + max(asked_pause(last), min(LONGEST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(failed - 1, 10)))
+        error, error_at = ("", 0.0) if last is None else (last.message[:300], now)
+        end = TurnEnd(backoff, failed, self._calls, error, error_at)
+        with suppress(StoreUnavailable):
+            await self._deps.store.write(end_turn, fleet=self._fleet, end=end, idle_until=0.0)
+
+
+def asked_pause(failure: Refusal | None) -> float:
+    """For how many seconds the charging system wants to be left alone; 0.0 where it does not say."""
+    return float(failure.headers.get("Retry-After", 0)) if isinstance(failure, ProviderError) else 0.0
 
 
 class FleetSync:
@@ -237,33 +319,28 @@ class FleetSync:
         return True
 
 
-async def run_turn(deps: Deps, fleet: FleetState, seconds: float = TURN_SECONDS, progress: Callable[[int], None] | None = None) -> None:
+async def run_turn(deps: Deps, fleet: FleetState, seconds: float = TURN_SECONDS) -> None:
     """One turn of the fleet, whose lease the caller has just taken. Waits for the network."""
     try:
         upstream = await upstream_of_organisation(deps, fleet.organisation)
     except OcsError as failure:
         now = deps.clock.now()
-        await deps.store.write(
-            finish_fleet_turn,
-            fleet=fleet.id,
-            token=fleet.lease,
-            due=now + IDLE_SECONDS,
-            backoff_until=0.0,
-            failures=fleet.failures + 1,
-            calls=0,
-            error=failure.message[:300],
-            error_at=now,
-        )
+        end = TurnEnd(0.0, fleet.failures + 1, 0, failure.message[:300], now)
+        await deps.store.write(end_turn, fleet=fleet, end=end, idle_until=now + IDLE_SECONDS)
         return
-    await FleetTurn(deps, fleet, upstream, await names_kept(deps, fleet.organisation)).run(seconds, progress)
+    if fleet_identity(upstream, deps.network_instance) != fleet.identity:
+        # The service has another token, or a call that began before the connection was replaced has made this fleet.
+        await deps.store.write(end_fleet, fleet=fleet.id)
+        return
+    await FleetTurn(deps, fleet, upstream, await names_kept(deps, fleet.organisation)).run(seconds)
 
 
-async def take_turn(deps: Deps, fleet: FleetState, seconds: float, progress: Callable[[int], None] | None = None) -> bool:
+async def take_turn(deps: Deps, fleet: FleetState, seconds: float) -> bool:
     """Reads this fleet for `seconds`, whether it is due or not; False while another process reads it. Waits for the network."""
     now = deps.clock.now()
     token = deps.ids.new("lse_")
     claimed = await deps.store.write(claim_fleet, fleet=fleet.id, token=token, now=now, until=now + LEASE_SECONDS)
     if claimed is None:
         return False
-    await run_turn(deps, claimed, seconds, progress)
+    await run_turn(deps, claimed, seconds)
     return True

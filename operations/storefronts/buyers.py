@@ -18,7 +18,7 @@ from registry.errors import BadRequest, Conflict, NotFound
 from registry.ids import ORDER_TOKEN
 from registry.operation import Auth, Example, Input, Scope, operation
 from storage.engine.sql import Connection
-from storage.fleet_erasure import erase_lines_of_email
+from storage.fleet_erasure import erase_lines_of_buyer
 from storage.mail import WaitingMail, sealed_mails, withdraw_mail
 from storage.orders import OrderDetail, OrderRow, end_access, erase_address, find_order, orders_of_buyer, token_digest, token_digests
 from storage.sealing import Keyring, WrongSeal
@@ -125,11 +125,12 @@ async def erase_buyer(ctx: Ctx, params: BuyerToErase, _shop: Storefront) -> Buye
 
 
 def erase_buyer_address(connection: Connection, *, storefront: str, organisation: str, email: str, keyring: Keyring) -> BuyerErased:
-    """The address, the mails to it that wait, and the names of lines in the read model that have it."""
-    erase_lines_of_email(connection, organisation=organisation, email=email)
+    """The address, the mails to it that wait, and the names in the read model of lines that have it or were sold to it."""
     rows = erase_address(connection, storefront=storefront, organisation=organisation, email=email)
+    orders = {row.top_up_of or row.id for row in rows}
+    iccids = {row.iccid for order in orders if (row := find_order(connection, order=order)) is not None and row.iccid}
+    erase_lines_of_buyer(connection, organisation=organisation, email=email, iccids=iccids)
     if rows:
-        orders = {row.top_up_of or row.id for row in rows}
         links = frozenset[str]().union(*(token_digests(connection, order=order) for order in orders))
         for mail in sealed_mails(connection):
             if is_mail_to_buyer(mail, email, links, keyring):

@@ -5,9 +5,10 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import AliasChoices, Field, StringConstraints, model_validator
 from typing_extensions import TypedDict
 
+from clients.ocs.subscribers import PhoneNumberRow
 from operations.deps import Ctx
-from operations.fleet.sync import keeps_names
-from operations.fleet.wire_rows import fold_text
+from operations.fleet.sync import names_kept
+from operations.fleet.wire_rows import fold_text, identifiers_text
 from operations.upstream.connection import name_refused_field
 from operations.upstream.lines import Line, LineRef, note_line, own_line
 from operations.upstream.paging import Data
@@ -76,10 +77,11 @@ async def modify_subscriber_contact_info(ctx: Ctx, params: ContactChange, line: 
     The upstream keeps one name: firstName and lastName are joined, and either alone becomes the whole name.
     """
     given = {"name": params.name, "company": params.company, "email": params.email, "phoneNumber": params.phone_number}
+    named = (await names_kept(ctx.deps, ctx.organisation)).of(line.subscriber_id)
     await line.upstream.ocs.subscriber.modify_contact_info(
         line.subscriber_id, name=params.name, phone=params.phone_number, mail=params.email, company=params.company
     )
-    if await keeps_names(ctx.deps, ctx.organisation):
+    if named:
         told = (params.name or line.row.get("subscriberName"), params.company, params.email or line.row.get("email"), params.phone_number)
         note_line(ctx, line, search=fold_text("\n".join(text for text in told if text)))
     changed: ContactChanged = {name: value for name, value in given.items() if value is not None}  # pyright: ignore[reportAssignmentType]  # the names are those of the answer
@@ -146,6 +148,8 @@ async def affect_subscriber_phone_number(ctx: Ctx, params: PhoneNumberChange, li
         await name_refused_field(
             subscribers.affect_real_phone_number(line.subscriber_id, digits), dict.fromkeys(BAD_NUMBER_CODES, "phoneNumber")
         )
+        numbers: list[PhoneNumberRow] = [*line.row.get("phoneNumberList", []), {"phoneNumber": digits}]
+        note_line(ctx, line, numbers=identifiers_text({**line.row, "phoneNumberList": numbers}, line.iccid))
         return {"data": {"phoneType": "real", "phoneNumber": digits}}
     await subscribers.affect_fake_phone_number(line.subscriber_id)
     if params.phone_number is None:

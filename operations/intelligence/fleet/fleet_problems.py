@@ -10,8 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet, look_at_fleet, marked_sentences, missing_sentences, own_fleet, require_account_in_fleet
-from operations.fleet.line_refresh import refresh_marked_lines
+from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet, require_account_in_fleet
 from operations.intelligence.reports.sheet import (
     Figure,
     Finding,
@@ -140,7 +139,6 @@ async def fleet_problems(ctx: Ctx, params: ProblemsQuery, fleet: OwnFleet) -> Fi
     Before money or SIMs are moved the line is read live by the call itself.
     """
     fleet = await look_at_fleet(ctx, fleet)
-    left = await refresh_marked_lines(ctx, fleet)
     after = None if params.starting_after is None else problem_place(params.starting_after)
     found = await ctx.deps.store.read(
         list_problems,
@@ -155,8 +153,9 @@ async def fleet_problems(ctx: Ctx, params: ProblemsQuery, fleet: OwnFleet) -> Fi
     if len(found.page) > params.limit:
         ctx.next_cursor = f"{page[-1].money}_{page[-1].place}_{page[-1].subscriber_id}"
         ctx.note = f"{len(page)} of {found.lines} lines."
-    reasons = [*missing_sentences(fleet.state, found.progress, ctx.now), *marked_sentences(left)]
-    incomplete: Incomplete | None = {"lines": found.progress.unread + left, "reasons": reasons} if reasons else None
+    known = found.progress
+    reasons = missing_sentences(fleet.state, known, ctx.now)
+    incomplete: Incomplete | None = {"lines": known.unread + known.changed, "reasons": reasons} if reasons else None
     lines = found.all_lines or found.lines
     sampled = max(0, lines - found.progress.unread)
     data = problems_view(found, page, fleet.state.listed)

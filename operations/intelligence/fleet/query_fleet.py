@@ -13,8 +13,8 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet, look_at_fleet, marked_sentences, missing_sentences, own_fleet, require_account_in_fleet
-from operations.fleet.line_refresh import refresh_lines, refresh_marked_lines
+from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet, require_account_in_fleet
+from operations.fleet.line_refresh import refresh_lines
 from operations.fleet.sync import keeps_names
 from operations.fleet.wire_rows import fold_text
 from operations.intelligence.reports.sheet import Incomplete
@@ -193,10 +193,9 @@ async def query_fleet(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetPag
     eight hours; `fresh` reads the page's lines anew. Nothing that moves money or SIMs should be decided from this answer alone.
     """
     fleet = await look_at_fleet(ctx, fleet)
-    left = await refresh_marked_lines(ctx, fleet)
     wanted = await filter_of(ctx, params, fleet)
     if params.count_only:
-        return await count_page(ctx, fleet, wanted, left)
+        return await count_page(ctx, fleet, wanted)
     sort, descending = cast(FleetSort, params.sort.removeprefix("-")), params.sort.startswith("-")
     after = None if params.starting_after is None else place_of(params.starting_after, params.sort)
     asked = FleetPageAsked(wanted, sort, descending, after, params.limit + 1)
@@ -211,13 +210,13 @@ async def query_fleet(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetPag
     if len(look.rows) > params.limit:
         ctx.next_cursor = cursor_of(rows[-1], params.sort)
         ctx.note = f"{params.limit} lines, more follow."
-    reasons = [*missing_sentences(fleet.state, look.progress, ctx.now), *marked_sentences(left), *unread_sentences(unread)]
+    reasons = [*missing_sentences(fleet.state, look.progress, ctx.now), *unread_sentences(unread)]
     fields = USUAL_FIELDS if params.fields is None else params.fields
     oldest = min((fact_time(row, fleet.state.listed) for row in rows), default=fleet.state.listed)
     return {
         "data": line_views(look, rows, fields, fleet.state.listed),
         "as_of": time_text(oldest),
-        "incomplete": incomplete_of(look.progress.unread + left + unread, reasons),
+        "incomplete": incomplete_of(look.progress.unread + look.progress.changed + unread, reasons),
     }
 
 
@@ -225,11 +224,10 @@ def unread_sentences(lines: int) -> list[str]:
     return [f"{lines} lines of this page were not read anew: fresh reads the first {LIVE_LINES_LIMIT}."] if lines else []
 
 
-async def count_page(ctx: Ctx, fleet: OwnFleet, wanted: FleetFilter, left: int) -> FleetPage:
-    """The number of lines. `left`: lines that have changed and are not read again yet."""
+async def count_page(ctx: Ctx, fleet: OwnFleet, wanted: FleetFilter) -> FleetPage:
     found = await ctx.deps.store.read(count_lines, fleet=fleet.state.id, wanted=wanted, bounds=fleet.bounds, now=ctx.now)
-    reasons = [*missing_sentences(fleet.state, found.progress, ctx.now), *marked_sentences(left)]
-    incomplete = incomplete_of(found.progress.unread + left, reasons)
+    reasons = missing_sentences(fleet.state, found.progress, ctx.now)
+    incomplete = incomplete_of(found.progress.unread + found.progress.changed, reasons)
     return {"count": found.lines, "as_of": time_text(fleet.state.listed), "incomplete": incomplete}
 
 
