@@ -1,12 +1,7 @@
-"""`python -m benchmarks.intelligence`: how right the composites are on planted networks whose seeds nobody chose.
-
-Seed i is the first eight hexadecimal digits of the SHA-256 of "COMMIT:i", so that none was picked for its figures.
-"""
+"""`python -m benchmarks.intelligence`: how right the composites are on planted networks whose seeds nobody chose."""
 
 import argparse
-import hashlib
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,7 +11,7 @@ from typing import NamedTuple
 
 import anyio
 
-from benchmarks.contestant import ROOT
+from benchmarks.commit_seeds import START, head, seeds_of
 from benchmarks.intelligence_ask import Asker
 from benchmarks.intelligence_behaviour import anomalies, churn
 from benchmarks.intelligence_reference import Reference
@@ -26,8 +21,6 @@ from benchmarks.tables import table
 from operations.catalogue import CATALOGUE
 from simulators.network.seed.scenario import build_scenario
 
-START = 1_799_971_200
-"""2027-01-15T00:00:00 UTC: always the same, so that a seed gives the same figures whenever it is tried."""
 SEEDS = 3
 Measure = Callable[[Asker, Reference], Awaitable[list[Score]]]
 MEASURES: tuple[Measure, ...] = (churn, anomalies, coverage, packages, costs, country_entry, health, market, diagnosis)
@@ -60,17 +53,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--lines", type=int, default=400, help="lines of each network; four fifths are the reseller's that asks")
     parser.add_argument("--json", type=Path, help="file for all figures")
     return parser.parse_args()
-
-
-def head() -> str:
-    """The commit that is checked out."""
-    command = ["git", "--no-optional-locks", "rev-parse", "HEAD"]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def seeds_of(commit: str) -> list[int]:
-    """The seeds of a commit."""
-    return [int(hashlib.sha256(f"{commit}:{number}".encode()).hexdigest()[:8], 16) for number in range(1, SEEDS + 1)]
 
 
 async def run(seed: int, lines: int) -> Run:
@@ -154,7 +136,7 @@ def main() -> None:
     given = parse()
     commit = given.commit or head()
     runs: list[Run] = []
-    for seed in seeds_of(commit):
+    for seed in seeds_of(commit, SEEDS):
         print(f"seed {seed:08x}", file=sys.stderr, flush=True)
         runs.append(anyio.run(run, seed, given.lines))
     if given.json is not None:

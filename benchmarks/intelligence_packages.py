@@ -7,16 +7,29 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from math import lcm
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from benchmarks.intelligence_reference import WINDOW, Reference
-from simulators.network.entities import DATA, DAY_SECONDS, MO_SMS, MOC, MT_SMS, MTC, Line, PackageTemplate
+from benchmarks.intelligence_reference import WINDOW
+from simulators.network.entities import DATA, DAY_SECONDS, MO_SMS, MOC, MT_SMS, MTC, Cdr, Line, PackageTemplate
+from simulators.network.world import World
 
 MONTH, MARGIN = 30, 110
 KINDS = (DATA, MOC, MTC, MO_SMS, MT_SMS)
 MOST_STATES = 60_000
 Needs = dict[int, dict[int, int]]
 """By kind of use and network, what thirty days take."""
+
+
+class RecordedUse(Protocol):
+    """A network whose lines were used: the day that is not over, and the call records of the weeks before it."""
+
+    @property
+    def network(self) -> World: ...
+
+    @property
+    def today(self) -> int: ...
+
+    def records(self, line: Line) -> list[Cdr]: ...
 
 
 class Ware(NamedTuple):
@@ -36,7 +49,7 @@ class Cheapest(NamedTuple):
     certain: bool
 
 
-def needs_of(world: Reference, line: Line) -> Needs:
+def needs_of(world: RecordedUse, line: Line) -> Needs:
     """All data, and of calls and messages what packages paid: four weeks as thirty days with a tenth more, each network by itself."""
     found: dict[int, Counter[int]] = {kind: Counter() for kind in KINDS}
     for cdr in world.records(line):
@@ -50,16 +63,16 @@ def more(amount: int) -> int:
     return -(-amount * MONTH * MARGIN // (WINDOW * 100))
 
 
-def wares_of(world: Reference, line: Line) -> list[Ware]:
+def wares_of(world: RecordedUse, line: Line) -> list[Ware]:
     """What the catalogue has for this SIM."""
     used = {cdr.at // DAY_SECONDS - (world.today - WINDOW) for cdr in world.records(line)}
-    templates = world.planted.world.templates.values()
+    templates = world.network.templates.values()
     mine = [one for one in templates if (one.reseller_id, one.sponsor_id, one.deleted) == (line.reseller_id, line.sim.sponsor_id, False)]
     lists = destinations_of(world, line)
     return [ware_of(world, one, used, lists) for one in mine if one.cost > 0 and one.period_days > 0]
 
 
-def destinations_of(world: Reference, line: Line) -> set[int]:
+def destinations_of(world: RecordedUse, line: Line) -> set[int]:
     """Lists of numbers of packages that were in force: records do not say whom else they called."""
     first, end = (world.today - WINDOW) * DAY_SECONDS, world.today * DAY_SECONDS
     return {
@@ -69,7 +82,7 @@ def destinations_of(world: Reference, line: Line) -> set[int]:
     }
 
 
-def ware_of(world: Reference, template: PackageTemplate, used: set[int], lists: set[int]) -> Ware:
+def ware_of(world: RecordedUse, template: PackageTemplate, used: set[int], lists: set[int]) -> Ware:
     """A template; one that lasts longer counts with its part of a month."""
     calls = template.moc_seconds if template.destination_id is None or template.destination_id in lists else 0
     held = (template.data_bytes, calls, template.mtc_seconds, template.mo_sms, template.mt_sms)
@@ -79,7 +92,7 @@ def ware_of(world: Reference, template: PackageTemplate, used: set[int], lists: 
         -(-template.cost * MONTH // days),
         turns(used, template.period_days),
         tuple((volume or 0) * MONTH // days for volume in held),
-        frozenset(world.planted.world.zones[template.zone_id].network_ids),
+        frozenset(world.network.zones[template.zone_id].network_ids),
     )
 
 

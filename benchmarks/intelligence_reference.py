@@ -9,6 +9,7 @@ from statistics import median
 from simulators.network.entities import DATA, DAY_SECONDS, Cdr, Line
 from simulators.network.seed.resellers import FJORD
 from simulators.network.seed.scenario import DAYS_BEFORE_SILENCE, REGULAR_DAYS, SPIKE_OVER_OTHER_DAYS, SPIKE_RATIO, ScenarioWorld
+from simulators.network.world import World
 
 WINDOW = 28
 COUNTED_DAYS = (7, 30, 60)
@@ -20,6 +21,11 @@ class Reference:
     """The world, seen by the reseller whose token asks."""
 
     planted: ScenarioWorld
+
+    @property
+    def network(self) -> World:
+        """The planted network itself."""
+        return self.planted.world
 
     @property
     def now(self) -> int:

@@ -1,6 +1,7 @@
 """The measurements of the composites: seeds that nobody chose, a second search that is right by hand, and what was not right is told."""
 
-from benchmarks.intelligence import TITLES, Run, page, seeds_of
+from benchmarks.commit_seeds import seeds_of
+from benchmarks.intelligence import SEEDS, TITLES, Run, page
 from benchmarks.intelligence_packages import Ware, cheapest, covers, turns
 from benchmarks.intelligence_scores import Score, precision_and_recall, score
 from simulators.network.entities import DATA, MO_SMS, MOC, MT_SMS, MTC
@@ -14,9 +15,9 @@ def ware(number: int, price: int, data: int, *networks: int, turns: int = 1, cal
 
 
 def test_seeds_are_the_commits() -> None:
-    assert seeds_of("0" * 40) == seeds_of("0" * 40)
-    assert seeds_of("0" * 40) != seeds_of("1" * 40)
-    assert len({*seeds_of("0" * 40)}) == 3
+    assert seeds_of("0" * 40, SEEDS) == seeds_of("0" * 40, 20)[:SEEDS]
+    assert seeds_of("0" * 40, SEEDS) != seeds_of("1" * 40, SEEDS)
+    assert len({*seeds_of("0" * 40, SEEDS)}) == 3
 
 
 def test_two_packages_that_share_a_need_may_be_cheaper_than_one() -> None:

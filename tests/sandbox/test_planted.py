@@ -45,6 +45,11 @@ def test_plain_worlds_are_byte_for_byte_what_they_were_before_anything_could_be_
     assert hashlib.sha256(values.encode()).hexdigest()[:24] == "33235155c385b7027149b719"
 
 
+def test_planted_worlds_without_borders_are_byte_for_byte_what_they_were_before_there_were_any() -> None:
+    values = re.sub(r"\b[A-Za-z_][\w.]*\(", "(", repr(planted(2, SMALLEST)))
+    assert hashlib.sha256(values.encode()).hexdigest()[:24] == "7809f1ab1fae3a0bea2e4b71"
+
+
 @pytest.mark.parametrize(("seed", "lines"), [(1, PLANTED_LINES), (2, SMALLEST)])
 def test_a_twentieth_to_a_tenth_of_the_lines_have_each_thing_to_find(seed: int, lines: int) -> None:
     truth = planted(seed, lines).truth

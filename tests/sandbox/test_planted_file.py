@@ -26,9 +26,35 @@ def test_a_planted_network_is_served_and_its_truth_is_in_the_file_alone(tmp_path
     assert not [word for word in ("churn", "spike", "mis_steered", "truth") if word in shown]
 
 
+def test_lines_beside_limits_are_in_the_file_by_trouble_and_side(tmp_path: Path) -> None:
+    file = tmp_path / "truth.json"
+    words = (
+        "--plant",
+        "--borders",
+        "--lines",
+        "400",
+        "--history-days",
+        "60",
+        "--clock",
+        "frozen",
+        "--start",
+        "2027-01-15T00:00:00",
+        "--truth",
+        str(file),
+    )
+    with network(tmp_path, *words) as (http, said):
+        borders: dict[str, str] = json.loads(file.read_text())["borders"]
+        found = http.post("/v1", params=TOKEN, json={"getSingleSubscriber": {"iccid": borders["suspended inside"]}}).json()
+    assert {name.split()[1] for name in borders} == {"inside", "outside", "plain"}
+    assert found["getSingleSubscriber"]["status"][-1]["status"] == "Suspended"
+    assert not [iccid for iccid in borders.values() if iccid in said]
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
+        (("--borders",), "--borders"),
+        (("--plant", "--borders", "--lines", "399"), "399 lines"),
         (("--truth", "t.json"), "--truth t.json"),
         (("--plant", "--lines", "139"), "139 lines"),
         (("--plant", "--history-days", "59"), "59 days"),

@@ -21,7 +21,7 @@ from simulators.model.server import model_server
 from simulators.network.control import NETWORK_CONTROL_PATHS
 from simulators.network.entities import PushTarget
 from simulators.network.seed.build import build_world
-from simulators.network.seed.scenario import ScenarioTruth, build_scenario
+from simulators.network.seed.scenario import build_scenario_pair
 from simulators.network.simulated_network import SimulatedNetwork, make_network_app
 from simulators.network.wire import parse_wire_moment, wire_moment
 from simulators.network.world import World
@@ -35,26 +35,26 @@ from transports.payments import PAYMENTS_WEBHOOK_PATH, SIMULATED_PROCESSOR_CLIEN
 from transports.settings import PROCESSOR_KEY_PATTERN, PROCESSOR_SECRET_PATTERN
 
 
-def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth: Path | None) -> World:
+def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth: Path | None, borders: bool) -> World:
     """A world with planted cases; which ones is written to `truth` only."""
     if truth is not None and not truth.parent.is_dir():
         raise Failure(f"--truth {truth}: cannot be written (no such folder)")
     try:
-        made = build_scenario(seed, start, lines=lines, history_days=history_days)
+        made = build_scenario_pair(seed, start, lines=lines, history_days=history_days, borders=borders)
     except ValueError as error:
         raise Failure(f"--plant: {error}") from None
     if truth is not None:
-        write_truth(truth, made.truth)
+        write_truth(truth, made.as_json() if borders else made.truth.as_json())
     return made.world
 
 
-def write_truth(path: Path, truth: ScenarioTruth) -> None:
+def write_truth(path: Path, truth: dict[str, object]) -> None:
     """Replaces the file as a whole; only its owner may read it."""
     fresh = path.with_name(f"{path.name}.new")
     try:
         fresh.unlink(missing_ok=True)
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(orjson.dumps(truth.as_json(), option=orjson.OPT_INDENT_2) + b"\n")
+            file.write(orjson.dumps(truth, option=orjson.OPT_INDENT_2) + b"\n")
         fresh.replace(path)
     except OSError as error:
         raise Failure(f"--truth {path}: cannot be written ({error.strerror})") from None
@@ -215,6 +215,9 @@ def run_sandbox_ocs(
     plant: Annotated[
         bool, typer.Option("--plant", help="Let some lines churn, spike, roam dearly and the like, from 140 lines on.")
     ] = False,
+    borders: Annotated[
+        bool, typer.Option("--borders", help="Others just beside the limits of such troubles too, from 400 lines on; with --plant.")
+    ] = False,
     truth: Annotated[Path | None, typer.Option("--truth", help="File to be written with which lines do; with --plant.")] = None,
 ) -> None:
     """Serve a simulated network and its charging system, with a control API for faults, usage and time."""
@@ -223,10 +226,12 @@ def run_sandbox_ocs(
         raise Failure(f"--push-to {push_to}: must begin with http:// or https://")
     if truth is not None and not plant:
         raise Failure(f"--truth {truth}: nothing is planted without --plant")
+    if borders and not plant:
+        raise Failure("--borders: nothing is planted without --plant")
     moment = start_moment(start)
     with bound_socket(host, port) as bound:
         if plant:
-            world = planted_world(seed, moment, lines=lines, history_days=history_days, truth=truth)
+            world = planted_world(seed, moment, lines=lines, history_days=history_days, truth=truth, borders=borders)
         else:
             world = build_world(seed, moment, lines=lines, history_days=history_days)
         world.row_cap = row_cap

@@ -22,7 +22,9 @@ from simulators.network.seed.scenario_actors import (
     add_partner_template,
     cast_actors,
 )
+from simulators.network.seed.scenario_borders import FEWEST_BORDER_LINES, cast_border_lines
 from simulators.network.seed.scenario_days import ScenarioStage, live_scenario, open_scenario, release_actors
+from simulators.network.seed.scripted_acts import ActScript
 from simulators.network.world import World
 
 FEWEST_LINES, FEWEST_DAYS = 140, 60
@@ -80,32 +82,57 @@ class ScenarioWorld(NamedTuple):
 def build_scenario(seed: int, start: int, *, history_days: int = 90, lines: int = 400) -> ScenarioWorld:
     """A world as `build_world` makes it, with some of its lines as actors. The same arguments give the same world and the same truth.
 
-    The truth is seen in a copy that is run on for four weeks, in which customers buy as before.
+    The truth is seen in a copy that is run on for four weeks, in which customers buy as before. Raises ValueError for too few lines.
     """
-    if lines < FEWEST_LINES or history_days < FEWEST_DAYS:
-        raise ValueError(f"{lines} lines with {history_days} days of history: planting takes {FEWEST_LINES} lines and {FEWEST_DAYS} days")
-    stage = stage_scenario(seed, start, start - history_days * DAY_SECONDS, lines)
+    pair = build_scenario_pair(seed, start, history_days=history_days, lines=lines)
+    return ScenarioWorld(pair.world, pair.truth)
+
+
+class ScenarioPair(NamedTuple):
+    """A world at its start, the copy of it that was run on for four weeks, and the truth."""
+
+    world: World
+    later: World
+    truth: ScenarioTruth
+    borders: dict[str, str]
+    """The ICCIDs of the lines beside the limits, which are in no list of the truth, by trouble and side."""
+
+    def as_json(self) -> dict[str, object]:
+        return {**self.truth.as_json(), "borders": self.borders}
+
+
+def build_scenario_pair(seed: int, start: int, *, history_days: int = 90, lines: int = 400, borders: bool = False) -> ScenarioPair:
+    """What `build_scenario` makes. With `borders` further lines live just beside the limits of troubles."""
+    fewest = FEWEST_BORDER_LINES if borders else FEWEST_LINES
+    if lines < fewest or history_days < FEWEST_DAYS:
+        raise ValueError(f"{lines} lines with {history_days} days of history: planting takes {fewest} lines and {FEWEST_DAYS} days")
+    stage = stage_scenario(seed, start, start - history_days * DAY_SECONDS, lines, borders=borders)
     live_scenario(stage, start)
     later = stage.copy()
     live_scenario(later, start + OBSERVED_DAYS * DAY_SECONDS)
     truth = observe_scenario(stage, later.world)
     release_actors(stage)
-    return ScenarioWorld(stage.world, truth)
+    beside = {name: stage.world.lines[number].iccid for name, number in stage.script.lines.items()}
+    return ScenarioPair(stage.world, later.world, truth, beside)
 
 
-def stage_scenario(seed: int, start: int, first: int, lines: int) -> ScenarioStage:
-    """The world on its first evening, with all actors chosen."""
+def stage_scenario(seed: int, start: int, first: int, lines: int, *, borders: bool = False) -> ScenarioStage:
+    """The world on its first evening, with all actors chosen, and those whose lives are written down."""
     world = world_without_lines(seed, start)
     plans = add_fleet(world, lines, first, start)
     world.now = first
     past = history.prepare_history(world, plans, first)
     partner = add_partner_template(world)  # after the shop was filled: only the actors that are given it buy it
-    return open_scenario(past, cast_actors(world, plans, past.shop, partner, start // DAY_SECONDS))
+    actors = cast_actors(world, plans, past.shop, partner, start // DAY_SECONDS)
+    played = {actor.line_id for actor in actors}
+    script = cast_border_lines(world, plans, played, partner, start) if borders else ActScript({}, [])
+    return open_scenario(past, actors, script)
 
 
 def observe_scenario(stage: ScenarioStage, later: World) -> ScenarioTruth:
     """Look at the world at its start, and at the same world four weeks later."""
-    eye = WorldObserver(stage.world, later, {actor.line_id for actor in stage.actors if actor.role in TROUBLE_CAUSES})
+    silenced = {actor.line_id for actor in stage.actors if actor.role in TROUBLE_CAUSES}
+    eye = WorldObserver(stage.world, later, silenced | {*stage.script.lines.values()})
     by_role: dict[ActorRole, list[ScenarioActor]] = {}
     for actor in stage.actors:
         by_role.setdefault(actor.role, []).append(actor)

@@ -9,6 +9,7 @@ from simulators.network.seed import history
 from simulators.network.seed.fleet import StatusChange
 from simulators.network.seed.history import History, change_line_status
 from simulators.network.seed.scenario_actors import CHEAPEST_STEERING_LIST, ActorRole, ScenarioActor
+from simulators.network.seed.scripted_acts import ActScript, perform_acts, release_scripted_lines
 from simulators.network.simulation import run_world_to
 from simulators.network.world import World
 from simulators.seeded_random import seeded_random
@@ -27,10 +28,11 @@ FIRST_MONDAY = 4
 
 
 class ScenarioStage(NamedTuple):
-    """A world with its history, and its actors."""
+    """A world with its history, its actors, and what is written down for other lines."""
 
     history: History
     actors: list[ScenarioActor]
+    script: ActScript
 
     @property
     def world(self) -> World:
@@ -41,9 +43,14 @@ class ScenarioStage(NamedTuple):
         return cast(ScenarioStage, pickle.loads(pickle.dumps(self)))
 
 
-def open_scenario(history_: History, actors: list[ScenarioActor]) -> ScenarioStage:
-    """Begins the scenario: each actor gets its first package on the first evening; the other lines live as usual."""
-    world, played = history_.world, {actor.line_id for actor in actors}
+def open_scenario(history_: History, actors: list[ScenarioActor], script: ActScript) -> ScenarioStage:
+    """Begins the scenario: each actor gets its first package on the first evening.
+
+    Lines of the `script` do what it says; all others live as usual.
+    """
+    world, scripted = history_.world, script.lines.values()
+    played = {*scripted, *(actor.line_id for actor in actors)}
+    history_.due |= dict.fromkeys(scripted)
     for actor in actors:
         line = world.lines[actor.line_id]
         history_.moments[line.id] = world.now
@@ -51,7 +58,7 @@ def open_scenario(history_: History, actors: list[ScenarioActor]) -> ScenarioSta
         history.begin_line_life(history_, seeded_random(world.seed, "first package", line.id), line, world.templates[actor.template_id])
     history_.activations = {day: [line for line in lines if line.id not in played] for day, lines in history_.activations.items()}
     history.apply_day(history_, 0)
-    return ScenarioStage(history_, actors)
+    return ScenarioStage(history_, actors, script)
 
 
 def live_scenario(stage: ScenarioStage, until: int) -> None:
@@ -66,6 +73,7 @@ def live_scenario(stage: ScenarioStage, until: int) -> None:
         evening = first + ((world.now - first) // DAY_SECONDS + 1) * DAY_SECONDS
         for stop in sorted({min(midnight, until), min(evening, midnight, until)}):
             run_world_to(world, stop)
+            perform_acts(world, stage.script)
             if stop == evening:
                 history.apply_day(stage.history, (evening - first) // DAY_SECONDS)
 
@@ -73,6 +81,7 @@ def live_scenario(stage: ScenarioStage, until: int) -> None:
 def release_actors(stage: ScenarioStage) -> None:
     """Ends the scenario: actors keep the persona of this day, but those that only paused return to their usual one."""
     stage.world.agenda.close()
+    release_scripted_lines(stage.world, stage.script)
     day = stage.world.now // DAY_SECONDS
     for actor in stage.actors:
         line = stage.world.lines[actor.line_id]
