@@ -9,6 +9,7 @@ from operations.deps import Ctx
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
 from operations.upstream.resellers import STEERING_LISTS, require_listed
+from operations.upstream.steering_lists import LineSteering, SteeringNetwork, read_line_steering
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsConflict, OcsError, Refusal
 from registry.operation import Example, Scope, operation
 
@@ -171,9 +172,25 @@ class SteeringChanged(TypedDict):
 
 
 class SteeringPushed(TypedDict):
-    """The SIM is told by SMS."""
+    """The SIM is told by SMS: the networks of the list in the country. What the charging system does not tell is null."""
 
     pushed: Literal[True]
+    country: Annotated[str | None, Field(description="Where the line was seen last, ISO 3166-1 alpha-2")]
+    listId: Annotated[int | None, Field(description="The line's own list, else its account's")]
+    listName: str | None
+    networks: Annotated[list[SteeringNetwork] | None, Field(description="Networks of the list in that country")]
+    networksKnown: bool
+    warning: NotRequired[Annotated[str, Field(description="The list is known to have no network there")]]
+
+
+STEERING_PUSH_EXAMPLE: SteeringPushed = {
+    "pushed": True,
+    "country": "NO",
+    "listId": 17,
+    "listName": "Nordic first",
+    "networks": None,
+    "networksKnown": False,
+}
 
 
 async def own_line_and_steering_list(ctx: Ctx, params: SteeringChange) -> Line:
@@ -203,27 +220,54 @@ async def modify_subscriber_steering_list(ctx: Ctx, params: SteeringChange, line
     return {"data": {"listId": params.list_id}}
 
 
+async def own_line_steering(ctx: Ctx, params: LineRef) -> LineSteering:
+    """The caller's own line, and what is known of what a push will send."""
+    return await read_line_steering(await own_line(ctx, params))
+
+
 @operation(
     "POST",
     "/v1/subscribers/{iccid}/steering-list/push",
     scope=Scope.WRITE,
     upstream=True,
-    access=own_line,
+    access=own_line_steering,
     raises=[NotFound, EndOfLife, OcsError],
-    examples=[Example("Tell the SIM", {"iccid": "8988303700000100286"}, {"data": {"pushed": True}})],
+    examples=[Example("Tell the SIM", {"iccid": "8988303700000100286"}, {"data": STEERING_PUSH_EXAMPLE})],
 )
-async def push_steering_to_subscriber(ctx: Ctx, params: LineRef, line: Line) -> Data[SteeringPushed]:
+async def push_steering_to_subscriber(ctx: Ctx, params: LineRef, steering: LineSteering) -> Data[SteeringPushed]:
     """Send a line's steering list to its SIM.
 
     The preferred networks of the country it is in go out as an SMS to the SIM; a line never seen cannot be told.
+
+    The charging system says that the SMS was sent, not what is in it. The answer names the country where it saw the line last and the list
+    that the line goes by, as they were before the push; the networks only where the charging system tells those of a list. `warning` is
+    there when they are known and none is in the country, so that the SIM was told nothing for it.
     """
+    line = steering.line
     try:
         await line.upstream.ocs.subscriber.push_steering(line.subscriber_id)
     except OcsError as refusal:
         if refusal.ocs_code == STEERING_ERROR_CODE and not await has_steering_list(line):
             raise OcsConflict(NO_STEERING_LIST, ocs_code=STEERING_ERROR_CODE, hint="modify_subscriber_steering_list assigns one") from None
         raise
-    return {"data": {"pushed": True}}
+    return {"data": render_steering_push(steering)}
+
+
+def render_steering_push(steering: LineSteering) -> SteeringPushed:
+    pushed: SteeringPushed = {
+        "pushed": True,
+        "country": steering.country,
+        "listId": steering.list_id,
+        "listName": steering.name,
+        "networks": steering.networks,
+        "networksKnown": steering.networks is not None,
+    }
+    if steering.networks == []:
+        pushed["warning"] = (
+            f"The steering list {steering.list_id} has no network in {steering.country}, so the SIM prefers none there: assign another "
+            "list with modify_subscriber_steering_list, then push again"
+        )
+    return pushed
 
 
 async def has_steering_list(line: Line) -> bool:
