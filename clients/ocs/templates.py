@@ -93,6 +93,10 @@ class TemplateFields(TypedDict, total=False):
     reportUnitsPreviousPackage: bool | None
 
 
+THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
+"""The speeds that a template's thresholds can set, kbit/s; a limit set by hand has three more."""
+
+
 @keeps_unknown
 class Template(TypedDict, total=False):
     """A package template: what its packages hold, where they work, how long."""

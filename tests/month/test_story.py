@@ -61,7 +61,12 @@ async def test_a_line_that_uses_its_package_up_is_told_twice_slowed_down_and_the
     assert [(row["quantity"], row["inPackage"]) for row in over] == [(204 * MIB, 204 * MIB), (30 * MIB, 0)]
     assert await phone.state(package) == "exhausted"
     assert month.thresholds(package) == [(package, "DATA", "80"), (package, "DATA", "100")]
-    assert await month.get(f"{phone.path}/bitrate") == {"limit": "KB_128", "unlimited": False, "bitrate": 128_000}
+    assert await month.get(f"{phone.path}/bitrate") == {
+        "limit": "KB_128",
+        "unlimited": False,
+        "bitrate": 128_000,
+        "limitSource": "fair_use",
+    }
     counter = (await month.get(phone.path, gzCounter=True))["greenZoneCounter"]
     assert (counter["volumeOnGZ"], counter["lastUpdateDate"]) == (30 * MIB, "2027-01-17T12:00:00")
     assert await balance(month) == before
