@@ -141,9 +141,9 @@ async def own_line_with_green_zone(ctx: Ctx, params: LineRef) -> Line:
     ],
 )
 async def hlr_get_bitrate(ctx: Ctx, params: LineRef, line: Line) -> Data[BitrateInEffect]:
-    """Get the speed limit that applies to a line now, and whose it is.
+    """Get the speed limit that applies to a line now.
 
-    `limitSource`: a package's throttling, fair use, or set by hand (hlr_set_bitrate).
+    `limitSource`: a package's throttling, fair use, or hlr_set_bitrate.
 
     The charging system does not say who set a limit. It is concluded from the line's packages, the thresholds of their templates (which
     few charging systems list, so that it is often `unknown` once a package was used) and the counter of the green zone. When they cannot
