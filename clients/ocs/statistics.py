@@ -70,20 +70,20 @@ class CallRecord(TypedDict, total=False):
     country: str
     countryAlpha2: str
     operator: str
-    quantity: Annotated[int, Field(description="Bytes, seconds or messages")]
+    quantity: Annotated[int, Field(description="Bytes, seconds or messages, by usageType")]
     resellerCost: float
     resellerPlanId: int
     resellerPlanRuleId: int
     resellerCurrencyId: int
     resellerConvertRate: float
-    resellerPrepaidPackageQty: int
+    resellerPrepaidPackageQty: Annotated[int, Field(description="What of `quantity` a package paid, in its unit")]
     subscriberCost: float
     subscriberPlanId: int
     subscriberPlanRuleId: int
     subscriberCurrencyId: int
     subscriberConvertRate: float
     subscriberPrepaidPackageId: int
-    subscriberPrepaidPackageQty: int
+    subscriberPrepaidPackageQty: Annotated[int, Field(description="What of `quantity` a package paid, in its unit")]
     lac: int
     cellId: int
     rat: str

@@ -24,6 +24,7 @@ from tests.contract.stage import (
     is_document,
     key_for,
 )
+from tests.contract.test_answers import wrong_moments
 
 EXAMPLES = [pytest.param(o, number, id=f"{o.id}-{number}") for o in SERVED for number in range(len(o.examples))]
 WRITES = [pytest.param(o, id=o.id) for o in SERVED if not o.read_only]
@@ -51,6 +52,7 @@ async def test_an_example_runs_and_answers_in_the_documented_shape(house: Servic
     schema, wrap = output_schema(operation.result)
     jsonschema_rs.validate(schema, said.body if wrap is None else {wrap: said.body})
     TypeAdapter[Any](operation.result).validate_python(said.body)
+    assert wrong_moments(operation, said.body) == []
 
 
 @pytest.mark.parametrize(("operation", "number"), EXAMPLES)
