@@ -19,6 +19,7 @@ from clients.ocs.wire_schema import (
     parse_text,
     wire_integer,
 )
+from registry.free_text import FreeText
 
 
 @keeps_unknown
@@ -102,7 +103,7 @@ class GreenZone(TypedDict, total=False):
     """A zone with a fair-use volume."""
 
     greenZoneId: int
-    greenZoneName: str
+    greenZoneName: FreeText
     maxVolumeMB: Annotated[int, Field(description="MB")]
     throttlingKbs: Annotated[int, Field(description="kbit/s")]
 
@@ -113,7 +114,7 @@ class GreenZoneCounter(TypedDict, total=False):
 
     subscriberId: int
     greenZoneId: int
-    greenZoneName: str
+    greenZoneName: FreeText
     volumeOnGZ: Annotated[int, Field(description="Bytes")]
     startDateUTC: Utc
     lastResetDate: Utc
@@ -128,12 +129,12 @@ class SubscriberFields(TypedDict, total=False):
 
     subscriberId: WireId
     accountId: WireId
-    account: str
+    account: FreeText
     resellerId: WireId
-    reseller: str
-    batchId: str
-    subscriberName: str
-    email: str
+    reseller: FreeText
+    batchId: FreeText
+    subscriberName: FreeText
+    email: FreeText
     prepaid: bool
     useAccountForCharging: Annotated[bool, Field(description="Whether usage outside packages is charged on the account")]
     balance: Annotated[float, Field(description="EUR, never negative")]

@@ -12,10 +12,11 @@ from operations.network.zones import canonical_codes, operator_country, read_zon
 from operations.upstream.connection import Upstream, connect_upstream, require_connected
 from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import STEERING_LISTS, ResellerId, ResellerPage, read_reseller_list, require_listed, resolve_reseller
-from operations.upstream.steering_lists import SteeringListRow, find_steering_list, render_steering_list
+from operations.upstream.steering_lists import SteeringList, find_steering_list, render_steering_list
 from operations.upstream.tariffs import NetworkOffer, OfferedNetwork, networks_by_country, read_tariff_rules, tariff_offer
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError, OcsNotFound, OrgNotConnected
+from registry.free_text import FreeText
 from registry.operation import CamelInput, Example, Nothing, Scope, operation
 from storage.network_defaults import find_network_default, put_network_default
 
@@ -46,7 +47,7 @@ class Chosen(TypedDict):
 class Effective(Chosen):
     """What applies today, to new assignments only."""
 
-    listName: NotRequired[str]
+    listName: NotRequired[FreeText]
     note: NotRequired[Annotated[str, Field(description="Why it is not what was chosen")]]
 
 
@@ -184,7 +185,7 @@ class NetworkPlan(TypedDict):
 
     decidedBy: NetworkDecider
     countries: list[CountryPlan]
-    warnings: list[str]
+    warnings: list[FreeText]
 
 
 class NetworkDecision(NamedTuple):
@@ -321,7 +322,7 @@ def cheapest_networks(networks: list[OfferedNetwork]) -> list[OfferedNetwork]:
     ],
     tool_defaults={"limit": 20},
 )
-async def list_steering_lists(ctx: Ctx, params: ResellerPage) -> Data[list[SteeringListRow]]:
+async def list_steering_lists(ctx: Ctx, params: ResellerPage) -> Data[list[SteeringList]]:
     """List the steering lists (preferred networks) that lines can be given.
 
     The charging system does not show which networks a list holds. modify_subscriber_steering_list assigns one.

@@ -20,6 +20,7 @@ from operations.upstream.resellers import find_template
 from operations.vocabulary import CountryOfRegistration, UpstreamId, check_web_address, plain_line
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, OrgNotConnected, Refusal
+from registry.free_text import FreeText
 from registry.operation import Example, Input, Nothing, Scope, operation
 from storage.engine.sql import Connection
 from storage.onboarding import (
@@ -51,8 +52,8 @@ class OperatorDetails(TypedDict):
     """Your organisation as step org saved it; null until then."""
 
     id: str
-    name: str
-    website: str | None
+    name: FreeText
+    website: FreeText | None
     country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2")]
     operator_type: OperatorType | None
 
@@ -72,7 +73,7 @@ class StartingPlan(TypedDict):
     """The package template that you begin with."""
 
     template_id: int
-    display_name: str | None
+    display_name: FreeText | None
 
 
 class TestEsim(TypedDict):

@@ -18,6 +18,7 @@ from operations.upstream.paging import Data
 from operations.upstream.resellers import STEERING_LISTS, TEMPLATE_CACHE_KEY, require_listed
 from operations.upstream.steering_lists import LineSteering, SteeringNetwork, read_line_steering
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsConflict, OcsError, Refusal
+from registry.free_text import FreeText
 from registry.operation import Example, Scope, operation
 
 SpeedLimit = Literal[
@@ -50,26 +51,23 @@ class BitrateChange(LineRef):
     ] = None
 
 
+LimitSource = Literal["package", "fair_use", "manual", "none", "unknown"]
+
+
 class Bitrate(TypedDict):
     """The limit of a line."""
 
     limit: Annotated[str, Field(description="KB_32 to KB_102400 (kbit/s), or UNLIMITED")]
     bitrate: NotRequired[Annotated[int, Field(description="bit/s; 0 when unlimited")]]
     unlimited: bool
-
-
-LimitSource = Literal["package", "fair_use", "manual", "none", "unknown"]
-
-
-class BitrateInEffect(Bitrate):
-    """The limit of a line, and whose it is."""
-
-    limitSource: Annotated[
-        LimitSource,
-        Field(
-            description="package: a threshold of its template; fair_use: the green zone, since the data is used up; manual: set by hand, "
-            "since nothing else that is told explains it; none: no limit; unknown: the charging system does not tell enough"
-        ),
+    limitSource: NotRequired[
+        Annotated[
+            LimitSource,
+            Field(
+                description="package: a threshold of its template; fair_use: the green zone, since the data is used up; manual: set by "
+                "hand, since nothing else that is told explains it; none: no limit; unknown: the charging system does not tell enough"
+            ),
+        ]
     ]
 
 
@@ -140,7 +138,7 @@ async def own_line_with_green_zone(ctx: Ctx, params: LineRef) -> Line:
         )
     ],
 )
-async def hlr_get_bitrate(ctx: Ctx, params: LineRef, line: Line) -> Data[BitrateInEffect]:
+async def hlr_get_bitrate(ctx: Ctx, params: LineRef, line: Line) -> Data[Bitrate]:
     """Get the speed limit that applies to a line now.
 
     `limitSource`: a package's throttling, fair use, or hlr_set_bitrate.
@@ -243,7 +241,7 @@ def reached_speed(package: Package, template: Template) -> int | None:
         Example(
             "Slow a line down to 256 kbit/s",
             {"iccid": "8988303700000100286", "bitrate": 256000},
-            {"data": {"limit": "KB_256", "unlimited": False, "bitrate": 256000}},
+            {"data": {"limit": "KB_256", "unlimited": False, "bitrate": 256000, "limitSource": "manual"}},
         )
     ],
 )
@@ -253,7 +251,7 @@ async def hlr_set_bitrate(ctx: Ctx, params: BitrateChange, change: SpeedChange) 
     Send bitrate or bitrateString. To stop data altogether use set_subscriber_traffic_restrictions.
     """
     await change.line.upstream.ocs.subscriber.hlr_set_bitrate(change.imsi, change.limit)
-    return {"data": render_speed(change.limit)}
+    return {"data": {**render_speed(change.limit), "limitSource": "none" if change.limit == "UNLIMITED" else "manual"}}
 
 
 STEERING_ERROR_CODE = 16
@@ -284,11 +282,11 @@ class SteeringPushed(TypedDict):
     """The SIM is told by SMS: the networks of the list in the country. What the charging system does not tell is null."""
 
     pushed: Literal[True]
-    country: Annotated[str | None, Field(description="Where the line was seen last, ISO 3166-1 alpha-2")]
-    listId: Annotated[int | None, Field(description="The line's own list, else its account's")]
-    listName: str | None
-    networks: Annotated[list[SteeringNetwork] | None, Field(description="Networks of the list in that country")]
-    networksKnown: bool
+    country: NotRequired[Annotated[str | None, Field(description="Where the line was seen last, ISO 3166-1 alpha-2")]]
+    listId: NotRequired[Annotated[int | None, Field(description="The line's own list, else its account's")]]
+    listName: NotRequired[FreeText | None]
+    networks: NotRequired[Annotated[list[SteeringNetwork] | None, Field(description="Networks of the list in that country")]]
+    networksKnown: NotRequired[bool]
     warning: NotRequired[Annotated[str, Field(description="The list is known to have no network there")]]
 
 

@@ -10,37 +10,38 @@ from typing import Annotated, NamedTuple, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.resellers import SteeringList
+from clients.ocs.resellers import SteeringList as WireSteeringList
 from clients.ocs.wire_schema import keeps_unknown
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import Line
 from operations.upstream.resellers import STEERING_LISTS, read_reseller_list
 from operations.vocabulary import network_country
 from registry.errors import Refusal
+from registry.free_text import FreeText
 
 
 class SteeringNetwork(TypedDict):
     """A network that a steering list prefers."""
 
-    operatorName: str
+    operatorName: FreeText
     countryIso2: Annotated[str, Field(description="ISO 3166-1 alpha-2, upper case")]
     tadigs: list[str]
 
 
 @keeps_unknown
-class SteeringListRow(SteeringList, total=False):
+class SteeringList(WireSteeringList, total=False):
     """A steering list, with its networks where the charging system tells them."""
 
     networks: Annotated[list[SteeringNetwork] | None, Field(description="Null: the charging system does not tell them")]
     networksKnown: bool
 
 
-def render_steering_list(row: SteeringList) -> SteeringListRow:
+def render_steering_list(row: WireSteeringList) -> SteeringList:
     networks = steering_networks(row)
     return {**row, "networks": networks, "networksKnown": networks is not None}
 
 
-def steering_networks(row: SteeringList) -> list[SteeringNetwork] | None:
+def steering_networks(row: WireSteeringList) -> list[SteeringNetwork] | None:
     """The networks that `row` names; None where it names none, as the documented list never does.
 
     Choice: a charging system that tells more is expected to name them in `operators`, as it does for a zone. Anything else there is
@@ -102,7 +103,7 @@ async def steering_list_id(line: Line) -> int | None:
     return next((row.get("steeringListId") for row in accounts if row.get("id") == line.row.get("accountId")), None)
 
 
-async def find_steering_list(upstream: Upstream, list_id: int) -> SteeringList | None:
+async def find_steering_list(upstream: Upstream, list_id: int) -> WireSteeringList | None:
     """The list with this id, of the caller's reseller. Waits for the network."""
     rows = await read_reseller_list(upstream, STEERING_LISTS)
     return next((row for row in rows if row.get("id") == list_id), None)

@@ -54,7 +54,7 @@ def declared_fields(operation: AnyOperation) -> Iterator[DeclaredField]:
 
 def answered_fields(operation: AnyOperation, body: object) -> Iterator[FieldValue]:
     """Every field of an answer's `body` that is declared. Where several kinds of answer declare it, it comes once for each."""
-    schema, wrap = output_schema(operation.result)
+    schema, wrap, _ = output_schema(operation.result)
     yield from _fields(schema, body if wrap is None else {wrap: body}, schema.get("$defs", {}), "")
 
 
