@@ -6,6 +6,7 @@ from typing_extensions import TypedDict
 
 from operations.vocabulary import Currency
 from registry.errors import NotFound
+from registry.free_text import FreeText
 
 BYTES_PER_MB = 1_000_000  # Choice: a megabyte is 10^6 bytes, as a gigabyte on an invoice is 10^9
 
@@ -22,7 +23,7 @@ class Plan(TypedDict):
 
     id: str
     object: Literal["connectivity.plan"]
-    name: str
+    name: FreeText
     data_mb: int
     unlimited: bool
     validity_days: int

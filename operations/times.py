@@ -30,6 +30,14 @@ def utc_text(moment: datetime) -> str:
     return f"{wire_time(moment)}Z"
 
 
+def utc_time_text(time: str | None) -> str | None:
+    """A time of the wire as answers write it; None where it cannot be read."""
+    try:
+        return None if time is None else utc_text(parse_wire_time(time))
+    except ValueError:
+        return None
+
+
 DATE_TIME_SCHEMA = WithJsonSchema({"type": "string", "format": "date-time"})
 # Choice: dates alone are taken wherever a time is: a start's first second and, as for an expiry, an end's last.
 StartTime = Annotated[datetime, BeforeValidator(partial(parse_utc_time, alone="00:00:00")), DATE_TIME_SCHEMA]

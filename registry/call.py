@@ -82,6 +82,8 @@ class Call:
     """Bytes of the MCP message that it came in, where the door has not charged them already."""
     prepaid_by_parent: bool = False
     """Another call, which was charged, makes this one: it costs nothing more."""
+    names_free_text: bool = False
+    """The door tells its client where the answer holds text that people or other systems wrote."""
     # Filled in by the pipeline as it goes, so that a refusal can be recorded with what was known.
     identified: Caller | None = None
     started: float = 0.0
@@ -126,3 +128,5 @@ class Reply:
     """The body when it is not `body`: pieces as they arrive from the other side."""
     encoded_here: bool = True
     """A body in JSON was written by `encode_answer`, so that decoding it and encoding it again changes nothing."""
+    free_text: tuple[str, ...] | None = None
+    """Where the answer holds text that people or other systems wrote; None where nobody asked, or only the body tells."""

@@ -44,6 +44,7 @@ from registry.ports import (
     StoredAnswer,
 )
 from registry.rate_limits import RateLimiter
+from registry.schema import output_schema
 from registry.signals import CallSignals
 
 PipelineDeps = TypeVar("PipelineDeps")
@@ -408,7 +409,9 @@ class Pipeline(Generic[PipelineDeps]):
     def _reply(self, context: Context[PipelineDeps], stored: StoredAnswer, result: Any) -> Reply:
         if isinstance(result, Document):
             return Reply(stored.status, result.content, media_type=result.media_type, headers=dict(result.headers))
-        return Reply(stored.status, stored.body, next_cursor=context.next_cursor, note=context.note)
+        # Here the answer is at hand: to decode its body once more would take longer than all the rest of a short answer.
+        told = output_schema(context.call.operation.result).free_text_of(result) if context.call.names_free_text else None
+        return Reply(stored.status, stored.body, next_cursor=context.next_cursor, note=context.note, free_text=told)
 
 
 def is_uncharged(refusal: Refusal) -> bool:

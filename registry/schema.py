@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, TypeAdapter
 
+from registry.free_text import FREE_TEXT_KEYWORD, FreeTextPath, find_free_text, free_text_path, held_free_text
 from registry.operation import Operation, shown_field_name
 
 JsonSchema = dict[str, Any]
@@ -16,6 +17,8 @@ NAMED_KEYWORDS = ("properties", "patternProperties")
 # Choice: lengths are left out of tool schemas, and so are patterns that only forbid control characters: a model cannot count characters,
 # descriptions name the ranges that matter, and the pipeline checks them all. OpenAPI shows everything.
 LENGTH_KEYWORDS = ("minLength", "maxLength", "maxItems")
+# `_meta` of a result says where it holds free text, and some clients refuse schemas with keywords that they do not know.
+UNSHOWN_KEYWORDS = ("title", "discriminator", FREE_TEXT_KEYWORD)
 # Choice: bounds that nobody runs into, or that the description names, are left out too: counts, sizes and ids begin at
 # 0 or 1, no number reaches a thousand millions, and the description of a text of digits says how many digits it has.
 OBVIOUS_MINIMUMS = (0, 1)
@@ -27,10 +30,18 @@ CONFIRM_TOKEN_SCHEMA: JsonSchema = {"type": "string", "description": "Of the fir
 
 
 class OutputSchema(NamedTuple):
-    """The schema of an answer whose root is an object; `wrap` is the field a bare array or scalar is put under."""
+    """The schema of an answer whose root is an object; `wrap` is the field a bare array or scalar is put under.
+
+    `free_text`: where the answer may hold text that people or other systems wrote. The schema does not show it.
+    """
 
     schema: JsonSchema
     wrap: str | None
+    free_text: tuple[FreeTextPath, ...] = ()
+
+    def free_text_of(self, answer: object) -> tuple[str, ...]:
+        """Where `answer`, which is not wrapped yet, holds such text."""
+        return held_free_text(answer if self.wrap is None else {self.wrap: answer}, self.free_text) if self.free_text else ()
 
 
 def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | None = None) -> JsonSchema:
@@ -69,7 +80,7 @@ def output_schema(result: Any) -> OutputSchema:
     raw = TypeAdapter[Any](result).json_schema(by_alias=True, mode="serialization")
     definitions: JsonSchema = raw.pop("$defs", {})
     compact = SchemaCompactor(definitions, spoken=False)
-    schema = compact.of(raw)
+    schema, free_text = compact.of(raw), find_free_text(raw, definitions)
     if schema.get("type") == "object":
         wrap = None
     elif all(choice.get("type") == "object" for choice in schema.get("anyOf", schema.get("oneOf", [{}]))):
@@ -77,7 +88,8 @@ def output_schema(result: Any) -> OutputSchema:
     else:
         wrap = "data" if schema.get("type") == "array" else "result"
         schema = {"type": "object", "properties": {wrap: schema}, "required": [wrap]}
-    return OutputSchema({**schema, **compact.recursive_definitions()}, wrap)
+        free_text = tuple(free_text_path(wrap, *path.steps) for path in free_text)
+    return OutputSchema({**schema, **compact.recursive_definitions()}, wrap, free_text)
 
 
 def list_row_members(operation: Operation[Any, Any]) -> frozenset[str]:
@@ -101,7 +113,7 @@ class SchemaCompactor:
         reference = schema.get("$ref")
         if reference is not None:
             return self._resolved(reference.rpartition("/")[2], schema)
-        short = {key: self._value(key, value) for key, value in schema.items() if key not in ("title", "discriminator")}
+        short = {key: self._value(key, value) for key, value in schema.items() if key not in UNSHOWN_KEYWORDS}
         return without_obvious_rules(schema_without_null(short)) if self._spoken else short
 
     def recursive_definitions(self) -> JsonSchema:
@@ -117,7 +129,7 @@ class SchemaCompactor:
         return value
 
     def _resolved(self, name: str, schema: JsonSchema) -> JsonSchema:
-        own = {key: self._value(key, value) for key, value in schema.items() if key not in ("title", "$ref")}
+        own = {key: self._value(key, value) for key, value in schema.items() if key not in (*UNSHOWN_KEYWORDS, "$ref")}
         if name in self._open:
             self._recursive.add(name)
             return {"$ref": f"#/$defs/{name}", **own}

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from registry.free_text import FreeText
 from storage.engine.sql import Connection, Query
 from storage.organisations import ChangeTable
 
@@ -43,5 +44,5 @@ Name = Annotated[str, Field(min_length=1, max_length=100, description="Name of t
 
 
 class Note(TypedDict):
-    name: str
+    name: FreeText
     writes: int

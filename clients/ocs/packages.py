@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 from clients.ocs.link import OcsCalls, WireParams, flat_subscriber, given_members, nested_subscriber
 from clients.ocs.times import wire_time
 from clients.ocs.wire_schema import AnswerShape, DestinationName, Utc, WireId, ZoneName, keeps_unknown, parse_nothing, parse_record
+from registry.free_text import FreeText
 
 
 @keeps_unknown
@@ -16,7 +17,7 @@ class TemplateName(TypedDict, total=False):
     """A package template by id and name."""
 
     prepaidpackagetemplateid: WireId
-    prepaidpackagetemplatename: str
+    prepaidpackagetemplatename: FreeText
 
 
 @keeps_unknown
@@ -63,7 +64,7 @@ class RecurringSeries(TypedDict, total=False):
     startTimeUTC: Utc
     lastPackageCreationTimeUTC: Utc
     template: WireId
-    templateName: str
+    templateName: FreeText
     subscriber: WireId
     nbOccurrence: Annotated[int, Field(description="Packages in all; absent when endless")]
     nbCreated: int
@@ -93,7 +94,7 @@ class Affected(TypedDict, total=False):
     subscriberId: WireId
     esimId: WireId
     subsPackageId: WireId
-    userSimName: str
+    userSimName: FreeText
 
 
 @keeps_unknown

@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 
 from clients.ocs.link import OcsCalls, given_members
 from clients.ocs.wire_schema import AnswerShape, Named, WireId, keeps_unknown, parse_member_rows, parse_nothing, parse_record, parse_rows
+from registry.free_text import FREE_TEXT, FreeText
 
 
 @keeps_unknown
@@ -14,7 +15,7 @@ class Account(TypedDict, total=False):
     """An account that holds lines."""
 
     id: WireId
-    name: str
+    name: FreeText
     balance: Annotated[float, Field(description="EUR")]
     packageOnly: Annotated[bool, Field(description="Whether the account has no balance to spend")]
     steeringListId: int
@@ -25,7 +26,7 @@ class ResellerAccounts(TypedDict, total=False):
     """A reseller with its accounts."""
 
     id: WireId
-    name: str
+    name: FreeText
     account: list[Account]
 
 
@@ -54,13 +55,13 @@ class ResellerInfo(TypedDict, total=False):
     """A reseller's own data."""
 
     id: WireId
-    name: str
+    name: FreeText
     parentId: Annotated[int, Field(description="-1 for a top reseller")]
     balance: Annotated[str, Field(description='EUR with a decimal comma, such as "1530,20"')]
     cdrFolder: str
     trafficInfo: TrafficInfo
     chargingInfo: ChargingInfo
-    contactInfo: dict[str, object]
+    contactInfo: dict[str, Annotated[object, FREE_TEXT]]
 
 
 @keeps_unknown
@@ -84,7 +85,7 @@ class SponsorStock(TypedDict, total=False):
     """The eSIMs of one sponsor in an account."""
 
     id: WireId
-    name: str
+    name: FreeText
     esim: EsimCounts
 
 
@@ -93,7 +94,7 @@ class AccountStock(TypedDict, total=False):
     """The eSIMs of an account by sponsor."""
 
     id: WireId
-    name: str
+    name: FreeText
     sponsor: list[SponsorStock]
 
 
@@ -103,7 +104,7 @@ class Sponsor(TypedDict, total=False):
 
     id: WireId
     prefix: Annotated[int, Field(description="IMSI prefix")]
-    name: str
+    name: FreeText
 
 
 @keeps_unknown
@@ -112,7 +113,7 @@ class SteeringList(TypedDict, total=False):
 
     id: WireId
     resellerId: WireId
-    name: str
+    name: FreeText
 
 
 ACCOUNTS_SHAPE = AnswerShape(ResellerAccounts, filled=("account",))

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 from clients.ocs.link import OcsCalls, WireParams, flat_subscriber, nested_subscriber
 from clients.ocs.packages import Period
 from clients.ocs.wire_schema import AnswerShape, Utc, WireId, keeps_unknown, parse_record
+from registry.free_text import FreeText
 
 
 @keeps_unknown
@@ -24,7 +25,7 @@ class OperatorQuantity(TypedDict, total=False):
     """Usage on one network."""
 
     mnc: int
-    name: str
+    name: FreeText
     qty: Annotated[int, Field(description="Bytes, seconds and messages added up")]
 
 
@@ -62,28 +63,28 @@ class CallRecord(TypedDict, total=False):
     usageDateUtc: Utc
     usageType: Annotated[int, Field(description="1 call made, 15 call received, 21 SMS sent, 22 SMS received, 33 data, 40 and 41 over IP")]
     accountId: int
-    accountName: str
+    accountName: FreeText
     resellerId: int
-    resellerName: str
+    resellerName: FreeText
     mcc: int
     mnc: int
     country: str
     countryAlpha2: str
-    operator: str
-    quantity: Annotated[int, Field(description="Bytes, seconds or messages")]
+    operator: FreeText
+    quantity: Annotated[int, Field(description="Bytes, seconds or messages, by usageType")]
     resellerCost: float
     resellerPlanId: int
     resellerPlanRuleId: int
     resellerCurrencyId: int
     resellerConvertRate: float
-    resellerPrepaidPackageQty: int
+    resellerPrepaidPackageQty: Annotated[int, Field(description="What of `quantity` a package paid, in its unit")]
     subscriberCost: float
     subscriberPlanId: int
     subscriberPlanRuleId: int
     subscriberCurrencyId: int
     subscriberConvertRate: float
     subscriberPrepaidPackageId: int
-    subscriberPrepaidPackageQty: int
+    subscriberPrepaidPackageQty: Annotated[int, Field(description="What of `quantity` a package paid, in its unit")]
     lac: int
     cellId: int
     rat: str
@@ -91,7 +92,7 @@ class CallRecord(TypedDict, total=False):
     upBitrate: int
     downBitrate: int
     qci: int
-    apn: str
+    apn: FreeText
     otherPartyNumber: str
     imsi: Annotated[int, Field(description="Sponsor prefix")]
     sponsorImsi: int

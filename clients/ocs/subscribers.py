@@ -23,6 +23,7 @@ from clients.ocs.wire_schema import (
     wire_integer,
 )
 from registry.errors import OcsError
+from registry.free_text import FreeText
 
 
 @keeps_unknown
@@ -106,7 +107,7 @@ class GreenZone(TypedDict, total=False):
     """A zone with a fair-use volume."""
 
     greenZoneId: int
-    greenZoneName: str
+    greenZoneName: FreeText
     maxVolumeMB: Annotated[int, Field(description="MB")]
     throttlingKbs: Annotated[int, Field(description="kbit/s")]
 
@@ -117,7 +118,7 @@ class GreenZoneCounter(TypedDict, total=False):
 
     subscriberId: int
     greenZoneId: int
-    greenZoneName: str
+    greenZoneName: FreeText
     volumeOnGZ: Annotated[int, Field(description="Bytes")]
     startDateUTC: Utc
     lastResetDate: Utc
@@ -132,12 +133,12 @@ class SubscriberFields(TypedDict, total=False):
 
     subscriberId: WireId
     accountId: WireId
-    account: str
+    account: FreeText
     resellerId: WireId
-    reseller: str
-    batchId: str
-    subscriberName: str
-    email: str
+    reseller: FreeText
+    batchId: FreeText
+    subscriberName: FreeText
+    email: FreeText
     prepaid: bool
     useAccountForCharging: Annotated[bool, Field(description="Whether usage outside packages is charged on the account")]
     balance: Annotated[float, Field(description="EUR, never negative")]

@@ -9,6 +9,7 @@ from clients.ocs.json_array import JsonArrayStream
 from clients.ocs.link import OcsCalls, given_members
 from clients.ocs.wire_schema import AnswerShape, ResellerName, WireId, keeps_unknown, parse_member_rows, parse_rows
 from clients.ocs.zones import Operator
+from registry.free_text import FreeText
 
 
 @keeps_unknown
@@ -45,9 +46,9 @@ class TariffSponsor(TypedDict, total=False):
     sponsorid: int
     imsiprefix: int
     pricingplanid: int
-    sponsorname: str
+    sponsorname: FreeText
     deleted: bool
-    displayname: str
+    displayname: FreeText
 
 
 @keeps_unknown
@@ -80,7 +81,7 @@ class VoipReseller(TypedDict, total=False):
     """The reseller of a plan."""
 
     resellerId: int
-    resellerName: str
+    resellerName: FreeText
 
 
 @keeps_unknown
@@ -88,7 +89,7 @@ class VoipProvider(TypedDict, total=False):
     """Who carries the calls of a plan."""
 
     providerId: int
-    providerName: str
+    providerName: FreeText
 
 
 @keeps_unknown
@@ -96,7 +97,7 @@ class VoipTariff(TypedDict, total=False):
     """A plan for calls over IP."""
 
     id: WireId
-    planName: str
+    planName: FreeText
     reseller: VoipReseller
     provider: VoipProvider
     deleted: bool

@@ -16,6 +16,7 @@ from clients.ocs.wire_schema import (
     parse_member_rows,
     parse_record,
 )
+from registry.free_text import FreeText
 
 
 @keeps_unknown
@@ -23,8 +24,8 @@ class SponsorName(TypedDict, total=False):
     """A sponsor by id and name."""
 
     sponsorid: int
-    sponsorname: str
-    displayname: str
+    sponsorname: FreeText
+    displayname: FreeText
 
 
 @keeps_unknown
@@ -43,7 +44,7 @@ class ZoneOperator(TypedDict, total=False):
     """A network of a template's zone."""
 
     operId: int
-    operatorName: str
+    operatorName: FreeText
     tadigList: list[str]
     mccMncList: Annotated[list[str], Field(description='"mcc-mnc"')]
     countryId: int
@@ -54,7 +55,7 @@ class TemplateZone(TypedDict, total=False):
     """Where a template's packages work."""
 
     locationZoneId: int
-    locationZoneName: str
+    locationZoneName: FreeText
     countryList: list[Country]
     operatorList: list[ZoneOperator]
 
@@ -93,17 +94,21 @@ class TemplateFields(TypedDict, total=False):
     reportUnitsPreviousPackage: bool | None
 
 
+THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
+"""The speeds that a template's thresholds can set, kbit/s; a limit set by hand has three more."""
+
+
 @keeps_unknown
 class Template(TypedDict, total=False):
     """A package template: what its packages hold, where they work, how long."""
 
     prepaidpackagetemplateid: WireId
-    prepaidpackagetemplatename: str
+    prepaidpackagetemplatename: FreeText
     resellerid: WireId
-    resellerName: str
+    resellerName: FreeText
     reseller: ResellerName
     sponsors: SponsorName
-    sponsorName: str
+    sponsorName: FreeText
     rdbLocationZones: ZoneName
     rdbDestinationZones: DestinationName
     zone: TemplateZone
@@ -123,7 +128,7 @@ class Template(TypedDict, total=False):
     uiStartAvailablePeriod: str
     uiEndAvailibilityPeriod: str
     uiVisible: bool
-    userUiName: str
+    userUiName: FreeText
     throttlingActive: bool
     throttlingThreshold1Perc: Annotated[int, Field(description="Percent of the data limit")]
     throttlingThreshold1Limit: Annotated[int, Field(description="kbit/s")]

@@ -12,6 +12,8 @@ from typing import Annotated, Final, Generic, TypeVar, cast, get_args, get_origi
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypeAliasType, TypedDict, is_typeddict
 
+from registry.free_text import FreeText
+
 
 class UnreadableAnswer(Exception):
     """An answer that breaks the wire's shape. The text is ours and never leaves the client's log."""
@@ -35,7 +37,7 @@ class Named(TypedDict, total=False):
     """An id with its name."""
 
     id: int
-    name: str
+    name: FreeText
 
 
 @keeps_unknown
@@ -43,7 +45,7 @@ class ZoneName(TypedDict, total=False):
     """A location zone by id and name."""
 
     locationzoneid: int
-    locationzonename: str
+    locationzonename: FreeText
 
 
 @keeps_unknown
@@ -51,7 +53,7 @@ class DestinationName(TypedDict, total=False):
     """A destination list by id and name."""
 
     destinationzoneid: int
-    destinationzonename: str
+    destinationzonename: FreeText
 
 
 @keeps_unknown
@@ -59,7 +61,7 @@ class ResellerName(TypedDict, total=False):
     """A reseller by id and name."""
 
     resellerid: int
-    resellername: str
+    resellername: FreeText
 
 
 EXACT_INTEGER_LIMIT = 2**53 - 1

@@ -18,6 +18,7 @@ from clients.ocs.wire_schema import (
     parse_record,
     parse_rows,
 )
+from registry.free_text import FreeText
 
 
 @keeps_unknown
@@ -38,7 +39,7 @@ class Operator(TypedDict, total=False):
     countryName: str
     countryIso2: Annotated[str, Field(description="Lower case")]
     utcOffset: Annotated[str, Field(description="Such as +01:00")]
-    operatorName: str
+    operatorName: FreeText
     mccMncs: list[MccMnc]
     tadigs: list[str]
 
@@ -48,7 +49,7 @@ class DetailedLocationZone(TypedDict, total=False):
     """A location zone with its networks."""
 
     zoneId: WireId
-    zoneName: str
+    zoneName: FreeText
     reseller: Named
     operators: list[Operator]
 
@@ -58,7 +59,7 @@ class DetailedDestinationList(TypedDict, total=False):
     """Called numbers by prefix."""
 
     listId: WireId
-    listName: str
+    listName: FreeText
     reseller: Named
     prefixes: list[str]
 
@@ -68,7 +69,7 @@ class DestinationPrefixes(TypedDict, total=False):
     """The prefixes of one destination list."""
 
     listId: WireId
-    listName: str
+    listName: FreeText
     resellerId: WireId
     prefixes: list[str]
 
@@ -78,11 +79,11 @@ class NetworkProfile(TypedDict, total=False):
     """The networks a reseller may put into zones of one sponsor."""
 
     id: WireId
-    name: str
+    name: FreeText
     sponsorId: WireId
-    sponsorName: str
+    sponsorName: FreeText
     resellerId: WireId
-    resellerName: str
+    resellerName: FreeText
     allowedListId: int
 
 

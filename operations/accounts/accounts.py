@@ -13,6 +13,7 @@ from operations.upstream.connection import AccountGone, AccountRef, OwnAccount, 
 from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import ResellerPage, read_of_reseller, resolve_reseller
 from registry.errors import NotFound, OcsError, OcsNotFound
+from registry.free_text import FreeText
 from registry.operation import Example, Once, Scope, operation
 
 
@@ -21,12 +22,12 @@ class AccountRow(TypedDict, total=False):
     """An account with its reseller."""
 
     id: int
-    name: str
+    name: FreeText
     balance: Annotated[float, Field(description="EUR")]
     packageOnly: Annotated[bool, Field(description="Whether the account has no balance to spend")]
     steeringListId: int
     resellerId: int
-    resellerName: str
+    resellerName: FreeText
 
 
 ACCOUNT_RESELLER_FIELDS = {"id": "resellerId", "name": "resellerName"}
@@ -148,7 +149,7 @@ class EsimStock(TypedDict, total=False):
     """The eSIMs of an account by sponsor and status, and what they add up to."""
 
     id: int
-    name: str
+    name: FreeText
     sponsor: list[SponsorStock]
     free: Annotated[int, Field(description="eSIMs that can be issued")]
     affected: Annotated[int, Field(description="eSIMs in use")]

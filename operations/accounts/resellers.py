@@ -13,6 +13,7 @@ from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import SPONSOR_LIST, ResellerPage, ResellerQuery, read_of_reseller, read_reseller_list, resolve_reseller
 from registry.errors import NotFound, OcsError
+from registry.free_text import FREE_TEXT, FreeText
 from registry.operation import Example, operation
 
 
@@ -21,14 +22,14 @@ class ResellerProfile(TypedDict, total=False):
     """A reseller; in managed mode id, name and the balance of your own account."""
 
     id: int
-    name: str
+    name: FreeText
     parentId: Annotated[int, Field(description="-1 for a top reseller")]
     balance: Annotated[str, Field(description='EUR with a decimal comma, such as "1530,20"')]
     balanceAmount: Annotated[float | None, Field(description="The balance as a number, EUR")]
     cdrFolder: str
     trafficInfo: TrafficInfo
     chargingInfo: ChargingInfo
-    contactInfo: dict[str, object]
+    contactInfo: dict[str, Annotated[object, FREE_TEXT]]
 
 
 @operation(

@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from clients.model.port import ChatMessage, LanguageModel, ModelError, TextDelta
 from operations.assistant.quota import Allowance, read_ai_allowance, reserve_ai_call
 from operations.deps import Ctx
+from registry.free_text import FreeText
 from registry.operation import CamelInput, Example, operation
 
 _FigureJson = Mapping[str, object]
@@ -177,8 +178,8 @@ Write every number with digits and exactly as it was measured: no sums, percenta
 class Card(TypedDict):
     """One thing to know."""
 
-    title: Annotated[str, Field(description="At most 80 characters")]
-    text: Annotated[str, Field(description="One or two sentences")]
+    title: Annotated[FreeText, Field(description="At most 80 characters")]
+    text: Annotated[FreeText, Field(description="One or two sentences")]
     kind: Annotated[CardKind, Field(description="What it is about: health, fleet, stock, balance or note")]
     figures: Annotated[list[MeasuredFigure], Field(description="The measured figures behind it")]
 

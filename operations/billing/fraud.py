@@ -10,6 +10,7 @@ from operations.deps import Ctx
 from operations.ledger.payment_accounts import ProcessorId, find_payment_account, own_payment_account
 from operations.vocabulary import ListOf, plain_line, render_fields
 from registry.errors import Conflict, NotFound, NotSupported, PaymentsRefused
+from registry.free_text import FreeText
 from registry.operation import Example, Input, Scope, operation
 from storage.connect_accounts import ConnectAccount
 
@@ -133,8 +134,8 @@ class FraudValueList(TypedDict):
 
     id: str
     object: Literal["value_list"]
-    alias: Annotated[str, Field(description="What rules call it")]
-    name: str
+    alias: Annotated[FreeText, Field(description="What rules call it")]
+    name: FreeText
     item_type: Annotated[str, Field(description="What it holds, such as email, card_fingerprint or country")]
     created: int
 
@@ -145,7 +146,7 @@ class FraudValueItem(TypedDict):
     id: str
     object: Literal["value_list_item"]
     value_list: str
-    value: str
+    value: FreeText
     created: int
 
 

@@ -9,6 +9,7 @@ from operations.deps import Ctx
 from operations.ledger.payment_accounts import ReturnUrl
 from operations.vocabulary import plain_line, render_fields
 from registry.errors import Conflict, NotFound
+from registry.free_text import FreeText
 from registry.operation import Auth, Example, Input, Nothing, Scope, operation
 from storage.engine.sql import Connection
 from storage.identity_sessions import (
@@ -59,7 +60,7 @@ class VerificationSession(TypedDict):
     object: Literal["identity_session"]
     type: ProofKind
     status: IdentitySessionStatus
-    reason: Annotated[str | None, Field(description="Why it is where it is, if whoever looked said so")]
+    reason: Annotated[FreeText | None, Field(description="Why it is where it is, if whoever looked said so")]
     return_url: str | None
     created: int
     updated: int

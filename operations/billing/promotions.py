@@ -13,6 +13,7 @@ from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import Currency, ListOf, ListPage, list_page, render_fields
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, ProviderError, Refusal
+from registry.free_text import FreeText
 from registry.operation import Example, FieldRule, Input, Once, Scope, operation
 from registry.ports import Conclusion
 from storage.connect_accounts import ConnectAccount
@@ -73,7 +74,7 @@ class Promotion(TypedDict):
 
     id: str
     object: Literal["promotion"]
-    code: str
+    code: FreeText
     percent_off: float | None
     amount_off: int | None
     currency: Currency | None

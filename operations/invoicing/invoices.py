@@ -20,6 +20,7 @@ from operations.ledger.payment_intake import take_invoice_payment
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import MISLEADING_CHARACTERS, Currency, ListOf, ListPage, check_legible, list_page, render_fields
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal
+from registry.free_text import FreeText
 from registry.operation import Example, Input, Scope, StreamedAnswer, operation
 from registry.ports import Conclusion, Site
 from storage.engine.sql import Connection, runs_in_thread
@@ -67,9 +68,9 @@ class ShownInvoice(TypedDict):
     platform_fee_cents: int
     payments_connect_account_id: str | None
     payments_invoice_id: str | None
-    recipient_name: str | None
-    recipient_email: str | None
-    notes: str | None
+    recipient_name: FreeText | None
+    recipient_email: FreeText | None
+    notes: FreeText | None
     pdf_url: str | None
     payment_url: str | None
     issued_at: int | None
@@ -93,7 +94,7 @@ class LineItem(TypedDict):
     quantity: Literal[1]
     amount_cents: int
     currency: Currency
-    network: str | None
+    network: FreeText | None
     country: str | None
     created_at: int
 

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from operations.ledger.esims import Esim, EsimProfile, open_esim_profile, render_esim_profile
 from operations.plans import Plan
+from registry.free_text import FreeText
 from storage.intents import IntentRow
 from storage.sealing import Keyring
 
@@ -33,7 +34,7 @@ class Intent(TypedDict):
     livemode: bool
     plan: Plan | None
     esim: Esim | None
-    metadata: dict[str, str]
+    metadata: dict[str, FreeText]
     error: IntentError | None
     created: int
     unresolved_issuance: NotRequired[

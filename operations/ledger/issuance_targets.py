@@ -14,6 +14,7 @@ from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN, I
 from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
 from operations.plans import Plan
 from registry.errors import Conflict, OcsError, Refusal
+from registry.free_text import FreeText
 from registry.ids import Ids
 from registry.ports import Conclusion
 from storage.engine.sql import Connection
@@ -51,7 +52,7 @@ class IssuedEsim(TypedDict):
     subscriberId: int | None
     esimId: int | None
     subsPackageId: int | None
-    userSimName: Annotated[str | None, Field(description="Null when it was found out later")]
+    userSimName: Annotated[FreeText | None, Field(description="Null when it was found out later")]
     idempotencyKey: str
     status: Literal["issued"]
     unresolved_issuance: NotRequired[Annotated[str, Field(description="Another key of yours for this template: outcome unknown")]]

@@ -20,6 +20,7 @@ from operations.upstream.resellers import (
 )
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError, OcsNotFound
+from registry.free_text import FreeText
 from registry.operation import Example, operation
 
 DESTINATION_LIST_EXAMPLE: DetailedDestinationList = {
@@ -40,7 +41,7 @@ class Prefixes(TypedDict):
     """The prefixes of one destination list, or of all of a reseller merged: then the list is null."""
 
     listId: int | None
-    listName: str | None
+    listName: FreeText | None
     resellerId: int | None
     prefixes: list[str]
 

@@ -6,16 +6,17 @@ from typing import Annotated, Literal, NamedTuple, NotRequired, cast
 from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
 
-from clients.ocs.resellers import SteeringList
 from clients.ocs.zones import DetailedLocationZone
 from operations.deps import Ctx
 from operations.network.zones import canonical_codes, operator_country, read_zones, render_zone_network
 from operations.upstream.connection import Upstream, connect_upstream, require_connected
 from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import STEERING_LISTS, ResellerId, ResellerPage, read_reseller_list, require_listed, resolve_reseller
+from operations.upstream.steering_lists import SteeringList, find_steering_list, render_steering_list
 from operations.upstream.tariffs import NetworkOffer, OfferedNetwork, networks_by_country, read_tariff_rules, tariff_offer
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError, OcsNotFound, OrgNotConnected
+from registry.free_text import FreeText
 from registry.operation import CamelInput, Example, Nothing, Scope, operation
 from storage.network_defaults import find_network_default, put_network_default
 
@@ -46,7 +47,7 @@ class Chosen(TypedDict):
 class Effective(Chosen):
     """What applies today, to new assignments only."""
 
-    listName: NotRequired[str]
+    listName: NotRequired[FreeText]
     note: NotRequired[Annotated[str, Field(description="Why it is not what was chosen")]]
 
 
@@ -108,8 +109,8 @@ async def effective_network_choice(ctx: Ctx, mode: NetworkMode, list_id: int | N
 
 
 async def steering_list_name(upstream: Upstream, list_id: int) -> str | None:
-    rows = await read_reseller_list(upstream, STEERING_LISTS)
-    return next((row.get("name", "") for row in rows if row.get("id") == list_id), None)
+    row = await find_steering_list(upstream, list_id)
+    return None if row is None else row.get("name", "")
 
 
 async def require_choice_list(ctx: Ctx, params: NetworkChoice) -> None:
@@ -184,7 +185,7 @@ class NetworkPlan(TypedDict):
 
     decidedBy: NetworkDecider
     countries: list[CountryPlan]
-    warnings: list[str]
+    warnings: list[FreeText]
 
 
 class NetworkDecision(NamedTuple):
@@ -312,14 +313,23 @@ def cheapest_networks(networks: list[OfferedNetwork]) -> list[OfferedNetwork]:
     upstream=True,
     operator=True,
     raises=[NotFound, OcsError],
-    examples=[Example("Which steering lists are there?", {}, {"data": [{"id": 17, "resellerId": 7001, "name": "Nordic first"}]})],
+    examples=[
+        Example(
+            "Which steering lists are there?",
+            {},
+            {"data": [{"id": 17, "resellerId": 7001, "name": "Nordic first", "networks": None, "networksKnown": False}]},
+        )
+    ],
     tool_defaults={"limit": 20},
 )
 async def list_steering_lists(ctx: Ctx, params: ResellerPage) -> Data[list[SteeringList]]:
     """List the steering lists (preferred networks) that lines can be given.
 
     The charging system does not show which networks a list holds. modify_subscriber_steering_list assigns one.
+
+    By its documentation the charging system tells a list's name only: `networks` is then null, `networksKnown` is false, and whoever made
+    the list knows what it holds. From a charging system that tells more, `networks` has them.
     """
     upstream = await connect_upstream(ctx)
     rows = await read_reseller_list(upstream, STEERING_LISTS, params.reseller_id)
-    return paged_data(ctx, rows, params, member_number("id"))
+    return paged_data(ctx, [render_steering_list(row) for row in rows], params, member_number("id"))

@@ -5,7 +5,7 @@ from typing import Annotated, cast
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
-from clients.ocs.templates import Template, TemplateFields
+from clients.ocs.templates import THROTTLE_SPEEDS, Template, TemplateFields
 from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
 from operations.upstream.connection import Upstream, connect_upstream, name_refused_field
@@ -26,7 +26,6 @@ from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.operation import CamelInput, Example, Input, Once, Scope, operation
 
-THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
 THROTTLE_SPEEDS_TEXT = "128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200 or 102400"
 MONTHLY_PERIODICITY = 2
 THRESHOLD_NUMBERS = range(1, 5)

@@ -25,6 +25,7 @@ from operations.upstream.resellers import (
 )
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
+from registry.free_text import FreeText
 from registry.operation import CamelInput, Example, Scope, StreamedAnswer, operation
 
 
@@ -49,7 +50,7 @@ class ZoneRow(TypedDict):
     """A zone without its networks."""
 
     zoneId: int
-    zoneName: str
+    zoneName: FreeText
     countries: Annotated[list[str], Field(description="ISO 3166-1 alpha-2, upper case")]
     operatorCount: int
 
@@ -58,7 +59,7 @@ class ZoneNetwork(TypedDict):
     """A network of a zone."""
 
     networkId: int
-    operatorName: str
+    operatorName: FreeText
     countryIso2: Annotated[str, Field(description="Upper case")]
     tadigs: list[str]
 
@@ -67,7 +68,7 @@ class ZoneWithNetworks(TypedDict, total=False):
     """A zone with its networks."""
 
     zoneId: int
-    zoneName: str
+    zoneName: FreeText
     reseller: Named
     operators: list[ZoneNetwork]
 
@@ -225,7 +226,7 @@ class ZoneMade(TypedDict):
     """The new zone."""
 
     id: int
-    name: str
+    name: FreeText
 
 
 async def require_new_zone_profile(ctx: Ctx, params: NewZone) -> Upstream:

@@ -14,6 +14,7 @@ from operations.vocabulary import Iccid, ListOf, ListPage, UpstreamId, list_page
 from registry.caller import EVERY_TOOL, UNRESTRICTED, Caller, Restrictions
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
+from registry.free_text import FreeText
 from registry.input_bounds import MaxEntries
 from registry.operation import AuthorityChange, Example, Input, Scope, operation
 from storage.access_grants import hold_credential
@@ -181,8 +182,8 @@ class ApiKey(TypedDict):
 
     id: str
     object: Literal["api_key"]
-    name: str
-    description: str | None
+    name: FreeText
+    description: FreeText | None
     organization_id: str | None
     secret: str
     created_at: str
@@ -194,7 +195,7 @@ class Maker(TypedDict):
     """Who made a key."""
 
     id: str
-    name: str | None
+    name: FreeText | None
 
 
 class ListedApiKey(TypedDict):
@@ -202,8 +203,8 @@ class ListedApiKey(TypedDict):
 
     id: str
     object: Literal["api_key"]
-    name: str
-    description: str | None
+    name: FreeText
+    description: FreeText | None
     organization_id: str | None
     prefix: Annotated[str, Field(description="The first characters of the secret")]
     status: Literal["active", "expired", "revoked"]

@@ -13,6 +13,7 @@ from registry.call import Surface
 from registry.caller import Role
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
+from registry.free_text import FreeText
 from registry.operation import Example, Input, operation
 from storage.audit import AUDIT_AHEAD_SECONDS, AuditFilter, AuditRow, list_audit
 
@@ -42,7 +43,7 @@ class AuditEntry(TypedDict):
     object: Literal["audit_entry"]
     at: str
     principal: Annotated[str, Field(description="The person, or whoever runs the service")]
-    principal_name: str | None
+    principal_name: FreeText | None
     key_id: str | None
     operation: str
     outcome: Annotated[str, Field(description="ok, replayed, or the code of the refusal")]

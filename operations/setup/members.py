@@ -15,6 +15,7 @@ from registry.caller import Role
 from registry.characters import MISLEADING_CHARACTERS
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
+from registry.free_text import FreeText
 from registry.operation import AuthorityChange, Example, Input, Scope, operation
 from registry.policy import quota_period
 from registry.rate_limits import rate_limited
@@ -125,8 +126,8 @@ class Member(TypedDict):
 
     id: Annotated[str, Field(description="usr_ of a member, ivt_ of an invitation")]
     object: Literal["member"]
-    email: Annotated[str | None, Field(description="Null where we know no address")]
-    name: str | None
+    email: Annotated[FreeText | None, Field(description="Null where we know no address")]
+    name: FreeText | None
     role: RoleName
     status: Literal["active", "invited"]
     created_at: str

@@ -13,12 +13,14 @@ from clients.ocs.subscribers import Subscriber
 from clients.ocs.templates import Template
 from operations.deps import Ctx
 from operations.ledger.esims import new_test_esim_profile
+from operations.times import utc_time_text
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream, require_connected
 from operations.upstream.lines import public_line_row
 from operations.upstream.resellers import find_template
 from operations.vocabulary import CountryOfRegistration, UpstreamId, check_web_address, plain_line
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, OrgNotConnected, Refusal
+from registry.free_text import FreeText
 from registry.operation import Example, Input, Nothing, Scope, operation
 from storage.engine.sql import Connection
 from storage.onboarding import (
@@ -50,8 +52,8 @@ class OperatorDetails(TypedDict):
     """Your organisation as step org saved it; null until then."""
 
     id: str
-    name: str
-    website: str | None
+    name: FreeText
+    website: FreeText | None
     country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2")]
     operator_type: OperatorType | None
 
@@ -71,7 +73,7 @@ class StartingPlan(TypedDict):
     """The package template that you begin with."""
 
     template_id: int
-    display_name: str | None
+    display_name: FreeText | None
 
 
 class TestEsim(TypedDict):
@@ -81,8 +83,8 @@ class TestEsim(TypedDict):
     demo: bool
     demo_reason: DemoReason | None
     status: Annotated[str | None, Field(description="Of the line, such as Active")]
-    activated_at: Annotated[str | None, Field(description="As the charging system writes it, UTC")]
-    last_used_at: Annotated[str | None, Field(description="As the charging system writes it, UTC")]
+    activated_at: Annotated[str | None, Field(description="RFC 3339, UTC; null: not told")]
+    last_used_at: Annotated[str | None, Field(description="RFC 3339, UTC; null: never used, or not told")]
 
 
 class OnboardingState(TypedDict):
@@ -170,7 +172,7 @@ def _onboarding_state(row: OnboardingRow) -> OnboardingState:
         "pending": row.pending_reason is not None,
         "pending_reason": cast(PendingReason | None, row.pending_reason),
         "plan": None if template is None else {"template_id": template, "display_name": row.plan_name},
-        "test_esim": None if row.test_esim is None else cast(TestEsim, orjson.loads(row.test_esim)),
+        "test_esim": None if row.test_esim is None else _stored_preview(row.test_esim),
         "completed": row.completed_at is not None,
     }
 
@@ -390,8 +392,8 @@ _PREVIEW_EXAMPLE: TestEsim = {
     "demo": False,
     "demo_reason": None,
     "status": "Active",
-    "activated_at": "2026-10-02T08:14:00",
-    "last_used_at": "2026-11-19T21:40:12",
+    "activated_at": "2026-10-02T08:14:00Z",
+    "last_used_at": "2026-11-19T21:40:12Z",
 }
 
 
@@ -475,6 +477,12 @@ def _line_preview(row: Subscriber) -> TestEsim:
         "activated_at": _preview_text(line.get("activationDate")),
         "last_used_at": _preview_text(line.get("lastUsageDate")),
     }
+
+
+def _stored_preview(text: str) -> TestEsim:
+    """A stored preview, whose times are those of the charging system, without a zone."""
+    shown = cast(TestEsim, orjson.loads(text))
+    return {**shown, "activated_at": utc_time_text(shown["activated_at"]), "last_used_at": utc_time_text(shown["last_used_at"])}
 
 
 def _preview_text(value: object) -> str | None:

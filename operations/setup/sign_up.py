@@ -13,6 +13,7 @@ from operations.setup.affiliates import attach_referral, is_referral_code
 from operations.vocabulary import Email, mailbox_of, normal_email, plain_line
 from registry.caller import Role
 from registry.errors import BadRequest, QuotaExceeded
+from registry.free_text import FreeText
 from registry.operation import Auth, Example, Input, Scope, operation
 from registry.rate_limits import address_network
 from storage.allowances import allowance_for, spend_allowances
@@ -58,7 +59,7 @@ class SignedUp(TypedDict):
 
     object: Literal["organization"]
     organization_id: str
-    name: str
+    name: FreeText
     referral: ReferralOutcome | None
     sign_in_url: str
 

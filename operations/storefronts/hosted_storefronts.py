@@ -10,6 +10,7 @@ from operations.deps import Ctx
 from operations.storefronts.sales.checkout import ReadinessReason, reasons_against_sale
 from operations.vocabulary import Currency, ListPage, render_fields
 from registry.errors import NotFound, OcsError
+from registry.free_text import FreeText
 from registry.operation import Auth, CamelInput, Example, Input, Scope, operation
 from storage.engine.sql import Connection
 from storage.storefronts import ShopOffer, Storefront, StorefrontPlan, find_published, list_offers, named_plan, plans_on_sale
@@ -20,11 +21,11 @@ class PublicStorefront(TypedDict):
 
     object: Literal["storefront"]
     slug: str
-    name: str
-    tagline: str | None
+    name: FreeText
+    tagline: FreeText | None
     logo: Annotated[str | None, Field(description="data: URI")]
     accent: str | None
-    support_email: str | None
+    support_email: FreeText | None
     currency: Currency
 
 
@@ -33,7 +34,7 @@ class PublicPlan(TypedDict):
 
     id: str
     slug: str
-    name: str
+    name: FreeText
     data_mb: int
     validity_days: int
     countries: list[str]

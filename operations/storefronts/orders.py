@@ -18,6 +18,7 @@ from operations.upstream.lines import Line
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email, render_fields
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, OcsError
+from registry.free_text import FreeText
 from registry.operation import Auth, CamelInput, Example, Input, Scope, operation
 from storage.engine.sql import Connection
 from storage.issuance import IssuanceRow, find_issuance
@@ -48,7 +49,7 @@ class SoldPlan(TypedDict):
     """A plan as it was when it was sold."""
 
     slug: str
-    name: str
+    name: FreeText
     data_mb: int
     validity_days: int
     countries: Annotated[list[str], Field(description="ISO 3166-1 alpha-2, upper case")]

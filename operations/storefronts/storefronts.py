@@ -17,6 +17,7 @@ from operations.storefronts.hosted_storefronts import (
 from operations.vocabulary import Currency, Email, ListOf, ListPage, list_page, plain_line, render_fields, without_default
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound
+from registry.free_text import FreeText
 from registry.operation import Example, Input, Once, Scope, operation
 from storage.engine.sql import Connection
 from storage.storefronts import (
@@ -103,7 +104,7 @@ class ShownPlan(TypedDict):
     id: str
     object: Literal["storefront.plan"]
     slug: str
-    name: str
+    name: FreeText
     data_mb: int
     validity_days: int
     countries: list[str]

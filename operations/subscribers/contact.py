@@ -13,6 +13,7 @@ from operations.upstream.connection import name_refused_field
 from operations.upstream.lines import Line, LineRef, note_line, own_line
 from operations.upstream.paging import Data
 from registry.errors import EndOfLife, NotFound, OcsError
+from registry.free_text import FreeText
 from registry.operation import Example, Scope, operation
 
 ContactText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -47,9 +48,9 @@ class ContactChange(LineRef):
 class ContactChanged(TypedDict, total=False):
     """What was sent upstream."""
 
-    name: str
-    company: str
-    email: str
+    name: FreeText
+    company: FreeText
+    email: FreeText
     phoneNumber: str
 
 

@@ -5,7 +5,6 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from clients.ocs.places import issuing
-from clients.ocs.times import wire_time
 from operations.deps import Ctx
 from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, NoInventory, before_issuance, draw_esim, require_not_given_back
 from operations.ledger.issuance_targets import InventoryTarget, IssuedData
@@ -20,6 +19,7 @@ from operations.ledger.rollback import (
     roll_back_issuance,
 )
 from operations.subscribers.package_assignment import INSTALLED_EXAMPLE, PackageWindow
+from operations.times import utc_text
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import Line
 from operations.upstream.resellers import find_template
@@ -141,7 +141,7 @@ def require_period_ahead(params: FromInventory, now: float) -> None:
     dates = params.active_period
     if dates is not None and dates.end.timestamp() <= now:
         raise BadRequest(
-            f"activePeriod.end: {wire_time(dates.end)} is over; now it is {rfc3339_utc(now)}",
+            f"activePeriod.end: {utc_text(dates.end)} is over; now it is {rfc3339_utc(now)}",
             param="activePeriod.end",
             hint="Send an end that is still to come, in UTC",
         )

@@ -9,9 +9,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.subscribers import Location
-from clients.ocs.times import parse_wire_time
 from operations.deps import Ctx
-from operations.times import WEEK_DAYS, utc_text, utc_today
+from operations.times import WEEK_DAYS, utc_time_text, utc_today
 from operations.upstream.lines import Line, LineRef, own_line, read_country_history
 from operations.upstream.paging import Data
 from registry.clock import rfc3339_utc
@@ -168,14 +167,6 @@ def read_whole_number(value: object) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value[:18])
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def utc_time_text(time: str | None) -> str | None:
-    """A time of the wire as answers write it; None where it cannot be read."""
-    try:
-        return None if time is None else utc_text(parse_wire_time(time))
-    except ValueError:
-        return None
 
 
 class CountryHistoryQuery(LineRef):

@@ -9,6 +9,7 @@ from operations.deps import Ctx
 from operations.upstream.lines import HasIccid, LineRef, own_line
 from registry.clock import rfc3339_utc
 from registry.errors import OcsError
+from registry.free_text import FreeText
 from registry.operation import Example, Scope, operation
 from storage.notes import NoteRow, add_note, put_notes, read_notes
 
@@ -47,15 +48,15 @@ class SubscriberNote(TypedDict):
     """One entry of the history."""
 
     id: str
-    note: str
-    author: str | None
+    note: FreeText
+    author: FreeText | None
     created: str
 
 
 class NotesText(TypedDict):
     """The one text."""
 
-    notes: str
+    notes: FreeText
 
 
 class SubscriberNotes(NotesText):

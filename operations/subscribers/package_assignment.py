@@ -11,7 +11,7 @@ from clients.ocs.times import wire_time
 from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
 from operations.subscribers.packages import PACKAGE_DAYS_LIMIT, PackageRef, find_package, package_not_found, read_packages
-from operations.times import EndTime, StartTime
+from operations.times import EndTime, StartTime, utc_text
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
 from operations.upstream.resellers import find_template
@@ -31,7 +31,7 @@ class ActivePeriod(CamelInput):
     def _ordered(self) -> Self:
         if self.end <= self.start:
             raise BadRequest(
-                f"activePeriod.end: {wire_time(self.end)} is not after start, {wire_time(self.start)}",
+                f"activePeriod.end: {utc_text(self.end)} is not after start, {utc_text(self.start)}",
                 param="activePeriod.end",
                 hint="Send an end that is later than the start, both in UTC",
             )

@@ -14,6 +14,7 @@ from operations.upstream.lines import Line, LineRef, PackageState, own_line, pac
 from operations.upstream.paging import Data, FieldsQuery, paged_data
 from operations.vocabulary import LARGEST_ID, UpstreamId
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
+from registry.free_text import FreeText
 from registry.operation import Example, Scope, operation
 
 # Choice: one line of text without control characters.
@@ -241,7 +242,7 @@ class LimitsChanged(PackageDone):
     mtcLimit: NotRequired[Annotated[int, Field(description="Calls received, seconds")]]
     moSmsLimit: NotRequired[Annotated[int, Field(description="SMS sent")]]
     mtSmsLimit: NotRequired[Annotated[int, Field(description="SMS received")]]
-    comment: NotRequired[str]
+    comment: NotRequired[FreeText]
 
 
 def canonical_package_status(value: object) -> object:
@@ -369,7 +370,7 @@ class PeriodChanged(PackageDone):
 
     start: Annotated[str, Field(description="UTC")]
     end: Annotated[str, Field(description="UTC")]
-    comment: NotRequired[str]
+    comment: NotRequired[FreeText]
 
 
 class ExpiryChanged(PackageDone):

@@ -54,6 +54,7 @@ ICCID_TERM = re.compile(r"89[0-9]{4,20}", re.ASCII)
 IMSI_TERM = re.compile(r"[0-9]{15}", re.ASCII)
 MSISDN_TERM = re.compile(r"[0-9]{6,15}", re.ASCII)
 LAST_DIGITS_TERM = re.compile(r"[0-9]{2,5}", re.ASCII)
+SPACED_DIGITS_TERM = re.compile(r"\s*[+(]?[0-9][0-9 ()./+-]*\s*", re.ASCII)
 SEARCH_VALUES: dict[SearchField, Callable[[Subscriber], Iterable[str]]] = {
     "iccidPrefix": lambda row: (past.get("iccid", "") for past in row.get("imsiList", [])),
     "imsiPrefix": lambda row: (past.get("imsi", "") for past in row.get("imsiList", [])),
@@ -87,6 +88,41 @@ def parse_search_term(q: str) -> SearchTerm:
     if MSISDN_TERM.fullmatch(q):
         return SearchTerm("msisdnPrefix", q)
     return SearchTerm("text", q.strip().casefold())
+
+
+ENDING_ADVICE = "An ending is found by its last 2 to 5 digits alone."
+NUMBER_SEARCH_HINTS: dict[SearchField, str] = {
+    "iccidPrefix": "q was read as the beginning of an ICCID, since it starts with 89. Send the whole ICCID or its first digits; a phone "
+    f"number that starts with 89 goes into msisdn. {ENDING_ADVICE}",
+    "imsiPrefix": "q was read as a whole IMSI, since it has 15 digits. Send an ICCID by its first digits, which are 89; a phone number of "
+    f"15 digits goes into msisdn. {ENDING_ADVICE}",
+    "msisdnPrefix": "q was read as the beginning of a phone number (MSISDN). Send the number from its country code on, without + or 00; an "
+    f"IMSI whole or by its first digits in imsi; an ICCID by its first digits, which are 89. {ENDING_ADVICE}",
+}
+LAST_DIGITS_HINT = (
+    "q was read as the last digits of an ICCID or phone number, or as part of a name or email. To search by first digits send 6 or more; "
+    "of an IMSI all 15."
+)
+ONE_DIGIT_HINT = "q was read as part of a name or email. To search for a number send its first 6 or more digits, or its last 2 to 5."
+LONG_NUMBER_HINT = (
+    "q was read as part of a name or email, since no number has so many digits: an ICCID starts with 89 and has at most 22, an IMSI has "
+    "15, a phone number at most 15."
+)
+SPACED_DIGITS_HINT = "q was read as part of a name or email, since it holds more than digits. Send the digits of the number alone."
+
+
+def number_search_hint(q: str) -> str | None:
+    """How `q`, which found nothing, was read where it looks like a number, and what else may find the line; None for other texts."""
+    if not SPACED_DIGITS_TERM.fullmatch(q):
+        return None
+    if not (q.isascii() and q.isdigit()):
+        return SPACED_DIGITS_HINT
+    term = parse_search_term(q)
+    if term.by != "text":
+        return NUMBER_SEARCH_HINTS[term.by]
+    if LAST_DIGITS_TERM.fullmatch(q):
+        return LAST_DIGITS_HINT
+    return ONE_DIGIT_HINT if len(q) == 1 else LONG_NUMBER_HINT
 
 
 async def search_lines(scope: SearchScope, term: SearchTerm | None) -> LineList:
@@ -182,6 +218,7 @@ class SubscriberPage(TypedDict):
 
     data: list[SubscriberRow]
     incomplete: NotRequired[Annotated[bool, Field(description="True when the network has more lines than it lets us read")]]
+    hint: NotRequired[Annotated[str, Field(description="When a number in q found nothing: how it was read, and what to try")]]
 
 
 LINE_SEARCH_EXAMPLE: SubscriberRow = {
@@ -234,7 +271,10 @@ def search_term(params: SubscriberSearch) -> SearchTerm | None:
     title="List lines",
     access=own_search_scope,
     raises=[NotFound, AccountGone, OcsError],
-    examples=[Example("Find the line of a customer by name", {"q": "anna"}, {"data": [LINE_SEARCH_EXAMPLE]})],
+    examples=[
+        Example("Find the line of a customer by name", {"q": "anna"}, {"data": [LINE_SEARCH_EXAMPLE]}),
+        Example("Six digits are a beginning, never an ending", {"q": "100286"}, {"data": [], "hint": NUMBER_SEARCH_HINTS["msisdnPrefix"]}),
+    ],
     tool_defaults={"limit": 20, "fields": ["iccid", "msisdn", "subscriberName", "currentStatus", "lastUsageDate", "balance"]},
 )
 async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: SearchScope) -> SubscriberPage:
@@ -244,8 +284,15 @@ async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: SearchScop
     activationCode by name only. For one known line: get_subscriber.
 
     Rows are sorted by subscriberId, which the cursor follows. Former ICCIDs and numbers match too. `incomplete` is true when an account
-    has more lines than the network lets anybody read.
+    has more lines than the network lets anybody read. `hint` says how a number in q was read that found nothing.
     """
+    page = await find_lines(ctx, params, scope)
+    hint = None if params.q is None or page["data"] or params.starting_after is not None else number_search_hint(params.q)
+    return page if hint is None else {**page, "hint": hint}
+
+
+async def find_lines(ctx: Ctx, params: SubscriberSearch, scope: SearchScope) -> SubscriberPage:
+    """The page of lines that were asked for. Waits for the network."""
     term = search_term(params)
     account = scope.default if term is None or term.by == "text" else scope.account
     if term is not None and term.by in SEARCH_VALUES and params.limit is not None and account is not None:

@@ -3,7 +3,7 @@
 Longer ranges are read in parts and added up.
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from typing import Annotated, Literal, NamedTuple, NotRequired, TypeVar, cast
@@ -32,7 +32,8 @@ from operations.upstream.paging import Data
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.operation import Example, Scope, operation
 
-DATA_QUANTITY_KEY = "33"
+DATA_TYPES, CALL_TYPES, VOIP_TYPES, MESSAGE_TYPES = ("33",), ("1", "15"), ("40", "41"), ("21", "22")
+"""Usage types by what their quantities are."""
 
 
 class UsageQuery(DayRange, LineRef):
@@ -62,6 +63,9 @@ class Usage(TypedDict, total=False):
     total: UsageTotal
     usages: list[SubscriberUsage]
     dataBytes: Annotated[int, Field(description="Data in all, bytes")]
+    callSeconds: Annotated[int, Field(description="Calls made and received, seconds")]
+    voipSeconds: Annotated[int, Field(description="Calls over IP, seconds; the charging system may count such a call in callSeconds, too")]
+    messages: Annotated[int, Field(description="SMS sent and received")]
 
 
 LINE_USAGE_EXAMPLE: Usage = {
@@ -73,6 +77,9 @@ LINE_USAGE_EXAMPLE: Usage = {
     },
     "usages": [],
     "dataBytes": 104857600,
+    "callSeconds": 0,
+    "voipSeconds": 0,
+    "messages": 0,
 }
 NETWORK_EVENTS_EXAMPLE: NetworkEvents = {
     "mapAnswer": {"events": []},
@@ -113,17 +120,25 @@ async def subscriber_usage(ctx: Ctx, params: UsageQuery, found: LineWindow) -> D
 
     Both days included, UTC; without days the last seven. `dataBytes` is all data. list_subscriber_packages shows what packages have left.
 
-    `quantityPerType` counts bytes (33), seconds (1, 15, 40, 41) and messages (21, 22); `qty` of a country adds these up. Longer ranges are
-    read week by week and added up; when one week cannot be read the whole call fails.
+    `dataBytes`, `callSeconds`, `voipSeconds` and `messages` are the sums by kind. The charging system's own members stay as they are:
+    `quantityPerType` counts bytes (33), seconds (1, 15, 40, 41) and messages (21, 22), and `qty` of a country adds these up, so that it
+    says little where a line does more than one. Longer ranges are read week by week and added up; when one week cannot be read the whole
+    call fails.
     """
     line = found.line
     statistics = line.upstream.ocs.statistics
     parts = await read_by_week(ctx, found.window, lambda first, last: statistics.usage_over_period(line.subscriber_id, first, last))
     usage = sum_usage(parts)
-    data_bytes = usage.get("total", {}).get("quantityPerType", {}).get(DATA_QUANTITY_KEY, 0)
     usages = usage.get("usages", [])
     rows = usages if params.records else [without_usage_records(row) for row in usages]
-    return {"data": cast(Usage, {**usage, "usages": rows, "dataBytes": data_bytes})}
+    return {"data": cast(Usage, {**usage, "usages": rows, **usage_by_kind(usage.get("total", {}))})}
+
+
+def usage_by_kind(total: UsageTotal) -> Mapping[str, int]:
+    """Data in bytes, calls in seconds and messages, by the names of the answer."""
+    quantities = total.get("quantityPerType", {})
+    kinds = {"dataBytes": DATA_TYPES, "callSeconds": CALL_TYPES, "voipSeconds": VOIP_TYPES, "messages": MESSAGE_TYPES}
+    return {name: sum(quantities.get(code, 0) for code in codes) for name, codes in kinds.items()}
 
 
 def without_usage_records(usage: SubscriberUsage) -> SubscriberUsage:

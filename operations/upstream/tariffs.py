@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from clients.ocs.tariffs import TariffRule
 from clients.ocs.times import wire_time
 from operations.upstream.connection import Upstream
+from registry.free_text import FreeText
 
 TrafficKind = Literal["data", "voice", "sms"]
 
@@ -30,7 +31,7 @@ class TariffRow(TypedDict, total=False):
 
     country: str
     countryIso2: Annotated[str, Field(description="Upper case")]
-    operator: str
+    operator: FreeText
     networkId: int
     mccMnc: Annotated[list[str], Field(description="MCC-MNC")]
     tadigs: list[str]
@@ -80,7 +81,7 @@ class OfferedNetwork(TypedDict):
     """A network and what its data costs; without a price where the tariff names none."""
 
     networkId: int
-    operator: str
+    operator: FreeText
     tadigs: list[str]
     dataPerMb: NotRequired[Annotated[float, Field(description="Per MiB; the lowest of all sponsors")]]
     currency: NotRequired[str]

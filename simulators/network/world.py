@@ -251,6 +251,8 @@ class World:
     now: int
     row_cap: int = 1000
     """listSubscriber answers at most this many rows."""
+    tells_more: bool = field(default=False, repr=False)
+    """Lists hold what the documentation leaves out: the networks of steering lists, the throttling of templates."""
     countries: dict[str, Country] = field(default_factory=dict[str, Country])
     networks: dict[int, Network] = field(default_factory=dict[int, Network])
     sponsors: dict[int, Sponsor] = field(default_factory=dict[int, Sponsor])

@@ -88,6 +88,8 @@ class Answered:
     request_id: str
     media_type: str = "application/json"
     content: bytes = b""
+    meta: Input = field(default_factory=Input)
+    """What a tool result has in `_meta`."""
 
 
 @dataclass(slots=True)
@@ -313,7 +315,7 @@ class ServiceHouse:
             again = body["confirm_token"]
             return await self.mcp(operation, secret, given, key=key, token=again) if sure else Answered(202, body, "")
         assert orjson.loads(result["content"][0]["text"]) == body
-        return Answered(400 if result.get("isError") else 200, body, answer.headers["request-id"])
+        return Answered(400 if result.get("isError") else 200, body, answer.headers["request-id"], meta=result["_meta"])
 
     async def charged(self, organisation: str) -> int:
         """Calls charged to an organisation so far, all replicas and blocks counted."""

@@ -24,6 +24,7 @@ from tests.contract.stage import (
     is_document,
     key_for,
 )
+from tests.contract.test_answers import wrong_moments
 
 EXAMPLES = [pytest.param(o, number, id=f"{o.id}-{number}") for o in SERVED for number in range(len(o.examples))]
 WRITES = [pytest.param(o, id=o.id) for o in SERVED if not o.read_only]
@@ -48,9 +49,10 @@ async def test_an_example_runs_and_answers_in_the_documented_shape(house: Servic
     if is_document(operation):
         assert said.content and said.media_type in get_args(operation.result)
         return
-    schema, wrap = output_schema(operation.result)
+    schema, wrap, _ = output_schema(operation.result)
     jsonschema_rs.validate(schema, said.body if wrap is None else {wrap: said.body})
     TypeAdapter[Any](operation.result).validate_python(said.body)
+    assert wrong_moments(operation, said.body) == []
 
 
 @pytest.mark.parametrize(("operation", "number"), EXAMPLES)
@@ -60,7 +62,7 @@ def test_an_example_is_what_the_schemas_say(operation: AnyOperation, number: int
     jsonschema_rs.validate(schema, {**example.input, **({"idempotency_key": "k"} if "idempotency_key" in schema["properties"] else {})})
     if not is_document(operation):
         assert example.answer is not None, "show what comes back"
-        schema, wrap = output_schema(operation.result)
+        schema, wrap, _ = output_schema(operation.result)
         jsonschema_rs.validate(schema, example.answer if wrap is None else {wrap: example.answer})
 
 

@@ -98,7 +98,7 @@ ROWS: tuple[CallRow, ...] = (
     CallRow(
         "modify_subscriber_steering_list", ("getSingleSubscriber", "getResellerInfo", "listSteeringList", "modifySubscriberSteeringList")
     ),
-    CallRow("push_steering_to_subscriber", ("getSingleSubscriber", "pushSteeringToSubs")),
+    CallRow("push_steering_to_subscriber", ("getSingleSubscriber", "getResellerInfo", "listSteeringList", "pushSteeringToSubs")),
     CallRow("get_sim_provider_status", ("getSingleSubscriber", "getSimProviderStatus")),
     CallRow("change_sim_status", ("getSingleSubscriber", "changeSimStatus")),
     CallRow("modify_subscriber_balance", ("getSingleSubscriber", "modifySubscriberBalance")),

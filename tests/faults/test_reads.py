@@ -29,6 +29,8 @@ FAULTS = pytest.mark.parametrize("name", PASSING)
 CODES = {TIMEOUT: "ocs_timeout"}
 OPTIONAL = {
     ("plan_network_default", "listSteeringList"): "the name of a list",
+    ("push_steering_to_subscriber", "getResellerInfo"): "whose lists they are",
+    ("push_steering_to_subscriber", "listSteeringList"): "the name of a list",
     ("list_location_zones", "listLocationZoneElement"): "unreadable for some zones: the list of all zones has the same",
 }
 """Reads whose failure an answer can do without, and why."""

@@ -143,7 +143,8 @@ async def test_an_agent_changes_a_lines_network_and_tells_its_sim(house: House, 
         assert (foreign.is_error, refusal_of(foreign)["code"]) == (True, "not_found")
         assert "list_steering_lists" in str(foreign.content[0])
         await walker.call("modify_subscriber_steering_list", iccid=iccid, listId=wanted)
-        assert await walker.call("push_steering_to_subscriber", iccid=iccid) == {"pushed": True}
+        pushed = await walker.call("push_steering_to_subscriber", iccid=iccid)
+        assert (pushed["pushed"], pushed["listId"], pushed["networksKnown"]) == (True, wanted, False)
         assert (await walker.call("get_subscriber", iccid=iccid))["steeringListId"] == wanted
     assert line.steering_list_id == wanted
     assert sent(house) == [

@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.errors import NotFound
+from registry.free_text import FreeText
 from registry.operation import Document, Example, Input, Nothing, Once, Scope, operation
 from tests.note_rows import Name, Note, add_note_row, every_note
 
@@ -32,7 +33,7 @@ class Steps(Input):
 
 class Plan(TypedDict):
     id: str
-    note: str | None
+    note: FreeText | None
 
 
 class HandlerGate:
@@ -110,7 +111,7 @@ async def delete_note(ctx: Ctx, params: NoteRef) -> Note:
 
 
 @operation("GET", "/v1/names")
-async def list_names(ctx: Ctx, params: Nothing) -> list[str]:
+async def list_names(ctx: Ctx, params: Nothing) -> list[FreeText]:
     """List only the names of notes."""
     del params
     return [row.name[5:] for row in await ctx.deps.store.read(every_note)]

@@ -61,7 +61,12 @@ async def test_a_line_that_uses_its_package_up_is_told_twice_slowed_down_and_the
     assert [(row["quantity"], row["inPackage"]) for row in over] == [(204 * MIB, 204 * MIB), (30 * MIB, 0)]
     assert await phone.state(package) == "exhausted"
     assert month.thresholds(package) == [(package, "DATA", "80"), (package, "DATA", "100")]
-    assert await month.get(f"{phone.path}/bitrate") == {"limit": "KB_128", "unlimited": False, "bitrate": 128_000}
+    assert await month.get(f"{phone.path}/bitrate") == {
+        "limit": "KB_128",
+        "unlimited": False,
+        "bitrate": 128_000,
+        "limitSource": "fair_use",
+    }
     counter = (await month.get(phone.path, gzCounter=True))["greenZoneCounter"]
     assert (counter["volumeOnGZ"], counter["lastUpdateDate"]) == (30 * MIB, "2027-01-17T12:00:00")
     assert await balance(month) == before
@@ -133,7 +138,8 @@ async def test_a_talk_package_pays_calls_and_messages(month: Month) -> None:
     held = await phone.package(package)
     assert (held["usedmocsecond"], held["usedmosmsnumber"], held["useddatabyte"]) == (125, 2, 0)
     usage = await phone.usage()
-    assert (usage["total"]["quantityPerType"], usage["dataBytes"]) == ({"1": 125, "21": 2}, 0)
+    assert usage["total"]["quantityPerType"] == {"1": 125, "21": 2}
+    assert (usage["dataBytes"], usage["callSeconds"], usage["messages"]) == (0, 125, 2)
 
 
 async def test_a_package_that_is_not_used_up_expires_on_its_day(month: Month) -> None:

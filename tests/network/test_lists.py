@@ -1,8 +1,11 @@
 """Steering lists, destination lists, network profiles, VoIP plans."""
 
+from typing import Any
+
 import pytest
 from inline_snapshot import snapshot
 
+from operations.upstream.steering_lists import render_steering_list
 from tests.network.stage import NetworkStage
 
 
@@ -10,18 +13,43 @@ from tests.network.stage import NetworkStage
 async def test_the_steering_lists_come_with_their_names(stage: NetworkStage) -> None:
     assert await stage.data("/v1/steering-lists") == snapshot(
         [
-            {"id": 17, "resellerId": 7001, "name": "Nordic first"},
-            {"id": 18, "resellerId": 7001, "name": "Cheapest in Europe"},
-            {"id": 19, "resellerId": 7001, "name": "Best coverage worldwide"},
-            {"id": 20, "resellerId": 7001, "name": "DACH partners"},
+            {"id": 17, "resellerId": 7001, "name": "Nordic first", "networks": None, "networksKnown": False},
+            {"id": 18, "resellerId": 7001, "name": "Cheapest in Europe", "networks": None, "networksKnown": False},
+            {"id": 19, "resellerId": 7001, "name": "Best coverage worldwide", "networks": None, "networksKnown": False},
+            {"id": 20, "resellerId": 7001, "name": "DACH partners", "networks": None, "networksKnown": False},
         ]
     )
+
+
+async def test_a_charging_system_that_tells_the_networks_of_a_list_is_repeated(stage: NetworkStage) -> None:
+    stage.network.tells_more = True
+    rows = await stage.data("/v1/steering-lists")
+    assert [(row["name"], row["networksKnown"], len(row["networks"])) for row in rows] == snapshot(
+        [("Nordic first", True, 5), ("Cheapest in Europe", True, 33), ("Best coverage worldwide", True, 68), ("DACH partners", True, 3)]
+    )
+    assert rows[0]["networks"][:2] == snapshot(
+        [
+            {"operatorName": "Telenor", "countryIso2": "NO", "tadigs": ["NORAA", "NORAB"]},
+            {"operatorName": "Telia", "countryIso2": "SE", "tadigs": ["SWEAA"]},
+        ]
+    )
+    assert [len(row["operators"]) for row in rows] == [len(row["networks"]) for row in rows]
+
+
+def test_what_is_no_list_of_networks_is_passed_on_and_not_understood() -> None:
+    for told in (7, "NORAA", ["NORAA"], [{"tadigs": ["NORAA"]}], [{"countryIso2": "no"}, {"countryIso2": 47}], {"no": ["NORAA"]}):
+        row: Any = {"id": 17, "name": "Nordic first", "operators": told}
+        assert render_steering_list(row) == {**row, "networks": None, "networksKnown": False}
+    empty: Any = {"id": 17, "operators": []}
+    assert render_steering_list(empty) == {"id": 17, "operators": [], "networks": [], "networksKnown": True}
 
 
 async def test_a_page_names_the_next_one(stage: NetworkStage) -> None:
     first = await stage.http.get("/v1/steering-lists", params={"limit": 3})
     assert first.headers["link"] == '</v1/steering-lists?limit=3&starting_after=19>; rel="next"'
-    assert await stage.data("/v1/steering-lists", limit=3, starting_after=19) == [{"id": 20, "resellerId": 7001, "name": "DACH partners"}]
+    assert await stage.data("/v1/steering-lists", limit=3, starting_after=19) == [
+        {"id": 20, "resellerId": 7001, "name": "DACH partners", "networks": None, "networksKnown": False}
+    ]
 
 
 async def test_a_list_is_asked_for_once_a_minute(stage: NetworkStage) -> None:

@@ -46,8 +46,8 @@ async def test_the_first_line_of_the_account_is_shown_and_nothing_issued(house: 
         "demo": False,
         "demo_reason": None,
         "status": "Active",
-        "activated_at": row.get("activationDate"),
-        "last_used_at": row.get("lastUsageDate"),
+        "activated_at": f"{row.get('activationDate')}Z",
+        "last_used_at": None,
     }
     assert set(new.asked()) == {"listSubscriber"}
     said = await new.tool("onboarding_test_esim")

@@ -50,7 +50,7 @@ ADMIN = [
 
 def shapes(operation: AnyOperation) -> list[dict[str, Any]]:
     """Each object that an operation may answer with."""
-    schema, _ = output_schema(operation.result)
+    schema = output_schema(operation.result).schema
     return schema.get("anyOf", [schema])
 
 

@@ -20,7 +20,16 @@ from tests.world import Credentials
 
 MODULES = (line_status, sms, network_access, charging, contact, contact, charging, network_access, line_status, usage)
 CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", MODULES)])
-READS = frozenset({"getSingleSubscriber", "getResellerInfo", "listSteeringList", "listSubscriberTariff", "listSubscriberVoipTariff"})
+READS = frozenset(
+    {
+        "getSingleSubscriber",
+        "getResellerInfo",
+        "listResellerAccount",
+        "listSteeringList",
+        "listSubscriberTariff",
+        "listSubscriberVoipTariff",
+    }
+)
 
 
 class Write(NamedTuple):

@@ -126,9 +126,11 @@ SPEEDS: list[tuple[dict[str, Any], str, int]] = [
 async def test_a_speed_is_set_in_either_spelling(stage: AccountsStage) -> None:
     for body, limit, bitrate in SPEEDS:
         path = f"/v1/subscribers/{stage.used().iccid}/bitrate"
-        expected = {"data": {"limit": limit, "bitrate": bitrate, "unlimited": limit == "UNLIMITED"}}
-        assert (await stage.managed.put(path, json=body)).json() == expected
-        assert (await stage.managed.get(path)).json() == expected
+        source = "none" if limit == "UNLIMITED" else "manual"
+        expected = {"limit": limit, "bitrate": bitrate, "unlimited": limit == "UNLIMITED", "limitSource": source}
+        assert (await stage.managed.put(path, json=body)).json() == {"data": expected}
+        shown = (await stage.managed.get(path)).json()["data"]
+        assert shown in (expected, {**expected, "limitSource": "unknown" if source == "manual" else source})
 
 
 async def test_a_line_at_its_end_keeps_its_speed(stage: AccountsStage) -> None:

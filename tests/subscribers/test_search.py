@@ -11,7 +11,7 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from operations.subscribers.subscribers import list_subscribers, parse_search_term
+from operations.subscribers.subscribers import NUMBER_SEARCH_HINTS, list_subscribers, parse_search_term
 from operations.upstream.account_lines import subscriber_number
 from operations.upstream.lines import current_entry, current_line_status, public_line_row
 from registry.caller import Tier
@@ -100,6 +100,46 @@ async def test_names_and_addresses_are_found_in_any_case(stage: AccountsStage) -
     assert await ids(stage.managed, q="STRASSE") == [first.id, second.id]
     assert await ids(stage.managed, q="ñandÚ") == [first.id]
     assert stage.calls() == [{"accountId": 8101}] * 2
+
+
+@pytest.mark.parametrize(
+    ("q", "reading"),
+    [
+        ("898830399", "q was read as the beginning of an ICCID"),
+        ("901709999999999", "q was read as a whole IMSI"),
+        ("999999", "q was read as the beginning of a phone number (MSISDN)"),
+        ("999999999999999", "q was read as a whole IMSI"),
+        ("99999", "q was read as the last digits of an ICCID or phone number, or as part of a name or email"),
+        ("1234567890123456", "q was read as part of a name or email, since no number has so many digits"),
+        ("+999 99-999", "q was read as part of a name or email, since it holds more than digits"),
+    ],
+)
+@pytest.mark.parametrize("page", [{}, {"limit": 20}], ids=["all", "a page"])
+async def test_a_number_that_finds_nothing_is_told_how_it_was_read(
+    stage: AccountsStage, q: str, reading: str, page: dict[str, int]
+) -> None:
+    for line in stage.lines(8101):
+        line.name = line.email = "Line"
+    said = (await stage.managed.get(PATH, params={"q": q, **page})).json()
+    assert (list(said), said["data"]) == (["data", "hint"], [])
+    assert said["hint"].startswith(reading) and said["hint"].endswith(".")
+
+
+async def test_what_the_hint_of_an_ending_says_finds_the_line(stage: AccountsStage) -> None:
+    line = stage.lines(8101)[20]
+    missed = (await stage.managed.get(PATH, params={"q": line.iccid[-6:]})).json()
+    assert missed == {"data": [], "hint": NUMBER_SEARCH_HINTS["msisdnPrefix"]}
+    assert missed["hint"].endswith("An ending is found by its last 2 to 5 digits alone.")
+    assert line.id in await ids(stage.managed, q=line.iccid[-5:])
+    assert line.id in await ids(stage.managed, imsi=line.imsi[:6])
+
+
+async def test_only_a_number_that_finds_nothing_has_a_hint(stage: AccountsStage) -> None:
+    line = stage.used()
+    queries = ({"q": line.iccid}, {"q": "nobody at all"}, {"iccid": "898830399"}, {"q": line.iccid, "starting_after": str(line.id)}, {})
+    for query in queries:
+        said = (await stage.managed.get(PATH, params=query)).json()
+        assert "hint" not in said, query
 
 
 async def test_eighty_nine_is_a_name_like_any_other(stage: AccountsStage) -> None:

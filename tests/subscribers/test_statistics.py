@@ -87,6 +87,17 @@ async def test_parts_add_up_to_what_the_line_used(stage: AccountsStage) -> None:
     assert sum(len(day["subsDailyUsages"]) for day in days) == len(line.cdrs)
 
 
+async def test_every_kind_of_use_has_a_sum_of_its_own_name(stage: AccountsStage) -> None:
+    line = stage.used()
+    quantities = {1: 60, 15: 30, 21: 2, 22: 1, 33: 4096, 40: 7, 41: 5}
+    line.cdrs[:] = [line.cdrs[-1]._replace(session=str(kind), usage_type=kind, quantity=much) for kind, much in quantities.items()]
+    for start in ("2027-01-09", "2027-01-02"):
+        usage = (await stage.managed.post(f"/v1/subscribers/{line.iccid}/usage", json={"start": start})).json()["data"]
+        assert usage["total"]["quantityPerType"] == {str(kind): much for kind, much in quantities.items()}
+        sums = {name: usage[name] for name in ("dataBytes", "callSeconds", "voipSeconds", "messages")}
+        assert sums == {"dataBytes": 4096, "callSeconds": 90, "voipSeconds": 12, "messages": 3}
+
+
 async def test_single_records_are_left_out_on_request(stage: AccountsStage) -> None:
     path = f"/v1/subscribers/{stage.used().iccid}/usage"
     data = (await stage.managed.post(path, json={"records": False})).json()["data"]
@@ -102,6 +113,9 @@ async def test_a_line_without_usage_has_zeros(stage: AccountsStage) -> None:
                 "total": {"resellerCost": 0.0, "subscriberCost": 0.0, "quantityPerCountry": []},
                 "usages": [],
                 "dataBytes": 0,
+                "callSeconds": 0,
+                "voipSeconds": 0,
+                "messages": 0,
             }
         }
     )

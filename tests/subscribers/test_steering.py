@@ -1,6 +1,9 @@
 """Preferred networks: the list of a line, and telling its SIM."""
 
+from dataclasses import replace
+
 import pytest
+from inline_snapshot import snapshot
 
 from tests.subscribers.staged import LineStage
 
@@ -41,8 +44,77 @@ async def test_a_list_that_the_reseller_does_not_have_is_not_found(stage: LineSt
 @pytest.mark.rule("4.2.46")
 async def test_the_sim_is_told_once(stage: LineStage) -> None:
     answer = await stage.ask("steering-list/push", method="POST")
-    assert (answer.status_code, answer.json()) == (200, {"data": {"pushed": True}})
+    assert (answer.status_code, answer.json()["data"]["pushed"]) == (200, True)
     assert stage.writes() == [("pushSteeringToSubs", {"subscriberId": stage.line.id})]
+
+
+async def test_the_answer_names_the_country_and_the_list_and_says_that_its_networks_are_not_told(stage: LineStage) -> None:
+    stage.line.steering_list_id = 18
+    seen_in(stage, "se")
+    assert (await stage.ask("steering-list/push", method="POST")).json() == snapshot(
+        {
+            "data": {
+                "pushed": True,
+                "country": "SE",
+                "listId": 18,
+                "listName": "Cheapest in Europe",
+                "networks": None,
+                "networksKnown": False,
+            }
+        }
+    )
+    stage.line.steering_list_id = None
+    account = stage.network.accounts[8101].steering_list_id
+    of_account = (await stage.ask("steering-list/push", method="POST")).json()["data"]
+    assert (of_account["listId"], of_account["country"]) == (account, "SE")
+
+
+async def test_networks_that_are_told_are_named_where_the_line_is(stage: LineStage) -> None:
+    stage.network.tells_more, stage.line.steering_list_id = True, 17
+    seen_in(stage, "se")
+    there = (await stage.ask("steering-list/push", method="POST")).json()["data"]
+    assert (there["networksKnown"], there["networks"]) == snapshot(
+        (True, [{"operatorName": "Telia", "countryIso2": "SE", "tadigs": ["SWEAA"]}])
+    )
+    assert "warning" not in there
+
+
+async def test_a_list_that_is_known_to_have_no_network_there_is_warned_of(stage: LineStage) -> None:
+    stage.line.steering_list_id = 17
+    seen_in(stage, "fr")
+    assert "warning" not in (await stage.ask("steering-list/push", method="POST")).json()["data"]
+    stage.world.pipeline.deps.reads.forget()
+    stage.network.tells_more = True
+    told = (await stage.ask("steering-list/push", method="POST")).json()["data"]
+    assert told.pop("warning") == (
+        "The steering list 17 has no network in FR, so the SIM prefers none there: assign another list with "
+        "modify_subscriber_steering_list, then push again"
+    )
+    named = {"country": "FR", "listId": 17, "listName": "Nordic first"}
+    assert told == {"pushed": True, **named, "networks": [], "networksKnown": True}
+
+
+async def test_the_sim_is_told_although_nothing_can_be_read_of_the_list(stage: LineStage) -> None:
+    seen_in(stage, "se")
+    for own, trouble in ((17, "getResellerInfo"), (17, "listSteeringList"), (None, "listResellerAccount")):
+        stage.line.steering_list_id = own
+        stage.world.pipeline.deps.reads.forget()
+        stage.trouble(trouble, code=3, times=None)
+        answer = await stage.ask("steering-list/push", method="POST")
+        assert (answer.status_code, answer.json()) == (
+            200,
+            {"data": {"pushed": True, "country": "SE", "listId": own, "listName": None, "networks": None, "networksKnown": False}},
+        )
+        stage.world.sandbox.faults.clear()
+    assert len(stage.writes()) == 3
+
+
+def seen_in(stage: LineStage, iso2: str) -> None:
+    """The line was seen last in a network of the country."""
+    network = next(network for network in stage.network.networks.values() if network.iso2 == iso2)
+    assert stage.line.sighting is not None
+    mcc, mnc = network.codes[0]
+    stage.line.sighting = replace(stage.line.sighting, mcc=mcc, mnc=mnc)
 
 
 async def test_a_line_never_seen_cannot_be_told(stage: LineStage) -> None:

@@ -20,6 +20,7 @@ from registry.pipeline import Pipeline
 from registry.redaction import READABLE_CHARACTERS_LIMIT, clean_texts
 from registry.schema import OutputSchema, output_schema
 from transports.mcp.request_caller import RequestCaller
+from transports.mcp.settings import MCP_SERVER_NAME
 from transports.mcp.tools import Tools
 
 ToolResult: TypeAlias = dict[str, object]
@@ -29,6 +30,8 @@ LONG_STRING = re.compile(rf'\\|"[^"\\]{{{READABLE_CHARACTERS_LIMIT + 1}}}')
 """Where a string may be too long: one that does not end soon, or an escape, behind which it may go on. It is looked for from quotes alone:
 tried at every character of a long text it would take seconds.
 """
+FREE_TEXT_META_KEY = f"{MCP_SERVER_NAME}/free_text"
+"""In `_meta` of a result: where in it stand texts that people or other systems wrote, as patterns such as `data[].name`."""
 REPLAY_REMARK = "This is the stored answer of an earlier call with the same idempotency_key; nothing was done again."
 
 
@@ -52,8 +55,15 @@ def tool_result(reply: Reply, answer: OutputSchema, *, verbatim: bool = False) -
         "content": [{"type": "text", "text": part} for part in (body, *reply_remarks(reply))],
         "structuredContent": value,
         "isError": False,
-        "_meta": result_meta(reply),
+        "_meta": result_meta(reply, free_text_of(reply, answer)),
     }
+
+
+def free_text_of(reply: Reply, answer: OutputSchema) -> Sequence[str]:
+    """Where the answer holds text that people or other systems wrote. Stored and streamed answers are decoded for it."""
+    if reply.free_text is not None:
+        return reply.free_text
+    return answer.free_text_of(orjson.loads(reply.body)) if answer.free_text and reply.body else ()
 
 
 def refusal_result(body: object, more: Sequence[str] = (), meta: dict[str, object] | None = None) -> ToolResult:
@@ -93,8 +103,11 @@ def has_suspect_text(text: str) -> bool:
     return bool(SUSPECT_CHARACTERS.search(text) or (len(text) > READABLE_CHARACTERS_LIMIT and LONG_STRING.search(text)))
 
 
-def result_meta(reply: Reply) -> dict[str, object] | None:
-    """What HTTP says in headers and a program needs: where the list goes on, that the answer is a replay, when to come again."""
+def result_meta(reply: Reply, free_text: Sequence[str] = ()) -> dict[str, object] | None:
+    """What HTTP says in headers and a program needs: where the list goes on, that the answer is a replay, when to come again.
+
+    `free_text`: the patterns of where the answer holds it.
+    """
     meta: dict[str, object] = {}
     if reply.next_cursor is not None:
         meta["next"] = reply.next_cursor
@@ -102,6 +115,8 @@ def result_meta(reply: Reply) -> dict[str, object] | None:
         meta["replayed"] = True
     if "Retry-After" in reply.headers:
         meta["retryAfter"] = int(reply.headers["Retry-After"])
+    if free_text:
+        meta[FREE_TEXT_META_KEY] = list(free_text)
     return meta or None
 
 
@@ -192,6 +207,7 @@ class ToolCalls:
             client=requester.client,
             message_size=requester.message_size,
             progress=progress,
+            names_free_text=True,
         )
 
     async def run(self, requester: RequestCaller, call: Call) -> Reply:

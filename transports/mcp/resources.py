@@ -22,7 +22,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from registry.catalogue import AnyOperation, Catalogue
 from registry.operation import Scope
 from registry.restrictions import is_shown_to
-from transports.mcp.calls import ToolCalls, readable_body
+from registry.schema import output_schema
+from transports.mcp.calls import FREE_TEXT_META_KEY, ToolCalls, free_text_of, readable_body
 from transports.mcp.request_caller import RequestCaller
 from transports.mcp.tools import is_tool, refuse_cursor
 
@@ -171,11 +172,12 @@ class Resources:
         if reply.refusal is not None:
             code = INTERNAL_ERROR if reply.status >= 500 else INVALID_PARAMS
             raise MCPError(code, reply.refusal.message, {"uri": uri, "body": body})
-        return text_resource(uri, RESOURCE_JSON, orjson.dumps(body).decode())
+        found = free_text_of(reply, output_schema(operation.result))
+        return text_resource(uri, RESOURCE_JSON, orjson.dumps(body).decode(), {FREE_TEXT_META_KEY: list(found)} if found else None)
 
 
-def text_resource(uri: str, mime_type: str, text: str) -> ReadResourceResult:
-    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
+def text_resource(uri: str, mime_type: str, text: str, meta: dict[str, object] | None = None) -> ReadResourceResult:
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text, _meta=meta)])
 
 
 def resource_not_found(ctx: McpContext, uri: str) -> MCPError:

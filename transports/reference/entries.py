@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from registry.catalogue import AnyOperation, Catalogue, Toolset
+from registry.free_text import has_free_text
 from registry.operation import Auth, Example, Scope
 from registry.ports import Site
 from transports.openapi.document import build_openapi, document_media_types, is_document_answer, path_fields
@@ -110,6 +111,8 @@ def _field_text(field: OpenapiJson, schemas: dict[str, OpenapiJson]) -> str:
     sources = (field, resolve_schema(field, schemas), *_field_choices(field, schemas))
     meaning = next((meant for one in sources if (meant := str(one.get("description", "")).partition("\n")[0])), "")
     default: object = field.get("default")
+    if has_free_text(field):
+        meaning = f"{meaning}{'; free' if meaning else 'Free'} text"
     if default is None or default in ({}, []):
         return meaning
     shown = str(default).lower() if isinstance(default, bool) else str(default)

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from simulators.network import packages
 from simulators.network.entities import NOT_POSSIBLE, BalanceChange, Line, NetworkRefusal, NetworkToken, Reseller, ResellerAccount
+from simulators.network.methods.zones import operator_view
 from simulators.network.named_records import find_account, find_nested_line, find_reseller, find_visible, visible_resellers
 from simulators.network.wire import (
     NULL_PAYLOAD,
@@ -23,7 +24,7 @@ from simulators.network.wire import (
     wire_comma_euro,
     wire_euro,
 )
-from simulators.network.world import NetworkProfile, SimCounts, World
+from simulators.network.world import NetworkProfile, SimCounts, SteeringList, World
 
 SIM_STATUS_NUMBERS = {"FREE": (0, "Free"), "AFFECTED": (2, "Affected")}
 READ_ONLY_BALANCE = 12
@@ -121,10 +122,17 @@ def list_sponsor(world: World, caller: NetworkToken, number: int) -> object:
 
 @bare_method("listSteeringList")
 def list_steering_list(world: World, caller: NetworkToken, number: int) -> object:
-    """A reseller's steering lists, without what is in them; null when there are none."""
+    """A reseller's steering lists, without what is in them unless the world tells more; null when there are none."""
     reseller = find_reseller(world, caller, number)
     rows = [row for row in world.steering.values() if row.reseller_id == reseller.id]
-    return [{"id": row.id, "resellerId": row.reseller_id, "name": row.name} for row in rows] or NULL_PAYLOAD
+    return [steering_list_view(world, row) for row in rows] or NULL_PAYLOAD
+
+
+def steering_list_view(world: World, row: SteeringList) -> WireMembers:
+    members: WireMembers = {"id": row.id, "resellerId": row.reseller_id, "name": row.name}
+    if world.tells_more:
+        members["operators"] = [operator_view(world, world.networks[number]) for number in row.network_ids]
+    return members
 
 
 class BalanceRequest(NamedTuple):

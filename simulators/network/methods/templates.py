@@ -214,7 +214,7 @@ def _read_template_recurrence(fields: RequestFields, template: PackageTemplate) 
 
 
 def listed_template_view(world: World, template: PackageTemplate) -> WireMembers:
-    """A row of listPrepaidPackageTemplate: no throttling, no recurrence."""
+    """A row of listPrepaidPackageTemplate: no throttling unless the world tells more, no recurrence."""
     owner = world.resellers[template.reseller_id]
     return {
         "sponsors": {
@@ -229,6 +229,7 @@ def listed_template_view(world: World, template: PackageTemplate) -> WireMembers
         "uiStartAvailablePeriod": wire_moment_or_none(template.ui_start),
         "uiEndAvailibilityPeriod": wire_moment_or_none(template.ui_end),
         "uiVisible": template.ui_visible,
+        **(template_throttling_view(template) if world.tells_more else {}),
     }
 
 
