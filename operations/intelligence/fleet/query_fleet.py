@@ -24,6 +24,7 @@ from operations.upstream.usage import euros
 from operations.vocabulary import ProblemCause, UpstreamId, assigned_country
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, OcsError
+from registry.free_text import FreeText
 from registry.operation import CamelInput, Example, operation
 from storage.fleet_search import FleetFilter, FleetLook, FleetPageAsked, FleetPlace, FleetSort, FoundLine, count_lines, look_for_lines
 from storage.fleets import CHANGED, FIRST_READ, MARKED
@@ -107,10 +108,10 @@ class FleetLineView(TypedDict):
     account_id: NotRequired[int]
     imsi: NotRequired[str | None]
     msisdn: NotRequired[Annotated[str | None, Field(description="Digits without plus")]]
-    name: NotRequired[Annotated[str | None, Field(description="Null where it has none, or names are not kept")]]
-    company: NotRequired[str | None]
-    email: NotRequired[str | None]
-    phone: NotRequired[str | None]
+    name: NotRequired[Annotated[FreeText | None, Field(description="Null where it has none, or names are not kept")]]
+    company: NotRequired[FreeText | None]
+    email: NotRequired[FreeText | None]
+    phone: NotRequired[FreeText | None]
     status: NotRequired[str]
     status_since: NotRequired[Annotated[str | None, Field(description="RFC 3339, UTC")]]
     in_stock: NotRequired[Annotated[bool, Field(description="No customer has it yet")]]
