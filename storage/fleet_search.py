@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread
 from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
 from storage.fleet_problems import ProblemOfLine, lines_with_problem, problems_of_lines
-from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, FIRST_READ, MARKED
+from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, MARKED, NEVER_READ
 
 FleetSort = Literal["subscriber_id", "iccid", "last_used", "data_left", "package_ends", "status_since"]
 TrafficKind = Literal["data", "calls_out", "calls_in", "sms_out", "sms_in"]
@@ -284,7 +284,7 @@ def count_unread(names: frozenset[str]) -> Query[UnreadLines]:
         lambda dialect: (
             sa.select(sa.func.count().label("lines"), ready.label("due"))
             .select_from(FLEET_LINE)
-            .where(OF_FLEET, FLEET_LINE.c.rank == FIRST_READ, FLEET_LINE.c.due > 0, LINE_IS_THERE, *is_filtered(dialect, names))
+            .where(OF_FLEET, FLEET_LINE.c.rank == NEVER_READ, FLEET_LINE.c.due > 0, LINE_IS_THERE, *is_filtered(dialect, names))
         ),
     )
 
@@ -391,7 +391,7 @@ def count_waiting(names: frozenset[str]) -> Query[WaitingLines]:
         def counted(name: str, *ranks: int) -> sa.Label[int]:
             return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(waits, FLEET_LINE.c.rank.in_(ranks)), 1), else_=0)), 0).label(name)
 
-        never = sa.and_(FLEET_LINE.c.rank == FIRST_READ, FLEET_LINE.c.due > 0)
+        never = sa.and_(FLEET_LINE.c.rank == NEVER_READ, FLEET_LINE.c.due > 0)
         unread = sa.func.coalesce(sa.func.sum(sa.case((never, 1), else_=0)), 0).label("unread")
         counts = (unread, counted("changed", MARKED, CHANGED), counted("days", FINISH_DAY, BACKFILL))
         every = sa.func.count().label("lines")

@@ -346,7 +346,7 @@ def forget_fleet(*, fleet: int) -> sa.Executable:
     return sa.delete(FLEET).where(THIS_FLEET, FLEET.c.ended > 0)
 
 
-MARKED, FIRST_READ, CHANGED, FINISH_DAY, BACKFILL, LOOK_AGAIN, RADIO = 0, 1, 2, 3, 4, 5, 6
+MARKED, NEVER_READ, CHANGED, FINISH_DAY, BACKFILL, LOOK_AGAIN, RADIO = 0, 1, 2, 3, 4, 5, 6
 """What a line waits for, the most pressing first: it was written to or told of; it was never read; it was used; a day of use has
 ended; older days are missing; its packages may be others by now, though nothing was told of them; whether a network sees it decides a
 verdict."""

@@ -20,7 +20,7 @@ from operations.upstream.signalling import line_signalling
 from registry.errors import OcsNotFound
 from storage.fleet_lines import LineDetail, LineReading, LineReadState, LineWork, ListedLine
 from storage.fleet_usage import KEPT_USAGE_DAYS, FleetNetworkRow, FleetUsageRow
-from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, FIRST_READ, LOOK_AGAIN, MARKED, RADIO
+from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, LOOK_AGAIN, MARKED, NEVER_READ, RADIO
 
 FINAL_AFTER_DAYS = 2
 """A day of use is as it will stay when it is read on the second day after it, or later: records come late by a day."""
@@ -153,7 +153,7 @@ class ReadingTime(NamedTuple):
     told: float
 
 
-async def read_line(
+async def read_fleet_line(
     upstream: Upstream, line: LineWork, accounts: frozenset[int], time: ReadingTime, *, names: NamesKept, known: PackageList, own_row: bool
 ) -> LineReading | LineGone:
     """Reads what is due of a line, and with `own_row` its own row before. Waits for the network; raises OcsError.
@@ -205,14 +205,14 @@ def reading_after_listing(before: LineWork | None, listed: ListedLine, now: floa
     """What a line waits for after it was told of so, and from when on; `before`: as it was, None where it is new."""
     if before is None:
         idle = listed.sim_status == "FREE" and listed.last_used <= 0
-        return (NO_RANK, NO_DUE) if idle else (FIRST_READ, now)
+        return (NO_RANK, NO_DUE) if idle else (NEVER_READ, now)
     if before.status != listed.status or before.account_id != listed.account_id:
         return MARKED, now
     moved = before.last_used != listed.last_used or (before.mcc, before.mnc) != (listed.mcc, listed.mnc)
     if not moved and before.sim_status == listed.sim_status:
         return NO_RANK, NO_DUE
     if before.read <= 0 or before.sim_status != listed.sim_status:
-        return FIRST_READ, now
+        return NEVER_READ, now
     near = 0 <= before.data_left * NEAR_LIMIT_SHARE < before.data_limit
     return CHANGED, max(now, before.read + (NEAR_LIMIT_SECONDS if near else CHANGED_EVERY_SECONDS))
 

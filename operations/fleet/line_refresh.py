@@ -7,7 +7,7 @@ import anyio
 
 from clients.ocs.packages import PackageList
 from operations.deps import Ctx
-from operations.fleet.line_reading import LineGone, LineReading, ReadingTime, look_at_line, read_line
+from operations.fleet.line_reading import LineGone, LineReading, ReadingTime, look_at_line, read_fleet_line
 from operations.fleet.sync import names_kept
 from operations.fleet.wire_rows import NamesKept
 from operations.upstream.connection import Upstream
@@ -72,7 +72,7 @@ class LineRefresh:
         found: LineReading | LineGone
         if self._whole:
             marked, time = line._replace(rank=MARKED), ReadingTime(now, now)
-            found = await read_line(upstream, marked, accounts, time, names=names, known=NO_PACKAGES, own_row=True)
+            found = await read_fleet_line(upstream, marked, accounts, time, names=names, known=NO_PACKAGES, own_row=True)
         else:
             found = await look_at_line(upstream, line, accounts, now, names=names)
         if isinstance(found, LineGone):

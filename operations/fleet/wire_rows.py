@@ -280,3 +280,8 @@ def ordinal(moment: float) -> int:
 def day_start(day: int) -> float:
     """When the UTC day begins, Unix seconds."""
     return (day - date(1970, 1, 1).toordinal()) * 86_400.0
+
+
+def date_text(day: int) -> str:
+    """The UTC day with this ordinal, YYYY-MM-DD."""
+    return date.fromordinal(day).isoformat()

@@ -158,6 +158,7 @@ CompositeInput = Annotated[
             "properties": {
                 "accountId": {"type": "integer", "minimum": 1, "description": "Only this account, where the composite takes one."},
                 "iccid": {"type": "string", "description": "SIM number of one line, where the composite takes one; absent: the fleet."},
+                "cause": {"type": "string", "description": "Only this cause, of fleet_problems."},
                 "start": {"type": "string", "format": "date", "description": "First UTC day of high_cost_subscribers."},
                 "end": {"type": "string", "format": "date", "description": "Its last; without both: the last 28 days, at every run anew."},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 500, "description": "Rows of the report."},

@@ -60,7 +60,8 @@ FIRST, SCHEDULE, READ, DELETE = STARTS = (
     "report=$(reseller call run_intelligence_schedule",
     "reseller call delete_intelligence_schedule",
 )
-COMPOSITES = [*SHEETS, "detect_country_entry"]
+COMPOSITES = [*(name for name in SHEETS if name != "fleet_problems"), "detect_country_entry"]
+"""Those of this page; docs/fleet.md has the other one."""
 
 
 def page() -> str:

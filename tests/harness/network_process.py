@@ -20,7 +20,7 @@ from tests.harness.processes import environment
 from tests.harness.shared_clock import SharedClock
 from tests.network_facts import CHANGE, DELETE, DRAW
 
-TOKEN = "sandbox-7001-token"
+NETWORK_TOKEN = "sandbox-7001-token"
 ACCOUNTS = (8101, 8103)
 WRITES = (DRAW, DELETE, CHANGE)
 OTHER_TEMPLATES = (*range(55011, 55036), 55040)
@@ -150,7 +150,7 @@ async def network_process(place: Path, *, lines: int = LINES) -> AsyncGenerator[
     pool = OcsPool(Outbound(ocs_limits(wire)), wire, clock)
     try:
         async with httpx.AsyncClient(base_url=base + "/control", timeout=60, verify=False, limits=FRESH) as control:
-            made = NetworkProcess(base + "/v1", clock, control, pool.for_token(TOKEN), process.pid)
+            made = NetworkProcess(base + "/v1", clock, control, pool.for_token(NETWORK_TOKEN), process.pid)
             await made.look()
             yield made
     finally:

@@ -26,7 +26,7 @@ from tests.databases import migrated_postgres, migrated_sqlite
 from tests.harness.cluster import KEYS
 from tests.harness.held_receiver import Receiver, receiving
 from tests.harness.killable_servers import ServerForks, Servers
-from tests.harness.network_process import TOKEN, NetworkProcess
+from tests.harness.network_process import NETWORK_TOKEN, NetworkProcess
 
 # Two organisations draw from one account; the third one's stock is soon empty.
 DRAWS_FROM = (8101, 8101, 8103)
@@ -106,7 +106,7 @@ def server_settings(place: Path, network: NetworkProcess, url: str) -> Mapping[s
         "SERVICE_DATABASE_URL": "" if url.startswith("sqlite") else url,
         "SERVICE_SECRET_KEYS": KEYS,
         "SERVICE_OCS_URL": network.url,
-        "SERVICE_OCS_TOKEN": TOKEN,
+        "SERVICE_OCS_TOKEN": NETWORK_TOKEN,
         "SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
         "SERVICE_DEMO": "false",
         "SERVICE_BURST_LIMIT": "false",

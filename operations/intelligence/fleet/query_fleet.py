@@ -5,7 +5,6 @@ import binascii
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Annotated, Literal, NotRequired, cast
 
 import orjson
@@ -16,7 +15,7 @@ from operations.deps import Ctx
 from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet, require_account_in_fleet
 from operations.fleet.line_refresh import refresh_lines
 from operations.fleet.sync import keeps_names
-from operations.fleet.wire_rows import fold_text
+from operations.fleet.wire_rows import date_text, fold_text
 from operations.intelligence.reports.sheet import Incomplete
 from operations.times import StartTime
 from operations.upstream.account_lines import read_account_lines, subscriber_number
@@ -27,7 +26,7 @@ from registry.errors import BadRequest, NotFound, OcsError
 from registry.free_text import FreeText
 from registry.operation import CamelInput, Example, operation
 from storage.fleet_search import FleetFilter, FleetLook, FleetPageAsked, FleetPlace, FleetSort, FoundLine, count_lines, look_for_lines
-from storage.fleets import CHANGED, FIRST_READ, MARKED
+from storage.fleets import CHANGED, MARKED, NEVER_READ
 
 LIVE_LINES_LIMIT = 20
 IDENTIFIER_TERM = re.compile(r"\+?[0-9][0-9 ./-]*", re.ASCII)
@@ -306,7 +305,7 @@ def cursor_of(row: FoundLine, sort: str) -> str:
 
 def fact_time(row: FoundLine, listed: float) -> float:
     """How old the oldest fact of a line is, Unix seconds: nothing has happened since where the listing shows it unchanged."""
-    if row.due > 0 and row.rank in (MARKED, CHANGED, FIRST_READ) and row.read > 0:
+    if row.due > 0 and row.rank in (MARKED, CHANGED, NEVER_READ) and row.read > 0:
         return min(row.read, listed or row.read)
     return max(listed, min(row.written, row.read) if row.read > 0 else 0.0) or listed
 
@@ -356,7 +355,7 @@ def line_view(row: FoundLine, causes: list[str], fields: Sequence[FleetField], l
         "data_left": None if row.data_left < 0 else row.data_left,
         "data_limit": None if row.data_limit < 0 else row.data_limit,
         "problems": causes,
-        "usage_since": day_text(row.usage_first),
+        "usage_since": date_text(row.usage_first) if row.usage_first else None,
         "as_of": time_text(fact_time(row, listed)),
     }
     return cast(FleetLineView, {name: value for name, value in whole.items() if name == "iccid" or name in fields})
@@ -364,7 +363,3 @@ def line_view(row: FoundLine, causes: list[str], fields: Sequence[FleetField], l
 
 def told_flag(value: int) -> bool | None:
     return None if value < 0 else bool(value)
-
-
-def day_text(day: int) -> str | None:
-    return date.fromordinal(day).isoformat() if day else None

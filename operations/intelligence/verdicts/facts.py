@@ -4,20 +4,18 @@ The same facts are made of the stored model and of a live read, so that both get
 not known; days are ordinals of UTC days; money is micro-euro.
 """
 
-from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple, cast
 
 import orjson
 
 from clients.ocs.packages import RecurringSeries
-from clients.ocs.times import parse_wire_time, wire_seconds
+from clients.ocs.times import wire_seconds
+from operations.fleet.line_reading import SERIES_AHEAD_SECONDS, next_repetition
 from operations.fleet.wire_rows import ordinal
 from operations.intelligence.offers.coverage_map import CoverageMap
-from operations.upstream.lines import series_continues
 from operations.upstream.signalling import NetworkCode
 from operations.upstream.usage import USAGE_TYPE_DATA
 from storage.fleet_packages import FleetPackageRow
@@ -27,10 +25,6 @@ DAY = 86_400
 WINDOW_DAYS = 28
 PRESENT_DAYS = 7
 INCOMING_SMS = 22
-SERIES_LEAD_SECONDS = DAY / 2
-"""A series makes a package half a day before it begins."""
-SERIES_PERIODS = (timedelta(days=1), timedelta(days=7))
-MONTHLY = 2
 
 
 class HeldPackageFacts(NamedTuple):
@@ -143,7 +137,7 @@ class VerdictFacts:
     def next_start(self) -> float | None:
         """When the next package begins that has a date: one that the line has, or the next of a series."""
         dated = [package.starts for package in self.packages if package.starts > self.now]
-        coming = [moment for row in self.series if (moment := next_repetition(row)) is not None]
+        coming = [moment + SERIES_AHEAD_SECONDS for row in self.series if (moment := next_repetition(row, self.now)) is not None]
         return min([*dated, *coming], default=None)
 
     @cached_property
@@ -239,29 +233,6 @@ def share_of_life(package: HeldPackageFacts, first: float, end: float) -> float:
         return 0.0
     inside = min(package.ends, end) - max(package.starts, first)
     return max(0.0, inside) / (package.ends - package.starts)
-
-
-def next_repetition(series: RecurringSeries) -> float | None:
-    """When the next package of a series begins; None where it makes none, or waits for its first use."""
-    told = series.get("startTimeUTC")
-    if told is None or not series_continues(series):
-        return None
-    start, made = parse_wire_time(told), wire_seconds(series.get("lastPackageCreationTimeUTC"))
-    after = start.timestamp() - 1 if made is None else max(made + SERIES_LEAD_SECONDS, start.timestamp())
-    kind, every = series.get("recurringPeriodicityType", MONTHLY), max(1, series.get("recurringPeriodicityFrequency", 1))
-    count = 0
-    while (begins := repetition_moment(start, kind, every * count).timestamp()) <= after:
-        count += 1
-    return begins
-
-
-def repetition_moment(start: datetime, kind: int, periods: int) -> datetime:
-    """The beginning of a repetition `periods` days, weeks or months after `start`; of a month without that day its last day."""
-    if kind != MONTHLY:
-        return start + SERIES_PERIODS[kind == 1] * periods
-    month = start.month - 1 + periods
-    year, month = start.year + month // 12, month % 12 + 1
-    return start.replace(year=year, month=month, day=min(start.day, monthrange(year, month)[1]))
 
 
 def packages_of_rows(rows: Iterable[FleetPackageRow]) -> list[HeldPackageFacts]:

@@ -11,7 +11,7 @@ from operations.deps import Deps
 from operations.fleet.wire_rows import day_start, line_supply_at, ordinal, stored_packages
 from operations.intelligence.offers.coverage_map import CoverageMap, read_coverage_map
 from operations.intelligence.verdicts.facts import DAY, LineIdentity, VerdictFacts, packages_of_rows, refused_of_text, series_of_rows
-from operations.intelligence.verdicts.rules import CAUSE_PLACES, LineVerdicts, is_judged, line_verdicts
+from operations.intelligence.verdicts.rules import CAUSE_PLACES, LineVerdicts, find_verdicts, is_judged
 from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.signalling import NetworkCode
 from registry.errors import OcsError
@@ -117,7 +117,7 @@ def judge_stored_line(found: StoredLine, coverage: CoverageMap, networks: Mappin
     line, packages = found.line, stored_packages(found.packages)
     supply = line_supply_at(packages, now)
     facts = stored_facts(found, coverage, networks, now)
-    judged = line_verdicts(facts)
+    judged = find_verdicts(facts)
     rank, due = line.rank, line.due
     if judged.open and line.asked < now - ASKED_EVERY_SECONDS and (due <= 0 or due > now):
         rank, due = RADIO, now

@@ -6,13 +6,13 @@ what explains what is the table `EXPLAINS`.
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import date
 from math import ceil, log
 from statistics import median
 from typing import NamedTuple
 
-from operations.fleet.wire_rows import day_start, ordinal
-from operations.intelligence.verdicts.facts import DAY, WINDOW_DAYS, HeldPackageFacts, VerdictFacts, next_repetition
+from operations.fleet.line_reading import next_repetition
+from operations.fleet.wire_rows import date_text, day_start, ordinal
+from operations.intelligence.verdicts.facts import DAY, WINDOW_DAYS, HeldPackageFacts, VerdictFacts
 from operations.upstream.signalling import NetworkCode
 from operations.upstream.usage import USAGE_TYPE_DATA, euros
 from operations.vocabulary import ProblemCause
@@ -34,7 +34,7 @@ MONTH_OF_WINDOW = 30 / WINDOW_DAYS
 EvidenceValue = str | int | float | None
 
 
-class FoundCause(NamedTuple):
+class CauseFinding(NamedTuple):
     """A cause that holds. `since`: Unix seconds, 0.0: not known; `money`: micro-euro a month that it costs the operator."""
 
     since: float
@@ -46,10 +46,10 @@ class Verdict(NamedTuple):
     """A cause that is told of a line."""
 
     cause: ProblemCause
-    found: FoundCause
+    found: CauseFinding
 
 
-Rule = Callable[[VerdictFacts], FoundCause | None]
+Rule = Callable[[VerdictFacts], CauseFinding | None]
 
 
 def begins_soon(facts: VerdictFacts) -> bool:
@@ -64,33 +64,33 @@ def package_evidence(package: HeldPackageFacts) -> dict[str, EvidenceValue]:
     return {"package_id": package.id, "template_id": package.template_id, "price": euros(package.price)}
 
 
-def exhausted(facts: VerdictFacts) -> FoundCause | None:
+def exhausted(facts: VerdictFacts) -> CauseFinding | None:
     """All data is used up: a package runs that is not paused, none has data left, none begins within 12 hours."""
     used_up = [package for package in facts.running() if package.active]
     if not used_up or facts.stocked or begins_soon(facts):
         return None
     last = newest(used_up)
-    return FoundCause(facts.line.last_used, facts.usual_income, {**package_evidence(last), "data_limit": last.limit})
+    return CauseFinding(facts.line.last_used, facts.usual_income, {**package_evidence(last), "data_limit": last.limit})
 
 
-def expired(facts: VerdictFacts) -> FoundCause | None:
+def expired(facts: VerdictFacts) -> CauseFinding | None:
     """The line had packages with data, and none runs any more, paused ones included; none begins later."""
     if not facts.packages or facts.running() or facts.next_start is not None:
         return None
     last = max(facts.packages, key=lambda package: (package.ends, package.id))
-    return FoundCause(last.ends, facts.usual_income, package_evidence(last))
+    return CauseFinding(last.ends, facts.usual_income, package_evidence(last))
 
 
-def blocked(facts: VerdictFacts) -> FoundCause | None:
+def blocked(facts: VerdictFacts) -> CauseFinding | None:
     """A paused package runs and has data left, and no other one has any."""
     paused = [package for package in facts.running() if not package.active and package.left > 0]
     if not paused or facts.stocked or begins_soon(facts):
         return None
     last = newest(paused)
-    return FoundCause(0.0, facts.usual_income, {**package_evidence(last), "data_left": last.left})
+    return CauseFinding(0.0, facts.usual_income, {**package_evidence(last), "data_left": last.left})
 
 
-def suspended(facts: VerdictFacts) -> FoundCause | None:
+def suspended(facts: VerdictFacts) -> CauseFinding | None:
     """The line is suspended and missed: used in the last 14 days, or a package that it had before has begun and has data left."""
     if facts.line.status != "SUSPENDED":
         return None
@@ -98,20 +98,20 @@ def suspended(facts: VerdictFacts) -> FoundCause | None:
     held = [package for package in facts.stocked if package.assigned <= facts.line.status_since and package.starts > 0]
     if not used and not held:
         return None
-    evidence: dict[str, EvidenceValue] = {"last_used_day": None if not facts.line.last_used else day_text(ordinal(facts.line.last_used))}
-    return FoundCause(
+    evidence: dict[str, EvidenceValue] = {"last_used_day": None if not facts.line.last_used else date_text(ordinal(facts.line.last_used))}
+    return CauseFinding(
         facts.line.status_since, facts.usual_income, {**evidence, "data_left": sum(package.left for package in facts.stocked)}
     )
 
 
-def forbidden(facts: VerdictFacts) -> FoundCause | None:
+def forbidden(facts: VerdictFacts) -> CauseFinding | None:
     """Data is switched off, and a package has data left."""
     if facts.line.data_allowed != 0 or not facts.stocked:
         return None
-    return FoundCause(0.0, facts.usual_income, {"data_allowed": 0, "data_left": sum(package.left for package in facts.stocked)})
+    return CauseFinding(0.0, facts.usual_income, {"data_allowed": 0, "data_left": sum(package.left for package in facts.stocked)})
 
 
-def no_coverage(facts: VerdictFacts) -> FoundCause | None:
+def no_coverage(facts: VerdictFacts) -> CauseFinding | None:
     """The line is in a country where none of its packages with data left has a network in its zone."""
     country = facts.country
     if country is None or facts.line.data_allowed == 0 or not facts.stocked:
@@ -120,18 +120,18 @@ def no_coverage(facts: VerdictFacts) -> FoundCause | None:
         return None
     began = facts.stay_began
     since = 0.0 if began is None else day_start(began)
-    return FoundCause(since, facts.usual_income, {"country": country, "package_id": newest(facts.stocked).id})
+    return CauseFinding(since, facts.usual_income, {"country": country, "package_id": newest(facts.stocked).id})
 
 
-def throttled(facts: VerdictFacts) -> FoundCause | None:
+def throttled(facts: VerdictFacts) -> CauseFinding | None:
     """The speed is limited to less than 10,240 kbit/s although a package has data left."""
     limit = facts.line.speed_limit
     if not 0 < limit < SLOW_KBPS or facts.line.data_allowed == 0 or not facts.stocked:
         return None
-    return FoundCause(0.0, 0, {"speed_limit_kbps": limit})
+    return CauseFinding(0.0, 0, {"speed_limit_kbps": limit})
 
 
-class OutsideUse(NamedTuple):
+class DataBeside(NamedTuple):
     """Data of seven days in countries where packages work: on which days, and how much, on networks beside those of their zones."""
 
     outside: int
@@ -141,7 +141,7 @@ class OutsideUse(NamedTuple):
     code: NetworkCode | None
 
 
-def outside_use(facts: VerdictFacts) -> OutsideUse:
+def data_beside(facts: VerdictFacts) -> DataBeside:
     """Data on networks that no zone of a package with data left has, where such a zone has others of the country.
 
     Where sessions outside were refused, since nobody pays, sessions are counted instead of bytes.
@@ -163,14 +163,14 @@ def outside_use(facts: VerdictFacts) -> OutsideUse:
     part, whole = (sum(size if by_size else 1 for _, _, _, size, _ in some) for some in (beside, found))
     codes = Counter(code for _, _, code, _, _ in beside)
     most = max(codes, key=lambda code: (codes[code], code), default=None)
-    return OutsideUse(part, whole, len({day for _, day, *_ in beside}), sum(cost for *_, cost in beside), most)
+    return DataBeside(part, whole, len({day for _, day, *_ in beside}), sum(cost for *_, cost in beside), most)
 
 
-def mis_steered(facts: VerdictFacts) -> FoundCause | None:
+def mis_steered(facts: VerdictFacts) -> CauseFinding | None:
     """Half or more of the data of seven days, on two days or more, was used beside the networks that the packages work on."""
     if facts.country is None or facts.line.data_allowed == 0 or not facts.stocked:
         return None
-    use = outside_use(facts)
+    use = data_beside(facts)
     if use.code is None or use.days < STEERED_ON_DAYS or use.outside < OUTSIDE_SHARE * use.whole:
         return None
     evidence: dict[str, EvidenceValue] = {
@@ -180,20 +180,20 @@ def mis_steered(facts: VerdictFacts) -> FoundCause | None:
         "days": use.days,
         "share_percent": round(100 * use.outside / use.whole, 1) if use.whole else None,
     }
-    return FoundCause(0.0, use.cost * 30 // STEERED_DAYS, evidence)
+    return CauseFinding(0.0, use.cost * 30 // STEERED_DAYS, evidence)
 
 
-def wrong_package(facts: VerdictFacts) -> FoundCause | None:
+def wrong_package(facts: VerdictFacts) -> CauseFinding | None:
     """The cheapest packages for what was used cost the customer half of what is paid now or less, and 5 EUR less a month."""
     best, now = facts.cheapest_price, facts.monthly_price
     if best is None or facts.days_used(-WINDOW_DAYS, 0) < FEWEST_DAYS_OF_NEED:
         return None
     if now < LEAST_SAVING or best > PRICE_SHARE * now or now - best < LEAST_SAVING:
         return None
-    return FoundCause(0.0, 0, {"paid_a_month": euros(now), "cheapest_a_month": euros(best), "saving_customer": euros(now - best)})
+    return CauseFinding(0.0, 0, {"paid_a_month": euros(now), "cheapest_a_month": euros(best), "saving_customer": euros(now - best)})
 
 
-def high_cost(facts: VerdictFacts) -> FoundCause | None:
+def high_cost(facts: VerdictFacts) -> CauseFinding | None:
     """In four weeks networks charged 5 EUR more than the customer pays, and half as much again."""
     income = facts.package_income(whole=True) + facts.usage_income
     loss = facts.network_cost - income
@@ -205,10 +205,10 @@ def high_cost(facts: VerdictFacts) -> FoundCause | None:
         "usage_income": euros(facts.usage_income),
         "margin": euros(-loss),
     }
-    return FoundCause(0.0, round(loss * MONTH_OF_WINDOW), evidence)
+    return CauseFinding(0.0, round(loss * MONTH_OF_WINDOW), evidence)
 
 
-def abroad(facts: VerdictFacts) -> FoundCause | None:
+def abroad(facts: VerdictFacts) -> CauseFinding | None:
     """For 1 to 14 days the line has been in a country where it hardly ever was, and it hardly ever leaves its own."""
     here, began = facts.country, facts.stay_began
     if here is None or began is None or not AWAY_DAYS[0] <= facts.today - began <= AWAY_DAYS[1]:
@@ -223,10 +223,10 @@ def abroad(facts: VerdictFacts) -> FoundCause | None:
         return None
     cost = sum(row.network_cost for row in facts.usage if row.day >= began)
     stay = max(1, facts.today - began + 1)
-    return FoundCause(day_start(began), cost * 30 // stay, {"country": here, "usual_country": home, "days": facts.today - began})
+    return CauseFinding(day_start(began), cost * 30 // stay, {"country": here, "usual_country": home, "days": facts.today - began})
 
 
-def spike(facts: VerdictFacts) -> FoundCause | None:
+def spike(facts: VerdictFacts) -> CauseFinding | None:
     """On one of the last seven whole days the line used five times as much data as usual."""
     data = facts.data_by_day
     for day in sorted(data, reverse=True):
@@ -238,11 +238,11 @@ def spike(facts: VerdictFacts) -> FoundCause | None:
         dearest = max((size for size in others if size < SPIKE_RATIO * usual), default=0)
         if data[day] >= SPIKE_OVER_OTHERS * dearest and data[day] - usual >= LEAST_SPIKE_BYTES:
             cost = sum(row.network_cost for row in facts.recent if row.day == day)
-            return FoundCause(day_start(day), cost, {"day": day_text(day), "bytes": data[day], "usual_bytes": round(usual)})
+            return CauseFinding(day_start(day), cost, {"day": date_text(day), "bytes": data[day], "usual_bytes": round(usual)})
     return None
 
 
-def silence(facts: VerdictFacts) -> FoundCause | None:
+def silence(facts: VerdictFacts) -> CauseFinding | None:
     """An active line is without use for longer than its own rhythm explains: five whole days at least."""
     if facts.line.status != "ACTIVE" or not facts.used_days:
         return None
@@ -255,10 +255,10 @@ def silence(facts: VerdictFacts) -> FoundCause | None:
     quiet = facts.today - 1 - last
     if not needed <= quiet <= LONGEST_SILENCE:
         return None
-    return FoundCause(day_start(last + 1), facts.usual_income, {"silent_days": quiet, "used_share_percent": round(100 * share, 1)})
+    return CauseFinding(day_start(last + 1), facts.usual_income, {"silent_days": quiet, "used_share_percent": round(100 * share, 1)})
 
 
-def churn(facts: VerdictFacts) -> FoundCause | None:
+def churn(facts: VerdictFacts) -> CauseFinding | None:
     """An active line fades out: it is used half as often as before or less, and not at all in the last seven days."""
     if facts.line.status != "ACTIVE" or not facts.used_days:
         return None
@@ -266,26 +266,26 @@ def churn(facts: VerdictFacts) -> FoundCause | None:
     rarer = before >= FEWEST_BEFORE_FADING and FADED_RATIO * last / FADED_DAYS <= before / DAYS_BEFORE_FADING
     if not rarer or facts.days_used(-QUIET_DAYS, 1):
         return None
-    return FoundCause(day_start(facts.used_days[-1] + 1), facts.usual_income, {"used_days_before": before, "used_days_lately": last})
+    return CauseFinding(day_start(facts.used_days[-1] + 1), facts.usual_income, {"used_days_before": before, "used_days_lately": last})
 
 
-def series_on_suspended(facts: VerdictFacts) -> FoundCause | None:
+def series_on_suspended(facts: VerdictFacts) -> CauseFinding | None:
     """A series goes on making packages for a line that is not active."""
     if facts.line.status not in ("SUSPENDED", "INACTIVE", "DISCONNECTED"):
         return None
-    running = [row for row in facts.series if next_repetition(row) is not None]
+    running = [row for row in facts.series if next_repetition(row, facts.now) is not None]
     if not running:
         return None
     made = [package.price for package in facts.all_packages if package.series_id in {row.get("id") for row in running}]
-    return FoundCause(facts.line.status_since, made[-1] if made else 0, {"series_id": running[0].get("id"), "status": facts.line.status})
+    return CauseFinding(facts.line.status_since, made[-1] if made else 0, {"series_id": running[0].get("id"), "status": facts.line.status})
 
 
-def never_attached(facts: VerdictFacts) -> FoundCause | None:
+def never_attached(facts: VerdictFacts) -> CauseFinding | None:
     """An active line has had a package for three days or longer, and no network has ever seen it."""
     since = min((package.assigned for package in facts.packages), default=facts.now)
     if facts.line.status != "ACTIVE" or facts.line.mcc or facts.line.last_used > 0 or since > facts.now - UNATTACHED_DAYS * DAY:
         return None
-    return FoundCause(since, 0, {"waiting_days": int((facts.now - since) // DAY)})
+    return CauseFinding(since, 0, {"waiting_days": int((facts.now - since) // DAY)})
 
 
 RULES: Mapping[ProblemCause, Rule] = {
@@ -352,7 +352,7 @@ def is_judged(facts: VerdictFacts) -> bool:
     return facts.line.sim_status != "FREE" and facts.line.status not in ("PENDING", "END_OF_LIFE")
 
 
-def line_verdicts(facts: VerdictFacts) -> LineVerdicts:
+def find_verdicts(facts: VerdictFacts) -> LineVerdicts:
     """The causes that hold, in the order in which to mend them, without those that another one explains."""
     if not is_judged(facts):
         return LineVerdicts([], False)
@@ -381,7 +381,3 @@ def is_stay_open(facts: VerdictFacts) -> bool:
     """Whether an active line was last seen in a country where it has no use yet, and nobody has asked since when it is there."""
     here = facts.country
     return facts.line.status == "ACTIVE" and here is not None and facts.present() and facts.stay_began is None
-
-
-def day_text(day: int) -> str:
-    return date.fromordinal(day).isoformat()
