@@ -17,6 +17,7 @@ from typing import NamedTuple
 import anyio
 
 from benchmarks.contestant import ROOT
+from benchmarks.intelligence_advice import advice
 from benchmarks.intelligence_ask import Asker
 from benchmarks.intelligence_behaviour import anomalies, churn
 from benchmarks.intelligence_reference import Reference
@@ -30,7 +31,7 @@ START = 1_799_971_200
 """2027-01-15T00:00:00 UTC: always the same, so that a seed gives the same figures whenever it is tried."""
 SEEDS = 3
 Measure = Callable[[Asker, Reference], Awaitable[list[Score]]]
-MEASURES: tuple[Measure, ...] = (churn, anomalies, coverage, packages, costs, country_entry, health, market, diagnosis)
+MEASURES: tuple[Measure, ...] = (churn, anomalies, coverage, packages, costs, country_entry, health, market, diagnosis, advice)
 TITLES: tuple[str, ...] = (
     "churn_risk",
     "detect_usage_anomalies",

@@ -11,6 +11,7 @@ from operations.upstream.paging import Data
 from operations.upstream.resellers import STEERING_LISTS, require_listed
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsConflict, OcsError, Refusal
 from registry.operation import Example, Scope, operation
+from storage.line_steering import record_steering_list, record_steering_push
 
 SpeedLimit = Literal[
     "KB_32",
@@ -200,6 +201,7 @@ async def modify_subscriber_steering_list(ctx: Ctx, params: SteeringChange, line
     The SIM learns of it only when push_steering_to_subscriber is called.
     """
     await line.upstream.ocs.subscriber.modify_steering_list(line.subscriber_id, params.list_id)
+    ctx.at_close(record_steering_list, organisation=ctx.organisation, iccid=line.iccid, list_id=params.list_id, now=ctx.now)
     return {"data": {"listId": params.list_id}}
 
 
@@ -223,6 +225,7 @@ async def push_steering_to_subscriber(ctx: Ctx, params: LineRef, line: Line) -> 
         if refusal.ocs_code == STEERING_ERROR_CODE and not await has_steering_list(line):
             raise OcsConflict(NO_STEERING_LIST, ocs_code=STEERING_ERROR_CODE, hint="modify_subscriber_steering_list assigns one") from None
         raise
+    ctx.at_close(record_steering_push, organisation=ctx.organisation, iccid=line.iccid, now=ctx.now)
     return {"data": {"pushed": True}}
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operations.caches.usage import DayUse, PlaceUse
-from operations.intelligence.high_cost_subscribers import (
+from operations.intelligence.money.bill_figures import (
     NETWORKS_SHOWN,
     NO_COST,
     LineBill,

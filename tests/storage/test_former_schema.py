@@ -26,7 +26,7 @@ FORMER = REVISIONS[-2]
 ASKED_FOR = frozenset(
     {
         *("schema_step", "limit_process", "limit_bucket", "limit_place"),
-        *("call_record_digest", "call_record_pass", "copied_rows"),
+        *("call_record_digest", "call_record_pass", "copied_rows", "line_steering"),
     }
 )
 """Tables that are looked for before they are read."""

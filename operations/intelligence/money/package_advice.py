@@ -1,0 +1,91 @@
+"""Whether a package would cost a customer less than what is charged without one, and which works where a line cannot be used."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from operations.caches.usage import DayUse, PlaceUse
+from operations.intelligence.lines.fleet_lines import FleetLine
+from operations.intelligence.lines.usage import USAGE_TYPE_DATA, LineUse
+from operations.intelligence.money.advice import LEAST_SAVING, LineAdvice, Saving
+from operations.intelligence.offers.coverage_map import KnownNetwork
+from operations.intelligence.offers.offers import MonthlyOffer, OfferCatalogue
+
+LONGEST_PACKAGE_DAYS = 3650
+
+
+class OutsideData(NamedTuple):
+    """Data that no package paid, on the networks of a zone: bytes, and what balances were charged, micro-euros."""
+
+    data_bytes: int
+    charged: int
+
+
+class PackageAdviser:
+    """Says which template a line may be offered. The lists do not say which templates are recurring."""
+
+    def __init__(self, offers: OfferCatalogue) -> None:
+        self._offers = offers
+        self._fitting: dict[tuple[int, int], Sequence[MonthlyOffer]] = {}
+
+    def offer(self, template_id: int | None) -> MonthlyOffer | None:
+        return next((offer for offer in self._offers.offers if offer.template_id == template_id), None)
+
+    def advise(self, line: FleetLine, network: KnownNetwork | None, use: LineUse | None) -> LineAdvice:
+        """A package that works on `network` and, for what was used without one, costs the customer less than was charged.
+
+        Where nothing was used without a package, it is the cheapest one that works there: there is nothing to compare with.
+        """
+        sponsor = self._offers.sponsors.sponsor_of(line)
+        if use is None:
+            return LineAdvice("none", "not_read")
+        if network is None or sponsor is None:
+            return LineAdvice("none", "no_package_fits")
+        fitting = self._fitting_offers(network.id, sponsor)
+        if not fitting:
+            return LineAdvice("none", "no_package_fits")
+        if not outside_data(use.places).data_bytes:
+            return LineAdvice("offer_package", "not_covered", template_id=fitting[0].template_id)
+        found = max(fitting, key=lambda offer: (self._saving(offer, use), -offer.cost, -offer.template_id))
+        saving = self._saving(found, use)
+        if saving < LEAST_SAVING:
+            return LineAdvice("none", "dearer")
+        return LineAdvice("offer_package", "cheaper_package", Saving(0, saving), template_id=found.template_id)
+
+    def _fitting_offers(self, network_id: int, sponsor: int) -> Sequence[MonthlyOffer]:
+        """Those with data that work on the network, cheapest first."""
+        key = network_id, sponsor
+        if key not in self._fitting:
+            zones = self._offers.coverage.zones_with(network_id)
+            fitting = [offer for offer in self._offers.of_sponsor(sponsor) if offer.zone_id in zones and offer.volumes[0] > 0]
+            self._fitting[key] = sorted(fitting, key=lambda offer: (offer.cost, offer.template_id))
+        return self._fitting[key]
+
+    def _saving(self, offer: MonthlyOffer, use: LineUse) -> int:
+        """What was charged for data where the package works, less the packages that pay for all of it; negative where it is too small."""
+        coverage = self._offers.coverage
+        paid = outside_data(place for place in use.places if coverage.covers([offer.zone_id], (place.mcc, place.mnc)))
+        count = packages_in_days(use.days, offer.days, offer.volumes[0], paid.data_bytes)
+        return -offer.cost if count is None else paid.charged - count * offer.cost
+
+
+def outside_data(places: Iterable[PlaceUse]) -> OutsideData:
+    data = [place for place in places if place.usage_type == USAGE_TYPE_DATA]
+    return OutsideData(
+        sum(max(0, place.quantity - place.in_package) for place in data), sum(max(0, place.subscriber_cost) for place in data)
+    )
+
+
+def packages_in_days(days: Sequence[DayUse], length: int, volume: int, outside: int) -> int | None:
+    """How many packages of `length` days, one after another, reach over all `days`; None if one of them could not hold its part.
+
+    Choice: how the `outside` bytes are spread over the days is not known, so a package holds all use of its days, or all that is outside.
+    """
+    count, ends, used = 0, date.min, 0
+    for day in sorted(days):
+        if day.day >= ends:
+            count, ends, used = count + 1, day.day + timedelta(days=min(length, LONGEST_PACKAGE_DAYS)), 0
+        used += day.data_bytes
+        if min(used, outside) > volume:
+            return None
+    return count
