@@ -225,7 +225,7 @@ FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = example_finding(
         Example("What did last week cost, and which lines?", {"start": "2027-01-01", "end": "2027-01-07", "limit": 10}, FLEET_COSTS_EXAMPLE)
     ],
     # Choice: a row with its networks is long, and few of them say which lines to look at.
-    tool_defaults={"limit": 5},
+    tool_defaults={"limit": 3},
 )
 async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCosts]:
     """Rank lines by what networks charge for them, by network and kind.

@@ -230,7 +230,7 @@ COVERAGE_EXAMPLE: Coverage = {
             example_finding(COVERAGE_EXAMPLE, COVERAGE_METHOD, sampled=95, of=140),
         )
     ],
-    tool_defaults={"limit": 6},
+    tool_defaults={"limit": 5},
 )
 async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Coverage]:
     """Find lines on networks outside their packages' zones, and their cost.

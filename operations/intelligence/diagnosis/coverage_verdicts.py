@@ -188,8 +188,10 @@ class CoverageAdviser(NamedTuple):
         one = row.judged
         if one.verdict == "unknown":
             return LineAdvice("none", "unknown_network")
+        if one.verdict != "mis_steered" and self.packages is not None:
+            return self.packages.advise(one.line, one.network, row.use)
         if one.verdict != "mis_steered":
-            return LineAdvice("none", "not_read") if self.packages is None else self.packages.advise(one.line, one.network, row.use)
+            return LineAdvice("none", "not_read")
         if self.facts is None or self.steering is None or one.network is None or one.country is None:
             return LineAdvice("none", "price_not_known")
         steered = SteeredLine(

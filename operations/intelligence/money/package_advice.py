@@ -1,10 +1,9 @@
-"""Whether a package would cost a customer less than what is charged without one, and which works where a line cannot be used."""
+"""Whether a package would cost a customer less than what is paid without it, and which works where a line cannot be used."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import NamedTuple
 
-from operations.caches.usage import DayUse, PlaceUse
+from operations.caches.usage import DayUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import USAGE_TYPE_DATA, LineUse
 from operations.intelligence.money.advice import LEAST_SAVING, LineAdvice, Saving
@@ -12,13 +11,6 @@ from operations.intelligence.offers.coverage_map import KnownNetwork
 from operations.intelligence.offers.offers import MonthlyOffer, OfferCatalogue
 
 LONGEST_PACKAGE_DAYS = 3650
-
-
-class OutsideData(NamedTuple):
-    """Data that no package paid, on the networks of a zone: bytes, and what balances were charged, micro-euros."""
-
-    data_bytes: int
-    charged: int
 
 
 class PackageAdviser:
@@ -32,19 +24,18 @@ class PackageAdviser:
         return next((offer for offer in self._offers.offers if offer.template_id == template_id), None)
 
     def advise(self, line: FleetLine, network: KnownNetwork | None, use: LineUse | None) -> LineAdvice:
-        """A package that works on `network` and, for what was used without one, costs the customer less than was charged.
+        """A package that works on `network` and costs the customer less than what is charged without it: the one that saves most.
 
-        Where nothing was used without a package, it is the cheapest one that works there: there is nothing to compare with.
+        Where nothing was charged for data, the line cannot be used without a package: then it is the cheapest one that works there, and
+        there is nothing to compare with.
         """
         sponsor = self._offers.sponsors.sponsor_of(line)
         if use is None:
             return LineAdvice("none", "not_read")
-        if network is None or sponsor is None:
-            return LineAdvice("none", "no_package_fits")
-        fitting = self._fitting_offers(network.id, sponsor)
+        fitting = () if network is None or sponsor is None else self._fitting_offers(network.id, sponsor)
         if not fitting:
             return LineAdvice("none", "no_package_fits")
-        if not outside_data(use.places).data_bytes:
+        if not any(place.subscriber_cost > 0 for place in use.places if place.usage_type == USAGE_TYPE_DATA):
             return LineAdvice("offer_package", "not_covered", template_id=fitting[0].template_id)
         found = max(fitting, key=lambda offer: (self._saving(offer, use), -offer.cost, -offer.template_id))
         saving = self._saving(found, use)
@@ -62,30 +53,25 @@ class PackageAdviser:
         return self._fitting[key]
 
     def _saving(self, offer: MonthlyOffer, use: LineUse) -> int:
-        """What was charged for data where the package works, less the packages that pay for all of it; negative where it is too small."""
-        coverage = self._offers.coverage
-        paid = outside_data(place for place in use.places if coverage.covers([offer.zone_id], (place.mcc, place.mnc)))
-        count = packages_in_days(use.days, offer.days, offer.volumes[0], paid.data_bytes)
-        return -offer.cost if count is None else paid.charged - count * offer.cost
+        """What the customer would pay less, had packages of `offer` paid for the data where they work; negative where one is too small."""
+        covers = self._offers.coverage.covers
+        data = [place for place in use.places if place.usage_type == USAGE_TYPE_DATA]
+        there = [place for place in data if covers([offer.zone_id], (place.mcc, place.mnc))]
+        outside, charged = sum(place.quantity - place.in_package for place in there), sum(place.subscriber_cost for place in there)
+        count = packages_in_days(use.days, offer.days, offer.volumes[0], outside)
+        return -offer.cost if count is None else charged - count * offer.cost
 
 
-def outside_data(places: Iterable[PlaceUse]) -> OutsideData:
-    data = [place for place in places if place.usage_type == USAGE_TYPE_DATA]
-    return OutsideData(
-        sum(max(0, place.quantity - place.in_package) for place in data), sum(max(0, place.subscriber_cost) for place in data)
-    )
-
-
-def packages_in_days(days: Sequence[DayUse], length: int, volume: int, outside: int) -> int | None:
+def packages_in_days(days: Sequence[DayUse], length: int, volume: int, needed: int) -> int | None:
     """How many packages of `length` days, one after another, reach over all `days`; None if one of them could not hold its part.
 
-    Choice: how the `outside` bytes are spread over the days is not known, so a package holds all use of its days, or all that is outside.
+    Choice: how the `needed` bytes are spread over the days is not known, so a package holds all use of its days, or all that is needed.
     """
     count, ends, used = 0, date.min, 0
     for day in sorted(days):
         if day.day >= ends:
             count, ends, used = count + 1, day.day + timedelta(days=min(length, LONGEST_PACKAGE_DAYS)), 0
         used += day.data_bytes
-        if min(used, outside) > volume:
+        if min(used, needed) > volume:
             return None
     return count
