@@ -86,7 +86,7 @@ class SteeredLine(NamedTuple):
 def steered_list(line: FleetLine, steering: LineSteering | None, of_account: int | None, at: float) -> int | None:
     """The list that holds for `line` as its row says, which was read at `at`, Unix seconds; or as it was given later through us."""
     own = line.row.get("steeringListId")
-    if steering is not None and steering.assigned is not None and steering.assigned > at:
+    if steering is not None and steering.assigned is not None and steering.assigned >= at:
         own = steering.list_id
     return own if own is not None else of_account
 

@@ -27,7 +27,7 @@ class PackageSpend(NamedTuple):
     destinations: frozenset[int]
     """Lists of numbers that outgoing calls in these packages went to."""
     zones: tuple[int, ...]
-    """Of the packages that hold data."""
+    """Of these packages, and of those that wait for their first use, as far as they hold data."""
 
 
 class PackagePart(NamedTuple):
@@ -40,7 +40,7 @@ class PackagePart(NamedTuple):
 
 def package_spend(found: PackageList, window: DayWindow, costs: Mapping[int, int]) -> PackageSpend:
     """The packages in force in `window`. One that waits for its first use costs nothing yet. `costs`: by template, micro-euros."""
-    price, counts, destinations, zones = Fraction(0), dict[int, int](), set[int](), set[int]()
+    price, counts, destinations, zones = Fraction(0), dict[int, int](), set[int](), waiting_zones(found)
     for package, share, whole in package_parts(found, window, costs):
         template = package_template(package)
         price += share * whole
@@ -48,9 +48,15 @@ def package_spend(found: PackageList, window: DayWindow, costs: Mapping[int, int
         destination = package.get("destinationzoneid") or package.get("rdbDestinationZones", {}).get("destinationzoneid")
         destinations |= set() if destination is None else {destination}
         if package.get("pckdatabyte", 0) > 0:
-            zones.add(package.get("locationzoneid") or package.get("rdbLocationZones", {}).get("locationzoneid", 0))
+            zones.add(package_zone(package))
     monthly = round(price * MONTH_DAYS / CALENDAR_DAYS)
     return PackageSpend(monthly, tuple(sorted(counts.items())), frozenset(destinations), tuple(sorted(zones)))
+
+
+def waiting_zones(found: PackageList) -> set[int]:
+    """The zones of the packages that wait for their first use and hold data: a line that is steered past them never begins them."""
+    waiting = [package for package in found.get("packages", []) if package_start(package) is None and package.get("active") is not False]
+    return {package_zone(package) for package in waiting if package.get("pckdatabyte", 0) > 0}
 
 
 def package_income(found: PackageList, window: DayWindow, costs: Mapping[int, int]) -> int:
@@ -73,6 +79,11 @@ def package_parts(found: PackageList, window: DayWindow, costs: Mapping[int, int
 def package_template(package: Package) -> int:
     """The number of its template; 0 where the package does not tell it."""
     return package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0)
+
+
+def package_zone(package: Package) -> int:
+    """The number of the zone where it works; 0 where the package does not tell it."""
+    return package.get("locationzoneid") or package.get("rdbLocationZones", {}).get("locationzoneid", 0)
 
 
 def package_share_in(package: Package, first: int, end: int) -> Fraction:
