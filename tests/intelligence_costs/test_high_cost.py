@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import UTC, date, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,68 @@ async def test_every_line_adds_up_to_its_own_records(demo: CostsStage) -> None:
         for network in row["networks"]:
             assert micro(network["cost"]) == places[row["iccid"], codes[network["mcc"], network["mnc"]]]
     assert any(row["rest"] for row in data["lines"])
+
+
+def package_incomes(stage: CostsStage) -> dict[str, int]:
+    """By line, the part of each package's price that its part of life in the window is; micro-euros, whole for each package."""
+    first = int(datetime.fromisoformat(f"{WINDOW['start']}T00:00:00+00:00").timestamp())
+    end, found = first + 28 * DAY_SECONDS, Counter[str]()
+    for line in stage.lines():
+        for package in line.packages:
+            if package.activated is not None and package.expires is not None:
+                inside = max(0, min(package.expires, end) - max(package.activated, first))
+                found[line.iccid] += round(Fraction(package.cost * inside, package.expires - package.activated))
+    return dict(found)
+
+
+async def test_packages_bring_in_of_their_price_the_part_of_their_life_in_the_days(demo: CostsStage) -> None:
+    data, incomes = (await demo.costs(limit=500))["data"], package_incomes(demo)
+    assert micro(data["package_income"]) == sum(incomes.values()) > 0
+    assert micro(data["margin_with_packages"]) == micro(data["package_income"]) + micro(data["usage_income"]) - micro(data["network_cost"])
+    for row in data["lines"]:
+        assert micro(row["package_income"]) == incomes.get(row["iccid"], 0)
+        margin = micro(row["package_income"]) + micro(row["usage_income"]) - micro(row["network_cost"])
+        assert micro(row["margin_with_packages"]) == margin
+
+
+async def test_packages_that_cannot_be_read_leave_income_and_margin_unknown_and_it_is_said(stage: CostsStage) -> None:
+    stage.trouble("listSubscriberPrepaidPackages", code=7, times=1)
+    found = await stage.costs()
+    data = found["data"]
+    assert found["incomplete"] == snapshot(
+        {
+            "lines": 0,
+            "reasons": ["The packages of 1 lines could not be read: their package income is not known, nor is the fleet's."],
+        }
+    )
+    assert (data["package_income"], data["margin_with_packages"]) == (None, None)
+    first = data["lines"][0]  # the packages of the dearest line are read first
+    assert (first["package_income"], first["margin_with_packages"], first["why"]) == (None, None, "not_read")
+    assert [row["package_income"] for row in data["lines"][1:]].count(None) == 0
+    assert micro(data["network_cost"]) == sum(cdr.reseller_cost for cdr in records(stage))
+
+
+async def test_without_zones_and_templates_the_bill_is_the_same_and_nothing_is_advised(stage: CostsStage) -> None:
+    whole = await stage.costs()
+    stage.trouble("listPrepaidPackageTemplate", code=3, times=None)
+    stage.world.clock.advance(121)
+    found = await stage.costs()
+    assert found["incomplete"] == {"lines": 0, "reasons": [high_cost_subscribers.NO_CATALOGUE]}
+    assert [row["network_cost"] for row in found["data"]["lines"]] == [row["network_cost"] for row in whole["data"]["lines"]]
+    assert {(row["action"], row["why"]) for row in found["data"]["lines"]} == {("none", "not_read")}
+
+
+async def test_a_network_of_several_codes_is_one_row_under_one_code(demo: CostsStage) -> None:
+    data = (await demo.costs(limit=500))["data"]
+    networks = {(int(mcc), int(mnc)): one.network_id for one in demo.network.networks.values() for mcc, mnc in one.codes}
+    shown: dict[int, set[tuple[int, int]]] = {}
+    for row in (*data["lines"], *data["countries"]):
+        codes = [(network["mcc"], network["mnc"]) for network in row["networks"]]
+        assert len({networks[code] for code in codes}) == len(codes)
+        for code in codes:
+            shown.setdefault(networks[code], set()).add(code)
+    assert {len(codes) for codes in shown.values()} == {1}
+    assert any(len(demo.network.networks[number].codes) > 1 for number in shown)
 
 
 async def test_lines_come_dearest_first_and_few_make_most_of_the_cost(demo: CostsStage) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from operations.intelligence.offers.plans import PackageOption
 from registry.caller import Tier
 from simulators.network.entities import DATA, DAY_SECONDS, Line, PackageTemplate
 from tests.intelligence_costs.brute_force import Problem, covers, sets
-from tests.intelligence_costs.stage import PACKAGES, WINDOW, CostsStage
+from tests.intelligence_costs.stage import PACKAGES, WINDOW, CostsStage, open_costs_stage
 
 FIRST = (date.fromisoformat(WINDOW["start"]) - date(1970, 1, 1)).days
 
@@ -195,6 +196,28 @@ async def test_savings_are_what_is_paid_now_less_the_cheapest(demo: CostsStage) 
     assert data["lines_losing_money"] == sum(row["margin"] < 0 for row in data["lines"]) > 0
     named = {one["template_id"] for row in data["lines"] for part in ("now", "best", "next") if row[part] for one in row[part]["packages"]}
     assert {template["template_id"] for template in data["templates"]} <= named
+
+
+async def test_what_a_line_has_is_best_where_no_set_of_the_catalogue_costs_less(demo: CostsStage) -> None:
+    rows = (await demo.packages(limit=500))["data"]["lines"]
+    kept = [row for row in rows if row["best_is_present"]]
+    assert kept and {row["verdict"] for row in kept} <= {"keep", "loses_money", "mis_steered"}
+    for row in kept:
+        assert row["best"] == row["now"] and row["saving_customer"] == 0
+        assert row["verdict"] == "mis_steered" or micro(row["next"]["total"]) > micro(row["now"]["total"])
+
+
+async def test_a_line_that_costs_more_than_it_brings_in_is_not_simply_kept(stage: CostsStage, tmp_path: Path) -> None:
+    kept = next(row for row in (await stage.packages())["data"]["lines"] if row["verdict"] == "keep")
+    (tmp_path / "again").mkdir()
+    async with open_costs_stage(tmp_path / "again") as again:
+        line = next(line for line in again.lines() if line.iccid == kept["iccid"])
+        place = next(place for place, cdr in enumerate(line.cdrs) if cdr.at // DAY_SECONDS >= FIRST)
+        line.cdrs[place] = line.cdrs[place]._replace(reseller_cost=600_000_000)
+        row = (await again.packages(iccid=line.iccid))["data"]["lines"][0]
+    assert (row["verdict"], row["saving_customer"], row["saving_operator"]) == ("loses_money", 0.0, 0.0)
+    assert row["network_cost"] > 600 and micro(row["margin"]) == micro(row["now"]["total"]) - micro(row["network_cost"])
+    assert (row["now"], row["best"]) == (kept["now"], kept["best"])
 
 
 async def test_what_a_package_pays_in_no_template_any_more_has_no_replacement(stage: CostsStage) -> None:

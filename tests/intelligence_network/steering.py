@@ -69,17 +69,17 @@ async def split_fleet(stage: DiagnosisStage, *, inside: int = 6, outside: int = 
     return lines[:inside], lines[inside:]
 
 
-async def audited(stage: DiagnosisStage, line: Line) -> dict[str, Any]:
+async def audit_row(stage: DiagnosisStage, line: Line) -> dict[str, Any]:
     rows = (await stage.answer(COVERAGE_AUDIT, limit=200))["data"]["lines"]
     return next(row for row in rows if row["iccid"] == line.iccid)
 
 
-async def costed(stage: DiagnosisStage, line: Line) -> dict[str, Any]:
+async def cost_row(stage: DiagnosisStage, line: Line) -> dict[str, Any]:
     rows = (await stage.answer(COSTS_OF_LINES, start="2026-12-20", end="2027-01-31", limit=500))["data"]["lines"]
     return next(row for row in rows if row["iccid"] == line.iccid)
 
 
-async def planned(stage: DiagnosisStage, line: Line) -> dict[str, Any]:
+async def plan_row(stage: DiagnosisStage, line: Line) -> dict[str, Any]:
     return (await stage.answer(PACKAGES_OF_LINES, iccid=line.iccid))["data"]["lines"][0]
 
 

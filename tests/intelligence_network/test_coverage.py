@@ -66,11 +66,16 @@ async def test_a_mis_steered_line_is_told_with_its_cost_and_what_it_could_be_on(
             "network": {"mcc": "242", "mnc": "02", "operator": "Telia"},
             "seen": "2027-01-15T16:19:51Z",
             "zones": [2327],
-            "could_use": [{"mcc": "242", "mnc": "01", "operator": "Telenor"}],
-            "outside": {"bytes": 10485760, "cost": 0.0128, "charged": 0.0307},
+            "could_use": [{"mcc": "242", "mnc": "12", "operator": "Telenor", "network_cost_per_mib": 0.00444}],
+            "outside": {"bytes": 10485760, "cost": 0.0128, "charged": 0.0307, "network_cost": 0.0128, "usage_income": 0.0307},
             "steering_list": 17,
-            "action": "push_steering",
+            "action": "none",
             "offer": None,
+            "why": "dearer",
+            "do": [],
+            "leads_to": None,
+            "saving_operator": None,
+            "saving_customer": None,
         }
     )
 
@@ -148,7 +153,7 @@ async def test_a_line_without_a_package_is_told_so(stage: DiagnosisStage, act: A
     row = await row_of(stage)
     assert row is not None
     assert (row["verdict"], row["zones"]) == ("no_package", [])
-    assert (row["action"] == "offer_package") == (row["offer"] is not None) == (row["outside"]["usage_income"] == 0)
+    assert (row["action"] == "offer_package") == (row["offer"] is not None) and row["action"] in ("offer_package", "none")
 
 
 async def test_a_line_that_was_not_seen_lately_is_not_judged(stage: DiagnosisStage) -> None:
@@ -222,7 +227,7 @@ async def test_what_cannot_be_read_is_counted_and_the_rest_is_told(stage: Diagno
             "lines": 0,
             "reasons": [
                 "The steering lists could not be read: whether those of the lines still exist was not checked.",
-                "The tariff could not be read: the networks that lines could be on are not in the order of their prices.",
+                "The tariff could not be read: what other networks would cost is not known, so nothing is advised that would need it.",
                 "The use of 3 lines could not be read: their cost is in no sum.",
             ],
         }

@@ -50,10 +50,8 @@ async def live(stage: DiagnosisStage, market: Market) -> None:
     networks = norwegian_networks(stage)[:3]
     for network, (buying, selling, bought) in zip(networks, market.rates, strict=True):
         price(stage, network, buying, selling=selling, active=bought)
-    zone, lines = (
-        stage.zone("Norway, some networks", tuple(networks[place] for place in sorted(market.covered))),
-        alike(stage, LISTS * LINES),
-    )
+    zone = stage.zone("Norway, some networks", tuple(networks[place] for place in sorted(market.covered)))
+    lines = alike(stage, LISTS * LINES)
     for place, habits in enumerate(market.habits):
         list_of(stage, INSIDE_LIST + place, networks[place])
         for line, habit in zip(lines[place * LINES : (place + 1) * LINES], habits, strict=True):

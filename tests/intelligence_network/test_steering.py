@@ -8,13 +8,13 @@ from tests.intelligence_network.steering import (
     INSIDE_LIST,
     MICRO,
     OUTSIDE_LIST,
-    audited,
+    audit_row,
     carry_out,
-    costed,
+    cost_row,
     deactivate,
     list_of,
     norwegian_networks,
-    planned,
+    plan_row,
     price,
     settle,
     split_fleet,
@@ -27,7 +27,7 @@ async def test_where_the_list_leads_past_the_package_another_list_is_named_and_t
     price(stage, good, 1_000)
     price(stage, bad, 5_000)
     _, wrong = await split_fleet(stage)
-    row = await audited(stage, wrong[0])
+    row = await audit_row(stage, wrong[0])
     assert (row["verdict"], row["action"], row["why"]) == ("mis_steered", "change_steering_list", "list_leads_there")
     assert row["do"] == [
         {"operation": "modify_subscriber_steering_list", "arguments": {"iccid": wrong[0].iccid, "listId": INSIDE_LIST}},
@@ -44,17 +44,17 @@ async def test_a_push_is_not_advised_again_within_a_day_nor_before_the_line_was_
     price(stage, good, 1_000)
     price(stage, bad, 5_000)
     _, wrong = await split_fleet(stage)
-    await carry_out(stage, await audited(stage, wrong[0]))
-    assert (await audited(stage, wrong[0]))["why"] == "pushed_lately"  # the audit itself is kept for a minute
-    assert (await audited(stage, wrong[1]))["action"] == "change_steering_list"
+    await carry_out(stage, await audit_row(stage, wrong[0]))
+    assert (await audit_row(stage, wrong[0]))["why"] == "pushed_lately"  # the audit itself is kept for a minute
+    assert (await audit_row(stage, wrong[1]))["action"] == "change_steering_list"
     stage.world.clock.advance(10 * MINUTE)
-    row = await audited(stage, wrong[0])
+    row = await audit_row(stage, wrong[0])
     assert (row["action"], row["why"], row["do"], row["steering_list"]) == ("none", "pushed_lately", [], INSIDE_LIST)
     stage.world.clock.advance(30 * HOUR)
-    assert (await audited(stage, wrong[0]))["why"] == "pushed_lately"
+    assert (await audit_row(stage, wrong[0]))["why"] == "pushed_lately"
     await stage.use(1 << 20, bad, wrong[0])
     stage.world.clock.advance(2 * MINUTE)
-    assert (await audited(stage, wrong[0]))["why"] == "push_did_not_help"
+    assert (await audit_row(stage, wrong[0]))["why"] == "push_did_not_help"
 
 
 async def test_a_line_whose_list_is_right_is_pushed_to_once(stage: DiagnosisStage) -> None:
@@ -64,11 +64,11 @@ async def test_a_line_whose_list_is_right_is_pushed_to_once(stage: DiagnosisStag
     right, _ = await split_fleet(stage, inside=8, outside=0)
     await settle(stage, right[0], INSIDE_LIST, right[0].packages[0].zone_id, bad, 40)
     await stage.advance(1)
-    row = await audited(stage, right[0])
+    row = await audit_row(stage, right[0])
     assert (row["action"], row["why"]) == ("push_steering", "list_leads_elsewhere")
     assert row["do"] == [{"operation": "push_steering_to_subscriber", "arguments": {"iccid": right[0].iccid}}]
     await carry_out(stage, row)
-    assert (await audited(stage, right[0]))["why"] == "pushed_lately"
+    assert (await audit_row(stage, right[0]))["why"] == "pushed_lately"
 
 
 async def test_a_list_that_was_given_and_not_pushed_is_to_be_pushed(stage: DiagnosisStage) -> None:
@@ -76,9 +76,9 @@ async def test_a_list_that_was_given_and_not_pushed_is_to_be_pushed(stage: Diagn
     price(stage, good, 1_000)
     price(stage, bad, 5_000)
     _, wrong = await split_fleet(stage)
-    row = await audited(stage, wrong[0])
+    row = await audit_row(stage, wrong[0])
     await carry_out(stage, {"do": row["do"][:1]})
-    assert (await audited(stage, wrong[0]))["action"] == "push_steering"
+    assert (await audit_row(stage, wrong[0]))["action"] == "push_steering"
 
 
 @pytest.mark.parametrize("times", [1.01, 18])
@@ -87,7 +87,7 @@ async def test_a_network_that_is_dearer_for_the_operator_is_never_advised(stage:
     price(stage, bad, 5_000, selling=50_000)
     price(stage, good, int(5_000 * times), selling=10)
     _, wrong = await split_fleet(stage)
-    row = await audited(stage, wrong[0])
+    row = await audit_row(stage, wrong[0])
     assert (row["verdict"], row["action"], row["why"], row["do"]) == ("mis_steered", "none", "dearer", [])
     assert (row["saving_operator"], row["saving_customer"]) == (None, None)
     assert [one["network_cost_per_mib"] for one in row["could_use"]] == [5_000 * times // 1 / MICRO]
@@ -100,7 +100,7 @@ async def test_an_inactive_rule_is_no_price_of_nothing(stage: DiagnosisStage, pl
     price(stage, bad, 5_000)
     _, wrong = await split_fleet(stage)
     deactivate(stage, (good, bad)[place])
-    row = await audited(stage, wrong[0])
+    row = await audit_row(stage, wrong[0])
     assert (row["action"], row["why"]) == ("none", "price_not_known")
     assert [one["network_cost_per_mib"] for one in row["could_use"]] == [None if place == 0 else 0.001]
 
@@ -120,13 +120,13 @@ async def test_a_list_that_leads_to_a_dear_network_elsewhere_is_not_advised(stag
     await stage.use(60 << 20, swedish[0], traveller)
     await stage.use(1 << 20, bad, traveller)
     await stage.advance(1)
-    assert (await audited(stage, traveller))["why"] == "no_list_known"  # where the list leads in Sweden is not known
+    assert (await audit_row(stage, traveller))["why"] == "no_list_known"  # where the list leads in Sweden is not known
     for line in right[:6]:
         await stage.use(1 << 20, swedish[1], line)
     stage.world.clock.advance(2 * MINUTE)
-    row = await audited(stage, traveller)
+    row = await audit_row(stage, traveller)
     assert (row["action"], row["why"]) == ("none", "dearer")
-    assert (await audited(stage, wrong[1]))["action"] == "change_steering_list"
+    assert (await audit_row(stage, wrong[1]))["action"] == "change_steering_list"
 
 
 async def test_of_few_lines_it_is_not_concluded_where_a_list_leads(stage: DiagnosisStage) -> None:
@@ -134,7 +134,7 @@ async def test_of_few_lines_it_is_not_concluded_where_a_list_leads(stage: Diagno
     price(stage, good, 1_000)
     price(stage, bad, 5_000)
     _, wrong = await split_fleet(stage, inside=2)
-    assert (await audited(stage, wrong[0]))["why"] == "no_list_known"
+    assert (await audit_row(stage, wrong[0]))["why"] == "no_list_known"
 
 
 async def test_a_line_without_a_list_is_given_the_one_that_leads_to_its_package(stage: DiagnosisStage) -> None:
@@ -143,7 +143,7 @@ async def test_a_line_without_a_list_is_given_the_one_that_leads_to_its_package(
     price(stage, bad, 5_000)
     _, wrong = await split_fleet(stage)
     stage.network.accounts[8101].steering_list_id = wrong[0].steering_list_id = None
-    row = await audited(stage, wrong[0])
+    row = await audit_row(stage, wrong[0])
     assert (row["action"], row["why"], row["steering_list"]) == ("change_steering_list", "no_list", None)
 
 
@@ -153,7 +153,7 @@ async def test_a_mis_steered_line_is_steered_in_every_answer_and_offered_no_othe
     price(stage, bad, 5_000, selling=300_000)
     _, wrong = await split_fleet(stage)
     line = wrong[0]
-    cost, plan, audit = await costed(stage, line), await planned(stage, line), await audited(stage, line)
+    cost, plan, audit = await cost_row(stage, line), await plan_row(stage, line), await audit_row(stage, line)
     assert (cost["action"], cost["do"]) == (audit["action"], audit["do"])
     assert (cost["saving_operator"], cost["saving_customer"]) == (audit["saving_operator"], audit["saving_customer"])
     assert (plan["verdict"], plan["saving_customer"], plan["best_is_present"]) == ("mis_steered", 0.0, True)
@@ -170,11 +170,11 @@ async def test_a_line_on_a_dear_covered_network_is_led_to_a_cheaper_one(stage: D
         zone.network_ids = (good, bad)
         await settle(stage, line, OUTSIDE_LIST, zone.id, bad, 40)
     await stage.advance(1)
-    row = await costed(stage, dear[0])
+    row = await cost_row(stage, dear[0])
     assert (row["action"], row["why"], row["do"][0]["arguments"]["listId"]) == ("change_steering_list", "cheaper_network", INSIDE_LIST)
     assert (row["saving_operator"], row["saving_customer"]) == (40 * 4_000 / MICRO, 0.0)
     await carry_out(stage, row)
-    assert (await costed(stage, dear[0]))["why"] == "pushed_lately"
+    assert (await cost_row(stage, dear[0]))["why"] == "pushed_lately"
 
 
 async def test_a_plan_of_its_own_may_charge_a_customer_more_elsewhere(stage: DiagnosisStage) -> None:
@@ -186,7 +186,7 @@ async def test_a_plan_of_its_own_may_charge_a_customer_more_elsewhere(stage: Dia
     for line in wrong:
         line.packages[0].data_limit = 10 << 20
         line.cdrs[:] = [cdr._replace(subscriber_cost=cdr.subscriber_cost // 2) for cdr in line.cdrs]
-    assert (await audited(stage, wrong[0]))["why"] == "price_not_known"
+    assert (await audit_row(stage, wrong[0]))["why"] == "price_not_known"
 
 
 async def test_a_network_has_one_code_in_an_answer(stage: DiagnosisStage) -> None:
@@ -224,12 +224,12 @@ async def test_a_package_is_offered_only_where_it_costs_less_than_what_was_charg
     fitting = [one.cost for one in works if one.sponsor_id == stage.line.sim.sponsor_id and one.cost]
     cheapest, found = min(fitting), list[str]()
     for line in lines:
-        row = await audited(stage, line)
+        row = await audit_row(stage, line)
         found.append(row["action"])
         assert row["verdict"] == "no_package" and row["saving_operator"] in (None, 0)
         assert (row["why"], row["offer"] is None) == (("dearer", True) if charged(line) <= cheapest else ("cheaper_package", False))
         if row["offer"] is not None:
             left = charged(line) - round(row["offer"]["package_income"] * MICRO)
             assert round(row["saving_customer"] * MICRO) == left > 0
-            assert (await costed(stage, line))["do"] == row["do"]
+            assert (await cost_row(stage, line))["do"] == row["do"]
     assert set(found) == {"none", "offer_package"}
