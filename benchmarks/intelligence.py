@@ -12,6 +12,7 @@ from typing import NamedTuple
 import anyio
 
 from benchmarks.commit_seeds import START, head, seeds_of
+from benchmarks.intelligence_advice import advice
 from benchmarks.intelligence_ask import Asker
 from benchmarks.intelligence_behaviour import anomalies, churn
 from benchmarks.intelligence_reference import Reference
@@ -23,7 +24,7 @@ from simulators.network.seed.scenario import build_scenario
 
 SEEDS = 3
 Measure = Callable[[Asker, Reference], Awaitable[list[Score]]]
-MEASURES: tuple[Measure, ...] = (churn, anomalies, coverage, packages, costs, country_entry, health, market, diagnosis)
+MEASURES: tuple[Measure, ...] = (churn, anomalies, coverage, packages, costs, country_entry, health, market, diagnosis, advice)
 TITLES: tuple[str, ...] = (
     "churn_risk",
     "detect_usage_anomalies",

@@ -73,12 +73,17 @@ class Reference:
         """Micro-euros that each line cost the reseller."""
         return {iccid: sum(cdr.reseller_cost for cdr in self.records(line)) for iccid, line in self.lines.items()}
 
-    def network_costs(self, line: Line) -> dict[tuple[int, int], int]:
-        """The same by network code."""
-        found = Counter[tuple[int, int]]()
+    def network_costs(self, line: Line) -> dict[int, int]:
+        """The same by network, which may have several codes."""
+        found = Counter[int]()
         for cdr in self.records(line):
-            found[int(cdr.mcc), int(cdr.mnc)] += cdr.reseller_cost
+            found[cdr.network_id] += cdr.reseller_cost
         return dict(found)
+
+    def network_of(self, mcc: int, mnc: int) -> int:
+        """The number of the network that has a code."""
+        networks = self.planted.world.networks.values()
+        return next(one.network_id for one in networks for code in one.codes if (int(code[0]), int(code[1])) == (mcc, mnc))
 
     def country_costs(self) -> dict[str, int]:
         """The same by country, of all lines."""

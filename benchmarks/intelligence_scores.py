@@ -9,6 +9,8 @@ from benchmarks.intelligence_reference import Reference
 
 MICRO = 1_000_000
 MOST_WEAK = 8
+SEARCHED = ("change", "keep", "loses_money", "mis_steered")
+"""Verdicts of optimize_package that come with the cheapest set that covers the need."""
 WORDS = {
     "exhausted": "package_exhausted",
     "expired": "package_expired",
@@ -85,16 +87,17 @@ async def costs(ask: Asker, world: Reference) -> list[Score]:
 
 
 def micro(row: Answer) -> int:
-    """A cost in micro-euros."""
-    return round(row["cost"] * MICRO)
+    """A network cost in micro-euros."""
+    return round(row["network_cost"] * MICRO)
 
 
 def networks_agree(row: Answer, world: Reference) -> bool:
     """Whether each network that is shown costs what its records do, and all together what the line does."""
     true = world.network_costs(world.lines[row["iccid"]])
-    shown = {(int(one["mcc"]), int(one["mnc"])): micro(one) for one in row["networks"]}
+    shown = {world.network_of(int(one["mcc"]), int(one["mnc"])): micro(one) for one in row["networks"]}
     rest = micro(row["rest"]) if row["rest"] else 0
-    return all(true.get(code, 0) == cost for code, cost in shown.items()) and sum(shown.values()) + rest == micro(row)
+    agree = all(true.get(network, 0) == cost for network, cost in shown.items()) and len(shown) == len(row["networks"])
+    return agree and sum(shown.values()) + rest == micro(row)
 
 
 def world_countries(world: Reference) -> dict[str, int]:
@@ -111,21 +114,25 @@ async def packages(ask: Asker, world: Reference) -> list[Score]:
         line = world.lines[row["iccid"]]
         wares = wares_of(world, line)
         needs = coverable(needs_of(world, line), wares)
-        if needs is None or row["verdict"] not in ("change", "keep"):
+        if needs is None or row["verdict"] not in SEARCHED:
             continue
-        by_id = {ware.template_id: ware for ware in wares}
-        chosen = [by_id[one["template_id"]] for one in row["best"]["packages"] for _ in range(one["count"])]
-        found, told = cheapest(needs, wares), round(row["best"]["price"] * MICRO)
+        by_id, cover = {ware.template_id: ware for ware in wares}, row["next" if row["best_is_present"] else "best"]
+        chosen = [by_id[one["template_id"]] for one in cover["packages"] for _ in range(one["count"])]
+        found, told = cheapest(needs, wares), round(cover["package_income"] * MICRO)
         verdict = told == found.price if found.certain else told >= found.price
         exact.append((f"{row['iccid']} {told} for {found.price}{'' if found.certain else ' at least'}", verdict))
         fitting.append((row["iccid"], covers(needs, chosen) and told == sum(ware.price for ware in chosen)))
-    told_to_change = {row["iccid"] for row in rows if row["verdict"] == "change" and row["saving"] > 0}
+    told_to_change = {row["iccid"] for row in rows if row["verdict"] == "change" and row["saving_customer"] > 0}
     planted = world.mine(world.planted.truth.wrong_package)
     name = "optimize_package"
+    dearer = [
+        (row["iccid"], row["best"] is None or row["best"]["total"] <= row["now"]["total"]) for row in rows if row["verdict"] in SEARCHED
+    ]
     return [
         score(name, "cheapest price", exact),
         score(name, "set covers the need", fitting),
         score(name, "planted: change", [(iccid, iccid in told_to_change) for iccid in sorted(planted)]),
+        score(name, "best costs no more than now", dearer),
     ]
 
 

@@ -1,10 +1,9 @@
-"""Which lines cost most over some days, and where and by what; and the sheet of it.
+"""Which lines cost most over some days, where and by what, what they bring in, and what would lower it; and the sheet of it.
 
-Every micro-euro stands at a network and at a kind of use, or is said to stand at none. A few networks are named and the rest is one, so
-that the figures still add up.
+A few networks are named and the rest is one, so that the figures still add up.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Annotated, NamedTuple, NoReturn, Self
@@ -13,24 +12,54 @@ import anyio.to_thread
 from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
-from operations.caches.usage import PlaceUse
 from operations.deps import Ctx
+from operations.intelligence.diagnosis.cost_advice import CostAdviser, CostedLine
+from operations.intelligence.diagnosis.facts import DataPackage, data_packages
+from operations.intelligence.diagnosis.steering_facts import read_line_steering, read_steering_facts, seen_lines
 from operations.intelligence.lines.fleet_lines import (
+    READING_SECONDS,
     FleetLine,
+    FleetReading,
     FleetResult,
     PageCursor,
     RankingLimit,
     cached_result,
+    is_in_stock,
     ranking_page,
     read_each_line,
     read_fleet,
 )
 from operations.intelligence.lines.usage import LATE_RECORD_DAYS, LineUse, read_line_use
+from operations.intelligence.money.advice import LineAdvice
+from operations.intelligence.money.bill_figures import (
+    NETWORKS_SHOWN,
+    CostFigures,
+    CountryCost,
+    Euros,
+    LineCost,
+    NetworkCost,
+    OtherCountries,
+    Pareto,
+    cost_figures,
+    country_cost,
+    kind_costs,
+    known_euros,
+    line_cost,
+    other_countries,
+    pareto_figures,
+    unattributed_figures,
+)
+from operations.intelligence.money.bills import FleetBill, LineBill, fleet_bill, line_bill
+from operations.intelligence.money.package_advice import PackageAdviser
+from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCodes, read_coverage_map
+from operations.intelligence.offers.offers import read_offers
+from operations.intelligence.offers.package_income import package_income
 from operations.intelligence.reports.sheet import (
     Chart,
     Finding,
     Series,
     Sheet,
+    SheetKind,
     SheetValue,
     Table,
     bar_chart_of,
@@ -38,269 +67,21 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     stacked_chart,
 )
-from operations.times import DayWindow, UtcDay, day_window, utc_today
+from operations.times import WEEK_DAYS, DayWindow, UtcDay, day_window, utc_today
 from operations.upstream.connection import Upstream, connect_upstream
-from operations.upstream.usage import UseKind, euros, use_kind
-from operations.vocabulary import network_country, upstream_text
+from operations.upstream.usage import UseKind, euros
+from registry.clock import limit_reading_time, seconds_left
 from registry.errors import BadRequest, MethodNotAllowed, OcsError
 from registry.operation import CamelInput, Example, Input, operation
-
-
-class UseCost(NamedTuple):
-    """Micro-euros: what the networks charge the reseller, and what the line or its account was charged outside packages."""
-
-    reseller: int
-    charged: int
-
-    def plus(self, other: "UseCost") -> "UseCost":
-        return UseCost(self.reseller + other.reseller, self.charged + other.charged)
-
-
-NO_COST = UseCost(0, 0)
-
-
-class BillNetwork(NamedTuple):
-    """Where use happened. `country` is upper case, and empty where the codes do not tell."""
-
-    country: str
-    mcc: int
-    mnc: int
-    operator: str
-
-
-class LineBill(NamedTuple):
-    """A line's bill. Networks come dearest first; they and `unattributed` add up to the total, as do kinds and `unattributed`."""
-
-    iccid: str
-    account_id: int
-    total: UseCost
-    networks: tuple[tuple[BillNetwork, UseCost], ...]
-    kinds: tuple[tuple[UseKind, UseCost], ...]
-    unattributed: UseCost
-    """By how much the charging system's own totals of the days differ from its records of them."""
-
-
-def line_bill(line: FleetLine, use: LineUse) -> LineBill:
-    """The cost of `use`, divided over networks and kinds of use."""
-    networks: dict[tuple[int, int], tuple[BillNetwork, UseCost]] = {}
-    kinds: dict[UseKind, UseCost] = {}
-    recorded = NO_COST
-    for place in use.places:
-        cost = UseCost(place.reseller_cost, place.subscriber_cost)
-        recorded = recorded.plus(cost)
-        code = place.mcc, place.mnc
-        network, former = networks.get(code) or (bill_network(place), NO_COST)
-        networks[code] = network, former.plus(cost)
-        kind = use_kind(place.usage_type)
-        kinds[kind] = kinds.get(kind, NO_COST).plus(cost)
-    total = UseCost(use.reseller_cost, use.subscriber_cost)
-    unattributed = UseCost(total.reseller - recorded.reseller, total.charged - recorded.charged)
-    return LineBill(line.iccid, line.account_id, total, dearest_first(networks.values()), tuple(sorted(kinds.items())), unattributed)
-
-
-def bill_network(place: PlaceUse) -> BillNetwork:
-    """The network of `place`. Its name is text from outside."""
-    country = place.iso2 or network_country(f"{place.mcc:03d}", str(place.mnc)) or ""
-    return BillNetwork(country, place.mcc, place.mnc, upstream_text(place.operator))
-
-
-def dearest_first(networks: Iterable[tuple[BillNetwork, UseCost]]) -> tuple[tuple[BillNetwork, UseCost], ...]:
-    """Sorted by cost, then by charge, then by network code, so that the order is always the same."""
-    return tuple(sorted(networks, key=lambda found: (-found[1].reseller, -found[1].charged, found[0][:3])))
-
-
-def sum_costs(costs: Iterable[UseCost]) -> UseCost:
-    total = NO_COST
-    for cost in costs:
-        total = total.plus(cost)
-    return total
-
-
-PARETO_PERCENT = 80
-
-
-class CountryBill(NamedTuple):
-    """What use in a country cost. The networks, dearest first, add up to the total."""
-
-    country: str
-    total: UseCost
-    networks: tuple[tuple[BillNetwork, UseCost], ...]
-
-
-class FleetBill(NamedTuple):
-    """Lines, dearest first. The lines add up to the total; so do countries and `unattributed`, and kinds and `unattributed`."""
-
-    lines: Sequence[LineBill]
-    total: UseCost
-    countries: Sequence[CountryBill]
-    kinds: Sequence[tuple[UseKind, UseCost]]
-    unattributed: UseCost
-    pareto: int
-    """The fewest lines that make 80 % of the cost."""
-
-
-def fleet_bill(bills: Iterable[LineBill]) -> FleetBill:
-    """The sum of `bills`. Lines that cost nothing and were charged nothing are left out of the list."""
-    ranked = sorted((bill for bill in bills if has_costs(bill)), key=lambda bill: (-bill.total.reseller, -bill.total.charged, bill.iccid))
-    networks: dict[tuple[int, int], tuple[BillNetwork, UseCost]] = {}
-    kinds: dict[UseKind, UseCost] = {}
-    for bill in ranked:
-        for network, cost in bill.networks:
-            named, former = networks.get(network[1:3]) or (network, NO_COST)
-            networks[network[1:3]] = named, former.plus(cost)
-        for kind, cost in bill.kinds:
-            kinds[kind] = kinds.get(kind, NO_COST).plus(cost)
-    total = sum_costs(bill.total for bill in ranked)
-    unattributed = sum_costs(bill.unattributed for bill in ranked)
-    costs = [bill.total.reseller for bill in ranked]
-    return FleetBill(
-        ranked, total, country_bills(networks.values()), sorted(kinds.items()), unattributed, pareto_count(costs, total.reseller)
-    )
-
-
-def has_costs(bill: LineBill) -> bool:
-    """Whether `bill` has an amount to pay or to explain."""
-    return bill.total != NO_COST or bill.unattributed != NO_COST or any(cost != NO_COST for _, cost in bill.networks)
-
-
-def country_bills(networks: Iterable[tuple[BillNetwork, UseCost]]) -> Sequence[CountryBill]:
-    """Networks grouped by country; countries and networks sorted by cost, highest first."""
-    found: dict[str, list[tuple[BillNetwork, UseCost]]] = {}
-    for network, cost in networks:
-        found.setdefault(network.country, []).append((network, cost))
-    made = [CountryBill(country, sum_costs(cost for _, cost in rows), dearest_first(rows)) for country, rows in found.items()]
-    return sorted(made, key=lambda bill: (-bill.total.reseller, -bill.total.charged, bill.country))
-
-
-def pareto_count(costs: Sequence[int], total: int) -> int:
-    """The fewest of `costs`, highest first, that make 80 % of `total`; 0 where `total` is 0."""
-    reached = 0
-    for count, cost in enumerate(costs):
-        if reached * 100 >= total * PARETO_PERCENT:
-            return count
-        reached += cost
-    return len(costs)
-
-
-NETWORKS_SHOWN = 3
-"""Networks that a line or a country shows by name."""
-Euros = Annotated[float, Field(description="EUR, exact to a millionth")]
-
-
-class CostFigures(TypedDict):
-    """What use cost the reseller, and what was charged for it outside packages."""
-
-    cost: Euros
-    charged: Euros
-
-
-class NetworkCost(CostFigures):
-    """What use of a network cost."""
-
-    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2; null: the codes do not tell")]
-    mcc: int
-    mnc: int
-    operator: Annotated[str, Field(description="As the charging system calls it")]
-
-
-class OtherNetworks(CostFigures):
-    """Networks that are not named, together."""
-
-    networks: int
-
-
-class CountryCost(CostFigures):
-    """What use in a country cost. Networks and `rest` add up to it."""
-
-    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2; null: the codes do not tell")]
-    share_percent: Annotated[float, Field(description="Of the fleet's cost")]
-    networks: Annotated[list[NetworkCost], Field(description="The three dearest")]
-    rest: OtherNetworks | None
-
-
-class OtherCountries(CostFigures):
-    """Countries that are not named, together."""
-
-    countries: int
-
-
-class LineCost(CostFigures):
-    """What a line cost. Networks, `rest` and `unattributed` add up to it; so do `kinds` and `unattributed`."""
-
-    iccid: str
-    account_id: int
-    margin: Annotated[float, Field(description="EUR: charged less cost. What packages were sold for is in neither")]
-    share_percent: Annotated[float, Field(description="Of the fleet's cost")]
-    networks: Annotated[list[NetworkCost], Field(description="The three dearest")]
-    rest: OtherNetworks | None
-    kinds: Annotated[dict[UseKind, float], Field(description="Cost by kind of use, EUR")]
-    unattributed: Annotated[
-        CostFigures | None, Field(description="The charging system's totals less its records, where they differ; null: they agree")
-    ]
-
-
-def cost_figures(cost: UseCost) -> CostFigures:
-    return {"cost": euros(cost.reseller), "charged": euros(cost.charged)}
-
-
-def unattributed_figures(cost: UseCost) -> CostFigures | None:
-    """The part of the cost that no usage record explains; None where the records explain all."""
-    return None if cost == NO_COST else cost_figures(cost)
-
-
-def cost_percent(part: int, whole: int) -> float:
-    """`part` of `whole` in percent, with one decimal; 0 where `whole` is 0."""
-    return round(100 * part / whole, 1) if whole > 0 else 0.0
-
-
-def network_costs(networks: Sequence[tuple[BillNetwork, UseCost]]) -> list[NetworkCost]:
-    named = networks[:NETWORKS_SHOWN]
-    return [
-        {"country": one.country or None, "mcc": one.mcc, "mnc": one.mnc, "operator": one.operator, **cost_figures(cost)}
-        for one, cost in named
-    ]
-
-
-def other_networks(networks: Sequence[tuple[BillNetwork, UseCost]]) -> OtherNetworks | None:
-    rest = networks[NETWORKS_SHOWN:]
-    return {"networks": len(rest), **cost_figures(sum_costs(cost for _, cost in rest))} if rest else None
-
-
-def line_cost(bill: LineBill, fleet: UseCost) -> LineCost:
-    return {
-        "iccid": bill.iccid,
-        "account_id": bill.account_id,
-        **cost_figures(bill.total),
-        "margin": euros(bill.total.charged - bill.total.reseller),
-        "share_percent": cost_percent(bill.total.reseller, fleet.reseller),
-        "networks": network_costs(bill.networks),
-        "rest": other_networks(bill.networks),
-        "kinds": kind_costs(bill.kinds),
-        "unattributed": unattributed_figures(bill.unattributed),
-    }
-
-
-def kind_costs(kinds: Sequence[tuple[UseKind, UseCost]]) -> dict[UseKind, float]:
-    return {kind: euros(cost.reseller) for kind, cost in kinds if cost.reseller}
-
-
-def country_cost(bill: CountryBill, fleet: UseCost) -> CountryCost:
-    return {
-        "country": bill.country or None,
-        **cost_figures(bill.total),
-        "share_percent": cost_percent(bill.total.reseller, fleet.reseller),
-        "networks": network_costs(bill.networks),
-        "rest": other_networks(bill.networks),
-    }
-
-
-def other_countries(bills: Sequence[CountryBill]) -> OtherCountries | None:
-    return {"countries": len(bills), **cost_figures(sum_costs(bill.total for bill in bills))} if bills else None
-
-
+from storage.line_steering import LineSteering
+
+NO_CATALOGUE = "Zones or package templates could not be read: nothing is advised, and a network may stand under several codes."
+USE_TIME_SHARE = 0.75
+"""The part of its time that an answer takes for what lines used; the rest is for their packages."""
 COST_METHOD = (
-    "The cost of a line is that of its days as the charging system totals them, in whole millionths of a euro; networks and kinds are its "
-    "single records added up, and what these leave open is `unattributed`."
+    "The network cost of a line is that of its days as the charging system totals them, in whole millionths of a euro; networks and kinds "
+    "are its single records added up, and what these leave open is `unattributed`. A package brings in of its price the part of its life "
+    "that lay in the days. Actions follow from the tariff, the packages and where the lines of each steering list are now."
 )
 
 
@@ -327,26 +108,27 @@ class CostDays(TypedDict):
     provisional_from: Annotated[str | None, Field(description="Records of this day and later ones may still come; null: of none")]
 
 
-class Pareto(TypedDict):
-    """How few lines make most of the cost."""
-
-    percent: int
-    lines: Annotated[int, Field(description="The fewest lines that make so many percent of the cost")]
-    cost: Annotated[float, Field(description="EUR, theirs together")]
-
-
 class FleetCosts(CostFigures):
-    """The fleet's cost: of all lines together, of countries and of kinds. Each adds up to `cost`, with `unattributed` where it is told."""
+    """The fleet's money: all lines together, countries, kinds. Each adds up to `network_cost`, with `unattributed` where it is told."""
 
     window: CostDays
-    margin: Annotated[float, Field(description="EUR: charged less cost. What packages were sold for is in neither")]
+    margin: Annotated[float, Field(description="usage_income less network_cost; use margin_with_packages", deprecated=True)]
+    package_income: Annotated[
+        float | None, Field(description="EUR: of each package's price the part of its life in the days; null: packages not read")
+    ]
+    margin_with_packages: Annotated[
+        float | None, Field(description="EUR: package_income and usage_income less network_cost; null: packages not read")
+    ]
     lines_with_cost: Annotated[int, Field(description="Lines in the ranking; the others cost nothing")]
     pareto: Pareto
-    kinds: Annotated[dict[UseKind, Euros], Field(description="Cost by kind of use, EUR")]
+    kinds: Annotated[dict[UseKind, Euros], Field(description="Network cost by kind of use, EUR")]
     countries: Annotated[list[CountryCost], Field(description="Dearest first, at most `limit`")]
     other_countries: OtherCountries | None
     unattributed: Annotated[
         CostFigures | None, Field(description="The charging system's totals less its records, where they differ; null: they agree")
+    ]
+    unpriced_networks: Annotated[
+        int, Field(description="Networks used that have no active rule in your tariff: their cost is not known, though recorded as 0")
     ]
     lines: Annotated[list[LineCost], Field(description="Dearest first; a page of them")]
 
@@ -356,34 +138,76 @@ FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = example_finding(
         "window": {"start": "2027-01-01", "end": "2027-01-07", "days": 7, "provisional_from": None},
         "cost": 3.204117,
         "charged": 0.5,
+        "network_cost": 3.204117,
+        "usage_income": 0.5,
         "margin": -2.704117,
+        "package_income": 1.05,
+        "margin_with_packages": -1.654117,
         "lines_with_cost": 1,
-        "pareto": {"percent": 80, "lines": 1, "cost": 3.204117},
+        "pareto": {"percent": 80, "lines": 1, "cost": 3.204117, "network_cost": 3.204117},
         "kinds": {"data": 3.159117, "sms_out": 0.045},
         "countries": [
             {
                 "country": "NO",
                 "cost": 3.204117,
                 "charged": 0.5,
+                "network_cost": 3.204117,
+                "usage_income": 0.5,
                 "share_percent": 100.0,
-                "networks": [{"country": "NO", "mcc": 242, "mnc": 1, "operator": "Telco A", "cost": 3.204117, "charged": 0.5}],
+                "networks": [
+                    {
+                        "country": "NO",
+                        "mcc": 242,
+                        "mnc": 1,
+                        "operator": "Telco A",
+                        "cost": 3.204117,
+                        "charged": 0.5,
+                        "network_cost": 3.204117,
+                        "usage_income": 0.5,
+                    }
+                ],
                 "rest": None,
             }
         ],
         "other_countries": None,
         "unattributed": None,
+        "unpriced_networks": 0,
         "lines": [
             {
                 "iccid": "8988303700000100286",
                 "account_id": 8101,
                 "cost": 3.204117,
                 "charged": 0.5,
+                "network_cost": 3.204117,
+                "usage_income": 0.5,
                 "margin": -2.704117,
+                "package_income": 1.05,
+                "margin_with_packages": -1.654117,
                 "share_percent": 100.0,
-                "networks": [{"country": "NO", "mcc": 242, "mnc": 1, "operator": "Telco A", "cost": 3.204117, "charged": 0.5}],
+                "networks": [
+                    {
+                        "country": "NO",
+                        "mcc": 242,
+                        "mnc": 1,
+                        "operator": "Telco A",
+                        "cost": 3.204117,
+                        "charged": 0.5,
+                        "network_cost": 3.204117,
+                        "usage_income": 0.5,
+                    }
+                ],
                 "rest": None,
                 "kinds": {"data": 3.159117, "sms_out": 0.045},
                 "unattributed": None,
+                "action": "change_steering_list",
+                "why": "cheaper_network",
+                "do": [
+                    {"operation": "modify_subscriber_steering_list", "arguments": {"iccid": "8988303700000100286", "listId": 17}},
+                    {"operation": "push_steering_to_subscriber", "arguments": {"iccid": "8988303700000100286"}},
+                ],
+                "leads_to": {"mcc": "242", "mnc": "02", "operator": "Telco B"},
+                "saving_operator": 1.27,
+                "saving_customer": 0.0,
             }
         ],
     },
@@ -402,17 +226,19 @@ FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = example_finding(
         Example("What did last week cost, and which lines?", {"start": "2027-01-01", "end": "2027-01-07", "limit": 10}, FLEET_COSTS_EXAMPLE)
     ],
     # Choice: a row with its networks is long, and few of them say which lines to look at.
-    tool_defaults={"limit": 5},
+    tool_defaults={"limit": 3},
 )
 async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCosts]:
-    """Rank lines by what their use cost, by network and kind.
+    """Rank lines by what networks charge for them, by network and kind.
 
-    `cost`: what networks charge you; `charged`: what lines paid outside packages. EUR.
+    Also what they bring in, their margin, and an action that lowers the cost. EUR.
 
-    Both add up exactly. A line's networks, the rest of them and `unattributed` make its cost; all lines, or all countries with
-    `unattributed`, make the fleet's. `unattributed` is where the charging system's totals and its single records disagree. What packages
-    were sold for is no part of `charged`, so a negative margin of a line with packages is no loss by itself. Operators are called as the
-    charging system calls them. Pages within a minute show one state.
+    Both add up exactly. A line's networks, the rest of them and `unattributed` make its network cost; all lines, or all countries with
+    `unattributed`, make the fleet's. `unattributed` is where the charging system's totals and its single records disagree. An action never
+    costs you or the customer more than what is, by the tariff and by the packages that the line has; where none is known, `why` says what
+    is missing. The charging system tells no networks of a steering list: they are inferred from where the list's other lines are. A
+    network has one code in an answer, the one that most lines were seen with. Operators are called as the charging system calls them.
+    Pages within a minute show one state.
     """
     window = DayWindow(params.start, params.end)
     if window.first > utc_today(ctx.now):
@@ -422,34 +248,142 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
     upstream = await connect_upstream(ctx)
     load, further = partial(read_fleet_costs, ctx, upstream, window), params.starting_after is not None
     costs = await cached_result(ctx, upstream, load, *window, further=further)
-    page = ranking_page(ctx, costs.figures.lines, params.limit, params.starting_after)
-    return costs.finding(fleet_costs_answer(costs.figures, cost_days(window, costs.at), page, params.limit), COST_METHOD)
+    page = ranking_page(ctx, costs.figures.bill.lines, params.limit, params.starting_after)
+    steering = await read_line_steering(ctx)  # anew for each page: figures are kept for a minute, and a push must not be advised again
+    advised = await anyio.to_thread.run_sync(advise_lines, costs.figures, page, steering, ctx.now)
+    data = fleet_costs_answer(costs.figures, cost_days(window, costs.at), advised, params.limit)
+    return costs.finding(data, COST_METHOD)
 
 
-async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> FleetResult[FleetBill]:
-    """The bills of all lines. Waits for the network."""
-    fleet = await read_fleet(upstream)
+class FleetCostResult(NamedTuple):
+    """The bills of a fleet, and what is needed to say what would lower them. `lines`: by ICCID."""
 
-    async def read(line: FleetLine) -> LineBill:
-        return line_bill(line, await read_line_use(ctx, upstream, line, window))
+    bill: FleetBill
+    lines: Mapping[str, CostedLine]
+    adviser: CostAdviser | None
+    """None: the zones or the templates could not be read."""
+    unpriced: int
+    """Networks that were used, and have no active rule in the tariff."""
+    codes: NetworkCodes
+    """By which code each network is named: that which most of the use was seen with."""
 
-    reading = await read_each_line(ctx, fleet.lines, read)
-    return reading.result(ctx, await anyio.to_thread.run_sync(fleet_bill, list(reading.found.values())), fleet)
+
+class CostedUse(NamedTuple):
+    """What a line used in the days, and in the last seven of them."""
+
+    use: LineUse
+    week: LineUse
 
 
-def fleet_costs_answer(bill: FleetBill, days: CostDays, page: list[LineBill], most: int) -> FleetCosts:
-    few = sum_costs(line.total for line in bill.lines[: bill.pareto])
+class HeldPackages(NamedTuple):
+    """What a line's packages brought in, micro-euros, and those that hold data."""
+
+    income: int
+    data: Sequence[DataPackage]
+
+
+NO_PACKAGES = HeldPackages(0, ())
+
+
+async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> FleetResult[FleetCostResult]:
+    """The bills of all lines, and their packages as far as the time suffices, the dearest lines first. Waits for the network."""
+    limit_reading_time()
+    began, seconds = ctx.deps.clock.monotonic(), seconds_left(READING_SECONDS)
+    fleet, unread = await read_fleet(upstream), list[str]()
+    coverage, offers, adviser = CoverageMap(), None, None
+    try:
+        coverage = await read_coverage_map(upstream)
+        offers = await read_offers(upstream)
+    except OcsError:
+        unread.append(NO_CATALOGUE)
+
+    last_week = DayWindow(max(window.first, window.last - timedelta(days=WEEK_DAYS - 1)), window.last)
+
+    async def read(line: FleetLine) -> CostedUse:
+        use = await read_line_use(ctx, upstream, line, window)
+        return CostedUse(use, await read_line_use(ctx, upstream, line, last_week))  # kept since it was just read
+
+    reading = await read_each_line(ctx, fleet.lines, read, seconds=seconds * USE_TIME_SHARE)
+    found = [(line, reading.found[line.subscriber_id]) for line in fleet.lines if line.subscriber_id in reading.found]
+    left = seconds - (ctx.deps.clock.monotonic() - began)
+    held = await read_held_packages(ctx, upstream, found, window, {} if offers is None else offers.costs, left)
+    if held.missing:
+        unread.append(f"The packages of {held.missing} lines could not be read: their package income is not known, nor is the fleet's.")
+    if offers is not None and found:
+        facts = await read_steering_facts(ctx, upstream)
+        unread += facts.unread
+        weeks = {line.subscriber_id: costed.week for line, costed in found}
+        seen = await anyio.to_thread.run_sync(seen_lines, fleet.lines, weeks, last_week, ctx.now)
+        steering = await anyio.to_thread.run_sync(facts.adviser, seen, coverage)
+        adviser = CostAdviser(coverage, facts, steering, PackageAdviser(offers))
+    figures = await anyio.to_thread.run_sync(fleet_cost_result, found, held.found, coverage, adviser)
+    return reading.result(ctx, figures, fleet, others=unread)
+
+
+async def read_held_packages(
+    ctx: Ctx,
+    upstream: Upstream,
+    found: Sequence[tuple[FleetLine, CostedUse]],
+    window: DayWindow,
+    costs: Mapping[int, int],
+    seconds: float,
+) -> FleetReading[HeldPackages]:
+    """The packages of issued lines, the dearest lines first. Waits for the network, at most `seconds`.
+
+    `costs`: prices by template, micro-euros, for packages whose own is not told. A line that cannot be read is counted as missing.
+    """
+    issued = [(line, use) for line, use in found if not is_in_stock(line)]
+    ordered = [line for line, _ in sorted(issued, key=lambda one: (-one[1].use.reseller_cost, one[0].subscriber_id))]
+
+    async def read(line: FleetLine) -> HeldPackages:
+        packages = await upstream.ocs.packages.list_packages(line.subscriber_id)
+        return HeldPackages(package_income(packages, window, costs), data_packages(packages, ctx.now))
+
+    try:
+        return await read_each_line(ctx, ordered, read, seconds=seconds)
+    except OcsError:
+        return FleetReading({}, len(ordered), 0)
+
+
+def fleet_cost_result(
+    found: Sequence[tuple[FleetLine, CostedUse]], held: Mapping[int, HeldPackages], coverage: CoverageMap, adviser: CostAdviser | None
+) -> FleetCostResult:
+    """The bills of the lines that were `found`, with the packages of those that were read. A SIM in stock has none."""
+    codes = NetworkCodes(coverage, ((place.mcc, place.mnc) for _, costed in found for place in costed.use.places))
+    bills, lines = list[LineBill](), dict[str, CostedLine]()
+    for line, (use, week) in found:
+        packages = NO_PACKAGES if is_in_stock(line) else held.get(line.subscriber_id)
+        bills.append(line_bill(line, use, codes, None if packages is None else packages.income))
+        lines[line.iccid] = CostedLine(line, use, week, None if packages is None else packages.data)
+    unpriced = set[int]() if adviser is None else set[int]().union(*(adviser.unpriced(line) for line in lines.values()))
+    return FleetCostResult(fleet_bill(bills), lines, adviser, len(unpriced), codes)
+
+
+def advise_lines(
+    costs: FleetCostResult, page: Sequence[LineBill], steering: Mapping[str, LineSteering], now: float
+) -> list[tuple[LineBill, LineAdvice]]:
+    """The bills of a page, each with what would lower it at `now`, Unix seconds."""
+    if costs.adviser is None:
+        return [(bill, LineAdvice("none", "not_read")) for bill in page]
+    return [(bill, costs.adviser.advise(costs.lines[bill.iccid], steering, now)) for bill in page]
+
+
+def fleet_costs_answer(costs: FleetCostResult, days: CostDays, page: Sequence[tuple[LineBill, LineAdvice]], most: int) -> FleetCosts:
+    bill, codes = costs.bill, costs.codes
     return {
         "window": days,
         **cost_figures(bill.total),
-        "margin": euros(bill.total.charged - bill.total.reseller),
+        "margin": euros(bill.total.usage_income - bill.total.network_cost),
+        "package_income": known_euros(bill.package_income),
+        "margin_with_packages": known_euros(bill.margin),
         "lines_with_cost": len(bill.lines),
-        "pareto": {"percent": PARETO_PERCENT, "lines": bill.pareto, "cost": euros(few.reseller)},
+        "pareto": pareto_figures(bill),
         "kinds": kind_costs(bill.kinds),
         "countries": [country_cost(country, bill.total) for country in bill.countries[:most]],
         "other_countries": other_countries(bill.countries[most:]),
         "unattributed": unattributed_figures(bill.unattributed),
-        "lines": [line_cost(line, bill.total) for line in page],
+        "unpriced_networks": costs.unpriced,
+        "lines": [line_cost(line, bill.total, advice, codes) for line, advice in page],
     }
 
 
@@ -525,11 +459,12 @@ def cost_sheet(found: Finding[FleetCosts]) -> Sheet:
     few = data["pareto"]
     return {
         "title": "What lines cost",
-        "headline": f"{few['lines']} of {found['of']} lines make {few['percent']} % of what use cost: EUR {data['cost']:.2f}.",
+        "headline": f"{few['lines']} of {found['of']} lines make {few['percent']} % of the network cost: EUR {data['network_cost']:.2f}.",
         "figures": [
-            {"label": "Cost", "kind": "money", "value": data["cost"]},
-            {"label": "Charged outside packages", "kind": "money", "value": data["charged"]},
-            {"label": "Margin without packages", "kind": "money", "value": data["margin"]},
+            {"label": "Network cost", "kind": "money", "value": data["network_cost"]},
+            {"label": "Package income", "kind": "money", "value": data["package_income"]},
+            {"label": "Usage income", "kind": "money", "value": data["usage_income"]},
+            {"label": "Margin", "kind": "money", "value": data["margin_with_packages"]},
             {"label": "Lines with cost", "kind": "number", "value": data["lines_with_cost"]},
             {"label": "First day", "kind": "day", "value": data["window"]["start"]},
             {"label": "Last day", "kind": "day", "value": data["window"]["end"]},
@@ -545,18 +480,19 @@ def cost_country_chart(rows: Sequence[CountryCost]) -> Chart:
     costs = [network_place_costs(row) for row in named]
     series: list[Series] = [{"label": label, "values": [each[place] for each in costs]} for place, label in enumerate(NETWORK_PLACE_LABELS)]
     places, filled = [row["country"] or "" for row in named], [one for one in series if any(one["values"])]
-    return stacked_chart("Cost by country, stacked by network", places, filled, kind="money", places_kind="country")
+    return stacked_chart("Network cost by country, stacked by network", places, filled, kind="money", places_kind="country")
 
 
 def network_place_costs(row: CountryCost) -> list[float | None]:
-    """A cost for each of NETWORK_PLACE_LABELS."""
-    named = [network["cost"] for network in row["networks"]]
-    return [*named, *[None] * (NETWORKS_SHOWN - len(named)), None if row["rest"] is None else row["rest"]["cost"]]
+    """A network cost for each of NETWORK_PLACE_LABELS."""
+    named = [network["network_cost"] for network in row["networks"]]
+    return [*named, *[None] * (NETWORKS_SHOWN - len(named)), None if row["rest"] is None else row["rest"]["network_cost"]]
 
 
 def cost_kind_chart(kinds: Mapping[UseKind, float]) -> Chart:
     ordered = sorted(kinds, key=lambda kind: -kinds[kind])
-    return bar_chart_of("Cost by kind of use", "Cost", {USE_KIND_LABELS[kind]: kinds[kind] for kind in ordered}, kind="money")
+    labelled = {USE_KIND_LABELS[kind]: kinds[kind] for kind in ordered}
+    return bar_chart_of("Network cost by kind of use", "Network cost", labelled, kind="money")
 
 
 def cost_lines_table(rows: Sequence[LineCost], of: int) -> Table:
@@ -564,12 +500,16 @@ def cost_lines_table(rows: Sequence[LineCost], of: int) -> Table:
         "Dearest lines",
         {
             "Line": "line",
-            "Cost": "money",
+            "Network cost": "money",
             "Share": "percent",
-            "Charged": "money",
+            "Package income": "money",
+            "Usage income": "money",
             "Margin": "money",
             "Country": "country",
             "Network": "network",
+            "What to do": "word",
+            "Saving for the operator": "money",
+            "Saving for the customer": "money",
         },
         [cost_line_row(row) for row in rows],
         f"{len(rows)} of {of} lines with cost; country and network are the dearest of each" if rows else None,
@@ -579,15 +519,24 @@ def cost_lines_table(rows: Sequence[LineCost], of: int) -> Table:
 def cost_line_row(row: LineCost) -> list[SheetValue]:
     first = row["networks"][0] if row["networks"] else None
     country, network = (None, None) if first is None else (first["country"], cost_network_code(first))
-    return [row["iccid"], row["cost"], row["share_percent"], row["charged"], row["margin"], country, network]
+    money = row["network_cost"], row["share_percent"], row["package_income"], row["usage_income"], row["margin_with_packages"]
+    action = row["action"].replace("_", " ")
+    return [row["iccid"], *money, country, network, action, row["saving_operator"], row["saving_customer"]]
 
 
 def cost_countries_table(rows: Sequence[CountryCost]) -> Table:
-    return sheet_table(
-        "Countries",
-        {"Country": "country", "Cost": "money", "Share": "percent", "Charged": "money", "Dearest network": "network"},
-        [[row["country"], row["cost"], row["share_percent"], row["charged"], cost_network_code(row["networks"][0])] for row in rows],
-    )
+    columns: dict[str, SheetKind] = {
+        "Country": "country",
+        "Network cost": "money",
+        "Share": "percent",
+        "Usage income": "money",
+        "Dearest network": "network",
+    }
+    return sheet_table("Countries", columns, [cost_country_row(row) for row in rows])
+
+
+def cost_country_row(row: CountryCost) -> list[SheetValue]:
+    return [row["country"], row["network_cost"], row["share_percent"], row["usage_income"], cost_network_code(row["networks"][0])]
 
 
 def cost_network_code(network: NetworkCost) -> str:

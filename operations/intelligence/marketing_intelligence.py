@@ -22,6 +22,7 @@ from operations.intelligence.lines.fleet_lines import (
     sample_evenly,
 )
 from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
+from operations.intelligence.offers.coverage_map import CoverageMap, network_outside, read_coverage_map
 from operations.intelligence.offers.upsell import (
     SEGMENT_RULES,
     UPSELL_RULES,
@@ -30,6 +31,7 @@ from operations.intelligence.offers.upsell import (
     TemplateForSale,
     UpsellKind,
     UsageProfile,
+    current_zones,
     line_segment,
     merge_template_sales,
     read_templates_for_sale,
@@ -50,7 +52,7 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     stacked_chart,
 )
-from operations.times import DayWindow
+from operations.times import WEEK_DAYS, DayWindow
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.usage import euros
 from operations.vocabulary import UpstreamId
@@ -67,6 +69,8 @@ class MarketLine(NamedTuple):
 
     profile: UsageProfile
     packages: tuple[SoldPackage, ...] | None
+    is_mis_steered: bool = False
+    """Most of its data of a week went past its packages, on networks that they do not cover: what it needs is no larger package."""
 
 
 class FleetMarket(NamedTuple):
@@ -86,21 +90,23 @@ class FleetMarket(NamedTuple):
 
 async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[FleetMarket]:
     fleet, window = await read_fleet(upstream, account_id), last_whole_days(ctx.now)
-    gaps = list[str]()
+    templates, coverage, gaps = dict[int, TemplateForSale](), CoverageMap(), list[str]()
     try:
         templates = await read_templates_for_sale(upstream)
+        coverage = await read_coverage_map(upstream)
     except OcsError:  # usage is worth reporting without prices
-        templates = dict[int, TemplateForSale]()
         gaps.append(NO_PRICES)
     lines = [line for line in fleet.lines if not is_in_stock(line)]
     sample = {line.subscriber_id for line in sample_evenly(lines, PACKAGE_SAMPLE_LINES)}
 
     async def read(line: FleetLine) -> MarketLine:
         use = await read_line_use(ctx, upstream, line, window)
-        held = None
+        held, astray = None, False
         if line.subscriber_id in sample:
             held = sold_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now)
-        return MarketLine(usage_profile(use, window.first + timedelta(days=CALENDAR_DAYS // 2)), held)
+            week = await read_line_use(ctx, upstream, line, last_whole_days(ctx.now, WEEK_DAYS))  # kept since they were just read
+            astray = network_outside(week.places, current_zones(held), coverage) is not None
+        return MarketLine(usage_profile(use, window.first + timedelta(days=CALENDAR_DAYS // 2)), held, astray)
 
     reading = await read_each_line(ctx, lines, read)
     market = FleetMarket(window, lines, len(fleet.lines) - len(lines), reading.found, templates)
@@ -166,11 +172,13 @@ class PackageSales(TypedDict):
 
     template_id: Annotated[int | None, Field(description="Null: other")]
     name: str
-    price: Annotated[float | None, Field(description="EUR in the catalogue; null: none there")]
+    price: Annotated[float | None, Field(description="Same as package_income_each", deprecated=True)]
+    package_income_each: Annotated[float | None, Field(description="EUR that a customer pays for one; null: none in the catalogue")]
     lines: Annotated[int, Field(description="Lines that got one in 56 days")]
     sold: Annotated[int, Field(description="In the 28 days")]
     sold_before: Annotated[int, Field(description="In the 28 before")]
-    revenue: Annotated[float, Field(description="EUR, `sold` at today's price")]
+    revenue: Annotated[float, Field(description="Same as package_income", deprecated=True)]
+    package_income: Annotated[float, Field(description="EUR that customers pay for `sold` at today's price")]
     used_percent: Annotated[float, Field(description="Of the data of all of these packages")]
 
 
@@ -179,7 +187,8 @@ class UpsellChance(TypedDict):
 
     kind: UpsellKind | OtherGroup
     lines: int
-    potential: Annotated[float, Field(description="EUR, were all to buy")]
+    potential: Annotated[float, Field(description="Same as package_income", deprecated=True)]
+    package_income: Annotated[float, Field(description="EUR that customers would pay, were all to buy")]
     rule: str
 
 
@@ -242,10 +251,12 @@ def sales_figures(market: FleetMarket) -> list[PackageSales]:
             "template_id": None if group.key == "other" else group.key,
             "name": "" if template is None else template.name,
             "price": None if template is None else euros(template.price),
+            "package_income_each": None if template is None else euros(template.price),
             "lines": len(sales.lines),
             "sold": sales.sold,
             "sold_before": sales.sold_before,
             "revenue": euros(revenue),
+            "package_income": euros(revenue),
             "used_percent": market_percent(sales.data_used, sales.data_sold) or 0.0,
         }
         rows.append(row)
@@ -261,20 +272,22 @@ def upsell_figures(market: FleetMarket) -> list[UpsellChance]:
     """What could be sold, most valuable first."""
     groups, prices = defaultdict[UpsellKind, set[int]](set), Counter[UpsellKind]()
     for line, packages in market.packages.items():
-        found = upsell_offer(packages, market.seen[line].profile, market.templates, market.window.first)
-        if found is not None:
+        seen = market.seen[line]
+        found = upsell_offer(packages, seen.profile, market.templates, market.window.first)
+        if found is not None and not (found.kind == "larger_package" and seen.is_mis_steered):
             groups[found.kind].add(line)
             prices[found.kind] += found.price
     chances: list[UpsellChance] = [
         {
             "kind": group.key,
             "lines": len(group.lines),
-            "potential": euros(sum(prices[kind] for kind in group.members)),
+            "potential": (income := euros(sum(prices[kind] for kind in group.members))),
+            "package_income": income,
             "rule": "" if group.key == "other" else UPSELL_RULES[group.key],
         }
         for group in shown_groups(groups)
     ]
-    return sorted(chances, key=lambda chance: (chance["kind"] == OTHER_GROUP, -chance["potential"]))
+    return sorted(chances, key=lambda chance: (chance["kind"] == OTHER_GROUP, -chance["package_income"]))
 
 
 def trend_figures(market: FleetMarket) -> list[FigureTrend]:
@@ -346,15 +359,17 @@ MARKET_EXAMPLE: MarketingIntelligence = {
             "template_id": 55028,
             "name": "World 1GB 30d",
             "price": 14.9,
+            "package_income_each": 14.9,
             "lines": 26,
             "sold": 26,
             "sold_before": 21,
             "revenue": 387.4,
+            "package_income": 387.4,
             "used_percent": 64.2,
         }
     ],
     "more_packages": 8,
-    "upsell": [{"kind": "renewal", "lines": 12, "potential": 118.8, "rule": UPSELL_RULES["renewal"]}],
+    "upsell": [{"kind": "renewal", "lines": 12, "potential": 118.8, "package_income": 118.8, "rule": UPSELL_RULES["renewal"]}],
     "trends": [{"figure": "packages_sold", "days": 28, "now": 129, "before": 118, "change_percent": 9.3}],
 }
 MARKET_FINDING_EXAMPLE = example_finding(MARKET_EXAMPLE, MARKET_METHOD, sampled=126, of=126)
@@ -373,7 +388,7 @@ MARKET_FINDING_EXAMPLE = example_finding(MARKET_EXAMPLE, MARKET_METHOD, sampled=
 async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[MarketingIntelligence]:
     """Sum up 28 days: countries, segments, package uptake, upsell, trends.
 
-    Sizes of groups, never single lines: those of fewer than 5 lines are in `other`. Potentials: catalogue prices, were all to buy.
+    Sizes of groups, never single lines: those of fewer than 5 lines are in `other`. What packages bring in is told at catalogue prices.
 
     A line takes up to four calls, and one for its packages. Days that ended are kept, so that asking again takes fewer. The figures are
     kept for a minute.
@@ -433,7 +448,11 @@ def market_sheet(found: Finding[MarketingIntelligence]) -> Sheet:
         "figures": [
             {"label": "Lines looked into", "kind": "number", "value": found["sampled"]},
             {"label": "Countries with 5 lines or more", "kind": "number", "value": len(named) + data["more_countries"]},
-            {"label": "Could be sold", "kind": "money", "value": round(sum(row["potential"] for row in data["upsell"]), 6)},
+            {
+                "label": "Package income, were all to buy",
+                "kind": "money",
+                "value": round(sum(row["package_income"] for row in data["upsell"]), 6),
+            },
             {
                 "label": "Packages sold in 28 days",
                 "kind": "number",
@@ -499,11 +518,11 @@ def market_packages_table(data: MarketingIntelligence) -> Table:
         "Packages",
         {
             "Package": "text",
-            "Price": "money",
+            "Package income of one": "money",
             "Lines": "number",
             "Sold": "number",
             "Sold before": "number",
-            "Revenue": "money",
+            "Package income": "money",
             "Data used": "percent",
         },
         [market_package_row(row) for row in data["packages"]],
@@ -513,15 +532,19 @@ def market_packages_table(data: MarketingIntelligence) -> Table:
 
 def market_package_row(row: PackageSales) -> list[SheetValue]:
     name = OTHER_GROUP_LABEL if row["template_id"] is None else row["name"]
-    return [name, row["price"], row["lines"], row["sold"], row["sold_before"], row["revenue"], row["used_percent"]]
+    each = row["package_income_each"]
+    return [name, each, row["lines"], row["sold"], row["sold_before"], row["package_income"], row["used_percent"]]
 
 
 def market_upsell_table(rows: list[UpsellChance]) -> Table:
     return sheet_table(
         "What could be sold",
-        {"What": "word", "Lines": "number", "Were all to buy": "money"},
-        [[OTHER_GROUP_LABEL if row["kind"] == "other" else UPSELL_LABELS[row["kind"]], row["lines"], row["potential"]] for row in rows],
-        "At catalogue prices.",
+        {"What": "word", "Lines": "number", "Package income": "money"},
+        [
+            [OTHER_GROUP_LABEL if row["kind"] == "other" else UPSELL_LABELS[row["kind"]], row["lines"], row["package_income"]]
+            for row in rows
+        ],
+        "At catalogue prices, were all to buy.",
     )
 
 

@@ -2,25 +2,27 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
+import anyio.to_thread
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.intelligence.diagnosis.coverage_verdicts import (
-    SEEN_LATELY_DAYS,
-    CoverageAction,
     CoverageAudit,
     CoverageVerdict,
+    CoveredNetwork,
     NetworkTotals,
-    OfferedPackage,
     UncoveredLine,
     make_coverage_audit,
 )
+from operations.intelligence.diagnosis.steering_facts import SEEN_LATELY_DAYS, read_line_steering
 from operations.intelligence.lines.fleet_lines import cached_result
-from operations.intelligence.offers.coverage_map import NetworkTold, network_view
+from operations.intelligence.money.advice import AdviceFigures, LineAdvice, advice_figures
+from operations.intelligence.offers.coverage_map import NetworkCodes, NetworkTold
 from operations.intelligence.reports.sheet import (
     Chart,
     Figure,
@@ -39,6 +41,7 @@ from operations.vocabulary import UpstreamId
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, operation
+from storage.line_steering import LineSteering
 
 COVERAGE_METHOD = (
     f"Each active line seen in the last {SEEN_LATELY_DAYS} days (its last registration, or its last use, which is no later than that) "
@@ -61,12 +64,30 @@ class OutsideUse(TypedDict):
     """Use without a package in 28 days, on the network the line is on."""
 
     bytes: Annotated[int, Field(description="Data that no package paid")]
-    cost: Annotated[float, Field(description="EUR that your reseller paid for it, calls and messages too")]
-    charged: Annotated[float, Field(description="EUR that balances of lines and accounts were charged")]
+    cost: Annotated[float, Field(description="Same as network_cost", deprecated=True)]
+    charged: Annotated[float, Field(description="Same as usage_income", deprecated=True)]
+    network_cost: Annotated[float, Field(description="EUR that networks charge you for it, calls and messages too")]
+    usage_income: Annotated[float, Field(description="EUR that balances of lines and accounts were charged")]
 
 
-class OutsideLine(TypedDict):
-    """A line whose data no package of its pays where it is."""
+class CoverableNetwork(NetworkTold):
+    """A network where the line would be covered."""
+
+    network_cost_per_mib: Annotated[float | None, Field(description="EUR that you pay for 1,048,576 bytes; null: no active rule")]
+
+
+class OfferedPackage(TypedDict):
+    """A package that covers the network."""
+
+    zone_id: int
+    template_id: Annotated[
+        int, Field(description="For assign_package, or assign_recurring_package: the lists do not say which are recurring")
+    ]
+    package_income: Annotated[float, Field(description="EUR that the customer pays for one package")]
+
+
+class OutsideLine(AdviceFigures):
+    """A line whose data no package of its pays where it is. Savings are of 28 days."""
 
     iccid: str
     account_id: int
@@ -85,16 +106,9 @@ class OutsideLine(TypedDict):
     network: NetworkTold
     seen: Annotated[str, Field(description="RFC 3339, UTC: registered then, or last used then and therefore seen no earlier")]
     zones: Annotated[list[int], Field(description="Of its packages with data left; list_location_zones names them")]
-    could_use: Annotated[list[NetworkTold], Field(description="At most three covered networks of the country, cheapest data first")]
+    could_use: Annotated[list[CoverableNetwork], Field(description="At most three covered networks of the country, cheapest data first")]
     outside: Annotated[OutsideUse | None, Field(description="Null: its use could not be read")]
     steering_list: Annotated[int | None, Field(description="The line's own, else its account's")]
-    action: Annotated[
-        CoverageAction,
-        Field(
-            description="push_steering: push_steering_to_subscriber; change_steering_list: modify_subscriber_steering_list, then push; "
-            "offer_package: `offer`; none: nothing we know of helps"
-        ),
-    ]
     offer: OfferedPackage | None
 
 
@@ -107,8 +121,10 @@ class NetworkLines(TypedDict):
     covered: int
     mis_steered: int
     share_mis_steered: Annotated[float, Field(description="Percent of the lines")]
-    cost_outside: Annotated[float, Field(description="EUR; see `outside.cost`")]
-    charged_outside: Annotated[float, Field(description="EUR; see `outside.charged`")]
+    cost_outside: Annotated[float, Field(description="Same as network_cost_outside", deprecated=True)]
+    charged_outside: Annotated[float, Field(description="Same as usage_income_outside", deprecated=True)]
+    network_cost_outside: Annotated[float, Field(description="EUR; see `outside.network_cost`")]
+    usage_income_outside: Annotated[float, Field(description="EUR; see `outside.usage_income`")]
 
 
 class CoverageTotals(TypedDict):
@@ -129,8 +145,10 @@ class Coverage(TypedDict):
 
     since: Annotated[str, Field(description="First day of the use that is summed")]
     totals: CoverageTotals
-    cost_outside: Annotated[float, Field(description="EUR, of all lines that are not covered")]
-    charged_outside: Annotated[float, Field(description="EUR")]
+    cost_outside: Annotated[float, Field(description="Same as network_cost_outside", deprecated=True)]
+    charged_outside: Annotated[float, Field(description="Same as usage_income_outside", deprecated=True)]
+    network_cost_outside: Annotated[float, Field(description="EUR that you pay networks for all lines that are not covered")]
+    usage_income_outside: Annotated[float, Field(description="EUR that their customers were charged outside packages")]
     networks: Annotated[list[NetworkLines], Field(description="As many as `limit`")]
     more_networks: int
     lines: Annotated[list[OutsideLine], Field(description="Only those that are not covered")]
@@ -151,6 +169,8 @@ COVERAGE_EXAMPLE: Coverage = {
     },
     "cost_outside": 0.0128,
     "charged_outside": 0.0307,
+    "network_cost_outside": 0.0128,
+    "usage_income_outside": 0.0307,
     "networks": [
         {
             "country": "NO",
@@ -161,6 +181,8 @@ COVERAGE_EXAMPLE: Coverage = {
             "share_mis_steered": 8.3,
             "cost_outside": 0.0128,
             "charged_outside": 0.0307,
+            "network_cost_outside": 0.0128,
+            "usage_income_outside": 0.0307,
         }
     ],
     "more_networks": 24,
@@ -174,10 +196,18 @@ COVERAGE_EXAMPLE: Coverage = {
             "network": {"mcc": "242", "mnc": "02", "operator": "Telia"},
             "seen": "2027-01-15T09:41:07Z",
             "zones": [2327],
-            "could_use": [{"mcc": "242", "mnc": "01", "operator": "Telenor"}],
-            "outside": {"bytes": 10485760, "cost": 0.0128, "charged": 0.0307},
-            "steering_list": 17,
-            "action": "push_steering",
+            "could_use": [{"mcc": "242", "mnc": "01", "operator": "Telenor", "network_cost_per_mib": 0.0009}],
+            "outside": {"bytes": 10485760, "cost": 0.0128, "charged": 0.0307, "network_cost": 0.0128, "usage_income": 0.0307},
+            "steering_list": 18,
+            "action": "change_steering_list",
+            "why": "list_leads_there",
+            "do": [
+                {"operation": "modify_subscriber_steering_list", "arguments": {"iccid": "8988303700000100286", "listId": 17}},
+                {"operation": "push_steering_to_subscriber", "arguments": {"iccid": "8988303700000100286"}},
+            ],
+            "leads_to": {"mcc": "242", "mnc": "01", "operator": "Telenor"},
+            "saving_operator": 0.0038,
+            "saving_customer": 0.0307,
             "offer": None,
         }
     ],
@@ -200,7 +230,7 @@ COVERAGE_EXAMPLE: Coverage = {
             example_finding(COVERAGE_EXAMPLE, COVERAGE_METHOD, sampled=95, of=140),
         )
     ],
-    tool_defaults={"limit": 6},
+    tool_defaults={"limit": 5},
 )
 async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Coverage]:
     """Find lines on networks outside their packages' zones, and their cost.
@@ -211,8 +241,10 @@ async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Cov
     packages; one that was not used lately needs another, for the time of its registration. Where one line of a zone is mis-steered, the
     zone's other lines need one more: some are on a covered network at the moment, and elsewhere most of the time. The lines that are
     likeliest outside are read first, so that what the time did not suffice for, counted in `incomplete`, matters least. The result is
-    kept for a minute: its pages are of one state. What a steering list holds is not shown by the charging system. It is blamed where
-    more than half of its lines in a country, three at least, are mis-steered; else it is pushed again.
+    kept for a minute: its pages are of one state. What a steering list holds is not shown by the charging system: where nearly all lines
+    of a list in a country are on one network, the list is taken to lead there. A line is pushed to only where its list leads to a covered
+    network, and never twice in 24 hours; where its list leads outside, another list is named. Nothing is advised that costs you or the
+    customer more than what is. A network has one code in an answer, the one that most lines were seen with.
     """
     after, account = parse_coverage_cursor(params.starting_after), params.account_id
     upstream = await connect_upstream(ctx)
@@ -224,7 +256,9 @@ async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Cov
     if len(rows) > len(page):
         ctx.next_cursor = coverage_cursor(page[-1])
         ctx.note = f"{len(page)} of {len(audit.rows)}."
-    return found.finding(coverage_page(audit, page, len(rows) - len(page), params.limit), COVERAGE_METHOD)
+    steering = await read_line_steering(ctx)  # anew for each page: the audit is kept for a minute, and a push must not be advised again
+    lines = await anyio.to_thread.run_sync(outside_lines, audit, page, steering, ctx.now)
+    return found.finding(coverage_page(audit, lines, len(rows) - len(page), params.limit), COVERAGE_METHOD)
 
 
 CoverageRank = tuple[int, int, int]
@@ -246,8 +280,10 @@ def parse_coverage_cursor(text: str | None) -> CoverageRank | None:
     return verdict, -cost, line
 
 
-def coverage_page(audit: CoverageAudit, page: list[UncoveredLine], more: int, limit: int) -> Coverage:
+def coverage_page(audit: CoverageAudit, lines: list[OutsideLine], more: int, limit: int) -> Coverage:
     counted = Counter(audit.verdicts)
+    paid = euros(sum(row.outside.network_cost for row in audit.rows if row.outside is not None))
+    charged = euros(sum(row.outside.usage_income for row in audit.rows if row.outside is not None))
     return {
         "since": audit.window.first.isoformat(),
         "totals": {
@@ -260,53 +296,82 @@ def coverage_page(audit: CoverageAudit, page: list[UncoveredLine], more: int, li
             "never_seen": counted["never_seen"],
             "not_active": audit.inactive,
         },
-        "cost_outside": euros(sum(row.outside.cost for row in audit.rows if row.outside is not None)),
-        "charged_outside": euros(sum(row.outside.charged for row in audit.rows if row.outside is not None)),
-        "networks": [network_lines_view(one) for one in audit.networks[:limit]],
+        "cost_outside": paid,
+        "charged_outside": charged,
+        "network_cost_outside": paid,
+        "usage_income_outside": charged,
+        "networks": [network_lines_view(one, audit.codes) for one in audit.networks[:limit]],
         "more_networks": max(0, len(audit.networks) - limit),
-        "lines": [outside_line(row) for row in page],
+        "lines": lines,
         "more_lines": more,
     }
 
 
-def network_lines_view(one: NetworkTotals) -> NetworkLines:
+def network_lines_view(one: NetworkTotals, codes: NetworkCodes) -> NetworkLines:
     lines, outside = len(one.verdicts), one.verdicts.count("mis_steered")
+    paid, charged = euros(one.outside.network_cost), euros(one.outside.usage_income)
     return {
         "country": one.country,
-        "network": network_view(one.network, one.code if one.network is None else None),
+        "network": codes.view(one.network, one.code),
         "lines": lines,
         "covered": one.verdicts.count("covered"),
         "mis_steered": outside,
         "share_mis_steered": round(100 * outside / lines, 1),
-        "cost_outside": euros(one.outside.cost),
-        "charged_outside": euros(one.outside.charged),
+        "cost_outside": paid,
+        "charged_outside": charged,
+        "network_cost_outside": paid,
+        "usage_income_outside": charged,
     }
 
 
-def outside_line(row: UncoveredLine) -> OutsideLine:
-    one, used = row.judged, row.outside
+def outside_lines(
+    audit: CoverageAudit, page: Sequence[UncoveredLine], steering: Mapping[str, LineSteering], now: float
+) -> list[OutsideLine]:
+    """The rows of a page, each with what to do at `now`, Unix seconds. `steering`: what was done through us until then, by ICCID."""
+    return [outside_line(row, audit, audit.adviser.advise(row, steering, now)) for row in page]
+
+
+def outside_line(row: UncoveredLine, audit: CoverageAudit, advice: LineAdvice) -> OutsideLine:
+    one = row.judged
     return {
         "iccid": one.line.iccid,
         "account_id": one.line.account_id,
         "verdict": one.verdict,
         "judged_by": one.by,
         "country": one.country,
-        "network": network_view(one.network, one.sighting.code if one.network is None or one.by == "registration" else None),
+        "network": audit.codes.view(one.network, one.sighting.code),
         "seen": rfc3339_utc(one.sighting.seen or 0),
         "zones": list(one.zones),
-        "could_use": [network_view(network, None) for network in row.options],
-        "outside": None if used is None else {"bytes": used.data_bytes, "cost": euros(used.cost), "charged": euros(used.charged)},
+        "could_use": [coverable_network(option, audit.codes) for option in row.options],
+        "outside": outside_use(row),
         "steering_list": row.steering_list,
-        "action": row.action,
-        "offer": row.offer,
+        "offer": offered_package(audit, advice),
+        **advice_figures(one.line.iccid, advice, audit.codes),
     }
+
+
+def coverable_network(option: CoveredNetwork, codes: NetworkCodes) -> CoverableNetwork:
+    return {**codes.view(option.network, None), "network_cost_per_mib": None if option.rate is None else euros(option.rate)}
+
+
+def outside_use(row: UncoveredLine) -> OutsideUse | None:
+    if row.outside is None:
+        return None
+    paid, charged = euros(row.outside.network_cost), euros(row.outside.usage_income)
+    return {"bytes": row.outside.data_bytes, "cost": paid, "charged": charged, "network_cost": paid, "usage_income": charged}
+
+
+def offered_package(audit: CoverageAudit, advice: LineAdvice) -> OfferedPackage | None:
+    packages = audit.adviser.packages
+    offer = None if packages is None else packages.offer(advice.template_id)
+    return None if offer is None else {"zone_id": offer.zone_id, "template_id": offer.template_id, "package_income": euros(offer.cost)}
 
 
 COVERAGE_CHART_COUNTRIES = 12
 
 
 def coverage_sheet(found: Finding[Coverage]) -> Sheet:
-    """The report. Mis-steered lines come first, since pushing the steering list fixes them."""
+    """The report. Mis-steered lines come first, since they are paid for twice."""
     data = found["data"]
     return {
         "title": "Network coverage",
@@ -324,8 +389,8 @@ def coverage_headline(data: Coverage) -> str:
         return f"All {totals['covered']} lines that were seen lately are on networks that their packages cover."
     return (
         f"{totals['mis_steered']} lines are steered to networks outside their packages, {totals['outside_zone']} are where their packages "
-        f"do not work, and {totals['no_package']} have no package; in 28 days that cost {data['cost_outside']:.2f} EUR, "
-        f"and {data['charged_outside']:.2f} EUR were charged for it."
+        f"do not work, and {totals['no_package']} have no package; in 28 days networks charged {data['network_cost_outside']:.2f} EUR "
+        f"for that, and customers paid {data['usage_income_outside']:.2f} EUR."
     )
 
 
@@ -338,8 +403,8 @@ def coverage_figures(found: Finding[Coverage]) -> list[Figure]:
         {"label": "Outside their zone", "kind": "number", "value": totals["outside_zone"]},
         {"label": "Without a package", "kind": "number", "value": totals["no_package"]},
         {"label": "Not seen in 7 days", "kind": "number", "value": totals["not_seen_lately"] + totals["never_seen"]},
-        {"label": "Cost to the reseller, outside packages", "kind": "money", "value": data["cost_outside"]},
-        {"label": "Charged to balances, outside packages", "kind": "money", "value": data["charged_outside"]},
+        {"label": "Network cost outside packages", "kind": "money", "value": data["network_cost_outside"]},
+        {"label": "Usage income outside packages", "kind": "money", "value": data["usage_income_outside"]},
     ]
 
 
@@ -367,8 +432,8 @@ def coverage_networks_table(data: Coverage) -> Table:
             "Lines": "number",
             "Mis-steered": "number",
             "Share mis-steered": "percent",
-            "Cost outside": "money",
-            "Charged outside": "money",
+            "Network cost outside": "money",
+            "Usage income outside": "money",
         },
         [coverage_network_row(row) for row in data["networks"]],
         f"{data['more_networks']} networks more." if data["more_networks"] else None,
@@ -378,7 +443,7 @@ def coverage_networks_table(data: Coverage) -> Table:
 def coverage_network_row(row: NetworkLines) -> list[SheetValue]:
     network, told = (
         row["network"],
-        [row["lines"], row["mis_steered"], row["share_mis_steered"], row["cost_outside"], row["charged_outside"]],
+        [row["lines"], row["mis_steered"], row["share_mis_steered"], row["network_cost_outside"], row["usage_income_outside"]],
     )
     return [row["country"], coverage_code_text(network), network.get("operator"), *told]
 
@@ -393,9 +458,12 @@ def coverage_lines_table(data: Coverage) -> Table:
             "Network": "network",
             "Seen": "day",
             "Bytes outside": "bytes",
-            "Cost outside": "money",
-            "Charged outside": "money",
+            "Network cost outside": "money",
+            "Usage income outside": "money",
             "What to do": "word",
+            "Why": "word",
+            "Saving for the operator": "money",
+            "Saving for the customer": "money",
         },
         [coverage_line_row(row) for row in data["lines"]],
         f"{data['more_lines']} lines more." if data["more_lines"] else None,
@@ -404,9 +472,10 @@ def coverage_lines_table(data: Coverage) -> Table:
 
 def coverage_line_row(row: OutsideLine) -> list[SheetValue]:
     outside = row["outside"]
-    use: list[SheetValue] = [None, None, None] if outside is None else [outside["bytes"], outside["cost"], outside["charged"]]
-    words = row["verdict"].replace("_", " "), row["action"].replace("_", " ")
-    return [row["iccid"], words[0], row["country"], coverage_code_text(row["network"]), row["seen"][:10], *use, words[1]]
+    use: list[SheetValue] = [None] * 3 if outside is None else [outside["bytes"], outside["network_cost"], outside["usage_income"]]
+    verdict, action, why = (word.replace("_", " ") for word in (row["verdict"], row["action"], row["why"]))
+    place = row["country"], coverage_code_text(row["network"]), row["seen"][:10]
+    return [row["iccid"], verdict, *place, *use, action, why, row["saving_operator"], row["saving_customer"]]
 
 
 def coverage_code_text(network: NetworkTold) -> str:

@@ -20,6 +20,7 @@ from operations.intelligence.lines.fleet_lines import (
     target_result,
 )
 from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
+from operations.intelligence.offers.coverage_map import NetworkCodes
 from operations.intelligence.offers.offers import MONTH_DAYS, NEED_MARGIN_PERCENT, OfferCatalogue, read_offers
 from operations.intelligence.offers.plans import (
     LinePackagePlan,
@@ -31,7 +32,18 @@ from operations.intelligence.offers.plans import (
     line_plan,
     named_templates,
 )
-from operations.intelligence.reports.sheet import Chart, Finding, Sheet, SheetValue, Table, bar_chart_of, example_finding, sheet_table
+from operations.intelligence.reports.sheet import (
+    Chart,
+    Finding,
+    Sheet,
+    SheetKind,
+    SheetValue,
+    Table,
+    bar_chart_of,
+    example_finding,
+    sheet_table,
+)
+from operations.times import WEEK_DAYS
 from operations.upstream.usage import euros
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsError
@@ -57,8 +69,15 @@ class FleetSavings(TypedDict):
 
     start: Annotated[str, Field(description="First UTC day of use that was looked at")]
     end: Annotated[str, Field(description="Last one")]
-    now: Annotated[float, Field(description="Packages in force, and use outside packages")]
-    saving: Annotated[float, Field(description="Of all lines whose verdict is change or unused")]
+    now: Annotated[float, Field(description="Same as package_income and usage_income together", deprecated=True)]
+    saving: Annotated[float, Field(description="Same as saving_customer", deprecated=True)]
+    package_income: Annotated[float, Field(description="What customers pay you for the packages in force")]
+    usage_income: Annotated[float, Field(description="What customers pay you for use outside packages")]
+    network_cost: Annotated[float, Field(description="What you pay networks")]
+    margin: Annotated[float, Field(description="Both incomes less network_cost")]
+    lines_losing_money: Annotated[int, Field(description="Lines whose margin is below 0, whatever their verdict")]
+    saving_customer: Annotated[float, Field(description="What customers pay less, of all lines whose verdict is change or unused")]
+    saving_operator: Annotated[float, Field(description="What you pay networks less: 0, since packages do not change the use")]
     verdicts: Annotated[dict[PlanVerdict, int], Field(description="Lines by verdict")]
     unpriced_templates: Annotated[int, Field(description="Templates left out of the search, since they have no cost")]
     templates: Annotated[list[TemplateFigures], Field(description="Those that this page's lines name")]
@@ -71,9 +90,15 @@ class PlanRanking(NamedTuple):
     plans: Sequence[LinePackagePlan]
     """Choice: without lines that used nothing and have nothing, such as SIMs in stock; `verdicts` counts them."""
     now: int
+    package_income: int
+    network_cost: int
+    losing: int
+    """Lines whose margin is below 0."""
     saving: int
+    saving_operator: int
     verdicts: dict[PlanVerdict, int]
     offers: OfferCatalogue
+    codes: NetworkCodes
 
 
 SAVINGS_EXAMPLE: Finding[FleetSavings] = example_finding(
@@ -82,12 +107,46 @@ SAVINGS_EXAMPLE: Finding[FleetSavings] = example_finding(
         "end": "2027-01-14",
         "now": 24.9,
         "saving": 20.4,
+        "package_income": 24.9,
+        "usage_income": 0.0,
+        "network_cost": 3.42,
+        "margin": 21.48,
+        "lines_losing_money": 0,
+        "saving_customer": 20.4,
+        "saving_operator": 0.0,
         "verdicts": {"change": 1},
         "unpriced_templates": 0,
         "templates": [
-            {"template_id": 55010, "name": "Nordic 1GB 30d", "days": 30, "data_mb": 1073.742, "cost": 4.5, "price": 4.5},
-            {"template_id": 55014, "name": "Europe 1GB 30d", "days": 30, "data_mb": 1073.742, "cost": 4.9, "price": 4.9},
-            {"template_id": 55016, "name": "Europe 10GB 30d", "days": 30, "data_mb": 10737.418, "cost": 24.9, "price": 24.9},
+            {
+                "template_id": 55010,
+                "name": "Nordic 1GB 30d",
+                "days": 30,
+                "data_mb": 1073.742,
+                "cost": 4.5,
+                "price": 4.5,
+                "package_income": 4.5,
+                "package_income_30_days": 4.5,
+            },
+            {
+                "template_id": 55014,
+                "name": "Europe 1GB 30d",
+                "days": 30,
+                "data_mb": 1073.742,
+                "cost": 4.9,
+                "price": 4.9,
+                "package_income": 4.9,
+                "package_income_30_days": 4.9,
+            },
+            {
+                "template_id": 55016,
+                "name": "Europe 10GB 30d",
+                "days": 30,
+                "data_mb": 10737.418,
+                "cost": 24.9,
+                "price": 24.9,
+                "package_income": 24.9,
+                "package_income_30_days": 24.9,
+            },
         ],
         "lines": [
             {
@@ -95,10 +154,36 @@ SAVINGS_EXAMPLE: Finding[FleetSavings] = example_finding(
                 "account_id": 8101,
                 "verdict": "change",
                 "saving": 20.4,
+                "saving_customer": 20.4,
+                "saving_operator": 0.0,
+                "network_cost": 3.42,
+                "margin": 21.48,
                 "need": {"data_mb": 812.5, "others": {}, "days": 19, "countries": ["NO", "SE"]},
-                "now": {"price": 24.9, "charged": 0.0, "total": 24.9, "packages": [{"template_id": 55016, "count": 2}]},
-                "best": {"price": 4.5, "charged": 0.0, "total": 4.5, "packages": [{"template_id": 55010, "count": 1}]},
-                "next": {"price": 4.9, "charged": 0.0, "total": 4.9, "packages": [{"template_id": 55014, "count": 1}]},
+                "now": {
+                    "price": 24.9,
+                    "charged": 0.0,
+                    "package_income": 24.9,
+                    "usage_income": 0.0,
+                    "total": 24.9,
+                    "packages": [{"template_id": 55016, "count": 2}],
+                },
+                "best": {
+                    "price": 4.5,
+                    "charged": 0.0,
+                    "package_income": 4.5,
+                    "usage_income": 0.0,
+                    "total": 4.5,
+                    "packages": [{"template_id": 55010, "count": 1}],
+                },
+                "best_is_present": False,
+                "next": {
+                    "price": 4.9,
+                    "charged": 0.0,
+                    "package_income": 4.9,
+                    "usage_income": 0.0,
+                    "total": 4.9,
+                    "packages": [{"template_id": 55014, "count": 1}],
+                },
                 "proven": True,
                 "uncovered": [],
             }
@@ -126,13 +211,14 @@ SAVINGS_EXAMPLE: Finding[FleetSavings] = example_finding(
 async def optimize_package(ctx: Ctx, params: PackageQuery, target: LineTarget) -> Finding[FleetSavings]:
     """Find the cheapest packages for what lines use, with proof: the next best.
 
-    Per line: need, present and cheapest set, saving; EUR per 30 days.
+    Per line: need, present and cheapest set, savings, margin; EUR per 30 days.
 
     A set covers a need when the need can be divided among its packages: each takes no more than it holds of a kind, only on networks of
     its zone, and of a network's need no more than its share of the time. Packages of so many days share the time with as many as it
     takes, one after another, to reach over all days of use; one that lasts longer than 30 days counts with 30 days of its price and of
-    what it holds. All data is to be covered, of calls and messages what packages paid. Prices are the templates' own; what networks
-    charge your reseller is the same whichever package pays, and stays out.
+    what it holds. All data is to be covered, of calls and messages what packages paid. Prices are the templates' own, and what the
+    customer pays less you receive less. What networks charge you is the same whichever package pays: a line that costs more than it
+    brings in loses_money, and high_cost_subscribers says what lowers that. A mis_steered line is offered no other package.
     """
     plans = await target_result(ctx, params, target, plan_packages)
     ranked, window = plans.figures, last_whole_days(plans.at)
@@ -142,10 +228,17 @@ async def optimize_package(ctx: Ctx, params: PackageQuery, target: LineTarget) -
         "end": window.last.isoformat(),
         "now": euros(ranked.now),
         "saving": euros(ranked.saving),
+        "package_income": euros(ranked.package_income),
+        "usage_income": euros(ranked.now - ranked.package_income),
+        "network_cost": euros(ranked.network_cost),
+        "margin": euros(ranked.now - ranked.network_cost),
+        "lines_losing_money": ranked.losing,
+        "saving_customer": euros(ranked.saving),
+        "saving_operator": euros(ranked.saving_operator),
         "verdicts": ranked.verdicts,
         "unpriced_templates": ranked.offers.unpriced,
         "templates": named_templates(page, ranked.offers.offers),
-        "lines": [line_plan(plan) for plan in page],
+        "lines": [line_plan(plan, ranked.codes) for plan in page],
     }
     return plans.finding(data, PLAN_METHOD)
 
@@ -161,8 +254,9 @@ async def plan_packages(ctx: Ctx, target: LineTarget) -> FleetResult[PlanRanking
 
     async def read(line: FleetLine) -> LinePackagePlan:
         use = await read_line_use(ctx, upstream, line, window)
+        week = await read_line_use(ctx, upstream, line, last_whole_days(ctx.now, WEEK_DAYS))  # kept since they were just read
         packages = await upstream.ocs.packages.list_packages(line.subscriber_id, version="v2")
-        return draft_plan(line, use, packages, offers, window)
+        return draft_plan(line, use, week, packages, offers, window)
 
     reading = await read_each_line(ctx, fleet.lines, read)
     drafts, plans = list(reading.found.values()), list[LinePackagePlan]()
@@ -172,14 +266,19 @@ async def plan_packages(ctx: Ctx, target: LineTarget) -> FleetResult[PlanRanking
 
 
 def rank_plans(plans: Sequence[LinePackagePlan], offers: OfferCatalogue) -> PlanRanking:
-    """The plans, largest saving first, then highest cost; and the sums over all of them."""
+    """The plans, largest saving first, then the largest loss, then the highest payment; and the sums over all of them."""
     telling = [plan for plan in plans if plan.now or plan.need.parts or len(plans) == 1]
     return PlanRanking(
-        sorted(telling, key=lambda plan: (-plan.saving, -plan.now, plan.iccid)),
+        sorted(telling, key=lambda plan: (-plan.saving, min(0, plan.margin), -plan.now, plan.iccid)),
         sum(plan.now for plan in plans),
+        sum(plan.spend.price for plan in plans),
+        sum(plan.network_cost for plan in plans),
+        sum(plan.margin < 0 for plan in plans),
         sum(plan.saving for plan in plans),
+        sum(plan.saving_operator for plan in plans),
         dict(sorted(Counter[PlanVerdict](plan.verdict for plan in plans).items())),
         offers,
+        NetworkCodes(offers.coverage, (part.code for plan in plans for part in plan.need.parts)),
     )
 
 
@@ -187,7 +286,9 @@ SAVINGS_CHART_COUNTRIES = 12
 PLAN_VERDICT_LABELS: Mapping[PlanVerdict, str] = {
     "change": "Change",
     "keep": "Keep",
+    "loses_money": "Loses money",
     "unused": "Unused",
+    "mis_steered": "Mis-steered",
     "no_replacement": "No replacement",
     "no_sponsor": "Unknown SIM",
     "unsolved": "Not solved",
@@ -196,19 +297,25 @@ PLAN_VERDICT_LABELS: Mapping[PlanVerdict, str] = {
 
 def savings_sheet(found: Finding[FleetSavings]) -> Sheet:
     data = found["data"]
+    paid = data["package_income"] + data["usage_income"]
     return {
         "title": "Cheapest packages",
-        "headline": f"Other packages would save EUR {data['saving']:.2f} of EUR {data['now']:.2f} in 30 days.",
+        "headline": f"Other packages would save customers EUR {data['saving_customer']:.2f} of EUR {paid:.2f} in 30 days; "
+        f"{data['lines_losing_money']} lines cost more than they bring in.",
         "figures": [
-            {"label": "Cost now in 30 days", "kind": "money", "value": data["now"]},
-            {"label": "Saving in 30 days", "kind": "money", "value": data["saving"]},
+            {"label": "Network cost in 30 days", "kind": "money", "value": data["network_cost"]},
+            {"label": "Package income in 30 days", "kind": "money", "value": data["package_income"]},
+            {"label": "Usage income in 30 days", "kind": "money", "value": data["usage_income"]},
+            {"label": "Margin in 30 days", "kind": "money", "value": data["margin"]},
+            {"label": "Saving for customers in 30 days", "kind": "money", "value": data["saving_customer"]},
             {"label": "Lines to change", "kind": "number", "value": data["verdicts"].get("change", 0)},
+            {"label": "Lines that lose money", "kind": "number", "value": data["lines_losing_money"]},
             {"label": "Lines without use", "kind": "number", "value": data["verdicts"].get("unused", 0)},
             {"label": "First day of use", "kind": "day", "value": data["start"]},
             {"label": "Last day of use", "kind": "day", "value": data["end"]},
         ],
         "charts": [savings_verdict_chart(data["verdicts"]), savings_country_chart(data["lines"])],
-        "tables": [savings_lines_table(data["lines"])],
+        "tables": [savings_lines_table(data["lines"]), losing_lines_table(data["lines"])],
     }
 
 
@@ -219,28 +326,29 @@ def savings_verdict_chart(verdicts: Mapping[PlanVerdict, int]) -> Chart:
 
 def savings_country_chart(rows: Sequence[LinePlan]) -> Chart:
     """The countries where the listed lines that could save use most data."""
-    found: Counter[str] = Counter(row["need"]["countries"][0] for row in rows if row["saving"] > 0 and row["need"]["countries"])
+    found: Counter[str] = Counter(row["need"]["countries"][0] for row in rows if row["saving_customer"] > 0 and row["need"]["countries"])
     places = dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:SAVINGS_CHART_COUNTRIES])
     return bar_chart_of("Listed lines that could save, by country of most use", "Lines", places, places_kind="country")
 
 
 def savings_lines_table(rows: Sequence[LinePlan]) -> Table:
-    """The lines with the largest saving. Templates are named by number, since their names are text from outside."""
-    saving = [row for row in rows if row["saving"] > 0]
+    """The lines whose customers save most. Templates are named by number, since their names are text from outside."""
+    saving = [row for row in rows if row["saving_customer"] > 0]
     return sheet_table(
         "Largest savings",
         {
             "Line": "line",
             "Verdict": "word",
-            "Saving": "money",
-            "Now": "money",
+            "Saving for the customer": "money",
+            "Customer pays now": "money",
             "Cheapest": "money",
             "Next best": "money",
+            "Margin now": "money",
             "Data needed": "bytes",
             "Packages": "text",
         },
         [savings_line_row(row) for row in saving],
-        "EUR in 30 days; data with a tenth more than was used" if saving else None,
+        "EUR in 30 days; data with a tenth more than was used. What a customer saves you receive less." if saving else None,
     )
 
 
@@ -250,10 +358,31 @@ def savings_line_row(row: LinePlan) -> list[SheetValue]:
     return [
         row["iccid"],
         PLAN_VERDICT_LABELS[row["verdict"]],
-        row["saving"],
+        row["saving_customer"],
         row["now"]["total"],
         None if best is None else best["total"],
         None if following is None else following["total"],
+        row["margin"],
         round(row["need"]["data_mb"] * 1_000_000),
         packages,
     ]
+
+
+def losing_lines_table(rows: Sequence[LinePlan]) -> Table:
+    """The listed lines that cost more than they bring in, the largest loss first."""
+    losing = sorted((row for row in rows if row["margin"] < 0), key=lambda row: (row["margin"], row["iccid"]))
+    columns: dict[str, SheetKind] = {
+        "Line": "line",
+        "Verdict": "word",
+        "Network cost": "money",
+        "Package income": "money",
+        "Usage income": "money",
+        "Margin": "money",
+    }
+    return sheet_table("Lines that lose money", columns, [losing_line_row(row) for row in losing], "EUR in 30 days." if losing else None)
+
+
+def losing_line_row(row: LinePlan) -> list[SheetValue]:
+    now = row["now"]
+    money = row["network_cost"], now["package_income"], now["usage_income"], row["margin"]
+    return [row["iccid"], PLAN_VERDICT_LABELS[row["verdict"]], *money]

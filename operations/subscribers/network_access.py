@@ -20,6 +20,7 @@ from operations.upstream.steering_lists import LineSteering, SteeringNetwork, re
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsConflict, OcsError, Refusal
 from registry.free_text import FreeText
 from registry.operation import Example, Scope, operation
+from storage.line_steering import record_steering_list, record_steering_push
 
 SpeedLimit = Literal[
     "KB_32",
@@ -326,6 +327,7 @@ async def modify_subscriber_steering_list(ctx: Ctx, params: SteeringChange, line
     """
     await line.upstream.ocs.subscriber.modify_steering_list(line.subscriber_id, params.list_id)
     note_line(ctx, line, steering_list=params.list_id or 0)
+    ctx.at_close(record_steering_list, organisation=ctx.organisation, iccid=line.iccid, list_id=params.list_id, now=ctx.now)
     return {"data": {"listId": params.list_id}}
 
 
@@ -359,6 +361,7 @@ async def push_steering_to_subscriber(ctx: Ctx, params: LineRef, steering: LineS
         if refusal.ocs_code == STEERING_ERROR_CODE and not await has_steering_list(line):
             raise OcsConflict(NO_STEERING_LIST, ocs_code=STEERING_ERROR_CODE, hint="modify_subscriber_steering_list assigns one") from None
         raise
+    ctx.at_close(record_steering_push, organisation=ctx.organisation, iccid=line.iccid, now=ctx.now)
     return {"data": render_steering_push(steering)}
 
 

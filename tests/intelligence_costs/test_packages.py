@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from operations.intelligence.offers.plans import PackageOption
 from registry.caller import Tier
 from simulators.network.entities import DATA, DAY_SECONDS, Line, PackageTemplate
 from tests.intelligence_costs.brute_force import Problem, covers, sets
-from tests.intelligence_costs.stage import PACKAGES, WINDOW, CostsStage
+from tests.intelligence_costs.stage import PACKAGES, WINDOW, CostsStage, open_costs_stage
 
 FIRST = (date.fromisoformat(WINDOW["start"]) - date(1970, 1, 1)).days
 
@@ -69,12 +70,46 @@ async def test_a_line_is_told_what_it_needs_has_and_could_have(stage: CostsStage
                 "end": "2027-01-14",
                 "now": 21.2364,
                 "saving": 11.814286,
+                "package_income": 16.714286,
+                "usage_income": 4.522114,
+                "network_cost": 2.858449,
+                "margin": 18.377951,
+                "lines_losing_money": 0,
+                "saving_customer": 11.814286,
+                "saving_operator": 0.0,
                 "verdicts": {"change": 1},
                 "unpriced_templates": 0,
                 "templates": [
-                    {"template_id": 55014, "name": "Europe 1GB 30d", "days": 30, "data_mb": 1073.742, "cost": 4.9, "price": 4.9},
-                    {"template_id": 55015, "name": "Europe 3GB 30d", "days": 30, "data_mb": 3221.225, "cost": 9.9, "price": 9.9},
-                    {"template_id": 55034, "name": "Europe weekly 1GB", "days": 7, "data_mb": 1073.742, "cost": 3.9, "price": 3.9},
+                    {
+                        "template_id": 55014,
+                        "name": "Europe 1GB 30d",
+                        "days": 30,
+                        "data_mb": 1073.742,
+                        "cost": 4.9,
+                        "price": 4.9,
+                        "package_income": 4.9,
+                        "package_income_30_days": 4.9,
+                    },
+                    {
+                        "template_id": 55015,
+                        "name": "Europe 3GB 30d",
+                        "days": 30,
+                        "data_mb": 3221.225,
+                        "cost": 9.9,
+                        "price": 9.9,
+                        "package_income": 9.9,
+                        "package_income_30_days": 9.9,
+                    },
+                    {
+                        "template_id": 55034,
+                        "name": "Europe weekly 1GB",
+                        "days": 7,
+                        "data_mb": 1073.742,
+                        "cost": 3.9,
+                        "price": 3.9,
+                        "package_income": 3.9,
+                        "package_income_30_days": 3.9,
+                    },
                 ],
                 "lines": [
                     {
@@ -82,15 +117,36 @@ async def test_a_line_is_told_what_it_needs_has_and_could_have(stage: CostsStage
                         "account_id": 8101,
                         "verdict": "change",
                         "saving": 11.814286,
+                        "saving_customer": 11.814286,
+                        "saving_operator": 0.0,
+                        "network_cost": 2.858449,
+                        "margin": 18.377951,
                         "need": {"data_mb": 960.923, "others": {}, "days": 20, "countries": ["FI", "GR"]},
                         "now": {
                             "price": 16.714286,
                             "charged": 4.522114,
+                            "package_income": 16.714286,
+                            "usage_income": 4.522114,
                             "total": 21.2364,
                             "packages": [{"template_id": 55034, "count": 5}],
                         },
-                        "best": {"price": 4.9, "charged": 4.522114, "total": 9.422114, "packages": [{"template_id": 55014, "count": 1}]},
-                        "next": {"price": 9.9, "charged": 4.522114, "total": 14.422114, "packages": [{"template_id": 55015, "count": 1}]},
+                        "best": {
+                            "price": 4.9,
+                            "charged": 4.522114,
+                            "package_income": 4.9,
+                            "usage_income": 4.522114,
+                            "total": 9.422114,
+                            "packages": [{"template_id": 55014, "count": 1}],
+                        },
+                        "best_is_present": False,
+                        "next": {
+                            "price": 9.9,
+                            "charged": 4.522114,
+                            "package_income": 9.9,
+                            "usage_income": 4.522114,
+                            "total": 14.422114,
+                            "packages": [{"template_id": 55015, "count": 1}],
+                        },
                         "proven": True,
                         "uncovered": [],
                     }
@@ -108,8 +164,9 @@ async def test_no_set_of_one_or_two_packages_is_cheaper(stage: CostsStage) -> No
         row = rows.get(line.iccid)
         if row is None or row["best"] is None or row["need"]["others"] or row["uncovered"] or not row["need"]["data_mb"]:
             continue
-        problem, best = problem_of(stage, line), micro(row["best"]["price"])
-        for told in (row["best"], row["next"]):
+        cheapest = row["next"] if row["best_is_present"] else row["best"]
+        problem, best = problem_of(stage, line), micro(cheapest["price"])
+        for told in (cheapest,) if row["best_is_present"] else (row["best"], row["next"]):
             packages = chosen(problem, told)
             assert covers(problem, packages)
             assert sum(one.price for one in packages) == micro(told["price"])
@@ -127,12 +184,40 @@ async def test_savings_are_what_is_paid_now_less_the_cheapest(demo: CostsStage) 
     assert sum(micro(row["now"]["total"]) for row in data["lines"]) == micro(data["now"])
     for row in data["lines"]:
         for told in (row["now"], row["best"], row["next"]):
-            assert told is None or micro(told["total"]) == micro(told["price"]) + micro(told["charged"])
+            assert told is None or micro(told["total"]) == micro(told["package_income"]) + micro(told["usage_income"])
+            assert told is None or (told["package_income"], told["usage_income"]) == (told["price"], told["charged"])
         gain = micro(row["now"]["total"]) - micro(row["best"]["total"])
-        assert micro(row["saving"]) == (gain if row["verdict"] in ("change", "unused") else 0)
+        assert gain >= 0 and row["saving_operator"] == 0
+        assert micro(row["saving"]) == micro(row["saving_customer"]) == (gain if row["verdict"] in ("change", "unused") else 0)
+        assert micro(row["margin"]) == micro(row["now"]["total"]) - micro(row["network_cost"])
     assert sum(data["verdicts"].values()) == 140 > len(data["lines"])
+    assert micro(data["margin"]) == micro(data["package_income"]) + micro(data["usage_income"]) - micro(data["network_cost"])
+    assert (data["saving_customer"], data["saving_operator"]) == (data["saving"], 0)
+    assert data["lines_losing_money"] == sum(row["margin"] < 0 for row in data["lines"]) > 0
     named = {one["template_id"] for row in data["lines"] for part in ("now", "best", "next") if row[part] for one in row[part]["packages"]}
     assert {template["template_id"] for template in data["templates"]} <= named
+
+
+async def test_what_a_line_has_is_best_where_no_set_of_the_catalogue_costs_less(demo: CostsStage) -> None:
+    rows = (await demo.packages(limit=500))["data"]["lines"]
+    kept = [row for row in rows if row["best_is_present"]]
+    assert kept and {row["verdict"] for row in kept} <= {"keep", "loses_money", "mis_steered"}
+    for row in kept:
+        assert row["best"] == row["now"] and row["saving_customer"] == 0
+        assert row["verdict"] == "mis_steered" or micro(row["next"]["total"]) > micro(row["now"]["total"])
+
+
+async def test_a_line_that_costs_more_than_it_brings_in_is_not_simply_kept(stage: CostsStage, tmp_path: Path) -> None:
+    kept = next(row for row in (await stage.packages())["data"]["lines"] if row["verdict"] == "keep")
+    (tmp_path / "again").mkdir()
+    async with open_costs_stage(tmp_path / "again") as again:
+        line = next(line for line in again.lines() if line.iccid == kept["iccid"])
+        place = next(place for place, cdr in enumerate(line.cdrs) if cdr.at // DAY_SECONDS >= FIRST)
+        line.cdrs[place] = line.cdrs[place]._replace(reseller_cost=600_000_000)
+        row = (await again.packages(iccid=line.iccid))["data"]["lines"][0]
+    assert (row["verdict"], row["saving_customer"], row["saving_operator"]) == ("loses_money", 0.0, 0.0)
+    assert row["network_cost"] > 600 and micro(row["margin"]) == micro(row["now"]["total"]) - micro(row["network_cost"])
+    assert (row["now"], row["best"]) == (kept["now"], kept["best"])
 
 
 async def test_what_a_package_pays_in_no_template_any_more_has_no_replacement(stage: CostsStage) -> None:
@@ -152,14 +237,15 @@ async def test_templates_without_a_price_are_left_out_and_counted(stage: CostsSt
     assert data["unpriced_templates"] == sum(
         one.cost == 0 and one.reseller_id == 7001 and not one.deleted for one in stage.network.templates.values()
     )
-    best = {one["template_id"] for row in data["lines"] if row["best"] for one in row["best"]["packages"]}
-    assert all(stage.network.templates[number].cost for number in best)
+    rows = [row for row in data["lines"] if row["best"] and not row["best_is_present"]]
+    best = {one["template_id"] for row in rows for one in row["best"]["packages"]}
+    assert rows and all(stage.network.templates[number].cost for number in best)
 
 
 async def test_only_templates_of_the_lines_sponsor_and_reseller_are_offered(demo: CostsStage) -> None:
     lines = {line.iccid: line for line in demo.lines()}
     for row in (await demo.packages(limit=500))["data"]["lines"]:
-        for told in (row["best"], row["next"]):
+        for told in (None if row["best_is_present"] else row["best"], row["next"]):
             assert all(
                 fits(demo.network.templates[one["template_id"]], lines[row["iccid"]]) for one in (told or {"packages": []})["packages"]
             )

@@ -33,7 +33,7 @@ def brief(sheet: Sheet) -> dict[str, Any]:
             for chart in sheet["charts"]
         ],
         "tables": [
-            (table["title"], ", ".join(f"{one['label']} {one['kind']}" for one in table["columns"]), table["rows"], table["note"])
+            (table["title"], [f"{one['label']} {one['kind']}" for one in table["columns"]], table["rows"], table["note"])
             for table in sheet["tables"]
         ],
     }
@@ -53,42 +53,55 @@ async def test_the_sheet_of_costs(stage: CostsStage) -> None:
     assert brief(sheet) == snapshot(
         {
             "title": "What lines cost",
-            "headline": "4 of 10 lines make 80 % of what use cost: EUR 24.42.",
+            "headline": "4 of 10 lines make 80 % of the network cost: EUR 24.42.",
             "figures": [
-                ("Cost", "money", 24.419367),
-                ("Charged outside packages", "money", 14.812381),
-                ("Margin without packages", "money", -9.606986),
+                ("Network cost", "money", 24.419367),
+                ("Package income", "money", 67.414623),
+                ("Usage income", "money", 14.812381),
+                ("Margin", "money", 57.807637),
                 ("Lines with cost", "number", 9),
                 ("First day", "day", "2026-12-18"),
                 ("Last day", "day", "2027-01-14"),
             ],
             "charts": [
                 (
-                    "Cost by country, stacked by network",
+                    "Network cost by country, stacked by network",
                     "stacked of money by country, series by word",
                     ["FI", "DE"],
-                    {"Dearest network": [6.589413, 4.870408], "Second network": [4.040798, 0.428385], "Third network": [0.039687, None]},
+                    {"Dearest network": [6.6291, 4.870408], "Second network": [4.040798, 0.428385]},
                 ),
                 (
-                    "Cost by kind of use",
+                    "Network cost by kind of use",
                     "bar of money by word, series by word",
                     ["Data", "Calls made", "Calls received", "Messages sent"],
-                    {"Cost": [18.662967, 4.6032, 0.8232, 0.33]},
+                    {"Network cost": [18.662967, 4.6032, 0.8232, 0.33]},
                 ),
             ],
             "tables": [
                 (
                     "Dearest lines",
-                    "Line line, Cost money, Share percent, Charged money, Margin money, Country country, Network network",
                     [
-                        ["8988303700000100088", 7.962325, 32.6, 2.72292, -5.239405, "FI", "244-12"],
-                        ["8988303700000100054", 5.298793, 21.7, 0.7266, -4.572193, "DE", "262-06"],
+                        "Line line",
+                        "Network cost money",
+                        "Share percent",
+                        "Package income money",
+                        "Usage income money",
+                        "Margin money",
+                        "Country country",
+                        "Network network",
+                        "What to do word",
+                        "Saving for the operator money",
+                        "Saving for the customer money",
+                    ],
+                    [
+                        ["8988303700000100088", 7.962325, 32.6, 8.553038, 2.72292, 3.313633, "FI", "244-12", "none", None, None],
+                        ["8988303700000100054", 5.298793, 21.7, 1.860026, 0.7266, -2.712167, "DE", "262-06", "none", None, None],
                     ],
                     "2 of 9 lines with cost; country and network are the dearest of each",
                 ),
                 (
                     "Countries",
-                    "Country country, Cost money, Share percent, Charged money, Dearest network network",
+                    ["Country country", "Network cost money", "Share percent", "Usage income money", "Dearest network network"],
                     [["FI", 10.669898, 43.7, 6.94356, "244-12"], ["DE", 5.298793, 21.7, 0.7266, "262-06"]],
                     None,
                 ),
@@ -102,17 +115,26 @@ async def test_the_sheet_of_savings(stage: CostsStage) -> None:
     assert brief(sheet) == snapshot(
         {
             "title": "Cheapest packages",
-            "headline": "Other packages would save EUR 34.31 of EUR 88.10 in 30 days.",
+            "headline": "Other packages would save customers EUR 34.31 of EUR 88.10 in 30 days; 2 lines cost more than they bring in.",
             "figures": [
-                ("Cost now in 30 days", "money", 88.100361),
-                ("Saving in 30 days", "money", 34.314482),
+                ("Network cost in 30 days", "money", 26.163608),
+                ("Package income in 30 days", "money", 72.229953),
+                ("Usage income in 30 days", "money", 15.870408),
+                ("Margin in 30 days", "money", 61.936753),
+                ("Saving for customers in 30 days", "money", 34.314482),
                 ("Lines to change", "number", 4),
+                ("Lines that lose money", "number", 2),
                 ("Lines without use", "number", 1),
                 ("First day of use", "day", "2026-12-18"),
                 ("Last day of use", "day", "2027-01-14"),
             ],
             "charts": [
-                ("Lines by verdict", "bar of number by word, series by word", ["Keep", "Change", "Unused"], {"Lines": [5, 4, 1]}),
+                (
+                    "Lines by verdict",
+                    "bar of number by word, series by word",
+                    ["Change", "Keep", "Loses money", "Unused"],
+                    {"Lines": [4, 3, 2, 1]},
+                ),
                 (
                     "Listed lines that could save, by country of most use",
                     "bar of number by country, series by word",
@@ -123,13 +145,29 @@ async def test_the_sheet_of_savings(stage: CostsStage) -> None:
             "tables": [
                 (
                     "Largest savings",
-                    "Line line, Verdict word, Saving money, Now money, Cheapest money, Next best money, Data needed bytes, Packages text",
                     [
-                        ["8988303700000100021", "Change", 11.814286, 21.2364, 9.422114, 14.422114, 960923000, "1 x 55014"],
-                        ["8988303700000100096", "Change", 10.0, 14.9, 4.9, 9.9, 649001000, "1 x 55014"],
+                        "Line line",
+                        "Verdict word",
+                        "Saving for the customer money",
+                        "Customer pays now money",
+                        "Cheapest money",
+                        "Next best money",
+                        "Margin now money",
+                        "Data needed bytes",
+                        "Packages text",
                     ],
-                    "EUR in 30 days; data with a tenth more than was used",
-                )
+                    [
+                        ["8988303700000100021", "Change", 11.814286, 21.2364, 9.422114, 14.422114, 18.377951, 960923000, "1 x 55014"],
+                        ["8988303700000100096", "Change", 10.0, 14.9, 4.9, 9.9, 14.278039, 649001000, "1 x 55014"],
+                    ],
+                    "EUR in 30 days; data with a tenth more than was used. What a customer saves you receive less.",
+                ),
+                (
+                    "Lines that lose money",
+                    ["Line line", "Verdict word", "Network cost money", "Package income money", "Usage income money", "Margin money"],
+                    [],
+                    None,
+                ),
             ],
         }
     )

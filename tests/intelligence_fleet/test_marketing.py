@@ -1,12 +1,17 @@
 """The market that a fleet is: where it goes, who it is, what it buys, and that nobody can be seen in it."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence.marketing_intelligence import MARKET_METHOD, SMALLEST_GROUP
+from simulators.network.charging import find_tariff_rule, use_service
+from simulators.network.entities import DATA
 from simulators.network.methods.statistics import network_country
+from simulators.network.packages import assign_package
+from simulators.network.world import World as Network
 from tests.intelligence_fleet.stage import MARKET, FleetStage, fleet_answer, total_of
 from tests.network_facts import ACCOUNT
 from tests.tables import tabled
@@ -50,17 +55,28 @@ async def test_an_operator_sees_the_whole_market(stage: FleetStage) -> None:
                 },
                 "package_lines": 126,
                 "packages": {
-                    "columns": ["template_id", "name", "price", "lines", "sold", "sold_before", "revenue", "used_percent"],
+                    "columns": [
+                        "template_id",
+                        "name",
+                        "price",
+                        "package_income_each",
+                        "lines",
+                        "sold",
+                        "sold_before",
+                        "revenue",
+                        "package_income",
+                        "used_percent",
+                    ],
                     "rows": [
-                        [55028, "World 1GB 30d", 14.9, 26, 26, 0, 387.4, 4.2],
-                        [55027, "World 500MB 15d", 8.9, 22, 22, 0, 195.8, 8.9],
-                        [55013, "Europe 500MB 7d", 3.5, 17, 17, 0, 59.5, 9.7],
-                        [55014, "Europe 1GB 30d", 4.9, 14, 14, 0, 68.6, 4.7],
-                        [55029, "World 5GB 30d", 49.9, 11, 11, 0, 548.9, 4.6],
-                        [55015, "Europe 3GB 30d", 9.9, 9, 9, 0, 89.1, 2.3],
-                        [55031, "Europe Business 5GB 30d", 29.9, 6, 6, 0, 179.4, 3.5],
-                        [55034, "Europe weekly 1GB", 3.9, 6, 6, 0, 23.4, 9.0],
-                        [None, "", None, 15, 18, 0, 189.4, 5.8],
+                        [55028, "World 1GB 30d", 14.9, 14.9, 26, 26, 0, 387.4, 387.4, 4.2],
+                        [55027, "World 500MB 15d", 8.9, 8.9, 22, 22, 0, 195.8, 195.8, 8.9],
+                        [55013, "Europe 500MB 7d", 3.5, 3.5, 17, 17, 0, 59.5, 59.5, 9.7],
+                        [55014, "Europe 1GB 30d", 4.9, 4.9, 14, 14, 0, 68.6, 68.6, 4.7],
+                        [55029, "World 5GB 30d", 49.9, 49.9, 11, 11, 0, 548.9, 548.9, 4.6],
+                        [55015, "Europe 3GB 30d", 9.9, 9.9, 9, 9, 0, 89.1, 89.1, 2.3],
+                        [55031, "Europe Business 5GB 30d", 29.9, 29.9, 6, 6, 0, 179.4, 179.4, 3.5],
+                        [55034, "Europe weekly 1GB", 3.9, 3.9, 6, 6, 0, 23.4, 23.4, 9.0],
+                        [None, "", None, None, 15, 18, 0, 189.4, 189.4, 5.8],
                     ],
                 },
                 "more_packages": 0,
@@ -148,6 +164,39 @@ async def test_what_could_not_be_read_is_counted_and_read_when_asked_again(stage
     assert partial["sampled"] + partial["incomplete"]["lines"] == partial["of"]
     whole = await fleet_answer(stage.http, MARKET)
     assert (whole["incomplete"], whole["sampled"]) == (None, whole["of"])
+
+
+async def nearly_used_up(stage: FleetStage, beside: bool) -> None:
+    """Six lines whose one package is nearly used up; `beside`: most data of this week went past it, on another network of the country."""
+    network = await stage.house.world.network()
+    template = next(one for one in network.templates.values() if one.name == "Europe 1GB 30d")
+    swedish = [one.network_id for one in network.networks.values() if one.iso2 == "se" and find_rule(network, one.network_id)][:2]
+    zone = max(network.zones) + 1
+    network.zones[zone] = replace(network.zones[template.zone_id], id=zone, network_ids=tuple(swedish[:1]))
+    lines = [line for line in network.lines_of(ACCOUNT) if line.sim.sponsor_id == template.sponsor_id and line.sim.status != "FREE"][:6]
+    for line in lines:
+        line.statuses[-1].status = "ACTIVE"
+        line.packages.clear()
+        line.cdrs.clear()
+        package = assign_package(network, line, template, period=None, validity_days=None)
+        line.use_account, line.balance, line.allowed_data = False, 900_000_000, True
+        package.zone_id = zone if beside else template.zone_id
+        use_service(network, line, DATA, int(0.95 * (template.data_bytes or 0)), network_id=swedish[0], at=network.now - 20 * 86_400)
+        use_service(network, line, DATA, 20 << 20, network_id=swedish[1] if beside else swedish[0], at=network.now - 86_400)
+
+
+def find_rule(network: Network, network_id: int) -> bool:
+    """Whether data on a network is bought and sold."""
+    return all(find_tariff_rule(network, tariff, network_id, 31, network.now) is not None for tariff in (512, 530))
+
+
+@pytest.mark.parametrize("beside", [False, True])
+async def test_a_line_that_is_steered_past_its_package_is_offered_no_larger_one(stage: FleetStage, beside: bool) -> None:
+    await nearly_used_up(stage, beside)
+    rows = {row["kind"]: row for row in (await fleet_answer(stage.http, MARKET))["data"]["upsell"]}
+    assert ("larger_package" in rows) == (not beside)
+    if not beside:
+        assert rows["larger_package"]["lines"] == 6 and rows["larger_package"]["package_income"] == rows["larger_package"]["potential"] > 0
 
 
 async def test_without_the_catalogue_there_are_no_prices_and_it_is_said(stage: FleetStage) -> None:

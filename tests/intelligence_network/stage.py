@@ -11,7 +11,8 @@ from mcp.client.client import Client
 
 from clients.ocs.client import Ocs
 from operations.bridge import notifications
-from operations.intelligence import country_entry, line_diagnosis, network_coverage
+from operations.intelligence import country_entry, high_cost_subscribers, line_diagnosis, network_coverage, savings
+from operations.subscribers import network_access
 from registry.catalogue import Catalogue, Toolset
 from registry.ports import SharedSecrets
 from simulators.network.entities import DATA, DAY_SECONDS, Line, NetworkEvent
@@ -22,7 +23,14 @@ from tests.network_facts import INTERNAL
 from tests.stage import OperatorStage, open_operator
 
 MODULES = (network_coverage, line_diagnosis, country_entry)
-QUESTIONS = Catalogue([Toolset("intelligence", "Questions.", MODULES), Toolset("bridge", "Pushes.", (notifications,))])
+QUESTIONS = Catalogue(
+    [
+        Toolset("intelligence", "Questions.", MODULES),
+        Toolset("money", "Costs and packages.", (high_cost_subscribers, savings)),
+        Toolset("lines", "What advice tells to call.", (network_access,)),
+        Toolset("bridge", "Pushes.", (notifications,)),
+    ]
+)
 COVERAGE_AUDIT = "/v1/intelligence/audit-network-coverage"
 DIAGNOSE = "/v1/intelligence/diagnose-subscriber"
 COUNTRY = "/v1/intelligence/detect-country-entry"

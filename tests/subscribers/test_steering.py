@@ -1,11 +1,21 @@
 """Preferred networks: the list of a line, and telling its SIM."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
 
+from storage.line_steering import LINE_STEERING_KEPT_SECONDS, LineSteering, latest_line_steering
+from tests.network_facts import HOUR
 from tests.subscribers.staged import LineStage
+from transports.worker.retention import retention_chore
+
+
+async def recorded(stage: LineStage, **asked: Any) -> list[LineSteering]:
+    """What is recorded of steering, by default of the stage's organisation."""
+    given = {"organisation": stage.who.organisation, "since": 0.0, "most": 10, **asked}
+    return await stage.world.store.read(latest_line_steering, **given)
 
 
 @pytest.mark.rule("4.2.45")
@@ -128,3 +138,33 @@ async def test_a_line_without_a_list_cannot_be_told(stage: LineStage) -> None:
     answer = await stage.ask("steering-list/push", method="POST")
     assert (answer.status_code, answer.json()["ocs_code"]) == (409, 16)
     assert "steering list" in answer.json()["error"]
+
+
+async def test_what_was_done_to_the_steering_of_a_line_is_recorded_for_its_organisation(stage: LineStage) -> None:
+    first = stage.world.clock.now()
+    await stage.ask("steering-list", {"listId": 18})
+    assert await recorded(stage) == [LineSteering(stage.line.iccid, 18, first, None)]
+    stage.world.clock.advance(HOUR)
+    await stage.ask("steering-list/push", method="POST")
+    assert await recorded(stage) == [LineSteering(stage.line.iccid, 18, first, first + HOUR)]
+    assert await recorded(stage, organisation="org_of_somebody_else") == await recorded(stage, since=first + HOUR + 1) == []
+    stage.world.clock.advance(HOUR)
+    await stage.ask("steering-list", {"listId": None})
+    assert await recorded(stage) == [LineSteering(stage.line.iccid, None, first + 2 * HOUR, None)]  # another list is not pushed yet
+
+
+async def test_a_push_that_was_refused_is_not_recorded(stage: LineStage) -> None:
+    stage.line.sighting = None
+    await stage.ask("steering-list/push", method="POST")
+    assert await recorded(stage) == []
+
+
+async def test_records_of_steering_are_forgotten_after_thirty_days(stage: LineStage) -> None:
+    await stage.ask("steering-list/push", method="POST")
+    chore = retention_chore(stage.world.store, stage.world.clock, print)
+    stage.world.clock.advance(LINE_STEERING_KEPT_SECONDS - HOUR)
+    await chore.run()
+    assert len(await recorded(stage)) == 1
+    stage.world.clock.advance(2 * HOUR)
+    await chore.run()
+    assert await recorded(stage) == []

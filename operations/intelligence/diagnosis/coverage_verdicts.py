@@ -6,15 +6,14 @@ A search makes as few calls of the charging system as the question takes.
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import anyio.to_thread
-from pydantic import Field
-from typing_extensions import TypedDict
 
 from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
 from operations.intelligence.diagnosis.facts import DataPackage, data_packages
+from operations.intelligence.diagnosis.steering_facts import SeenLine, SteeringFacts, is_seen_lately, moved_line, read_steering_facts
 from operations.intelligence.lines.fleet_lines import (
     READING_SECONDS,
     FleetLine,
@@ -25,16 +24,18 @@ from operations.intelligence.lines.fleet_lines import (
     read_fleet,
 )
 from operations.intelligence.lines.usage import LineUse, read_line_use
-from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, read_coverage_map
-from operations.intelligence.offers.offers import OfferCatalogue, read_offers
+from operations.intelligence.money.advice import LineAdvice
+from operations.intelligence.money.package_advice import PackageAdviser
+from operations.intelligence.money.steering_advice import SteeredLine, SteeringAdviser
+from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, NetworkCodes, network_outside, read_coverage_map
+from operations.intelligence.offers.offers import read_offers
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
-from operations.upstream.resellers import STEERING_LISTS, read_reseller_list
 from operations.upstream.signalling import NetworkCode, network_code
-from operations.upstream.tariffs import read_tariff_rules, tariff_offer
 from operations.upstream.usage import USAGE_TYPE_DATA
-from registry.clock import DAY_SECONDS, limit_reading_time, seconds_left
+from registry.clock import limit_reading_time, seconds_left
 from registry.errors import NotFound, OcsError
+from storage.line_steering import LineSteering
 
 CoverageVerdict = Literal["covered", "mis_steered", "outside_zone", "no_package", "unknown", "not_seen_lately", "never_seen"]
 """`mis_steered`: outside, although the zone has another network of the country; `outside_zone`: it has none there."""
@@ -52,16 +53,16 @@ class LineSighting(NamedTuple):
 
 
 class UncoveredUse(NamedTuple):
-    """Use of the network that no package paid. Costs are micro-euros: what the reseller paid for it, and what balances were charged."""
+    """Use of the network that no package paid. Micro-euros: what the operator paid for it, and what balances were charged."""
 
     data_bytes: int
-    cost: int
-    charged: int
+    network_cost: int
+    usage_income: int
 
     @property
     def weight(self) -> int:
         """The value that lines are ranked by: what the use cost anybody, at least 0."""
-        return max(0, self.cost) + max(0, self.charged)
+        return max(0, self.network_cost) + max(0, self.usage_income)
 
 
 class LineVerdict(NamedTuple):
@@ -123,109 +124,16 @@ def is_same_network(code: NetworkCode, judged: LineVerdict, coverage: CoverageMa
     return code == judged.sighting.code or (judged.network is not None and coverage.find(code) == judged.network)
 
 
-NetworkPrices = dict[int, float]
-CoverageAction = Literal["push_steering", "change_steering_list", "offer_package", "none"]
-BLAMED_LIST_LINES = 3
-"""Choice: a steering list is blamed from so many lines on, of which more than half are outside; fewer say nothing of the list."""
 NETWORK_OPTIONS_SHOWN = 3
 NO_UNCOVERED_USE = UncoveredUse(0, 0, 0)
+NO_USE = LineUse((), (), 0, 0)
 
 
-class OfferedPackage(TypedDict):
-    """The cheapest package that covers the network."""
+class CoveredNetwork(NamedTuple):
+    """A network where the line would be covered. `rate`: micro-euros that the operator pays for a MiB there; None: not known."""
 
-    zone_id: int
-    template_id: Annotated[
-        int, Field(description="For assign_package, or assign_recurring_package: the lists do not say which are recurring")
-    ]
-
-
-class SteeringAdvice:
-    """Which steering list each line goes by, and which of them lead lines outside."""
-
-    def __init__(self, of_accounts: Mapping[int, int | None], known: frozenset[int] | None, found: Sequence[LineVerdict]) -> None:
-        self._of_accounts, self._known = of_accounts, known
-        seen: dict[tuple[int, str], list[int]] = {}
-        for one in found:
-            list_id = self.list_of(one)
-            if list_id is not None and one.country is not None and one.verdict in ("covered", "mis_steered"):
-                tally = seen.setdefault((list_id, one.country), [0, 0])
-                tally[0] += 1
-                tally[1] += one.verdict == "mis_steered"
-        self._blamed = {key for key, (lines, outside) in seen.items() if lines >= BLAMED_LIST_LINES and outside * 2 > lines}
-
-    def list_of(self, one: LineVerdict) -> int | None:
-        """The steering list of the line, else that of its account."""
-        own = one.line.row.get("steeringListId")
-        return own if own is not None else self._of_accounts.get(one.line.account_id)
-
-    def action(self, one: LineVerdict) -> CoverageAction:
-        """What to do for a mis-steered line: push its list again, or change the list where it is missing, deleted or to blame."""
-        list_id = self.list_of(one)
-        gone = list_id is None or (self._known is not None and list_id not in self._known)
-        return "change_steering_list" if gone or (list_id, one.country or "") in self._blamed else "push_steering"
-
-
-class PackageAdvice:
-    """The packages that may be offered, by network. The lists do not say which templates are recurring."""
-
-    def __init__(self, offers: OfferCatalogue | None) -> None:
-        self._offers = offers
-        self._found: dict[tuple[int, int | None], OfferedPackage | None] = {}
-
-    def offer(self, one: LineVerdict) -> OfferedPackage | None:
-        """The cheapest offer for SIMs of the line's sponsor that covers its network. Choice: none where the sponsor is unknown."""
-        sponsor = None if self._offers is None else self._offers.sponsor_of(one.line)
-        if self._offers is None or one.network is None or sponsor is None:
-            return None
-        key = one.network.id, sponsor
-        if key not in self._found:
-            zones = self._offers.coverage.zones_with(one.network.id)
-            fitting = [offer for offer in self._offers.of_sponsor(sponsor) if offer.zone_id in zones and offer.volumes[0] > 0]
-            found = min(fitting, key=lambda offer: (offer.cost, offer.template_id), default=None)
-            self._found[key] = None if found is None else {"zone_id": found.zone_id, "template_id": found.template_id}
-        return self._found[key]
-
-
-class CoverageAdvice(NamedTuple):
-    """What is needed to say what to do, and what of it could not be read."""
-
-    steering: SteeringAdvice
-    packages: PackageAdvice
-    prices: NetworkPrices
-    unread: tuple[str, ...]
-
-
-async def read_coverage_advice(ctx: Ctx, upstream: Upstream, found: Sequence[LineVerdict]) -> CoverageAdvice:
-    """Steering lists, templates and prices, each read only if a line needs it. What cannot be read is left out. Waits for the network."""
-    verdicts, unread = {one.verdict for one in found}, list[str]()
-    accounts = {account.get("id", 0): account.get("steeringListId") for account in await upstream.accounts()}
-    lists: frozenset[int] | None = None
-    packages, prices = PackageAdvice(None), NetworkPrices()
-    if "mis_steered" in verdicts:
-        try:
-            rows = await read_reseller_list(upstream, STEERING_LISTS)
-            lists = frozenset(row.get("id", 0) for row in rows)
-        except OcsError:
-            unread.append("The steering lists could not be read: whether those of the lines still exist was not checked.")
-        try:
-            prices = await read_network_prices(ctx, upstream)
-        except OcsError:
-            unread.append("The tariff could not be read: the networks that lines could be on are not in the order of their prices.")
-    if verdicts & {"outside_zone", "no_package"}:
-        try:
-            packages = PackageAdvice(await read_offers(upstream))
-        except OcsError:
-            unread.append("The package templates could not be read: no packages are offered.")
-    steering = await anyio.to_thread.run_sync(SteeringAdvice, accounts, lists, found)
-    return CoverageAdvice(steering, packages, prices, tuple(unread))
-
-
-async def read_network_prices(ctx: Ctx, upstream: Upstream) -> NetworkPrices:
-    """The data price of each network. A tariff has thousands of rules, so they are handled in a thread."""
-    rules = await read_tariff_rules(upstream, await upstream.reseller_id())
-    offer = await anyio.to_thread.run_sync(tariff_offer, rules, ctx.now)
-    return {network["networkId"]: network["dataPerMb"] for rows in offer.values() for network in rows if "dataPerMb" in network}
+    network: KnownNetwork
+    rate: int | None
 
 
 class UncoveredLine(NamedTuple):
@@ -233,16 +141,88 @@ class UncoveredLine(NamedTuple):
 
     judged: LineVerdict
     outside: UncoveredUse | None
-    """None: its use could not be read."""
-    action: CoverageAction
-    offer: OfferedPackage | None
+    use: LineUse | None
+    """All of it, on which `outside` and advice rest. Both are None where it could not be read."""
     steering_list: int | None
-    options: tuple[KnownNetwork, ...]
+    options: tuple[CoveredNetwork, ...]
 
     @property
     def rank(self) -> tuple[int, int, int]:
         """Sort key: worst verdict, then highest cost, then lowest number, so that the order is always the same."""
         return COVERAGE_PROBLEMS.index(self.judged.verdict), -(self.outside or NO_UNCOVERED_USE).weight, self.judged.line.subscriber_id
+
+
+class CoverageAdviser(NamedTuple):
+    """Says what to do for a line that is not covered. What could not be read, or no line needs, is None."""
+
+    coverage: CoverageMap
+    of_accounts: Mapping[int, int | None]
+    facts: SteeringFacts | None
+    steering: SteeringAdviser | None
+    packages: PackageAdviser | None
+
+    def list_of(self, one: LineVerdict) -> int | None:
+        """The steering list of the line, else that of its account."""
+        if self.facts is not None:
+            return self.facts.list_of(one.line)
+        own = one.line.row.get("steeringListId")
+        return own if own is not None else self.of_accounts.get(one.line.account_id)
+
+    def options(self, one: LineVerdict) -> tuple[CoveredNetwork, ...]:
+        """The networks of a mis-steered line, cheapest data first; those whose price is not known come last."""
+        if self.facts is None or one.verdict != "mis_steered":
+            return ()
+        sponsor, buying = self.facts.sponsors.sponsor_of(one.line), self.facts.prices.buying
+        found = [CoveredNetwork(network, buying.rate(network.id, sponsor, "data")) for network in one.options]
+        ordered = sorted(found, key=lambda option: (option.rate is None, option.rate or 0, option.network.id))
+        return tuple(ordered[:NETWORK_OPTIONS_SHOWN])
+
+    def advise(self, row: UncoveredLine, steering: Mapping[str, LineSteering], now: float) -> LineAdvice:
+        """The advice at `now`, Unix seconds. `steering`: what was done through us until then, by ICCID."""
+        one = row.judged
+        if one.verdict == "unknown":
+            return LineAdvice("none", "unknown_network")
+        if one.verdict != "mis_steered" and self.packages is not None:
+            return self.packages.advise(one.line, one.network, row.use)
+        if one.verdict != "mis_steered":
+            return LineAdvice("none", "not_read")
+        if self.facts is None or self.steering is None or one.network is None or one.country is None:
+            return LineAdvice("none", "price_not_known")
+        steered = SteeredLine(
+            self.facts.sponsors.sponsor_of(one.line),
+            self.facts._replace(steering=steering).list_of(one.line),
+            one.country,
+            one.network,
+            one.sighting.seen or 0.0,
+            one.zones,
+            None if row.use is None else moved_line(self.facts, one.line, row.use, one.sighting.packages or ()),
+            is_mis_steered=True,
+        )
+        return self.steering.advise(steered, steering.get(one.line.iccid), now)
+
+
+async def read_coverage_adviser(
+    ctx: Ctx, upstream: Upstream, found: Sequence[LineVerdict], coverage: CoverageMap
+) -> tuple[CoverageAdviser, list[str]]:
+    """The advice, and sentences on what of it could not be read. Each part is read only if a line needs it. Waits for the network."""
+    verdicts, unread = {one.verdict for one in found}, list[str]()
+    accounts = {account.get("id", 0): account.get("steeringListId") for account in await upstream.accounts()}
+    facts, steering, packages = None, None, None
+    if "mis_steered" in verdicts:
+        facts = await read_steering_facts(ctx, upstream)
+        unread += facts.unread
+        seen = [
+            SeenLine(one.line, one.sighting.code, one.sighting.seen or 0.0)
+            for one in found
+            if one.sighting.code is not None and one.sighting.packages is not None
+        ]
+        steering = await anyio.to_thread.run_sync(facts.adviser, seen, coverage)
+    if verdicts & {"outside_zone", "no_package"}:
+        try:
+            packages = PackageAdviser(await read_offers(upstream))
+        except OcsError:
+            unread.append("The package templates could not be read: no packages are offered.")
+    return CoverageAdviser(coverage, accounts, facts, steering, packages), unread
 
 
 class NetworkTotals(NamedTuple):
@@ -256,21 +236,16 @@ class NetworkTotals(NamedTuple):
 
 
 def rank_uncovered_lines(
-    outside: Sequence[LineVerdict], costs: Mapping[int, UncoveredUse | None], advice: CoverageAdvice
+    outside: Sequence[LineVerdict], uses: Mapping[int, LineUse | None], adviser: CoverageAdviser
 ) -> list[UncoveredLine]:
     """The lines that are not covered, ranked. A line without use in the window cost nothing."""
-    rows = [uncovered_line(one, costs.get(one.line.subscriber_id, NO_UNCOVERED_USE), advice) for one in outside]
+    rows = [uncovered_line(one, uses.get(one.line.subscriber_id, NO_USE), adviser) for one in outside]
     return sorted(rows, key=lambda row: row.rank)
 
 
-def uncovered_line(one: LineVerdict, outside: UncoveredUse | None, advice: CoverageAdvice) -> UncoveredLine:
-    offer = advice.packages.offer(one) if one.verdict in ("outside_zone", "no_package") else None
-    action: CoverageAction = "offer_package" if offer is not None else "none"
-    if one.verdict == "mis_steered":
-        action = advice.steering.action(one)
-    cheapest = sorted(one.options, key=lambda network: (advice.prices.get(network.id, float("inf")), network.id))
-    options = tuple(cheapest[:NETWORK_OPTIONS_SHOWN]) if one.verdict == "mis_steered" else ()
-    return UncoveredLine(one, outside, action, offer, advice.steering.list_of(one), options)
+def uncovered_line(one: LineVerdict, use: LineUse | None, adviser: CoverageAdviser) -> UncoveredLine:
+    outside = None if use is None else uncovered_use(use, one, adviser.coverage)
+    return UncoveredLine(one, outside, use, adviser.list_of(one), adviser.options(one))
 
 
 def network_totals(found: Sequence[LineVerdict], rows: Sequence[UncoveredLine]) -> list[NetworkTotals]:
@@ -287,7 +262,9 @@ def network_totals(found: Sequence[LineVerdict], rows: Sequence[UncoveredLine]) 
 
 def totals_of_network(lines: Sequence[LineVerdict], outside: Mapping[int, UncoveredUse | None]) -> NetworkTotals:
     costs = [cost for one in lines if (cost := outside.get(one.line.subscriber_id)) is not None]
-    total = UncoveredUse(sum(cost.data_bytes for cost in costs), sum(cost.cost for cost in costs), sum(cost.charged for cost in costs))
+    total = UncoveredUse(
+        sum(cost.data_bytes for cost in costs), sum(cost.network_cost for cost in costs), sum(cost.usage_income for cost in costs)
+    )
     first = lines[0]
     return NetworkTotals(first.country, first.network, first.sighting.code or (0, 0), tuple(one.verdict for one in lines), total)
 
@@ -314,29 +291,16 @@ async def check_by_use(
 
 
 def verdict_by_use(one: LineVerdict, use: LineUse, coverage: CoverageMap) -> LineVerdict:
-    """Mis-steered if more than half of the data, in countries where its zones have a network, was used on other networks without a
-    package."""
-    beside: dict[NetworkCode, int] = {}
-    whole = 0
-    for place in use.places:
-        code = place.mcc, place.mnc
-        country = coverage.country(code)
-        if place.usage_type != USAGE_TYPE_DATA or country is None or not coverage.options(one.zones, country):
-            continue
-        whole += place.quantity
-        if not coverage.covers(one.zones, code):
-            beside[code] = beside.get(code, 0) + place.quantity - place.in_package
-    if sum(beside.values()) * 2 <= max(0, whole):  # records that take back what was counted can make it less than nothing
+    """Mis-steered if its use says so, and then on the network where it used most data outside."""
+    code = network_outside(use.places, one.zones, coverage)
+    if code is None:
         return one
-    code = max(beside, key=lambda code: (beside[code], code))
     country = coverage.country(code)
     options = tuple(coverage.options(one.zones, country or ""))
     sighting = one.sighting._replace(code=code)
     return one._replace(sighting=sighting, verdict="mis_steered", country=country, network=coverage.find(code), options=options, by="usage")
 
 
-SEEN_LATELY_DAYS = 7
-"""Choice: where a line was longer ago says nothing of where it is, so it is not judged and its packages are not read."""
 UNCOVERED_USE_DAYS = 28
 SIGHTING_TIME_SHARE = 0.75
 """The part of its time that an answer takes for the list and for this; the rest is for what use outside packages cost."""
@@ -352,6 +316,9 @@ class CoverageAudit(NamedTuple):
     """Ranked: mis-steered ones first, the dearest of each verdict first."""
     networks: list[NetworkTotals]
     window: DayWindow
+    adviser: CoverageAdviser
+    codes: NetworkCodes
+    """By which code each network is named: that which most lines were seen with."""
 
 
 async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[CoverageAudit]:
@@ -369,14 +336,15 @@ async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | No
     outside = [one for one in found if one.verdict in COVERAGE_PROBLEMS]
     window = DayWindow(utc_today(ctx.now) - timedelta(days=UNCOVERED_USE_DAYS), utc_today(ctx.now) - timedelta(days=1))
     used = [one for one in outside if (day := last_use_day(one.line)) is not None and day >= window.first]
-    costs = await read_uncovered_use(ctx, upstream, used, window, coverage, seconds - (ctx.deps.clock.monotonic() - began))
-    known = {one.line.subscriber_id: costs.found.get(one.line.subscriber_id) for one in used}
-    advice = await read_coverage_advice(ctx, upstream, found)
-    rows = await anyio.to_thread.run_sync(rank_uncovered_lines, outside, known, advice)
+    uses = await read_uncovered_use(ctx, upstream, used, window, seconds - (ctx.deps.clock.monotonic() - began))
+    known = {one.line.subscriber_id: uses.found.get(one.line.subscriber_id) for one in used}
+    adviser, unread = await read_coverage_adviser(ctx, upstream, found, coverage)
+    rows = await anyio.to_thread.run_sync(rank_uncovered_lines, outside, known, adviser)
     sums = await anyio.to_thread.run_sync(network_totals, found, rows)
     verdicts, inactive = tuple(one.verdict for one in found), len(fleet.lines) - len(active)
-    unread = (*advice.unread, *unread_use_sentences(costs.missing, unchecked))
-    return looks.result(ctx, CoverageAudit(inactive, verdicts, rows, sums, window), fleet, others=unread)
+    codes = NetworkCodes(coverage, (one.sighting.code for one in found if one.sighting.code is not None))
+    audit = CoverageAudit(inactive, verdicts, rows, sums, window, adviser, codes)
+    return looks.result(ctx, audit, fleet, others=[*unread, *unread_use_sentences(uses.missing, unchecked)])
 
 
 def unread_use_sentences(uncosted: int, unchecked: int) -> Iterator[str]:
@@ -412,11 +380,6 @@ async def read_line_sighting(upstream: Upstream, line: FleetLine, *, now: float)
     return LineSighting(code, seen, packages)
 
 
-def is_seen_lately(seen: float | None, now: float) -> bool:
-    """Whether the line was seen so recently that it is probably still there."""
-    return seen is not None and seen >= now - SEEN_LATELY_DAYS * DAY_SECONDS
-
-
 def line_verdicts(lines: Sequence[FleetLine], looks: FleetReading[LineSighting], coverage: CoverageMap) -> list[LineVerdict]:
     return [line_verdict(line, looks.found[line.subscriber_id], coverage) for line in lines if line.subscriber_id in looks.found]
 
@@ -432,20 +395,18 @@ def covered_lines_to_check(found: Sequence[LineVerdict], now: float) -> list[Lin
 
 
 async def read_uncovered_use(
-    ctx: Ctx, upstream: Upstream, lines: Sequence[LineVerdict], window: DayWindow, coverage: CoverageMap, seconds: float
-) -> FleetReading[UncoveredUse]:
-    """What `lines` used outside packages in `window`, mis-steered lines first. Waits for the network, at most `seconds`.
+    ctx: Ctx, upstream: Upstream, lines: Sequence[LineVerdict], window: DayWindow, seconds: float
+) -> FleetReading[LineUse]:
+    """What `lines` used in `window`, mis-steered lines first. Waits for the network, at most `seconds`.
 
     A line that cannot be read is counted as missing, and is no refusal.
     """
-    of = {one.line.subscriber_id: one for one in lines}
 
-    async def cost(line: FleetLine) -> UncoveredUse:
-        use = await read_line_use(ctx, upstream, line, window)
-        return uncovered_use(use, of[line.subscriber_id], coverage)
+    async def read(line: FleetLine) -> LineUse:
+        return await read_line_use(ctx, upstream, line, window)
 
     ordered = [one.line for one in sorted(lines, key=lambda one: (COVERAGE_PROBLEMS.index(one.verdict), one.line.subscriber_id))]
     try:
-        return await read_each_line(ctx, ordered, cost, seconds=seconds)
+        return await read_each_line(ctx, ordered, read, seconds=seconds)
     except OcsError:
         return FleetReading({}, len(ordered), 0)

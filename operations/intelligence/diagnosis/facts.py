@@ -11,11 +11,11 @@ from clients.ocs.packages import Package, PackageList
 from clients.ocs.subscribers import ProviderStatus, Subscriber
 from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
-from operations.intelligence.lines.fleet_lines import fleet_line, line_status_word
+from operations.intelligence.lines.fleet_lines import fleet_line
 from operations.intelligence.lines.usage import LineUse, read_line_use
 from operations.intelligence.offers.coverage_map import CoverageMap, read_coverage_map
 from operations.times import WEEK_DAYS, DayWindow, utc_today
-from operations.upstream.lines import Line, PackageState, package_end, package_start, package_state
+from operations.upstream.lines import Line, PackageState, line_status_word, package_end, package_start, package_state
 from operations.upstream.signalling import LineSignalling, NetworkCode, line_signalling, network_code
 from registry.clock import limit_reading_time
 from registry.errors import OcsNotFound, Refusal

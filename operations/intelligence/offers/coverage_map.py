@@ -1,6 +1,7 @@
 """Which networks the zones of a reseller hold: what a code stands for, whether a zone covers it, what else there is in its country."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, NamedTuple, NotRequired
 
@@ -9,9 +10,11 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.zones import DetailedLocationZone, Operator
+from operations.caches.usage import PlaceUse
 from operations.upstream.connection import Upstream
 from operations.upstream.resellers import ZONE_LIST, read_reseller_list
 from operations.upstream.signalling import NetworkCode, network_code
+from operations.upstream.usage import USAGE_TYPE_DATA
 from operations.vocabulary import network_country, upstream_text
 
 NETWORK_COUNTRY = re.compile(r"[A-Z]{2}", re.ASCII)
@@ -77,10 +80,21 @@ class CoverageMap:
         found = self.find(code)
         return found is not None and any(found.id in self._zones.get(zone_id, ()) for zone_id in zone_ids)
 
+    def networks_of(self, country: str) -> list[KnownNetwork]:
+        """All networks of `country` that any zone holds, by number."""
+        return [self._networks[id] for id in sorted(self._networks) if self._networks[id].country == country]
+
+    def network(self, network_id: int) -> KnownNetwork | None:
+        return self._networks.get(network_id)
+
     def options(self, zone_ids: Iterable[int], country: str) -> list[KnownNetwork]:
         """The networks of `country` that the zones hold, by number."""
         ids = frozenset[int]().union(*(self._zones.get(zone_id, frozenset()) for zone_id in zone_ids))
         return [found for id in sorted(ids) if (found := self._networks.get(id)) is not None and found.country == country]
+
+    def held_by(self, zone_id: int) -> frozenset[int]:
+        """The numbers of the networks of a zone."""
+        return self._zones.get(zone_id, frozenset())
 
     def zones_with(self, network_id: int) -> Collection[int]:
         return {zone_id for zone_id, held in self._zones.items() if network_id in held}
@@ -91,6 +105,24 @@ class CoverageMap:
         if found is None:
             return 1
         return 0 if self._holding[found.id] < self._in_country.get(found.country, 0) else 2
+
+
+def network_outside(places: Iterable[PlaceUse], zone_ids: Sequence[int], coverage: CoverageMap) -> NetworkCode | None:
+    """The network outside the zones where a line used most data without a package, if such use is more than half of its data in the
+    countries where the zones have a network: then the line is steered wrongly. None: it is not."""
+    beside: dict[NetworkCode, int] = {}
+    whole = 0
+    for place in places:
+        code = place.mcc, place.mnc
+        country = coverage.country(code)
+        if place.usage_type != USAGE_TYPE_DATA or country is None or not coverage.options(zone_ids, country):
+            continue
+        whole += place.quantity
+        if not coverage.covers(zone_ids, code):
+            beside[code] = beside.get(code, 0) + place.quantity - place.in_package
+    if sum(beside.values()) * 2 <= max(0, whole):  # records that take back what was counted can make it less than nothing
+        return None
+    return max(beside, key=lambda code: (beside[code], code))
 
 
 async def read_coverage_map(upstream: Upstream) -> CoverageMap:
@@ -114,6 +146,31 @@ class NetworkTold(TypedDict):
     mcc: str
     mnc: str
     operator: NotRequired[Annotated[str, Field(description="As the charging system writes it")]]
+
+
+class NetworkCodes:
+    """The one code by which an answer names each network, since a network may have several.
+
+    It is the code that most of what the answer is made of was seen with, of equals the lowest; a network that was not seen has its first.
+    """
+
+    def __init__(self, coverage: CoverageMap, seen: Iterable[NetworkCode]) -> None:
+        self._coverage = coverage
+        counted: dict[int, Counter[NetworkCode]] = {}
+        for code in seen:
+            network = coverage.find(code)
+            if network is not None:
+                counted.setdefault(network.id, Counter())[code] += 1
+        self._shown = {id: min(codes, key=lambda code: (-codes[code], code)) for id, codes in counted.items()}
+
+    def shown(self, code: NetworkCode) -> NetworkCode:
+        """The code by which the network of `code` is named; a network that no zone holds has only its own."""
+        network = self._coverage.find(code)
+        return code if network is None else self._shown.get(network.id, code)
+
+    def view(self, network: KnownNetwork | None, code: NetworkCode | None) -> NetworkTold:
+        """A network, or the place of `code` where no zone holds it."""
+        return network_view(network, code if network is None else self._shown.get(network.id))
 
 
 def network_view(network: KnownNetwork | None, code: NetworkCode | None) -> NetworkTold:

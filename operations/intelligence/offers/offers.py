@@ -142,6 +142,24 @@ class MonthlyOffer(NamedTuple):
     sponsor_id: int | None
 
 
+class SponsorPrefixes(NamedTuple):
+    """Whose SIM a line has is told by the first digits of its IMSI: these, with their sponsors, longest first."""
+
+    prefixes: Sequence[tuple[str, int]]
+
+    def sponsor_of(self, line: FleetLine) -> int | None:
+        history = current_entry(line.row.get("imsiList", ()))
+        imsi = (history.get("imsi") or "") if history is not None else ""
+        return next((sponsor for prefix, sponsor in self.prefixes if imsi.startswith(prefix)), None)
+
+
+async def read_sponsors(upstream: Upstream) -> SponsorPrefixes:
+    """The sponsors of the caller's reseller, two minutes old at most. Waits for the network."""
+    sponsors = await read_reseller_list(upstream, SPONSOR_LIST)
+    prefixes = [(str(row.get("prefix", "")), row.get("id", 0)) for row in sponsors if row.get("prefix")]
+    return SponsorPrefixes(sorted(prefixes, key=lambda prefix: (-len(prefix[0]), prefix)))
+
+
 class OfferCatalogue(NamedTuple):
     """The whole catalogue as of now."""
 
@@ -149,15 +167,8 @@ class OfferCatalogue(NamedTuple):
     unpriced: int
     """How many templates have no price or no days."""
     coverage: CoverageMap
-    sponsors: Sequence[tuple[str, int]]
-    """IMSI prefixes with their sponsors, longest first."""
+    sponsors: SponsorPrefixes
     single_counter: bool
-
-    def sponsor_of(self, line: FleetLine) -> int | None:
-        """The sponsor of the line's SIM, by the first digits of its IMSI."""
-        history = current_entry(line.row.get("imsiList", ()))
-        imsi = (history.get("imsi") or "") if history is not None else ""
-        return next((sponsor for prefix, sponsor in self.sponsors if imsi.startswith(prefix)), None)
 
     @property
     def costs(self) -> dict[int, int]:
@@ -172,13 +183,11 @@ class OfferCatalogue(NamedTuple):
 async def read_offers(upstream: Upstream) -> OfferCatalogue:
     """The catalogue of the caller's reseller, a minute old at most; its zones two. Waits for the network."""
     templates, reseller = await own_templates(upstream), await upstream.reseller()
-    sponsors = await read_reseller_list(upstream, SPONSOR_LIST)
+    sponsors = await read_sponsors(upstream)
     found = [monthly_offer(template) for template in templates]
     offers = sorted((offer for offer in found if offer is not None), key=lambda offer: offer.template_id)
-    prefixes = [(str(row.get("prefix", "")), row.get("id", 0)) for row in sponsors if row.get("prefix")]
     single = bool(reseller.get("chargingInfo", {}).get("CallPackageUseSingleCounter"))
-    longest_first = sorted(prefixes, key=lambda prefix: (-len(prefix[0]), prefix))
-    return OfferCatalogue(offers, len(found) - len(offers), await read_coverage_map(upstream), longest_first, single)
+    return OfferCatalogue(offers, len(found) - len(offers), await read_coverage_map(upstream), sponsors, single)
 
 
 def monthly_offer(template: Template) -> MonthlyOffer | None:

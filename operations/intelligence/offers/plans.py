@@ -9,8 +9,6 @@ costs most, and drops a branch once even its cheapest end would cost no less tha
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from fractions import Fraction
 from itertools import compress
 from math import lcm
 from typing import Annotated, Literal, NamedTuple
@@ -18,11 +16,11 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.packages import Package, PackageList
+from clients.ocs.packages import PackageList
 from operations.intelligence.lines.fleet_lines import FleetLine
-from operations.intelligence.lines.usage import CALENDAR_DAYS, LineUse
+from operations.intelligence.lines.usage import LineUse
+from operations.intelligence.offers.coverage_map import NetworkCodes, network_outside
 from operations.intelligence.offers.offers import (
-    MONTH_DAYS,
     PACKAGE_KINDS,
     MonthlyOffer,
     NeedPart,
@@ -33,9 +31,9 @@ from operations.intelligence.offers.offers import (
     package_need,
     packages_in_turn,
 )
+from operations.intelligence.offers.package_income import PackageSpend, package_spend
 from operations.times import DayWindow
-from operations.upstream.lines import package_end, package_start
-from operations.upstream.usage import UseKind, euros, micro_euros
+from operations.upstream.usage import UseKind, euros
 from operations.vocabulary import upstream_text
 
 COVER_PLACE_LIMIT = 10
@@ -206,7 +204,7 @@ class CoverSearch:
         self._best = sorted([*self._best, made], key=lambda one: one.order)[:2]
 
 
-PlanVerdict = Literal["change", "keep", "unused", "no_replacement", "no_sponsor", "unsolved"]
+PlanVerdict = Literal["change", "keep", "loses_money", "unused", "mis_steered", "no_replacement", "no_sponsor", "unsolved"]
 
 CALLS_OUT_INDEX = PACKAGE_KINDS.index("calls_out")
 
@@ -214,17 +212,6 @@ NO_PACKAGES_NEEDED = PackageChoice(0, ())
 
 OffersByNetwork = Mapping[tuple[int, int], frozenset[int]]
 """Which offers work on a network."""
-
-
-class PackageSpend(NamedTuple):
-    """What the line had in the four weeks."""
-
-    price: int
-    """In thirty days, micro-euros."""
-    counts: tuple[tuple[int, int], ...]
-    """Template ids, in order, with how many packages of each were in force."""
-    destinations: frozenset[int]
-    """Lists of numbers that outgoing calls in these packages went to."""
 
 
 class LinePackagePlan(NamedTuple):
@@ -244,28 +231,68 @@ class LinePackagePlan(NamedTuple):
     found: CoverResult
     uncovered: tuple[NeedPart, ...]
     """Data that no package of the catalogue covers, and calls and messages that only the line's present packages do."""
+    network_cost: int
+    """What the operator pays networks, whichever package pays."""
+    is_mis_steered: bool
+    """Most of its data went past packages that would have paid on another network: no package mends that."""
 
     @property
     def saving(self) -> int:
-        """What the change saves in thirty days, micro-euros; 0 where nothing should be changed."""
+        """What the change saves the customer in thirty days, micro-euros; 0 where nothing should be changed."""
         if self.found.best is None or self.verdict not in ("change", "unused"):
             return 0
         return self.now - self.found.best.price - self.charged_then
+
+    @property
+    def saving_operator(self) -> int:
+        """What the operator pays networks less after the change: nothing, since the same use is on the same networks."""
+        return 0
+
+    @property
+    def margin(self) -> int:
+        return self.now - self.network_cost
+
+    @property
+    def keeps_present(self) -> bool:
+        """Whether what the line has is better for the customer than the cheapest set, or nothing is said of other sets."""
+        best = self.found.best
+        return best is not None and (self.verdict == "mis_steered" or self.now < best.price + self.charged_then)
 
 
 COVER_NOT_SEARCHED = CoverResult(None, None, True)
 
 
-def draft_plan(line: FleetLine, use: LineUse, packages: PackageList, offers: OfferCatalogue, window: DayWindow) -> LinePackagePlan:
-    """The plan of a line before the search: its need in `window`, and what its packages and use outside them cost."""
+def draft_plan(
+    line: FleetLine, use: LineUse, week: LineUse, packages: PackageList, offers: OfferCatalogue, window: DayWindow
+) -> LinePackagePlan:
+    """The plan of a line before the search: its need in `window`, and what its packages and use outside them cost.
+
+    `week`: what it used in the last seven days of these, by which it is said to be steered wrongly, or not.
+    """
     single = packages.get("callUseSingleCounter", offers.single_counter)
     need = package_need(use, window, single_counter=single)
     spend = package_spend(packages, window, offers.costs)
     charged = monthly_cost(need.charged)
-    sponsor = offers.sponsor_of(line)
+    sponsor = offers.sponsors.sponsor_of(line)
     verdict: PlanVerdict = "unused" if not need.parts else "no_sponsor" if sponsor is None else "unsolved"
     found = CoverResult(NO_PACKAGES_NEEDED, None, True) if verdict == "unused" else COVER_NOT_SEARCHED
-    return LinePackagePlan(line.iccid, line.account_id, sponsor, verdict, need, spend, spend.price + charged, charged, charged, found, ())
+    now, cost = spend.price + charged, monthly_cost(use.reseller_cost)
+    astray = network_outside(week.places, spend.zones, offers.coverage) is not None
+    return LinePackagePlan(
+        line.iccid,
+        line.account_id,
+        sponsor,
+        verdict,
+        need,
+        spend,
+        now,
+        charged,
+        charged,
+        found,
+        (),
+        network_cost=cost,
+        is_mis_steered=astray,
+    )
 
 
 def finish_plans(plans: Sequence[LinePackagePlan], offers: OfferCatalogue) -> list[LinePackagePlan]:
@@ -339,7 +366,11 @@ def decide_plan(plan: LinePackagePlan) -> LinePackagePlan:
     saving = plan.now - best.price - plan.charged_then
     same = {template for template, _ in best.counts} == {template for template, _ in plan.spend.counts}
     one = best.price // max(1, sum(count for _, count in best.counts))
-    return plan._replace(verdict="change" if saving > (one if same else 0) else "keep")
+    if plan.is_mis_steered:
+        return plan._replace(verdict="mis_steered")
+    if saving > (one if same else 0):
+        return plan._replace(verdict="change")
+    return plan._replace(verdict="keep" if plan.margin >= 0 else "loses_money")
 
 
 UNCOVERED_SHOWN = 3
@@ -356,11 +387,13 @@ class Count(TypedDict):
 
 
 class PackageSet(TypedDict):
-    """Packages and what they cost in thirty days."""
+    """Packages and what the customer pays with them in thirty days, which is what the operator receives."""
 
-    price: Annotated[float, Field(description="EUR in 30 days, packages alone")]
-    charged: Annotated[float, Field(description="EUR in 30 days, use outside packages")]
-    total: Annotated[float, Field(description="EUR in 30 days")]
+    price: Annotated[float, Field(description="Same as package_income", deprecated=True)]
+    charged: Annotated[float, Field(description="Same as usage_income", deprecated=True)]
+    package_income: Annotated[float, Field(description="EUR in 30 days, for the packages")]
+    usage_income: Annotated[float, Field(description="EUR in 30 days, for use outside packages")]
+    total: Annotated[float, Field(description="EUR in 30 days: both")]
     packages: list[Count]
 
 
@@ -392,14 +425,20 @@ class LinePlan(TypedDict):
     verdict: Annotated[
         PlanVerdict,
         Field(
-            description="change; keep; unused: nothing was used; no_replacement: something that its packages pay is in no template; "
-            "no_sponsor: nobody knows whose SIM it is; unsolved: too many places or packages"
+            description="change: best costs the customer less; keep; loses_money: as keep, and the line costs you more "
+            "than it brings in; unused: nothing was used; mis_steered: its packages work on other networks there; no_replacement: "
+            "something that its packages pay is in no template; no_sponsor: nobody knows whose SIM it is; unsolved: too many places or sets"
         ),
     ]
-    saving: Annotated[float, Field(description="EUR in 30 days; 0 where nothing is to be changed")]
+    saving: Annotated[float, Field(description="Same as saving_customer", deprecated=True)]
+    saving_customer: Annotated[float, Field(description="EUR in 30 days that the customer pays less with best, and you receive less")]
+    saving_operator: Annotated[float, Field(description="EUR in 30 days that you pay networks less: 0, whichever package pays")]
+    network_cost: Annotated[float, Field(description="EUR in 30 days that networks charge you")]
+    margin: Annotated[float, Field(description="EUR in 30 days: now.total less network_cost; below 0 the line loses money")]
     need: LineNeed
     now: PackageSet
-    best: Annotated[PackageSet | None, Field(description="The cheapest set that covers the need")]
+    best: Annotated[PackageSet | None, Field(description="What costs the customer least: the cheapest set that covers the need, or now")]
+    best_is_present: Annotated[bool, Field(description="Whether best is what it has: no set of the catalogue costs less")]
     next: Annotated[PackageSet | None, Field(description="The next best other set in which no package is superfluous; null: there is none")]
     proven: Annotated[bool, Field(description="Whether the search ruled everything else out")]
     uncovered: Annotated[list[Uncovered], Field(description="Three at most, largest first; it goes on being charged as now")]
@@ -412,34 +451,54 @@ class TemplateFigures(TypedDict):
     name: Annotated[str, Field(description="As the charging system calls it")]
     days: int
     data_mb: Annotated[float, Field(description="Of one package in 30 days, 10^6 bytes")]
-    cost: Annotated[float, Field(description="EUR, one package")]
-    price: Annotated[float, Field(description="EUR of one package in 30 days: less than `cost` where it lasts longer")]
+    cost: Annotated[float, Field(description="Same as package_income", deprecated=True)]
+    price: Annotated[float, Field(description="Same as package_income_30_days", deprecated=True)]
+    package_income: Annotated[float, Field(description="EUR that a customer pays for one package")]
+    package_income_30_days: Annotated[float, Field(description="EUR, its part of 30 days: less where it lasts longer")]
 
 
-def line_plan(plan: LinePackagePlan) -> LinePlan:
-    found = plan.found
+def line_plan(plan: LinePackagePlan, codes: NetworkCodes) -> LinePlan:
+    """The row of a line; `codes` says by which code a network is named."""
+    found, present = plan.found, package_set(plan.spend.price, plan.charged_now, plan.spend.counts)
+    first, second = [package_choice_figures(choice, plan.charged_then) for choice in (found.best, found.next)]
     return {
         "iccid": plan.iccid,
         "account_id": plan.account_id,
         "verdict": plan.verdict,
         "saving": euros(plan.saving),
+        "saving_customer": euros(plan.saving),
+        "saving_operator": euros(plan.saving_operator),
+        "network_cost": euros(plan.network_cost),
+        "margin": euros(plan.margin),
         "need": line_need_figures(plan),
-        "now": package_set(plan.spend.price, plan.charged_now, plan.spend.counts),
-        "best": package_choice_figures(found.best, plan.charged_then),
-        "next": package_choice_figures(found.next, plan.charged_then),
+        "now": present,
+        "best": present if plan.keeps_present else first,
+        "best_is_present": plan.keeps_present,
+        "next": first if plan.keeps_present else second,
         "proven": found.proven,
-        "uncovered": [
-            {
-                "country": part.country or None,
-                "mcc": part.code[0],
-                "mnc": part.code[1],
-                "operator": upstream_text(part.operator),
-                "kind": part.kind,
-                "amount": part.amount,
-            }
-            for part in sorted(plan.uncovered, key=lambda part: (-part.amount, part.code, part.kind))[:UNCOVERED_SHOWN]
-        ],
+        "uncovered": uncovered_figures(plan.uncovered, codes),
     }
+
+
+def uncovered_figures(parts: Iterable[NeedPart], codes: NetworkCodes) -> list[Uncovered]:
+    """The largest parts; of a network that was used under several codes it is one."""
+    found: dict[tuple[tuple[int, int], UseKind], NeedPart] = {}
+    for part in parts:
+        key = codes.shown(part.code), part.kind
+        former = found.get(key)
+        found[key] = part._replace(code=key[0]) if former is None else former._replace(amount=former.amount + part.amount)
+    ordered = sorted(found.values(), key=lambda part: (-part.amount, part.code, part.kind))
+    return [
+        {
+            "country": part.country or None,
+            "mcc": part.code[0],
+            "mnc": part.code[1],
+            "operator": upstream_text(part.operator),
+            "kind": part.kind,
+            "amount": part.amount,
+        }
+        for part in ordered[:UNCOVERED_SHOWN]
+    ]
 
 
 def line_need_figures(plan: LinePackagePlan) -> LineNeed:
@@ -457,7 +516,14 @@ def line_need_figures(plan: LinePackagePlan) -> LineNeed:
 
 def package_set(price: int, charged: int, counts: Iterable[tuple[int, int]]) -> PackageSet:
     packages: list[Count] = [{"template_id": template, "count": count} for template, count in counts]
-    return {"price": euros(price), "charged": euros(charged), "total": euros(price + charged), "packages": packages}
+    return {
+        "price": euros(price),
+        "charged": euros(charged),
+        "package_income": euros(price),
+        "usage_income": euros(charged),
+        "total": euros(price + charged),
+        "packages": packages,
+    }
 
 
 def package_choice_figures(chosen: PackageChoice | None, charged: int) -> PackageSet | None:
@@ -477,6 +543,8 @@ def named_templates(plans: Iterable[LinePackagePlan], offers: Sequence[MonthlyOf
             "data_mb": megabytes(offer.volumes[0]),
             "cost": euros(offer.cost),
             "price": euros(offer.price),
+            "package_income": euros(offer.cost),
+            "package_income_30_days": euros(offer.price),
         }
         for offer in offers
         if offer.template_id in named
@@ -486,30 +554,3 @@ def named_templates(plans: Iterable[LinePackagePlan], offers: Sequence[MonthlyOf
 def megabytes(count: int) -> float:
     """Bytes as megabytes of 10^6 bytes, with three decimals."""
     return round(count / MEGABYTE_BYTES, 3)
-
-
-PACKAGE_DAY_SECONDS = 86_400
-
-
-def package_spend(found: PackageList, window: DayWindow, costs: Mapping[int, int]) -> PackageSpend:
-    """The cost of packages in force in `window`. One that waits for its first use costs nothing yet. `costs`: by template, micro-euros."""
-    first = int(datetime(window.first.year, window.first.month, window.first.day, tzinfo=UTC).timestamp())
-    price, counts, destinations = Fraction(0), dict[int, int](), set[int]()
-    for package in found.get("packages", []):
-        share = package_share_in(package, first, first + window.days * PACKAGE_DAY_SECONDS)
-        if share:
-            template = package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0)
-            price += share * (micro_euros(package.get("cost")) or costs.get(template, 0))
-            counts[template] = counts.get(template, 0) + 1
-            destination = package.get("destinationzoneid") or package.get("rdbDestinationZones", {}).get("destinationzoneid")
-            destinations |= set() if destination is None else {destination}
-    return PackageSpend(round(price * MONTH_DAYS / CALENDAR_DAYS), tuple(sorted(counts.items())), frozenset(destinations))
-
-
-def package_share_in(package: Package, first: int, end: int) -> Fraction:
-    """The share of the package's life that lies between two moments, Unix seconds."""
-    starts, ends = package_start(package), package_end(package)
-    if starts is None or ends is None or ends <= starts:
-        return Fraction(0)
-    begin, over = int(starts.timestamp()), int(ends.timestamp())
-    return Fraction(max(0, min(over, end) - max(begin, first)), over - begin)

@@ -148,7 +148,8 @@ def cheapest_template_in(country: str, templates: Iterable[TemplateForSale]) -> 
 UpsellKind = Literal["larger_package", "renewal", "first_package"]
 NEARLY_USED_SHARE, HALF_USED_SHARE = 0.9, 0.5
 UPSELL_RULES: dict[UpsellKind, str] = {
-    "larger_package": "90 % or more of a current package's data is used; extra price of the next larger one of its zone and sponsor",
+    "larger_package": "90 % or more of a current package's data is used, and most data did not go past it on networks that it does not "
+    "cover; extra price of the next larger one of its zone and sponsor",
     "renewal": "no current package, and the last one ended in these 28 days, half used or more; its price again",
     "first_package": "data used, and no package in these 28 days; the cheapest one that works in its main country",
 }
@@ -164,6 +165,7 @@ class SoldPackage(NamedTuple):
     limit: int
     used: int
     state: PackageState
+    zone_id: int
 
 
 class UpsellOffer(NamedTuple):
@@ -184,11 +186,17 @@ def sold_packages(found: PackageList, now: float) -> tuple[SoldPackage, ...]:
             row.get("pckdatabyte", 0),
             row.get("useddatabyte", 0),
             package_state(row, now, single_counter=single),
+            row.get("locationzoneid") or row.get("rdbLocationZones", {}).get("locationzoneid", 0),
         )
         for row in found.get("packages", [])
         if row.get("pckdatabyte", 0) > 0
     ]
     return tuple(sorted(rows, key=lambda row: row.assigned or date.min))
+
+
+def current_zones(packages: Iterable[SoldPackage]) -> tuple[int, ...]:
+    """The zones of the packages that a line has now."""
+    return tuple(sorted({package.zone_id for package in packages if package.state in CURRENT_PACKAGE_STATES}))
 
 
 def upsell_offer(

@@ -1,4 +1,4 @@
-"""The read model of fleets: lines, packages, use, problems, and how far each fleet has been read."""
+"""The read model of fleets: lines, packages, use, problems, and how far each fleet has been read; and what was done to steering."""
 
 from collections.abc import Sequence
 
@@ -93,8 +93,20 @@ def upgrade() -> None:
     create("fleet_network", NETWORK_COLUMNS)
     create("fleet_problem", PROBLEM_COLUMNS)
     op.create_index("fleet_problem_open", "fleet_problem", ["fleet", "closed", "cause", "money"])
+    op.create_table(
+        "line_steering",
+        sa.Column("organisation", sa.Text(), nullable=False),
+        sa.Column("iccid", sa.Text(), nullable=False),
+        sa.Column("list_id", sa.BigInteger(), nullable=True),
+        sa.Column("assigned", REAL, nullable=True),
+        sa.Column("pushed", REAL, nullable=True),
+        sa.Column("changed", REAL, nullable=False),
+        sa.PrimaryKeyConstraint("organisation", "iccid"),
+    )
+    op.create_index("ix_line_steering_changed", "line_steering", ["changed"])
+    op.create_index("line_steering_latest", "line_steering", ["organisation", "changed"])
 
 
 def downgrade() -> None:
-    for name in (*KEYS, "fleet_erasure", "fleet_setting", "fleet_sync"):
+    for name in (*KEYS, "fleet_erasure", "fleet_setting", "fleet_sync", "line_steering"):
         op.drop_table(name)

@@ -1,0 +1,97 @@
+"""What an organisation did to the steering of its lines through us: which list a line was given, and when a list was pushed to its SIM.
+
+The charging system tells neither, and the audit log names no lines; without this, advice would repeat a push that was just made.
+"""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.sql import (
+    BigInt,
+    Command,
+    Connection,
+    Query,
+    StatementBuild,
+    TableDescription,
+    changes_rows,
+    delete_oldest,
+    row_exists,
+    table_lookup,
+    upsert,
+)
+
+LINE_STEERING_KEPT_SECONDS = 30 * 86_400
+"""Choice: a line that was pushed to a month ago is as any other."""
+
+
+class LineSteering(NamedTuple):
+    """Times are Unix seconds; None: not in the last thirty days, or not since. `list_id` is what the line was given at `assigned`."""
+
+    iccid: str
+    list_id: BigInt | None
+    assigned: float | None
+    pushed: float | None
+
+
+class LineSteeringTable(TableDescription, row=LineSteering, without=("iccid",), table=True):
+    """When an organisation gave a line a steering list, and when it pushed the list to the SIM. `changed` is the later of both."""
+
+    organisation: str = Field(primary_key=True)
+    iccid: str = Field(primary_key=True)
+    changed: float = Field(index=True)
+    __table_args__ = (sa.Index("line_steering_latest", "organisation", "changed"),)
+
+
+LINE_STEERING = LineSteeringTable.table
+
+LINE_STEERING_KEY = ["organisation", "iccid"]
+
+# Another list has not been pushed yet, whatever was pushed before.
+ASSIGN_LINE_STEERING = Command(
+    upsert(LINE_STEERING, ["organisation", "iccid", "list_id", "assigned", "pushed", "changed"], key=LINE_STEERING_KEY)
+)
+
+PUSH_LINE_STEERING = Command(upsert(LINE_STEERING, ["organisation", "iccid", "pushed", "changed"], key=LINE_STEERING_KEY))
+
+LATEST_LINE_STEERING = Query(
+    LineSteering,
+    sa.select(*(LINE_STEERING.c[name] for name in LineSteering._fields))
+    .where(LINE_STEERING.c.organisation == sa.bindparam("organisation"), LINE_STEERING.c.changed >= sa.bindparam("since", type_=sa.Double))
+    .order_by(LINE_STEERING.c.changed.desc())
+    .limit(sa.bindparam("most")),
+)
+
+
+@row_exists
+def has_line_steering() -> StatementBuild:
+    """Whether the database has the table: the schema before it does not, and is worked on until it is upgraded."""
+    return table_lookup(LINE_STEERING.name)
+
+
+def record_steering_list(connection: Connection, *, organisation: str, iccid: str, list_id: int | None, now: float) -> None:
+    """Records that a line was given a list, or that its list was removed. `now`: Unix seconds."""
+    if has_line_steering(connection):
+        connection.run(
+            ASSIGN_LINE_STEERING, organisation=organisation, iccid=iccid, list_id=list_id, assigned=now, pushed=None, changed=now
+        )
+
+
+def record_steering_push(connection: Connection, *, organisation: str, iccid: str, now: float) -> None:
+    """Records that the list of a line was pushed to its SIM. `now`: Unix seconds."""
+    if has_line_steering(connection):
+        connection.run(PUSH_LINE_STEERING, organisation=organisation, iccid=iccid, pushed=now, changed=now)
+
+
+def latest_line_steering(connection: Connection, *, organisation: str, since: float, most: int) -> list[LineSteering]:
+    """The lines whose steering the organisation changed from `since` (Unix seconds) on, the latest first, at most `most`."""
+    if not has_line_steering(connection):
+        return []
+    return connection.all(LATEST_LINE_STEERING, organisation=organisation, since=since, most=most)
+
+
+@changes_rows
+def sweep_line_steering(*, before: float, most: int) -> sa.Executable:
+    """Delete the oldest rows; returns how many. `before`: Unix seconds."""
+    return delete_oldest(LINE_STEERING, LINE_STEERING.c.changed < before, LINE_STEERING.c.changed, most)
