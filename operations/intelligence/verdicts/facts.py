@@ -4,8 +4,8 @@ The same facts are made of the stored model and of a live read, so that both get
 not known; days are ordinals of UTC days; money is micro-euro.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, cast
 
@@ -16,6 +16,7 @@ from clients.ocs.times import wire_seconds
 from operations.fleet.line_reading import SERIES_AHEAD_SECONDS, next_repetition
 from operations.fleet.wire_rows import ordinal
 from operations.intelligence.offers.coverage_map import CoverageMap
+from operations.intelligence.verdicts.cheapest import CheapestPackages
 from operations.upstream.signalling import NetworkCode
 from operations.upstream.usage import USAGE_TYPE_DATA
 from storage.fleet_packages import FleetPackageRow
@@ -97,10 +98,8 @@ class VerdictFacts:
     refused: Sequence[RefusedSession]
     coverage: CoverageMap
     networks: Mapping[NetworkCode, str]
-    cheapest_price: int | None = None
-    """The least that packages cost the customer in 30 days which cover all that was used; None: none do, or it was not looked for."""
-    cheapest: Sequence[int] = field(default=())
-    """The templates of these packages."""
+    find_cheapest: Callable[[], CheapestPackages | None] = lambda: None
+    """Searches the cheapest packages for what was used, which takes some milliseconds; None: none cover it all."""
 
     @cached_property
     def today(self) -> int:

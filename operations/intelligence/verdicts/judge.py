@@ -2,14 +2,18 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
-import anyio.lowlevel
+import anyio.to_thread
 import orjson
 
+from clients.ocs.packages import PackageList
 from operations.deps import Deps
 from operations.fleet.wire_rows import day_start, line_supply_at, ordinal, stored_packages
 from operations.intelligence.offers.coverage_map import CoverageMap, read_coverage_map
+from operations.intelligence.offers.offers import OfferCatalogue, read_offers
+from operations.intelligence.verdicts.cheapest import cheapest_packages
 from operations.intelligence.verdicts.facts import DAY, LineIdentity, VerdictFacts, packages_of_rows, refused_of_text, series_of_rows
 from operations.intelligence.verdicts.rules import CAUSE_PLACES, LineVerdicts, find_verdicts, is_judged
 from operations.upstream.connection import upstream_of_organisation
@@ -71,6 +75,7 @@ class FleetContext(NamedTuple):
 
     at: float
     coverage: CoverageMap
+    offers: OfferCatalogue
 
 
 class LineJudge:
@@ -86,11 +91,7 @@ class LineJudge:
         if not found.lines:
             return 0
         context = await self._context(deps, fleet, now)
-        networks: Mapping[NetworkCode, str] = {(row.mcc, row.mnc): row.country for row in found.networks if row.country}
-        judgements: list[LineJudgement] = []
-        for each in found.lines:
-            judgements.append(judge_stored_line(each, context.coverage, networks, now))
-            await anyio.lowlevel.checkpoint()
+        judgements = await anyio.to_thread.run_sync(judge_stored_lines, found, context, now)
         await deps.store.write(record_judgements, fleet=fleet.id, judgements=judgements, now=now)
         return len(judgements)
 
@@ -100,7 +101,7 @@ class LineJudge:
             return known
         try:
             upstream = await upstream_of_organisation(deps, fleet.organisation)
-            made = FleetContext(now, await read_coverage_map(upstream))
+            made = FleetContext(now, await read_coverage_map(upstream), await read_offers(upstream))
         except OcsError:
             if known is None:
                 raise
@@ -112,11 +113,17 @@ class LineJudge:
         return made
 
 
-def judge_stored_line(found: StoredLine, coverage: CoverageMap, networks: Mapping[NetworkCode, str], now: float) -> LineJudgement:
+def judge_stored_lines(found: StoredLines, context: FleetContext, now: float) -> list[LineJudgement]:
+    """What is found of each line at `now`, Unix seconds. It takes milliseconds a line, so it runs in a thread."""
+    networks: Mapping[NetworkCode, str] = {(row.mcc, row.mnc): row.country for row in found.networks if row.country}
+    return [judge_stored_line(each, context, networks, now) for each in found.lines]
+
+
+def judge_stored_line(found: StoredLine, context: FleetContext, networks: Mapping[NetworkCode, str], now: float) -> LineJudgement:
     """What is found of a line at `now`, Unix seconds, and when it is to be judged again."""
     line, packages = found.line, stored_packages(found.packages)
     supply = line_supply_at(packages, now)
-    facts = stored_facts(found, coverage, networks, now)
+    facts = stored_facts(found, packages, context, networks, now)
     judged = find_verdicts(facts)
     rank, due = line.rank, line.due
     if judged.open and line.asked < now - ASKED_EVERY_SECONDS and (due <= 0 or due > now):
@@ -135,7 +142,9 @@ def judge_stored_line(found: StoredLine, coverage: CoverageMap, networks: Mappin
     )
 
 
-def stored_facts(found: StoredLine, coverage: CoverageMap, networks: Mapping[NetworkCode, str], now: float) -> VerdictFacts:
+def stored_facts(
+    found: StoredLine, packages: PackageList, context: FleetContext, networks: Mapping[NetworkCode, str], now: float
+) -> VerdictFacts:
     """The facts of a stored line at `now`, Unix seconds."""
     line = found.line
     identity = LineIdentity(*(getattr(line, name) for name in LineIdentity._fields))
@@ -148,8 +157,9 @@ def stored_facts(found: StoredLine, coverage: CoverageMap, networks: Mapping[Net
         series=series_of_rows(found.packages),
         usage=found.usage,
         refused=refused_of_text(line.radio),
-        coverage=coverage,
+        coverage=context.coverage,
         networks=networks,
+        find_cheapest=partial(cheapest_packages, line, found.usage, packages, context.offers, networks, now),
     )
 
 

@@ -185,12 +185,16 @@ def mis_steered(facts: VerdictFacts) -> CauseFinding | None:
 
 def wrong_package(facts: VerdictFacts) -> CauseFinding | None:
     """The cheapest packages for what was used cost the customer half of what is paid now or less, and 5 EUR less a month."""
-    best, now = facts.cheapest_price, facts.monthly_price
-    if best is None or facts.days_used(-WINDOW_DAYS, 0) < FEWEST_DAYS_OF_NEED:
+    now = facts.monthly_price
+    if now < LEAST_SAVING or facts.days_used(-WINDOW_DAYS, 0) < FEWEST_DAYS_OF_NEED or not facts.present():
         return None
-    if now < LEAST_SAVING or best > PRICE_SHARE * now or now - best < LEAST_SAVING:
+    found = facts.find_cheapest()
+    if found is None or found.price > PRICE_SHARE * now or now - found.price < LEAST_SAVING:
         return None
-    return CauseFinding(0.0, 0, {"paid_a_month": euros(now), "cheapest_a_month": euros(best), "saving_customer": euros(now - best)})
+    saving = euros(now - found.price)
+    template = found.templates[0] if found.templates else None
+    evidence = {"paid_a_month": euros(now), "cheapest_a_month": euros(found.price), "saving_customer": saving, "template_id": template}
+    return CauseFinding(0.0, 0, evidence)
 
 
 def high_cost(facts: VerdictFacts) -> CauseFinding | None:
