@@ -13,11 +13,13 @@ from operations.catalogue import CATALOGUE
 from operations.fleet.sync import FleetSync
 from registry.caller import Restrictions, Tier
 from registry.limits import Limits
+from registry.ports import SharedSecrets
 from simulators.network.entities import Line, NetworkToken
 from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
+from tests.bridge.pushing import PUSH_SECRET
 from tests.copies import Original
 from tests.fleet.truth import StoredFleet, current_fleets, model_differences, stored_fleet
 from tests.network_facts import ACCOUNT
@@ -108,9 +110,12 @@ class FleetStage:
 
     async def write(self, method: str, path: str, **body: Any) -> httpx.Response:
         """A writing call, confirmed where that is asked for."""
-        said = await self.http.request(method, path, json=body)
+        headers = {"Idempotency-Key": self.world.ids.new("key")} if method == "POST" else {}
+        given = {} if method == "DELETE" else {"json": body}
+        said = await self.http.request(method, path, headers=headers, **given)
         if said.status_code == 202:
-            said = await self.http.request(method, path, json=body, headers={"X-Confirm-Token": said.json()["confirm_token"]})
+            headers["X-Confirm-Token"] = said.json()["confirm_token"]
+            said = await self.http.request(method, path, headers=headers, **given)
         assert said.status_code < 300, said.text
         return said
 
@@ -151,10 +156,9 @@ def text_of(value: Any) -> Any:
 async def open_fleet_stage(folder: Path, *, url: str | None = None) -> AsyncGenerator[FleetStage]:
     clock, sleep = SettableClock(), HeldSleep()
     sandbox = SimulatedNetwork(pristine().copy(), wall=lambda: clock.now(), following=True, sleep=sleep)
-    async with (
-        open_world(folder, CATALOGUE, url=url, sandbox=sandbox, limits=Limits(burst_enabled=False)) as world,
-        AsyncExitStack() as clients,
-    ):
+    limits, secrets = Limits(burst_enabled=False), SharedSecrets(bridge=PUSH_SECRET)
+    opened = open_world(folder, CATALOGUE, url=url, sandbox=sandbox, limits=limits, secrets=secrets)
+    async with opened as world, AsyncExitStack() as clients:
         clock = world.clock
         who = await world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
         http = await clients.enter_async_context(world.client(who.secret))
