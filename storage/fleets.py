@@ -168,6 +168,12 @@ END_SIMULATED_FLEETS = Command(
 )
 
 
+@all_rows(int)
+def current_fleets(*, organisation: str) -> sa.Executable:
+    """The numbers of the organisation's fleets that have not ended."""
+    return sa.select(FLEET.c.id).where(FLEET.c.organisation == organisation, IS_CURRENT).order_by(FLEET.c.id)
+
+
 @writes
 def end_fleet(*, fleet: int) -> sa.Executable:
     """Ends one fleet: the connection that it was read by is another one now."""

@@ -167,11 +167,15 @@ class PlaceQueue:
                 del self._waiting[owner]
 
     def expected(self, owner: str) -> float:
-        """Expected seconds until a place is free for one more call of `owner`; owners take turns. 0 until the length of calls is known."""
+        """Expected seconds until a place is free for one more call of `owner`; owners take turns. 0 until the length of calls is known.
+
+        What waits in the background is overtaken, and so does not count for a call that somebody waits for.
+        """
         if self._samples < DURATION_SAMPLES_MINIMUM:
             return 0.0
-        own = self._waiting.get(owner, 0)
-        before = sum(min(count, own + 1) if other != owner else own for other, count in self._waiting.items())
+        own, behind = self._waiting.get(owner, 0), owner.startswith(BACKGROUND_OWNER)
+        others = (count for other, count in self._waiting.items() if other != owner and (behind or not other.startswith(BACKGROUND_OWNER)))
+        before = own + sum(min(count, own + 1) for count in others)
         return (before + 1) * self._mean / max(1, self._held)
 
     def _taken(self, give_back: Callable[[], None], most: float) -> Callable[[], None]:

@@ -8,8 +8,9 @@ from operations.fleet.line_refresh import OwnFleet, refresh_lines
 from operations.fleet.sync import open_fleet, take_turn
 from operations.upstream.connection import connect_upstream
 from registry.clock import limit_reading_time, rfc3339_utc, seconds_left
-from registry.errors import NotFound, StoreUnavailable
+from registry.errors import NotFound, Restricted, StoreUnavailable
 from registry.operation import Input
+from storage.fleet_lines import lines_of_fleet
 from storage.fleet_search import FleetBounds, FleetProgress, changed_lines, fleet_progress
 from storage.fleets import FleetState, fleet_state, has_fleet_tables, is_listing_asked_for
 
@@ -39,7 +40,9 @@ async def own_fleet(ctx: Ctx, params: Input) -> OwnFleet:
 
 
 async def require_account_in_fleet(fleet: OwnFleet, account_id: int | None) -> None:
-    """Raises NotFound for an account that is not the caller's. Waits for the network."""
+    """Raises NotFound for an account that is not the caller's, and Restricted where the credential may see some lines alone."""
+    if account_id is not None and fleet.bounds.iccids is not None:
+        raise Restricted("This API key is restricted to named lines, so it asks for no account: leave accountId out and it sees its lines")
     if account_id is not None and not await fleet.upstream.owns_account(account_id):
         raise NotFound("You have no account with this id", param="accountId", hint="list_reseller_accounts shows yours")
 
@@ -88,7 +91,8 @@ async def read_for_first_time(ctx: Ctx, fleet: OwnFleet) -> OwnFleet:
             await anyio.sleep(LOOK_SECONDS)
         known = await read_progress(ctx, state)
         state = await deps.store.read(fleet_state, fleet=state.id) or state
-        await ctx.progress(known.lines - known.unread, known.lines or None, f"Read {known.lines - known.unread} of {known.lines} lines")
+        lines = known.lines or await deps.store.read(lines_of_fleet, fleet=state.id)
+        await ctx.progress(lines - known.unread, lines or None, f"Read {lines - known.unread} of {lines} lines")
         if not is_first_look(state, known) and not known.due:
             break
     return fleet._replace(state=state)

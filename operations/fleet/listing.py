@@ -23,6 +23,8 @@ from storage.fleets import LIST_EVERY_SECONDS, FleetState, note_listing
 ROWS_A_TURN = 50
 LINES_A_WRITE = 200
 LISTING_CALLS_LIMIT = 20_000
+LEAST_LISTING_CALLS, CALLS_A_LINE = 200, 5
+"""A charging system that says of every list that there is more is not asked for ever: so many calls, and some for each line."""
 LOOKED_FOR_LIMIT = 100
 """Lines that a listing does not show, and that are asked for one by one."""
 LEAF_ROWS = 400
@@ -73,6 +75,10 @@ class FleetListing:
         )
         return complete
 
+    @property
+    def _calls_limit(self) -> int:
+        return min(LISTING_CALLS_LIMIT, LEAST_LISTING_CALLS + CALLS_A_LINE * max(len(self._known), len(self._seen)))
+
     async def _account(self, account: int, prefixes: Sequence[str]) -> bool:
         """Reads one account; whether all of its lines were found."""
         sweep = AccountSweep(self._upstream, account, 0, keep_rows=False, rows=self._rows.extend)
@@ -84,7 +90,7 @@ class FleetListing:
             return not first.strangers
         sweep.begin(first, prefixes)
         await self._compare()
-        while not sweep.over and self.calls < LISTING_CALLS_LIMIT and self._alive():
+        while not sweep.over and self.calls < self._calls_limit and self._alive():
             await sweep.go_on(PARALLEL_PREFIXES)
             self.calls += PARALLEL_PREFIXES - sweep.calls
             await self._compare()

@@ -58,8 +58,14 @@ def drop_empty(value: object) -> object:
         return [drop_empty(item) for item in cast(list[object], value)]
     if not isinstance(value, dict):
         return value
-    members = {name: drop_empty(each) for name, each in cast(WireMembers, value).items()}
-    return {name: each for name, each in members.items() if not (each is None or each == [] or each == {})}
+    members: WireMembers = {}
+    for name, each in cast(WireMembers, value).items():
+        if isinstance(each, dict | list):  # most members are plain: a call for each would take most of an answer's time
+            if full := drop_empty(cast(object, each)):
+                members[name] = full
+        elif each is not None:
+            members[name] = each
+    return members
 
 
 def wire_euro(micro: int) -> float:

@@ -5,171 +5,57 @@ days go by, and then the read model must be what the network is, row by row.
 """
 
 import argparse
+import logging
 import sys
 import time
-from asyncio import Task
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
 import anyio
-import httpx
 
-from clients.http import Outbound
-from clients.ocs.client import OcsPool
-from operations.fleet.sync import FleetSync
-from registry.errors import StoreUnavailable
-from simulators.network.entities import Line, NetworkToken
+from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
-from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.simulation import run_world_to
 from simulators.network.world import World
-from simulators.server import AnswerLost
 from storage.engine.sql import Connection
-from storage.sealing import OWN_TOKEN_FIELD, Keyring, new_key_setting
-from storage.upstream_connections import set_connection
-from tests.copies import Original
 from tests.fleet.foreign_changes import ForeignChanges
+from tests.fleet.history_stage import ACCOUNTS, ChoreWatch, FleetTenant, FleetWorker, HistoryStage, build_history_stage
 from tests.fleet.own_calls import OWN_CALLS, LineView, OwnCall, SupplyFields, supply
 from tests.fleet.truth import current_fleets, model_differences, stored_fleet
-from tests.harness.tenant_stage import found_tenant
-from tests.network_facts import OWN_TOKEN
-from tests.simulation.clock import SimClock, SimIds
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.loop import SimLoop
-from tests.simulation.process import Gone, Process
+from tests.simulation.process import Gone
 from tests.simulation.provider import ModelNetwork
 from tests.simulation.receivers import Receivers
-from tests.simulation.replica import OUTBOUND, TOKEN, WIRE, ClientAnswer, Outside, SimulatedReplica
-from tests.simulation.store import SimDisk, StoreFaults, empty_image
-from tests.simulation.tenants import Still
+from tests.simulation.replica import ClientAnswer, Outside
+from tests.simulation.store import StoreFaults
 from tests.simulation.upstream_faults import UpstreamFaults
 from tests.world import NOON
 
-ACCOUNTS = (8101, 8102)
-HEALING_JUMPS = (60.0, 1000.0, 9 * 3600.0, 86_400.0, 86_400.0, 2 * 86_400.0, 4 * 86_400.0, 3 * 86_400.0, 9 * 3600.0)
+HEALING_JUMPS = (1000.0, 9 * 3600.0, 8.2 * 86_400.0)
+"""Seconds: after these everything that was put off has been due: what failed, what was used, days of use, and packages."""
 HEALING_ROUNDS = 60
-LONG_AGO = 20 * 86_400
-"""Lines that were activated before are said to be so old, but for some: to read ninety days of each takes too long."""
-OLD_LINES = (910002, 910015)
-
-
-class FleetTenant(NamedTuple):
-    """An organisation whose fleet is looked at, and its accounts."""
-
-    organisation: str
-    secret: str
-    accounts: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryStage:
-    """What a process prepares once: a database with two organisations of one token and one of its own, and a small network."""
-
-    disk: SimDisk
-    keyring: str
-    managed: tuple[FleetTenant, ...]
-    own: FleetTenant
-    network: Original[World]
-
-
-def build_history_stage() -> HistoryStage:
-    ids = SimIds(Still(), Random(7))
-    setting = new_key_setting(ids.bytes)
-    disk = SimDisk(empty_image())
-    managed = [
-        FleetTenant(*disk.transact(found_tenant, ids=ids, account=account, now=Still().now()), frozenset({account})) for account in ACCOUNTS
-    ]
-    organisation, secret = disk.transact(found_tenant, ids=ids, account=8103, now=Still().now())
-    sealed = Keyring(setting, ids.bytes).seal(OWN_TOKEN, org_id=organisation, field=OWN_TOKEN_FIELD)
-    disk.transact(set_connection, organisation=organisation, mode="own", account_id=None, own_token=sealed)
-    own = FleetTenant(organisation, secret, frozenset({8101, 8102, 8103, 8104}))
-    return HistoryStage(disk, setting, tuple(managed), own, Original(small_network()))
-
-
-def small_network() -> World:
-    """Thirty lines of six accounts, whose history is short."""
-    world = build_world(1, int(NOON), history_days=10, lines=30)
-    world.tokens[TOKEN] = NetworkToken(TOKEN, 7001)
-    for line in world.lines.values():
-        if line.activated_at is not None and line.id not in OLD_LINES and line.activated_at < NOON - LONG_AGO:
-            line.activated_at = int(NOON) - LONG_AGO
-            line.sim.affected_at = max(line.sim.affected_at or 0, line.activated_at)
-    return world
-
-
-class NetworkRoad(httpx.AsyncBaseTransport):
-    """The way of one process to the network: each call and each answer takes a while of virtual time."""
-
-    def __init__(self, network: SimulatedNetwork, process: Process, clock: SimClock, rng: Random) -> None:
-        self._network, self._process, self._clock, self._rng = network, process, clock, rng
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """One exchange. A process that died meanwhile hears nothing; what it sent may have arrived."""
-        self._process.check()
-        body, url = await request.aread(), request.url
-        await anyio.sleep(self._rng.random() * 0.2)
-        world = self._network.world
-        assert world is not None
-        run_world_to(world, int(self._clock.now()))  # here, since the network itself would do it in a thread
-        try:
-            answer = await self._network.handle(request.method, url.path, url.query.decode(), dict(request.headers.items()), body)
-        except AnswerLost:
-            raise httpx.ReadError("the connection was closed", request=request) from None
-        await anyio.sleep(self._rng.random() * 0.2)
-        self._process.check()
-        return httpx.Response(answer.status, headers=dict(answer.headers), stream=httpx.ByteStream(answer.body), request=request)
-
-
-class FleetWorker:
-    """A process that serves calls and keeps the fleets, from its start to its death."""
-
-    def __init__(self, history: "FleetHistory", name: str) -> None:
-        self._history = history
-        clock = SimClock(history.loop)
-        self.replica = replica = SimulatedReplica(history.outside, clock, name)
-        road = NetworkRoad(history.network, replica.process, clock, history.rng)
-        pool = OcsPool(Outbound(OUTBOUND, transport=road), WIRE, clock)
-        replica.pipeline.deps = replace(replica.deps, ocs=pool, keeps_names=history.keeps_names)
-        self.sync = FleetSync(replica.pipeline.deps, history.reports.append)
-        self.step: Task[None] | None = None
-
-    @property
-    def works(self) -> bool:
-        return self.step is not None and not self.step.done()
-
-    def begin_step(self) -> None:
-        """The chore, as the worker does it; what it raises is looked at."""
-        if not self.works:
-            self.step = self.replica.process.spawn(self._step())
-
-    async def _step(self) -> None:
-        try:
-            await self.sync.step()
-        except Exception as error:
-            if not is_outage(error):
-                self._history.broken.append(f"the chore failed: {error!r}")
-
-    async def end_step(self) -> None:
-        while self.works:
-            await anyio.sleep(1)
-
-
-def is_outage(error: BaseException) -> bool:
-    """Whether nothing but the store was away."""
-    if isinstance(error, BaseExceptionGroup):
-        return all(is_outage(each) for each in error.exceptions)
-    return isinstance(error, StoreUnavailable)
+CUT = "lists did not show every line"
+FAILING_METHODS = ("*", "listSubscriber", "getSingleSubscriber", "listSubscriberPrepaidPackages", "subscriberUsageOverPeriod")
+FAULTS = (
+    NetworkFault("*", code=100),
+    NetworkFault("*", code=3),
+    NetworkFault("*", status=503),
+    NetworkFault("*", drop_before=True),
+    NetworkFault("*", drop_after=True),
+    NetworkFault("*", empty=True),
+)
 
 
 class FleetHistory:
     """One history."""
 
-    def __init__(self, stage: HistoryStage, loop: SimLoop, rng: Random, seed: int) -> None:
-        self.loop, self.rng, self.seed = loop, rng, seed
+    def __init__(self, stage: HistoryStage, loop: SimLoop, rng: Random, acts: int) -> None:
+        self.loop, self.rng, self._acts = loop, rng, acts
         stage.disk.renew()
         self._stage = stage
         world = stage.network.copy()
@@ -194,8 +80,11 @@ class FleetHistory:
             reports=self.reports,
             bugs=self.broken,
         )
-        self.others = ForeignChanges(self.network, rng, (8101, 8102) if len(self.tenants) > 1 else (8101, 8102, 8103))
-        self.workers = [FleetWorker(self, f"w{number}") for number in range(2)]
+        self.others = ForeignChanges(self.network, rng, ACCOUNTS)
+        self.workers = [self.new_worker(f"w{number}") for number in range(2)]
+
+    def new_worker(self, name: str) -> FleetWorker:
+        return FleetWorker(self.outside, self.network, name, ChoreWatch(self.broken, self.reports), keeps_names=self.keeps_names)
 
     @property
     def world(self) -> World:
@@ -206,7 +95,7 @@ class FleetHistory:
     async def run(self) -> list[str]:
         for worker in self.workers:
             await worker.replica.renew()
-        for _ in range(12 + self.rng.randrange(25)):
+        for _ in range(self._acts):
             name, act = self.rng.choice(ACTS)
             self.tell(name)
             await act(self)
@@ -245,18 +134,17 @@ class FleetHistory:
         self.workers[number].begin_step()
         await anyio.sleep(self.rng.random() * 2)
         self.workers[number].replica.process.crash()
-        self.workers[number] = FleetWorker(self, f"w{number}.{len(self.told)}")
+        self.workers[number] = self.new_worker(f"w{number}.{len(self.told)}")
         await self.workers[number].replica.renew()
 
     async def fail(self) -> None:
         """The network fails for a while, or answers with less than there is."""
         rng = self.rng
-        method = rng.choice(("*", "listSubscriber", "getSingleSubscriber", "listSubscriberPrepaidPackages", "subscriberUsageOverPeriod"))
-        kind = rng.choice(({"code": 100}, {"code": 3}, {"status": 503}, {"drop_before": True}, {"drop_after": True}, {"empty": True}))
+        fault = replace(rng.choice(FAULTS), method=rng.choice(FAILING_METHODS), times=1 + rng.randrange(12))
         if rng.random() < 0.3:
-            method, kind = "listSubscriber", {"has_more": True}
-        self.network.faults.add(NetworkFault(method, times=1 + rng.randrange(12), **kind))
-        self.tell(f"fault {method} {kind}")
+            fault = NetworkFault("listSubscriber", has_more=True, times=fault.times)
+        self.network.faults.add(fault)
+        self.tell(f"fault {fault.method} {fault.kinds}")
 
     async def cut(self) -> None:
         """From now on lists are short, or long again."""
@@ -303,8 +191,8 @@ class FleetHistory:
             if {counted.status, shown.status} - {200, 502, 503}:
                 self.broken.append(f"query_fleet answered {counted.body} {shown.body}")
             return
-        if counted.body["as_of"] is None:
-            return  # nothing has been listed yet, and the answer says so
+        if counted.body["as_of"] is None or CUT in str(counted.body["incomplete"]):
+            return  # nothing has been listed yet, or not everything, and the answer says so
         if isinstance(done.fields, SupplyFields):
             wanted = supply(line, int(NOON + self.loop.time()))
         rows = shown.body["data"]
@@ -390,12 +278,12 @@ class HistoryVerdict(NamedTuple):
     seconds: float
 
 
-def run_history(stage: HistoryStage, seed: int) -> HistoryVerdict:
+def run_history(stage: HistoryStage, seed: int, *, small: bool = True) -> HistoryVerdict:
     """From the seed to the verdict."""
     rng = Random(f"fleet {seed}")
     loop = SimLoop(rng)
     try:
-        history = FleetHistory(stage, loop, rng, seed)
+        history = FleetHistory(stage, loop, rng, 5 + rng.randrange(9) if small else 12 + rng.randrange(25))
         broken = loop.run_until_complete(history.run())
         broken += [f"fault in the background: {error!r}" for error in loop.faults]
         return HistoryVerdict(seed, broken, history.told, loop.time())
@@ -408,17 +296,20 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--count", type=int, default=200, help="how many histories")
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--seed", type=int, help="play this one, and tell what happens")
+    parser.add_argument("--long", action="store_true", help="longer histories of larger fleets: each takes a second")
     given = parser.parse_args(arguments)
-    stage, began, failed = build_history_stage(), time.perf_counter(), 0
+    logging.getLogger("clients.ocs").setLevel(logging.ERROR)  # unreadable answers are ordered here
+    stage, began, failed = build_history_stage(small=not given.long), time.perf_counter(), 0
     if given.seed is not None:
-        verdict = run_history(stage, given.seed)
+        verdict = run_history(stage, given.seed, small=not given.long)
         sys.stdout.writelines(f"{line}\n" for line in [*verdict.told, *(f"BROKEN {line}" for line in verdict.broken)])
         return int(bool(verdict.broken))
     for seed in range(given.first, given.first + given.count):
-        verdict = run_history(stage, seed)
+        verdict = run_history(stage, seed, small=not given.long)
         failed += bool(verdict.broken)
         if verdict.broken:
             sys.stdout.write(f"seed {seed}: " + "\n    ".join(verdict.broken[:5]) + "\n")
+            sys.stdout.flush()
     spent = time.perf_counter() - began
     sys.stdout.write(f"{given.count} histories, {failed} failed, {spent:.1f} s\n")
     return int(bool(failed))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from operations.vocabulary import network_country
-from simulators.network.entities import DAY_SECONDS, UNLIMITED_BITRATE, Line
+from simulators.network.entities import DAY_SECONDS, UNLIMITED_BITRATE, Line, Package
 from simulators.network.methods.packages import package_view, series_view
 from simulators.network.wire import WireMembers, drop_empty
 from simulators.network.world import World
@@ -106,24 +106,15 @@ def true_identifiers(line: Line) -> set[str]:
     return found | {row.imsi for row in line.multi_imsis if row.end is None}
 
 
+def package_identity(world: World, line: Line, held: Package) -> tuple[Any, ...]:
+    facts = plain_facts(package_view(world, line, held, recurring=True), NAMES_OF_PACKAGES)
+    moments = (float(held.activated or 0), float(held.expires or 0))
+    return (0, held.id, held.template_id, held.zone_id, int(held.active), *moments, held.data_limit or 0, held.data_used, held.cost, facts)
+
+
 def true_packages(world: World, line: Line) -> list[tuple[Any, ...]]:
-    """As `package_identity` has it."""
-    rows = [
-        (
-            0,
-            each.id,
-            each.template_id,
-            each.zone_id,
-            int(each.active),
-            float(each.activated or 0),
-            float(each.expires or 0),
-            each.data_limit or 0,
-            each.data_used,
-            each.cost,
-            plain_facts(package_view(world, line, each, recurring=True), NAMES_OF_PACKAGES),
-        )
-        for each in line.packages
-    ]
+    """The packages and series of a line by id, as `stored_identity` has a row."""
+    rows = [package_identity(world, line, each) for each in line.packages]
     rows += [
         (
             1,
@@ -145,8 +136,7 @@ def true_packages(world: World, line: Line) -> list[tuple[Any, ...]]:
 
 def plain_facts(view: WireMembers, dropped: Iterable[str]) -> Mapping[str, object]:
     """The wire's row as the simulator writes it, without names."""
-    kept = {name: value for name, value in orjson.loads(orjson.dumps(drop_empty(view))).items() if name not in dropped}
-    return kept
+    return {name: value for name, value in orjson.loads(orjson.dumps(drop_empty(view))).items() if name not in dropped}
 
 
 def stored_identity(row: FleetPackageRow) -> tuple[Any, ...]:

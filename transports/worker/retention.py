@@ -20,6 +20,8 @@ from storage.engine.partitions import History, drop_old_partitions, rows_kept_fr
 from storage.engine.store import Store
 from storage.engine.sweep import Sweep, sweep_in_steps
 from storage.events import DELIVERIES_OF_OLDER_EVENTS, EVENT_HISTORY, OLDER_DELIVERIES, PENDING_DELIVERIES, sweep_deliveries, sweep_events
+from storage.fleet_retention import sweep_ended_fleets, sweep_fleet_history
+from storage.fleets import has_fleet_tables
 from storage.former_tokens import sweep_former_tokens
 from storage.intents import sweep_intents
 from storage.invitations import sweep_invitations
@@ -62,6 +64,7 @@ UNCONSENTED_CLIENTS_SECONDS, UNUSED_CLIENTS_SECONDS = 7 * DAY_SECONDS, 365 * DAY
 
 def retention_chore(store: Store, clock: Clock, report: Callable[[str], None], days: HistoryDays | None = None) -> Chore:
     """What calls and people leave behind, and history as the settings say. `report` is told what could not be removed."""
+    fleets = FleetRetention(store)
 
     async def run() -> None:
         now = clock.now()
@@ -69,6 +72,7 @@ def retention_chore(store: Store, clock: Clock, report: Callable[[str], None], d
         await forget_history(store, now, days or HistoryDays(), report)
         await forget_visits(store, now)
         await forget_logins(store, now)
+        await fleets.forget(now)
 
     return Chore("retention", RETENTION_LOOK_SECONDS, run)
 
@@ -172,3 +176,20 @@ async def forget_logins(store: Store, now: float) -> None:
     await store.write(sweep_unused_clients, before=now - UNUSED_CLIENTS_SECONDS, now=now)
     await store.write(sweep_signing_keys, now=now)
     await store.write(sweep_former_tokens, now=now)
+
+
+class FleetRetention:
+    """What goes of the read model of fleets: what has ended each minute, what has become old each hour."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._looked: float | None = None
+
+    async def forget(self, now: float) -> None:
+        """One round. `now`: Unix seconds. Nothing on a schema without fleets."""
+        if not await self._store.read(has_fleet_tables):
+            return
+        await sweep_ended_fleets(self._store, now)
+        if self._looked is None or not 0 <= now - self._looked < HOUR_SECONDS:
+            await sweep_fleet_history(self._store, now)
+            self._looked = now
