@@ -223,6 +223,11 @@ class LineState:
         return self.income(whole=False) * MONTH_DAYS // WINDOW_DAYS
 
     @cached_property
+    def lasting_charges(self) -> int:
+        """What the customer is charged in 30 days for calls and messages, whichever data packages the line has."""
+        return sum(cdr.subscriber_cost for cdr in self.records if cdr.usage_type != DATA) * MONTH_DAYS // WINDOW_DAYS
+
+    @cached_property
     def cheapest_price(self) -> Cheapest | None:
         """The least that packages cost in 30 days which cover all that was used; None: nothing was, or none do."""
         needs, wares = needs_of(self.observed, self.line), wares_of(self.observed, self.line)

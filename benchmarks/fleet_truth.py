@@ -278,14 +278,16 @@ def wrong_package(state: LineState, limits: Limits) -> Outcome:
     """The cheapest packages for what an active, present line used cost half of what its customer pays or less, and 5 EUR less a month.
 
     What covers the use of the last four weeks, which packages there are, what they cost in 30 days, and what the customer pays now, is as
-    docs/intelligence.md says of optimize_package, but all that was used must be covered. The line was used on 7 of the 28 days or more.
+    docs/intelligence.md says of optimize_package, but all that was used must be covered; what calls and messages were charged outside of packages is
+    charged with other packages, too. The line was used on 7 of the 28 days or more.
 
     Choice: it may be told of a line that was used on fewer days, and where the search for the cheapest packages had to be cut short.
     """
     if state.monthly_price < limits.saving or not is_in_use(state, limits):
         return "no"
     now, best = state.monthly_price, state.cheapest_price
-    cheaper = best is not None and best.price <= limits.price_share * now and now - best.price >= limits.saving
+    then = 0 if best is None else best.price + state.lasting_charges
+    cheaper = best is not None and then <= limits.price_share * now and now - then >= limits.saving
     seldom = state.days_used(-WINDOW_DAYS, 0) < FEWEST_DAYS_OF_NEED
     return outcome(cheaper, allowed=seldom or best is None or not best.certain)
 
