@@ -278,8 +278,8 @@ def wrong_package(state: LineState, limits: Limits) -> Outcome:
     """The cheapest packages for what an active, present line used cost half of what its customer pays or less, and 5 EUR less a month.
 
     What covers the use of the last four weeks, which packages there are, what they cost in 30 days, and what the customer pays now, is as
-    docs/intelligence.md says of optimize_package, but all that was used must be covered; what calls and messages were charged outside of packages is
-    charged with other packages, too. The line was used on 7 of the 28 days or more.
+    docs/intelligence.md says of optimize_package, but all that was used must be covered; what calls and messages were charged outside of
+    packages is charged with other packages, too. The line was used on 7 of the 28 days or more.
 
     Choice: it may be told of a line that was used on fewer days, and where the search for the cheapest packages had to be cut short.
     """

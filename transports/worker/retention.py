@@ -78,7 +78,7 @@ def retention_chore(store: Store, clock: Clock, report: Callable[[str], None], d
 
 
 async def forget_calls(store: Store, now: float) -> None:
-    """Looks at stocks, packages, steering, parts of accounts, confirm tokens, claims, receivers, the processor's events and unpaid orders."""
+    """Looks at stocks, packages, steering, parts of accounts, confirm tokens, claims, receivers, the processor's events, unpaid orders."""
     await sweep_in_steps(store, sweep_stock_snapshots, before=now - STOCK_LOOKS_SECONDS)
     await sweep_in_steps(store, sweep_placed_packages, before=now - PLACED_SECONDS)
     if await store.read(has_line_steering):
