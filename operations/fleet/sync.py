@@ -167,16 +167,17 @@ class FleetTurn:
         self._failures, self._lease = TurnFailures(), TurnLease(deps, fleet)
         self._accounts = frozenset[int]()
         self._calls = 0
+        self._ends = 0.0
         self._listed, self._cut = fleet.listed, bool(fleet.cut)
 
     async def run(self, seconds: float = TURN_SECONDS) -> None:
         """Lists and reads for `seconds` at most, then gives the lease back. A listing that has begun is finished. Waits for the network."""
-        ends = self._deps.clock.monotonic() + seconds
+        self._ends = self._deps.clock.monotonic() + seconds
         try:
             with in_background():
                 async with anyio.create_task_group() as group:
                     group.start_soon(self._lease.hold)
-                    await self._guarded_reading(ends)
+                    await self._guarded_reading()
                     group.cancel_scope.cancel()
         finally:
             # Also where whoever waited has gone: else nobody could read the fleet until the lease ends.
@@ -185,21 +186,21 @@ class FleetTurn:
 
     @property
     def _over(self) -> bool:
-        return self._failures.stop or self._lease.lost
+        return self._failures.stop or self._lease.lost or self._deps.clock.monotonic() >= self._ends
 
-    async def _guarded_reading(self, ends: float) -> None:
+    async def _guarded_reading(self) -> None:
         """What fails as a whole ends the turn; no error leaves a group of tasks, which would wrap it."""
         try:
-            await self._read(ends)
+            await self._read()
         except Refusal as failure:
             self._failures.end_turn(failure)
 
-    async def _read(self, ends: float) -> None:
+    async def _read(self) -> None:
         clock, store, fleet = self._deps.clock, self._deps.store, self._fleet.id
         self._accounts = frozenset(account.get("id", 0) for account in await self._upstream.accounts())
         if self._fleet.list_due <= clock.now():
             await self._list()
-        while clock.monotonic() < ends and not self._over:
+        while not self._over:
             lines = await store.read(next_lines, fleet=fleet, now=clock.now(), most=LINES_AT_ONCE)
             judged = await self._deps.judge(self._deps, self._fleet, None)
             if not lines and not judged:

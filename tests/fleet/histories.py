@@ -22,6 +22,7 @@ from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.simulation import run_world_to
 from simulators.network.world import World
 from storage.engine.sql import Connection
+from storage.upstream_connections import set_connection
 from tests.fleet.foreign_changes import ForeignChanges
 from tests.fleet.history_stage import ACCOUNTS, ChoreWatch, FleetTenant, FleetWorker, HistoryStage, build_history_stage
 from tests.fleet.own_calls import OWN_CALLS, LineView, OwnCall, SupplyFields, supply
@@ -61,6 +62,8 @@ class FleetHistory:
         world = stage.network.copy()
         self.network = SimulatedNetwork(world, wall=lambda: NOON + loop.time(), following=True, offset=0.0)
         self.tenants = stage.managed if rng.random() < 0.6 else (stage.own,)
+        for other in {*stage.managed, stage.own} - {*self.tenants}:
+            stage.disk.transact(set_connection, organisation=other.organisation, mode=None, account_id=None, own_token=None)
         self.keeps_names = rng.random() < 0.7
         self.broken: list[str] = []
         self.reports: list[str] = []

@@ -1,9 +1,15 @@
 """Seeded histories: after whatever happened, a finished sync is what the network is."""
 
+from collections import Counter
+from random import Random
+
+import anyio
 import pytest
 
-from tests.fleet.histories import run_history
+from simulators.network.faults import NetworkFault
+from tests.fleet.histories import FleetHistory, run_history
 from tests.fleet.history_stage import HistoryStage, build_history_stage
+from tests.simulation.loop import SimLoop
 
 HISTORIES = 200
 PER_TEST = 50
@@ -22,3 +28,28 @@ def test_after_any_history_the_model_is_what_the_network_is(stage: HistoryStage,
 
 def test_one_seed_has_one_history(stage: HistoryStage) -> None:
     assert [run_history(stage, seed).told for seed in range(3)] == [run_history(stage, seed).told for seed in range(3)]
+
+
+def test_a_lease_is_held_as_long_as_a_slow_network_is_read(stage: HistoryStage) -> None:
+    """Reading the lines takes longer than a lease; another worker must not begin them meanwhile."""
+    rng = Random(1)
+    loop = SimLoop(rng)
+    history = FleetHistory(stage, loop, rng, 0)
+    history.network.faults.add(NetworkFault("listSubscriberPrepaidPackages", delay=16.0, times=None))
+
+    async def play() -> None:
+        for worker in history.workers:
+            await worker.replica.renew()
+        for _ in range(20):
+            for worker in history.workers:
+                worker.begin_step()
+            await anyio.sleep(10)
+
+    loop.run_until_complete(play())
+    seconds = loop.time()
+    for worker in history.workers:
+        worker.replica.process.crash()
+    loop.run_until_complete(anyio.sleep(1))
+    loop.close()
+    read = Counter(repr(call.payload) for call in history.network.calls if call.method == "listSubscriberPrepaidPackages")
+    assert (set(read.values()), history.broken, seconds > 100) == ({1}, [], True)

@@ -1,0 +1,126 @@
+"""Reading in the background takes at most half of the places, lets others go first, and is never done twice."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.server import WireAnswer
+from tests.fleet.stage import FleetStage
+from transports.upstream import simulated_pool
+
+
+class CountedNetwork(SimulatedNetwork):
+    """Counts the calls that are under way at once; each takes some turns of the loop. `order`: methods, as they begin."""
+
+    under_way = 0
+    most = 0
+    order: list[str]
+    turns = 20
+
+    async def handle(self, method: str, path: str, *rest: Any, **named: Any) -> WireAnswer:
+        if path.startswith("/control"):
+            return await super().handle(method, path, *rest, **named)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        body: bytes = named.get("body") or rest[2]
+        self.order.append(body[2 : body.index(b'"', 2)].decode())
+        try:
+            for _ in range(self.turns):
+                await anyio.sleep(0)
+            return await super().handle(method, path, *rest, **named)
+        finally:
+            self.under_way -= 1
+
+
+def counted(stage: FleetStage, concurrency: int) -> CountedNetwork:
+    """The stage's network, from now on counted, behind so many places."""
+    network = CountedNetwork(stage.network, wall=stage.clock.now, following=True)
+    network.order = []
+    pool = simulated_pool(lambda: network, stage.clock, concurrency=concurrency)
+    stage.world.pipeline.deps = replace(stage.world.pipeline.deps, ocs=pool)
+    stage.world.sandbox = network
+    return network
+
+
+@pytest.mark.parametrize(("concurrency", "half"), [(8, 4), (3, 1), (1, 1)])
+async def test_the_background_has_half_of_the_places(stage: FleetStage, concurrency: int, half: int) -> None:
+    network = counted(stage, concurrency)
+    await stage.status()
+    await stage.sync()
+    assert (network.most, await stage.differences()) == (half, [])
+
+
+async def test_a_person_goes_before_what_waits_in_the_background(stage: FleetStage) -> None:
+    """Of two places one is for issuing: the background and the person share the other."""
+    network = counted(stage, 2)
+    await stage.status()
+    async with anyio.create_task_group() as group:
+        group.start_soon(stage.sync)
+        while network.order.count("listSubscriberPrepaidPackages") < 2:
+            await anyio.sleep(0)
+        begun = len(network.order)
+        said = await stage.http.get(f"/v1/subscribers/{stage.line().iccid}")
+        assert said.status_code == 200
+        assert network.order[begun] == "getSingleSubscriber"
+
+
+async def test_two_workers_never_read_the_same_line(both: FleetStage) -> None:
+    counted(both, 8)
+    _, http = await both.beside(account=8102)
+    await both.status()
+    await both.status(http)
+    async with anyio.create_task_group() as group:
+        for _ in range(2):
+            group.start_soon(both.new_sync().step)
+    await both.sync()
+    read = Counter(repr(payload) for payload in both.calls("listSubscriberPrepaidPackages"))
+    assert set(read.values()) == {1}
+    assert len(read) == sum(line.sim.status != "FREE" for account in (8101, 8102) for line in both.network.lines_of(account))
+    assert both.calls("listSubscriber") != [] and len(both.calls("listSubscriber")) == 2
+
+
+async def test_a_worker_that_dies_leaves_the_fleet_to_the_next_when_its_lease_ends(both: FleetStage) -> None:
+    await both.status()
+    dead = both.new_sync()
+    async with anyio.create_task_group() as group:
+
+        async def die() -> None:
+            async def never() -> None:
+                await anyio.sleep_forever()
+
+            both.sleep.act = never
+            both.trouble("listSubscriberPrepaidPackages", delay=1.0)
+            await dead.step()
+
+        group.start_soon(die)
+        while both.sleep.act is not None or not both.calls("listSubscriberPrepaidPackages"):
+            await anyio.sleep(0.001)
+        await both.sync()
+        assert (await both.status())["lines"] == 13
+        both.clock.advance(31)
+        await both.sync()
+        assert (await both.status())["waiting"]["never_read"] == 0
+        group.cancel_scope.cancel()
+    both.clock.advance(301)
+    await both.sync()
+    assert await both.differences() == []
+
+
+async def test_a_turn_that_is_cancelled_gives_its_lease_back(both: FleetStage) -> None:
+    await both.status()
+    with anyio.CancelScope() as scope:
+
+        async def leave() -> None:
+            scope.cancel()
+            await anyio.sleep_forever()
+
+        both.sleep.act = leave
+        both.trouble("listSubscriberPrepaidPackages", delay=1.0)
+        await both.new_sync().step()
+    assert scope.cancelled_caught
+    await both.sync()
+    assert await both.differences() == []
