@@ -233,8 +233,8 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
 
     Also what they bring in, their margin, and an action that lowers the cost. EUR.
 
-    Both add up exactly. A line's networks, the rest of them and `unattributed` make its network cost; all lines, or all countries with
-    `unattributed`, make the fleet's. `unattributed` is where the charging system's totals and its single records disagree. An action never
+    Costs and usage income add up exactly: a line's networks, the rest and `unattributed` to the line's, all lines, or all countries with
+    `unattributed`, to the fleet's. `unattributed` is where the charging system's totals and its single records disagree. An action never
     costs you or the customer more than what is, by the tariff and by the packages that the line has; where none is known, `why` says what
     is missing. The charging system tells no networks of a steering list: they are inferred from where the list's other lines are. A
     network has one code in an answer, the one that most lines were seen with. Operators are called as the charging system calls them.

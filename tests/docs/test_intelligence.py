@@ -19,18 +19,15 @@ from operations.intelligence import fleet_health, usage_anomalies
 from operations.intelligence.churn_risk import QUIET_CALENDAR_DAYS
 from operations.intelligence.country_entry import PresenceState
 from operations.intelligence.diagnosis.causes import CAUSE_RULES, SLOW_LIMIT_KBPS
-from operations.intelligence.diagnosis.coverage_verdicts import (
-    BLAMED_LIST_LINES,
-    COVERAGE_PROBLEMS,
-    SEEN_LATELY_DAYS,
-    UNCOVERED_USE_DAYS,
-    CoverageAction,
-)
+from operations.intelligence.diagnosis.coverage_verdicts import COVERAGE_PROBLEMS, UNCOVERED_USE_DAYS
+from operations.intelligence.diagnosis.steering_facts import SEEN_LATELY_DAYS
 from operations.intelligence.fleet_health import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
-from operations.intelligence.high_cost_subscribers import PARETO_PERCENT
 from operations.intelligence.lines.fleet_lines import PROGRESS_EVERY_LINES, READING_SECONDS
 from operations.intelligence.lines.usage import CALENDAR_DAYS, LATE_RECORD_DAYS, inter_use_model, silence_odds
 from operations.intelligence.marketing_intelligence import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP
+from operations.intelligence.money.advice import AdviceReason, CoverageAction
+from operations.intelligence.money.bills import PARETO_PERCENT
+from operations.intelligence.money.steering_advice import LEADING_ODDS, LEADING_SHARE, PUSH_PAUSE_SECONDS
 from operations.intelligence.offers import plans as package_cover
 from operations.intelligence.offers import upsell as line_habits
 from operations.intelligence.offers.offers import NEED_MARGIN_PERCENT
@@ -44,6 +41,7 @@ from operations.intelligence.usage_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_C
 from operations.times import RANGE_DAYS_LIMIT
 from registry.clock import COMPOSITE_SECONDS
 from registry.limits import Limits
+from storage.line_steering import LINE_STEERING_KEPT_SECONDS
 from storage.schedule_reports import EVENTS_KEPT_SECONDS, REPORTS_KEPT, RUNS_PER_HOUR
 from storage.schedules import MOST_SCHEDULES
 from storage.webhook_endpoints import FAILING_SECONDS
@@ -175,6 +173,7 @@ def test_the_words_of_the_page_are_those_of_the_code() -> None:
     assert {name: gone for name, words in told.items() if (gone := missing(words, section(name)))} == {}
     shown = re.findall(r"^\| `(\w+)` \|", section("diagnose_subscriber"), re.MULTILINE)
     assert shown == [*CAUSE_RULES, "healthy", "undetermined"]
+    assert missing((*get_args(CoverageAction), *get_args(AdviceReason)), section("Money")) == []
     assert missing(get_args(SheetKind), page().split("### What strangers see")[1]) == []
 
 
@@ -238,13 +237,15 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
         ((NEARLY_USED_SHARE, HALF_USED_SHARE), "where 90 % of its current packages", (0.9, 0.5)),
         (SMALLEST_GROUP, "fewer than five lines are merged", 5),
         (RANGE_DAYS_LIMIT, "both included, at most 92", 92),
-        (PARETO_PERCENT, "make 80 % of the cost", 80),
+        (PARETO_PERCENT, "make 80 % of the network cost", 80),
         (NEED_MARGIN_PERCENT, "with 10 % more", 10),
         (package_cover.COVER_PACKAGE_LIMIT, "at most 60 packages", 60),
         (package_cover.COVER_PLACE_LIMIT, "more than ten different places", 10),
         (package_cover.COVER_STEP_LIMIT, "after 20,000 steps", 20_000),
         ((SEEN_LATELY_DAYS, UNCOVERED_USE_DAYS), "seen in the last 7 days", (7, 28)),
-        (BLAMED_LIST_LINES, "(three at least)", 3),
+        ((LEADING_SHARE, LEADING_ODDS), "at least three quarters of the list's lines", (0.75, 0.05)),
+        (PUSH_PAUSE_SECONDS, "pushed in the last 24 hours", 24 * 3600),
+        (LINE_STEERING_KEPT_SECONDS, "it keeps that for 30 days", 30 * 86_400),
         (SLOW_LIMIT_KBPS, "below 10,240", 10_240),
         ((bands["high"], bands["medium"]), "`high` begins at 50, `medium` at 30", (50, 30)),
         ((CALENDAR_DAYS, QUIET_CALENDAR_DAYS), "for 56 when it has been quiet", (28, 56)),

@@ -43,3 +43,8 @@ def test_an_object_that_holds_itself_comes_to_an_end() -> None:
 def test_a_default_is_told_after_the_meaning() -> None:
     model: OpenapiJson = {"properties": {"lit": {"type": "boolean", "default": False, "description": "Whether it is lit."}}}
     assert [row.text for row in field_rows(model, {}, "body")] == ["Whether it is lit. Default: false."]
+
+
+def test_a_field_that_has_another_name_now_is_said_to_be_deprecated() -> None:
+    model: OpenapiJson = {"properties": {"cost": {"type": "number", "deprecated": True, "description": "Same as watts"}}}
+    assert [row.text for row in field_rows(model, {}, "")] == ["Deprecated. Same as watts"]

@@ -110,6 +110,8 @@ def field_rows(model: OpenapiJson, schemas: dict[str, OpenapiJson], place: str, 
 def _field_text(field: OpenapiJson, schemas: dict[str, OpenapiJson]) -> str:
     sources = (field, resolve_schema(field, schemas), *_field_choices(field, schemas))
     meaning = next((meant for one in sources if (meant := str(one.get("description", "")).partition("\n")[0])), "")
+    if field.get("deprecated"):
+        meaning = f"Deprecated. {meaning}".strip()
     default: object = field.get("default")
     if has_free_text(field):
         meaning = f"{meaning}{'; free' if meaning else 'Free'} text"
