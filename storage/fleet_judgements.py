@@ -6,6 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows
+from storage.fleet_figures import LineFigures, record_figures
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET, OF_FLEET_LINE
 from storage.fleet_problems import ProblemState, record_problems
 
@@ -90,7 +91,10 @@ def next_judge_due(connection: Connection, *, fleet: int) -> float | None:
 
 
 class LineJudgement(NamedTuple):
-    """What was found of a line in the version `seen` of its row: its supply, its problems, what it waits for. Unix seconds, 0: never."""
+    """What was found of a line in the version `seen` of its row: its supply, its problems, its figures, what it waits for.
+
+    Unix seconds, 0: never.
+    """
 
     subscriber_id: int
     seen: int
@@ -101,6 +105,7 @@ class LineJudgement(NamedTuple):
     judge_due: float
     rank: int
     due: float
+    figures: LineFigures
     problems: Sequence[ProblemState]
 
 
@@ -124,7 +129,10 @@ def record_judgements(connection: Connection, *, fleet: int, judgements: Sequenc
     """Stores what was found at `now` (Unix seconds) of lines that have not changed since they were looked at."""
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
         return
+    figures: list[tuple[int, LineFigures]] = []
     for found in judgements:
-        given = {name: getattr(found, name) for name in LineJudgement._fields[:-1]}
+        given = {name: getattr(found, name) for name in LineJudgement._fields[:-2]}
         if connection.run(NOTE_JUDGEMENT, fleet=fleet, now=now, **given):
+            figures.append((found.subscriber_id, found.figures))
             record_problems(connection, fleet=fleet, subscriber_id=found.subscriber_id, found=found.problems, now=now)
+    record_figures(connection, fleet=fleet, figures=figures)

@@ -26,6 +26,7 @@ from storage.engine.sql import (
     upsert,
     value_or,
 )
+from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_packages import FLEET_PACKAGE, FleetPackageRow, replace_packages
 from storage.fleet_problems import FLEET_PROBLEM
 from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE, FleetNetworkRow, FleetUsageRow, know_networks, replace_usage
@@ -244,7 +245,7 @@ FORGET_LINE_ROWS = tuple(
     Command(
         sa.delete(table).where(table.c.fleet == BOUND_FLEET, table.c.subscriber_id == sa.bindparam("subscriber_id", type_=sa.BigInteger))
     )
-    for table in (FLEET_LINE_DETAIL, FLEET_PACKAGE, FLEET_USAGE, FLEET_MONTH, FLEET_PROBLEM)
+    for table in (FLEET_LINE_DETAIL, FLEET_PACKAGE, FLEET_USAGE, FLEET_MONTH, FLEET_PROBLEM, FLEET_FIGURE)
 )
 
 GONE_LINES = Query(

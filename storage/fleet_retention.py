@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from storage.engine.sql import Command, Connection, Dialect, Query, runs_in_thread
 from storage.engine.store import Store
 from storage.engine.sweep import SWEEP_STEPS, SWEPT_AT_ONCE, sweep_in_steps
+from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_lines import BOUND_FLEET, BOUND_LINE, FLEET_LINE, FLEET_LINE_DETAIL, FORGET_GONE_LINE, FORGET_LINE_ROWS
 from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
@@ -25,7 +26,7 @@ LATE_WRITES_SECONDS = 3600.0
 """What was being written to a fleet while it ended is there by then."""
 FLEETS_AT_ONCE = 20
 LINES_AT_ONCE = 100
-TABLES_OF_FLEET = (FLEET_USAGE, FLEET_MONTH, FLEET_PACKAGE, FLEET_PROBLEM, FLEET_LINE_DETAIL, FLEET_LINE, FLEET_NETWORK)
+TABLES_OF_FLEET = (FLEET_USAGE, FLEET_MONTH, FLEET_PACKAGE, FLEET_PROBLEM, FLEET_FIGURE, FLEET_LINE_DETAIL, FLEET_LINE, FLEET_NETWORK)
 BOUND_BEFORE = sa.bindparam("before", type_=sa.Double)
 BOUND_MOST = sa.bindparam("most", type_=sa.Integer)
 EPOCH_DAY = date(1970, 1, 1).toordinal()

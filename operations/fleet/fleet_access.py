@@ -11,7 +11,7 @@ from registry.clock import limit_reading_time, rfc3339_utc, seconds_left
 from registry.errors import NotFound, Restricted, StoreUnavailable
 from registry.operation import Input
 from storage.fleet_lines import lines_of_fleet
-from storage.fleet_search import FleetBounds, FleetProgress, changed_lines, fleet_progress
+from storage.fleet_search import FleetBounds, FleetKnowledge, FleetProgress, changed_lines, fleet_knowledge, fleet_progress
 from storage.fleets import FleetState, fleet_state, has_fleet_tables, is_listing_asked_for
 
 FIRST_LOOK_SECONDS = 20.0
@@ -96,6 +96,32 @@ async def read_for_first_time(ctx: Ctx, fleet: OwnFleet) -> OwnFleet:
         if not is_first_look(state, known) and not known.due:
             break
     return fleet._replace(state=state)
+
+
+async def look_at_weeks(ctx: Ctx, fleet: OwnFleet, first: int) -> OwnFleet:
+    """The fleet after its days from `first` (an ordinal) on have been read: a first look waits for that, 20 seconds at most in all.
+
+    Waits for the network.
+    """
+    deps, state, known = ctx.deps, fleet.state, await read_knowledge(ctx, fleet.state, first)
+    ends = deps.clock.monotonic() + min(FIRST_LOOK_SECONDS, max(0.0, seconds_left(FIRST_LOOK_SECONDS + 2) - 2))
+    for _ in range(FIRST_LOOKS):
+        left = ends - deps.clock.monotonic()
+        waiting = known.days_missing + known.unjudged
+        if left <= 0 or state.backoff_until > deps.clock.now() or waiting * FIRST_LOOK_SHARE <= known.lines:
+            break
+        if not await take_turn(deps, state, min(TURN_OF_LOOK_SECONDS, left)):
+            await anyio.sleep(LOOK_SECONDS)
+        state = await deps.store.read(fleet_state, fleet=state.id) or state
+        known = await read_knowledge(ctx, state, first)
+        waiting = known.days_missing + known.unjudged
+        await ctx.progress(known.lines - waiting, known.lines or None, f"Read the days of {known.lines - waiting} of {known.lines} lines")
+    return fleet._replace(state=state)
+
+
+async def read_knowledge(ctx: Ctx, state: FleetState, first: int) -> FleetKnowledge:
+    """How far the whole fleet is known from the day `first` on, whoever asks."""
+    return await ctx.deps.store.read(fleet_knowledge, fleet=state.id, account=None, first=first, now=ctx.deps.clock.now())
 
 
 def missing_sentences(state: FleetState, known: FleetProgress, now: float) -> list[str]:

@@ -1,18 +1,23 @@
 """Which lines are likely to be given up: points for what is seen of a line, which add up to its score; the operation and its sheet."""
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from itertools import combinations
 from math import log10
 from statistics import median
-from typing import Annotated, Literal, NamedTuple, NotRequired
+from typing import Annotated, Literal, NamedTuple, NotRequired, cast
 
+import anyio.to_thread
+import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.packages import Package, PackageList
 from operations.deps import Ctx
+from operations.fleet.wire_rows import day_start
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
     FleetResult,
@@ -20,14 +25,15 @@ from operations.intelligence.lines.fleet_lines import (
     LinesNotInUse,
     LineState,
     LineTarget,
+    cached_result,
     count_not_in_use,
+    counted_states,
     last_use_day,
     lines_by_state,
     own_line_or_fleet,
     ranking_page,
-    read_each_line,
-    target_result,
 )
+from operations.intelligence.lines.fleet_view import FleetView, view_fleet
 from operations.intelligence.lines.usage import (
     CALENDAR_DAYS,
     InterUseModel,
@@ -49,12 +55,14 @@ from operations.intelligence.reports.sheet import (
     Table,
     bar_chart_of,
     example_finding,
+    make_finding,
     sheet_table,
     weighted_score,
 )
 from operations.upstream.lines import package_end, package_state, series_continues
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
+from storage.fleet_scores import ChurnOrder, ScoredRow, churn_order, scores_of_lines
 
 ChurnBand = Literal["high", "medium", "low"]
 CHURN_BANDS: Mapping[ChurnBand, int] = {"high": 50, "medium": 30, "low": 0}
@@ -108,7 +116,11 @@ def score_churn(signs: ChurnSigns) -> ChurnScore:
             "no_balance": (1, NO_BALANCE_POINTS if signs.no_balance and signs.unsupplied is not None else 0.0),
         }
     )
-    return ChurnScore(points, next(band for band, least in CHURN_BANDS.items() if points >= least), factors)
+    return ChurnScore(points, band_of_points(points), factors)
+
+
+def band_of_points(points: float) -> ChurnBand:
+    return next(band for band, least in CHURN_BANDS.items() if points >= least)
 
 
 def silence_points(silent: int, inter_use: InterUseModel) -> float:
@@ -185,14 +197,28 @@ QUIET_CALENDAR_DAYS = 2 * CALENDAR_DAYS
 async def read_churn_signs(ctx: Ctx, target: LineTarget, line: FleetLine) -> tuple[date, ChurnSigns]:
     """The last day of use of `line`, and the signs of churn. Waits for the network."""
     calendar = await read_calendar(ctx, target, line, CALENDAR_DAYS)
-    used = newest_use_day(line, calendar)
-    silent = max(0, (calendar.window.last - used).days)
+    silent = silent_days(line, calendar)
     if silent >= QUIET_LINE_DAYS:
         calendar = await read_calendar(ctx, target, line, QUIET_CALENDAR_DAYS)
+    packages = None if silent < SUPPLY_CHECK_DAYS else await target.upstream.ocs.packages.list_packages(line.subscriber_id)
+    return churn_signs(line, calendar, packages, ctx.now)
+
+
+def silent_days(line: FleetLine, calendar: LineCalendar) -> int:
+    """Whole days without use at the end of `calendar`."""
+    return max(0, (calendar.window.last - newest_use_day(line, calendar)).days)
+
+
+def churn_signs(line: FleetLine, calendar: LineCalendar, packages: PackageList | None, now: float) -> tuple[date, ChurnSigns]:
+    """The last day of use of `line`, and the signs of churn at `now`, Unix seconds.
+
+    `calendar`: four weeks, or eight of a line that has been quiet for one; `packages`: of a line that has been silent for three days.
+    """
+    used, silent = newest_use_day(line, calendar), silent_days(line, calendar)
     signs = ChurnSigns(silent, inter_use_model(calendar.used), use_by_week(calendar.used), line.status == "ACTIVE")
-    if silent < SUPPLY_CHECK_DAYS:
+    if packages is None:
         return used, signs
-    supply = package_supply(await target.upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now, used)
+    supply = package_supply(packages, now, used)
     since = None if supply.in_force or supply.ended is None else max(supply.ended, used)
     return used, signs._replace(
         unsupplied=None if since is None else max(0, (calendar.window.last - since).days),
@@ -252,22 +278,12 @@ class ChurnRisk(TypedDict):
     lines: Annotated[list[LineAtRisk], Field(description="Highest score first; a page of them")]
 
 
-class ScoredLine(NamedTuple):
-    """A line that was looked into. Sorting puts the worst first."""
-
-    less: float
-    subscriber_id: int
-    iccid: str
-    used: date
-    signs: ChurnSigns
-    score: ChurnScore
-
-
 class ChurnRanking(NamedTuple):
-    """The scores of the lines in use, highest first, and how many others there are."""
+    """The lines in use by their scores, highest first, how many are in each band, and how many others there are."""
 
-    lines: list[ScoredLine]
-    others: dict[LineState, int]
+    numbers: Sequence[int]
+    bands: Mapping[ChurnBand, int]
+    others: Mapping[LineState, int]
 
 
 CHURN_EXAMPLE: Finding[ChurnRisk] = example_finding(
@@ -310,45 +326,68 @@ async def churn_risk(ctx: Ctx, params: LinesAsked, target: LineTarget) -> Findin
 
     Factors: `silent_days` whole UTC days since the last use (at most 55 points), `trend_percent_per_week` of days with use before that
     (15), `days_without_package` after the last one ended (20), `not_active` (5), `no_balance` that could pay without a package (5). A new
-    silence has two fifths of its points, since people pause; all of them after two weeks. Pages within a minute show one state.
+    silence has two fifths of its points, since people pause; all of them after two weeks. A fleet's scores come from the read model,
+    whose lines are scored when they change, and each day; one line is read live. Pages within a minute show one state.
     """
-    ranked = await target_result(ctx, params, target, rank_churn)
-    lines = ranked.figures.lines
-    page = lines if target.line is not None else ranking_page(ctx, lines, params.limit, params.starting_after)
-    count = Counter(line.score.band for line in lines)
-    data: ChurnRisk = {
-        "bands": {band: {"at_least": least, "lines": count[band]} for band, least in CHURN_BANDS.items()},
-        "not_scored": {**count_not_in_use(ranked.figures.others), "lapsed": ranked.figures.others["lapsed"]},
-        "lines": [line_at_risk(line, reasons=target.line is not None) for line in page],
-    }
-    return ranked.finding(data, CHURN_METHOD)
+    if target.line is not None:
+        return await churn_of_line(ctx, target, target.line)
+    view = await view_fleet(ctx, params, last_whole_days(ctx.now, QUIET_CALENDAR_DAYS))
+    ranked = await cached_result(ctx, view.upstream, partial(rank_churn, ctx, view), further=params.starting_after is not None)
+    numbers = ranking_page(ctx, ranked.figures.numbers, params.limit, params.starting_after)
+    rows = await ctx.deps.store.read(scores_of_lines, fleet=view.fleet.state.id, numbers=numbers)
+    by_number = {row.subscriber_id: row for row in rows}
+    lines = [stored_line_at_risk(by_number[number]) for number in numbers if number in by_number]
+    return ranked.finding(churn_answer(ranked.figures.bands, ranked.figures.others, lines), CHURN_METHOD)
 
 
-async def rank_churn(ctx: Ctx, target: LineTarget) -> FleetResult[ChurnRanking]:
-    """Scores the lines that are in use, each as soon as it is read, so that the event loop stays free. Waits for the network."""
-    fleet = await target.read_lines()
-    sorted_ = lines_by_state(fleet.lines, last_whole_days(ctx.now).first)
-
-    async def read(line: FleetLine) -> ScoredLine:
-        used, signs = await read_churn_signs(ctx, target, line)
-        score = score_churn(signs)
-        return ScoredLine(-score.points, line.subscriber_id, line.iccid, used, signs, score)
-
-    reading = await read_each_line(ctx, sorted_.in_use, read)
-    return reading.result(ctx, ChurnRanking(sorted(reading.found.values()), sorted_.others), fleet)
-
-
-def line_at_risk(line: ScoredLine, *, reasons: bool) -> LineAtRisk:
+async def churn_of_line(ctx: Ctx, target: LineTarget, line: FleetLine) -> Finding[ChurnRisk]:
+    """The score of one line, read live, unless it is not in use. Waits for the network."""
+    sorted_ = lines_by_state([line], last_whole_days(ctx.now).first)
+    if not sorted_.in_use:
+        return make_finding(churn_answer({}, sorted_.others, []), now=ctx.now, sampled=0, of=1, method=CHURN_METHOD)
+    used, signs = await read_churn_signs(ctx, target, line)
+    score = score_churn(signs)
     row: LineAtRisk = {
         "iccid": line.iccid,
-        "score": line.score.points,
-        "band": line.score.band,
-        "last_use": line.used.isoformat(),
-        "factors": line.score.factors,
+        "score": score.points,
+        "band": score.band,
+        "last_use": used.isoformat(),
+        "factors": score.factors,
+        "reasons": [CHURN_SENTENCES[factor["name"]](signs) for factor in score.factors],
     }
-    if reasons:
-        row["reasons"] = [CHURN_SENTENCES[factor["name"]](line.signs) for factor in line.score.factors]
-    return row
+    return make_finding(churn_answer({score.band: 1}, sorted_.others, [row]), now=ctx.now, sampled=1, of=1, method=CHURN_METHOD)
+
+
+def churn_answer(bands: Mapping[ChurnBand, int], others: Mapping[LineState, int], lines: list[LineAtRisk]) -> ChurnRisk:
+    return {
+        "bands": {band: {"at_least": least, "lines": bands.get(band, 0)} for band, least in CHURN_BANDS.items()},
+        "not_scored": {**count_not_in_use(others), "lapsed": others["lapsed"]},
+        "lines": lines,
+    }
+
+
+async def rank_churn(ctx: Ctx, view: FleetView) -> FleetResult[ChurnRanking]:
+    """The lines in use by their stored scores."""
+    first = day_start(last_whole_days(ctx.now).first.toordinal())
+    found = await ctx.deps.store.read(churn_order, fleet=view.fleet.state.id, first=first)
+    ranking = await anyio.to_thread.run_sync(churn_ranking, found)
+    return view.result(ctx, ranking, sampled=len(ranking.numbers))
+
+
+def churn_ranking(found: ChurnOrder) -> ChurnRanking:
+    bands = Counter[ChurnBand](band_of_points(line.churn / 10) for line in found.lines)
+    return ChurnRanking(array("q", (line.subscriber_id for line in found.lines)), bands, counted_states(found.states))
+
+
+def stored_line_at_risk(row: ScoredRow) -> LineAtRisk:
+    used, factors = cast("tuple[str, list[tuple[str, float, float]]]", orjson.loads(row.churn_signs))
+    return {
+        "iccid": row.iccid,
+        "score": row.churn / 10,
+        "band": band_of_points(row.churn / 10),
+        "last_use": used,
+        "factors": [{"name": name, "value": value, "weight": weight} for name, value, weight in factors],
+    }
 
 
 CHURN_BAND_LABELS: dict[ChurnBand, str] = {"high": "High", "medium": "Medium", "low": "Low"}

@@ -1,24 +1,28 @@
 """Which packages would be cheapest for what lines use; and the sheet of it."""
 
+from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from itertools import repeat
+from typing import Annotated, NamedTuple, cast
 
 import anyio.to_thread
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
+from operations.fleet.wire_rows import stored_packages
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
     FleetResult,
     LinesAsked,
     LineTarget,
+    cached_result,
     own_line_or_fleet,
     ranking_page,
-    read_each_line,
-    target_result,
 )
+from operations.intelligence.lines.fleet_view import FleetView, view_fleet
 from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
 from operations.intelligence.offers.coverage_map import NetworkCodes
 from operations.intelligence.offers.offers import MONTH_DAYS, NEED_MARGIN_PERCENT, OfferCatalogue, read_offers
@@ -41,16 +45,19 @@ from operations.intelligence.reports.sheet import (
     Table,
     bar_chart_of,
     example_finding,
+    make_finding,
     sheet_table,
 )
+from operations.intelligence.verdicts.cheapest import StoredLinePlan
+from operations.intelligence.verdicts.judge import StoredLines, read_lines_to_judge
+from operations.intelligence.verdicts.stored_use import stored_fleet_line
 from operations.times import WEEK_DAYS
 from operations.upstream.usage import euros
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
+from storage.fleet_plans import SeenNetwork, fleet_plans
 
-PLANS_PER_THREAD = 50
-"""Plans that a thread works on before it is asked whether they are still wanted."""
 PLAN_METHOD = (
     f"What a line used in the last {CALENDAR_DAYS} whole UTC days, scaled to {MONTH_DAYS} days with {NEED_MARGIN_PERCENT} % more, is "
     "covered by the cheapest packages of its sponsor's templates; the search is exact, and what it compares with is what the "
@@ -85,20 +92,18 @@ class FleetSavings(TypedDict):
 
 
 class PlanRanking(NamedTuple):
-    """Plans, largest saving first, and what they are together. Amounts are micro-euros."""
+    """Lines by their plans, largest saving first, and what the plans are together. Amounts are micro-euros."""
 
-    plans: Sequence[LinePackagePlan]
-    """Choice: without lines that used nothing and have nothing, such as SIMs in stock; `verdicts` counts them."""
+    numbers: Sequence[int]
+    """Subscriber ids. Choice: without lines that used nothing and have nothing, such as SIMs in stock; `verdicts` counts them."""
     now: int
     package_income: int
     network_cost: int
     losing: int
     """Lines whose margin is below 0."""
     saving: int
-    saving_operator: int
     verdicts: dict[PlanVerdict, int]
-    offers: OfferCatalogue
-    codes: NetworkCodes
+    networks: Sequence[SeenNetwork]
 
 
 SAVINGS_EXAMPLE: Finding[FleetSavings] = example_finding(
@@ -218,12 +223,27 @@ async def optimize_package(ctx: Ctx, params: PackageQuery, target: LineTarget) -
     takes, one after another, to reach over all days of use; one that lasts longer than 30 days counts with 30 days of its price and of
     what it holds. All data is to be covered, of calls and messages what packages paid. Prices are the templates' own, and what the
     customer pays less you receive less. What networks charge you is the same whichever package pays: a line that costs more than it
-    brings in loses_money, and high_cost_subscribers says what lowers that. A mis_steered line is offered no other package.
+    brings in loses_money, and high_cost_subscribers says what lowers that. A mis_steered line is offered no other package. A fleet's
+    plans come from the read model, whose lines are looked at when they change, and each day; one line is read live.
     """
-    plans = await target_result(ctx, params, target, plan_packages)
-    ranked, window = plans.figures, last_whole_days(plans.at)
-    page = ranking_page(ctx, ranked.plans, params.limit, params.starting_after)
-    data: FleetSavings = {
+    offers = await read_offers(target.upstream)
+    if target.line is not None:
+        return await plan_one_line(ctx, target, target.line, offers)
+    view = await view_fleet(ctx, params, last_whole_days(ctx.now))
+    found = await cached_result(ctx, view.upstream, partial(rank_plans, ctx, view), further=params.starting_after is not None)
+    numbers = ranking_page(ctx, found.figures.numbers, params.limit, params.starting_after)
+    stored = await ctx.deps.store.read(read_lines_to_judge, fleet=view.fleet.state.id, now=ctx.now, most=len(numbers), numbers=numbers)
+    page = await anyio.to_thread.run_sync(plans_of_lines, numbers, stored, offers, ctx.now)
+    codes = await anyio.to_thread.run_sync(main_codes, found.figures.networks, offers)
+    return found.finding(savings_answer(found.figures, page, codes, offers, found.at), PLAN_METHOD)
+
+
+def savings_answer(
+    ranked: PlanRanking, page: Sequence[LinePackagePlan], codes: NetworkCodes, offers: OfferCatalogue, at: float
+) -> FleetSavings:
+    """The answer with the plans of a page, made at `at`, Unix seconds."""
+    window = last_whole_days(at)
+    return {
         "start": window.first.isoformat(),
         "end": window.last.isoformat(),
         "now": euros(ranked.now),
@@ -234,52 +254,62 @@ async def optimize_package(ctx: Ctx, params: PackageQuery, target: LineTarget) -
         "margin": euros(ranked.now - ranked.network_cost),
         "lines_losing_money": ranked.losing,
         "saving_customer": euros(ranked.saving),
-        "saving_operator": euros(ranked.saving_operator),
+        "saving_operator": 0.0,
         "verdicts": ranked.verdicts,
-        "unpriced_templates": ranked.offers.unpriced,
-        "templates": named_templates(page, ranked.offers.offers),
-        "lines": [line_plan(plan, ranked.codes) for plan in page],
+        "unpriced_templates": offers.unpriced,
+        "templates": named_templates(page, offers.offers),
+        "lines": [line_plan(plan, codes) for plan in page],
     }
-    return plans.finding(data, PLAN_METHOD)
 
 
-async def plan_packages(ctx: Ctx, target: LineTarget) -> FleetResult[PlanRanking]:
-    """The plans of lines, largest saving first. The search runs in a thread, so the event loop stays free. Waits for the network.
-
-    Offers are read before the lines, since without them no line can be advised.
-    """
-    upstream, window = target.upstream, last_whole_days(ctx.now)
-    offers = await read_offers(upstream)
-    fleet = await target.read_lines()
-
-    async def read(line: FleetLine) -> LinePackagePlan:
-        use = await read_line_use(ctx, upstream, line, window)
-        week = await read_line_use(ctx, upstream, line, last_whole_days(ctx.now, WEEK_DAYS))  # kept since they were just read
-        packages = await upstream.ocs.packages.list_packages(line.subscriber_id, version="v2")
-        return draft_plan(line, use, week, packages, offers, window)
-
-    reading = await read_each_line(ctx, fleet.lines, read)
-    drafts, plans = list(reading.found.values()), list[LinePackagePlan]()
-    for start in range(0, len(drafts), PLANS_PER_THREAD):
-        plans += await anyio.to_thread.run_sync(finish_plans, drafts[start : start + PLANS_PER_THREAD], offers)
-    return reading.result(ctx, await anyio.to_thread.run_sync(rank_plans, plans, offers), fleet)
+async def plan_one_line(ctx: Ctx, target: LineTarget, line: FleetLine, offers: OfferCatalogue) -> Finding[FleetSavings]:
+    """The plan of one line, read live. The search runs in a thread, so the event loop stays free. Waits for the network."""
+    window, upstream = last_whole_days(ctx.now), target.upstream
+    use = await read_line_use(ctx, upstream, line, window)
+    week = await read_line_use(ctx, upstream, line, last_whole_days(ctx.now, WEEK_DAYS))  # kept since they were just read
+    packages = await upstream.ocs.packages.list_packages(line.subscriber_id, version="v2")
+    [plan] = await anyio.to_thread.run_sync(finish_plans, [draft_plan(line, use, week, packages, offers, window)], offers)
+    losing, verdicts = int(plan.margin < 0), {plan.verdict: 1}
+    ranked = PlanRanking((), plan.now, plan.spend.price, plan.network_cost, losing, plan.saving, verdicts, ())
+    codes = NetworkCodes(offers.coverage, (part.code for part in plan.need.parts))
+    return make_finding(savings_answer(ranked, [plan], codes, offers, ctx.now), now=ctx.now, sampled=1, of=1, method=PLAN_METHOD)
 
 
-def rank_plans(plans: Sequence[LinePackagePlan], offers: OfferCatalogue) -> PlanRanking:
-    """The plans, largest saving first, then the largest loss, then the highest payment; and the sums over all of them."""
-    telling = [plan for plan in plans if plan.now or plan.need.parts or len(plans) == 1]
-    return PlanRanking(
-        sorted(telling, key=lambda plan: (-plan.saving, min(0, plan.margin), -plan.now, plan.iccid)),
-        sum(plan.now for plan in plans),
-        sum(plan.spend.price for plan in plans),
-        sum(plan.network_cost for plan in plans),
-        sum(plan.margin < 0 for plan in plans),
-        sum(plan.saving for plan in plans),
-        sum(plan.saving_operator for plan in plans),
-        dict(sorted(Counter[PlanVerdict](plan.verdict for plan in plans).items())),
-        offers,
-        NetworkCodes(offers.coverage, (part.code for plan in plans for part in plan.need.parts)),
+async def rank_plans(ctx: Ctx, view: FleetView) -> FleetResult[PlanRanking]:
+    """The lines of the fleet by the plans that are stored with them. Choice: a line that was never judged is in stock, and uses nothing."""
+    found = await ctx.deps.store.read(fleet_plans, fleet=view.fleet.state.id)
+    sums, waiting = found.sums, view.known.progress.unread + view.known.unjudged
+    verdicts = Counter[PlanVerdict]({cast(PlanVerdict, each.plan): each.lines for each in sums})
+    idle = max(0, view.known.lines - waiting - verdicts.total())
+    if idle:
+        verdicts["unused"] += idle
+    ranking = PlanRanking(
+        array("q", found.numbers),
+        sum(each.now for each in sums),
+        sum(each.income for each in sums),
+        sum(each.cost for each in sums),
+        sum(each.losing for each in sums),
+        sum(each.saving for each in sums),
+        dict(sorted(verdicts.items())),
+        found.networks,
     )
+    return view.result(ctx, ranking, sampled=verdicts.total())
+
+
+def plans_of_lines(numbers: Sequence[int], stored: StoredLines, offers: OfferCatalogue, now: float) -> list[LinePackagePlan]:
+    """The plans of a page of lines, in the order of `numbers`. It takes milliseconds a line, so it runs in a thread."""
+    networks = {(row.mcc, row.mnc): row for row in stored.networks}
+    plans: dict[int, LinePackagePlan] = {}
+    for each in stored.lines:
+        packages = stored_packages(each.packages)
+        search = StoredLinePlan(stored_fleet_line(each.line), each.usage, packages, offers, networks, now)
+        plans[each.line.subscriber_id] = search.plan
+    return [plans[number] for number in numbers if number in plans]
+
+
+def main_codes(networks: Iterable[SeenNetwork], offers: OfferCatalogue) -> NetworkCodes:
+    """The code by which each network is named: that under which most lines are on it."""
+    return NetworkCodes(offers.coverage, (code for row in networks for code in repeat((row.mcc, row.mnc), row.lines)))
 
 
 SAVINGS_CHART_COUNTRIES = 12

@@ -7,17 +7,21 @@ cannot collapse.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from itertools import groupby
 from math import sqrt
 from statistics import NormalDist, median
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, cast
 
+import anyio.to_thread
+import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
+from operations.fleet.wire_rows import day_start
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
     FleetResult,
@@ -25,13 +29,14 @@ from operations.intelligence.lines.fleet_lines import (
     LinesNotInUse,
     LineState,
     LineTarget,
+    cached_result,
     count_not_in_use,
+    counted_states,
     lines_by_state,
     own_line_or_fleet,
     ranking_page,
-    read_each_line,
-    target_result,
 )
+from operations.intelligence.lines.fleet_view import FleetView, view_fleet
 from operations.intelligence.lines.usage import LineCalendar, inter_use_model, last_whole_days, line_calendar, read_line_use, silence_odds
 from operations.intelligence.reports.sheet import (
     Chart,
@@ -46,9 +51,11 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     stacked_chart,
 )
+from operations.times import DayWindow
 from operations.upstream.usage import euros
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
+from storage.fleet_scores import AnomalousLine, fleet_anomalies
 
 MAD_TO_DEVIATION = 1.4826
 """Makes the MAD of normal values their standard deviation."""
@@ -372,7 +379,7 @@ class AnomalySearch(NamedTuple):
 
     found: list[UsageAnomaly]
     line_days: int
-    others: dict[LineState, int]
+    others: Mapping[LineState, int]
 
 
 ANOMALY_EXAMPLE: Finding[UsageAnomalies] = example_finding(
@@ -421,9 +428,10 @@ async def detect_usage_anomalies(ctx: Ctx, params: LinesAsked, target: LineTarge
 
     Days abroad are compared with days abroad, weekends with weekends; a heavy line that is always heavy is no anomaly. A spike is at
     least a megabyte above the usual, a cost at least ten euros; a day that is both is a spike whose context says `outside_package`.
-    Silences are told of lines that were used on half of their days. Pages within a minute show one state.
+    Silences are told of lines that were used on half of their days. A fleet's come from the read model, whose lines are looked at when
+    they change, and each day; one line is read live. Pages within a minute show one state.
     """
-    searched = await target_result(ctx, params, target, search_anomalies)
+    searched = await anomaly_result(ctx, params, target)
     found, line_days, others = searched.figures
     window, kinds = last_whole_days(searched.at), Counter(one["kind"] for one in found)
     data: UsageAnomalies = {
@@ -442,19 +450,43 @@ async def detect_usage_anomalies(ctx: Ctx, params: LinesAsked, target: LineTarge
     return searched.finding(data, ANOMALY_METHOD)
 
 
-async def search_anomalies(ctx: Ctx, target: LineTarget) -> FleetResult[AnomalySearch]:
-    """The anomalies of lines. Each line is judged as soon as it is read, so the event loop stays free. Waits for the network."""
-    fleet, window = await target.read_lines(), last_whole_days(ctx.now)
-    sorted_ = lines_by_state(fleet.lines, window.first)
+async def anomaly_result(ctx: Ctx, params: LinesAsked, target: LineTarget) -> FleetResult[AnomalySearch]:
+    """The anomalies of the line that was named, read live, or those of the fleet. Waits for the network."""
+    window = last_whole_days(ctx.now)
+    if target.line is not None:
+        return await search_line(ctx, target, target.line, window)
+    view = await view_fleet(ctx, params, window)
+    return await cached_result(ctx, view.upstream, partial(search_fleet, ctx, view, window), further=params.starting_after is not None)
 
-    async def read(line: FleetLine) -> LineAnomalies:
-        use = await read_line_use(ctx, target.upstream, line, window)
-        return find_anomalies(line, line_calendar(line, use, window))
 
-    reading = await read_each_line(ctx, sorted_.in_use, read)
-    lines = [reading.found[number] for number in sorted(reading.found)]
-    found = sorted((one for line in lines for one in line.anomalies), key=lambda one: -one["score"])
-    return reading.result(ctx, AnomalySearch(found, sum(line.line_days for line in lines), sorted_.others), fleet)
+async def search_line(ctx: Ctx, target: LineTarget, line: FleetLine, window: DayWindow) -> FleetResult[AnomalySearch]:
+    """The anomalies of one line in `window`, unless it is not in use. Waits for the network."""
+    sorted_ = lines_by_state([line], window.first)
+    if not sorted_.in_use:
+        return FleetResult(ctx.now, AnomalySearch([], 0, sorted_.others), 0, 1, None)
+    use = await read_line_use(ctx, target.upstream, line, window)
+    judged = find_anomalies(line, line_calendar(line, use, window))
+    found = sorted(judged.anomalies, key=lambda one: -one["score"])
+    return FleetResult(ctx.now, AnomalySearch(found, judged.line_days, sorted_.others), 1, 1, None)
+
+
+async def search_fleet(ctx: Ctx, view: FleetView, window: DayWindow) -> FleetResult[AnomalySearch]:
+    """The anomalies that are stored with the lines of the fleet."""
+    first = window.first.toordinal()
+    stored = await ctx.deps.store.read(fleet_anomalies, fleet=view.fleet.state.id, first=day_start(first))
+    found = await anyio.to_thread.run_sync(stored_anomalies, stored.found, window.first.isoformat())
+    search = AnomalySearch(found, stored.compared.line_days, counted_states(stored.states))
+    return view.result(ctx, search, sampled=stored.compared.lines)
+
+
+def stored_anomalies(lines: Iterable[AnomalousLine], first: str) -> list[UsageAnomaly]:
+    """What stands out from the day `first` on, highest score first."""
+    found: list[UsageAnomaly] = []
+    for line in lines:
+        for row in cast("list[UsageAnomaly]", orjson.loads(line.anomalies)):
+            row["iccid"] = line.iccid
+            found += [row] if row["day"] >= first else []
+    return sorted(found, key=lambda one: -one["score"])
 
 
 def anomalies_by_day(found: Sequence[UsageAnomaly]) -> list[AnomalousDay]:

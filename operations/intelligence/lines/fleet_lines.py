@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from functools import partial
 from typing import Annotated, Generic, Literal, NamedTuple, TypeVar, cast
 
 import anyio
@@ -29,6 +28,7 @@ from operations.vocabulary import Iccid
 from registry.clock import limit_reading_time, request_is_over, seconds_left
 from registry.errors import NotFound, OcsError, Refusal
 from registry.operation import CamelInput
+from storage.fleet_scores import StateCount
 
 LineReading = TypeVar("LineReading")
 Figures = TypeVar("Figures")
@@ -96,10 +96,13 @@ class FleetResult(NamedTuple, Generic[Figures]):
     sampled: int
     of: int
     incomplete: Incomplete | None
+    as_of: float | None = None
+    """When the lines were listed, Unix seconds; None: they were read live."""
 
     def finding(self, data: FindingData, method: str) -> Finding[FindingData]:
         """The answer with `data` of these figures."""
-        return make_finding(data, now=self.at, sampled=self.sampled, of=self.of, method=method, incomplete=self.incomplete)
+        about = {"sampled": self.sampled, "of": self.of}
+        return make_finding(data, now=self.at, **about, method=method, incomplete=self.incomplete, as_of=self.as_of)
 
 
 async def cached_result(
@@ -269,15 +272,6 @@ class LineTarget(NamedTuple):
         return await read_fleet(self.upstream) if self.line is None else FleetLines([self.line], False)
 
 
-async def target_result(
-    ctx: Ctx, params: LinesAsked, target: LineTarget, search: Callable[[Ctx, LineTarget], Awaitable[FleetResult[Figures]]]
-) -> FleetResult[Figures]:
-    """What `search` makes of the line that was named; that of the fleet is a minute old at most. Waits for the network."""
-    if target.line is not None:
-        return await search(ctx, target)
-    return await cached_result(ctx, target.upstream, partial(search, ctx, target), further=params.starting_after is not None)
-
-
 async def own_line_or_fleet(ctx: Ctx, params: LinesAsked) -> LineTarget:
     """The access rule: a line that is named must be the caller's. Raises NotFound."""
     upstream = await connect_upstream(ctx)
@@ -361,6 +355,12 @@ def line_state(line: FleetLine, first: date) -> LineState:
     if used is None:
         return "stock" if is_in_stock(line) else "never_used"
     return "in_use" if used >= first else "lapsed"
+
+
+def counted_states(states: Iterable[StateCount]) -> dict[LineState, int]:
+    """How many lines are in each state but in use."""
+    found = {cast(LineState, each.state): each.lines for each in states}
+    return {state: found.get(state, 0) for state in ("stock", "never_used", "ended", "lapsed")}
 
 
 def count_not_in_use(others: Mapping[LineState, int]) -> LinesNotInUse:

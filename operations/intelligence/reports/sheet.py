@@ -6,7 +6,7 @@ countries are ISO codes, networks their MCC and MNC, lines are `line`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, NotRequired, TypeVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -36,6 +36,9 @@ class Finding(TypedDict, Generic[FindingData]):
     """A composite's answer. Figures are estimates of what the charging system and our call records told at `generated_at`."""
 
     generated_at: Annotated[str, Field(description="RFC 3339, UTC")]
+    as_of: NotRequired[
+        Annotated[str, Field(description="RFC 3339, UTC: when the lines that this is made of were listed; absent: they were read just now")]
+    ]
     sampled: Annotated[int, Field(description="Lines that were looked into")]
     of: Annotated[int, Field(description="Lines there are")]
     method: Annotated[str, Field(description="How the figures were made, in a sentence")]
@@ -58,10 +61,21 @@ def missing_parts(*, failed: int = 0, left: int = 0, unlisted: bool = False, oth
 
 
 def make_finding(
-    data: FindingData, *, now: float, sampled: int, of: int, method: str, incomplete: Incomplete | None = None
+    data: FindingData, *, now: float, sampled: int, of: int, method: str, incomplete: Incomplete | None = None, as_of: float | None = None
 ) -> Finding[FindingData]:
-    """The answer around `data`. `now`: Unix seconds; `sampled` of `of` lines were read."""
-    return {"generated_at": rfc3339_utc(now), "sampled": sampled, "of": of, "method": method, "incomplete": incomplete, "data": data}
+    """The answer around `data`. `now`, `as_of`: Unix seconds, the latter where it is made of the read model; `sampled` of `of` lines
+    were looked into."""
+    made: Finding[FindingData] = {
+        "generated_at": rfc3339_utc(now),
+        "sampled": sampled,
+        "of": of,
+        "method": method,
+        "incomplete": incomplete,
+        "data": data,
+    }
+    if as_of is not None:
+        made["as_of"] = rfc3339_utc(as_of)
+    return made
 
 
 def example_finding(data: FindingData, method: str, *, sampled: int = 1, of: int = 1) -> Finding[FindingData]:

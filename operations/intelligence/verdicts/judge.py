@@ -1,23 +1,22 @@
 """Judging lines from the read model: verdicts are made of stored facts and stored, each with the moment when time alone may change them."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import anyio.to_thread
 import orjson
 
-from clients.ocs.packages import PackageList
 from operations.deps import Deps
 from operations.fleet.wire_rows import day_start, line_supply_at, ordinal, stored_packages
 from operations.intelligence.offers.coverage_map import CoverageMap, read_coverage_map
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
-from operations.intelligence.verdicts.cheapest import cheapest_packages
+from operations.intelligence.verdicts.cheapest import StoredLinePlan
 from operations.intelligence.verdicts.facts import DAY, LineIdentity, VerdictFacts, packages_of_rows, refused_of_text, series_of_rows
+from operations.intelligence.verdicts.figures import LineInView, line_figures
 from operations.intelligence.verdicts.rules import CAUSE_PLACES, LineVerdicts, find_verdicts, is_judged
+from operations.intelligence.verdicts.stored_use import FleetNetworks, countries_of, stored_fleet_line
 from operations.upstream.connection import upstream_of_organisation
-from operations.upstream.signalling import NetworkCode
 from registry.errors import OcsError
 from storage.engine.sql import Connection, runs_in_thread
 from storage.fleet_judgements import JudgedLine, LineJudgement, lines_to_judge, numbered_lines_to_judge, record_judgements
@@ -115,15 +114,16 @@ class LineJudge:
 
 def judge_stored_lines(found: StoredLines, context: FleetContext, now: float) -> list[LineJudgement]:
     """What is found of each line at `now`, Unix seconds. It takes milliseconds a line, so it runs in a thread."""
-    networks: Mapping[NetworkCode, str] = {(row.mcc, row.mnc): row.country for row in found.networks if row.country}
+    networks: FleetNetworks = {(row.mcc, row.mnc): row for row in found.networks}
     return [judge_stored_line(each, context, networks, now) for each in found.lines]
 
 
-def judge_stored_line(found: StoredLine, context: FleetContext, networks: Mapping[NetworkCode, str], now: float) -> LineJudgement:
+def judge_stored_line(found: StoredLine, context: FleetContext, networks: FleetNetworks, now: float) -> LineJudgement:
     """What is found of a line at `now`, Unix seconds, and when it is to be judged again."""
     line, packages = found.line, stored_packages(found.packages)
-    supply = line_supply_at(packages, now)
-    facts = stored_facts(found, packages, context, networks, now)
+    supply, told = line_supply_at(packages, now), stored_fleet_line(line)
+    plan = StoredLinePlan(told, found.usage, packages, context.offers, networks, now)
+    facts = stored_facts(found, plan, context, networks, now)
     judged = find_verdicts(facts)
     rank, due = line.rank, line.due
     if judged.open and line.asked < now - ASKED_EVERY_SECONDS and (due <= 0 or due > now):
@@ -138,13 +138,12 @@ def judge_stored_line(found: StoredLine, context: FleetContext, networks: Mappin
         next_judgement(facts, supply.changes),
         rank,
         due,
+        line_figures(LineInView(told, facts, packages, networks), plan, context.coverage, context.offers.sponsors),
         problem_states(judged),
     )
 
 
-def stored_facts(
-    found: StoredLine, packages: PackageList, context: FleetContext, networks: Mapping[NetworkCode, str], now: float
-) -> VerdictFacts:
+def stored_facts(found: StoredLine, plan: StoredLinePlan, context: FleetContext, networks: FleetNetworks, now: float) -> VerdictFacts:
     """The facts of a stored line at `now`, Unix seconds."""
     line = found.line
     identity = LineIdentity(*(getattr(line, name) for name in LineIdentity._fields))
@@ -158,8 +157,8 @@ def stored_facts(
         usage=found.usage,
         refused=refused_of_text(line.radio),
         coverage=context.coverage,
-        networks=networks,
-        find_cheapest=partial(cheapest_packages, line, found.usage, packages, context.offers, networks, now),
+        networks=countries_of(networks),
+        find_cheapest=plan.cheapest,
     )
 
 

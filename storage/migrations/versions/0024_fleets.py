@@ -42,6 +42,12 @@ PROBLEM_COLUMNS = (
     ("fleet", LARGE), ("subscriber_id", LARGE), ("cause", TEXT), ("place", WHOLE), ("since", REAL), ("money", LARGE), ("evidence", TEXT),
     ("opened", REAL), ("seen", REAL), ("closed", REAL),
 )  # fmt: skip
+FIGURE_COLUMNS = (
+    ("fleet", LARGE), ("subscriber_id", LARGE), ("made", WHOLE), ("churn", WHOLE), ("churn_signs", TEXT), ("line_days", WHOLE),
+    ("anomalies", TEXT), ("coverage", TEXT), ("mcc", WHOLE), ("mnc", WHOLE), ("outside_bytes", LARGE), ("outside_cost", LARGE),
+    ("outside_income", LARGE), ("coverage_signs", TEXT), ("sponsor", LARGE), ("main_mcc", WHOLE), ("main_mnc", WHOLE), ("main_at", REAL),
+    ("profile", TEXT), ("plan", TEXT), ("plan_saving", LARGE), ("plan_now", LARGE), ("plan_income", LARGE), ("plan_cost", LARGE),
+)  # fmt: skip
 KEYS = {
     "fleet_line": ("fleet", "subscriber_id"),
     "fleet_line_detail": ("fleet", "subscriber_id"),
@@ -50,6 +56,7 @@ KEYS = {
     "fleet_month": ("fleet", "subscriber_id", "day", "mcc", "mnc", "kind"),
     "fleet_network": ("fleet", "mcc", "mnc"),
     "fleet_problem": ("fleet", "subscriber_id", "cause"),
+    "fleet_figure": ("fleet", "subscriber_id"),
 }
 
 
@@ -93,6 +100,7 @@ def upgrade() -> None:
     create("fleet_network", NETWORK_COLUMNS)
     create("fleet_problem", PROBLEM_COLUMNS)
     op.create_index("fleet_problem_open", "fleet_problem", ["fleet", "closed", "cause", "money"])
+    create("fleet_figure", FIGURE_COLUMNS)
     op.create_table(
         "line_steering",
         sa.Column("organisation", sa.Text(), nullable=False),

@@ -1,0 +1,54 @@
+"""The caller's fleet in the read model, as answers about all of its lines look at it: how far it is known, how old it is, what is missing.
+
+An answer is made of figures that were stored with each line, so that it takes one look at the database, however many lines there are.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from operations.deps import Ctx
+from operations.fleet.fleet_access import look_at_fleet, look_at_weeks, missing_sentences, own_fleet, require_account_in_fleet
+from operations.fleet.line_refresh import OwnFleet
+from operations.intelligence.lines.fleet_lines import Figures, FleetResult
+from operations.intelligence.reports.sheet import Incomplete
+from operations.times import DayWindow
+from operations.upstream.connection import Upstream
+from registry.operation import Input
+from storage.fleet_search import FleetKnowledge, fleet_knowledge
+
+
+class FleetView(NamedTuple):
+    """A fleet as it was known when somebody looked. `account`: the one that was asked for; None: all of them."""
+
+    fleet: OwnFleet
+    known: FleetKnowledge
+    account: int | None
+
+    @property
+    def upstream(self) -> Upstream:
+        return self.fleet.upstream
+
+    def result(self, ctx: Ctx, figures: Figures, *, sampled: int, others: Sequence[str] = ()) -> FleetResult[Figures]:
+        """`figures`, which were made of `sampled` lines. `others`: sentences about what else is missing."""
+        known, state = self.known, self.fleet.state
+        reasons = [*missing_sentences(state, known.progress, ctx.now), *others]
+        if known.days_missing:
+            reasons.append(f"The last weeks of {known.days_missing} of {known.lines} lines have not been read yet; that goes on now.")
+        if known.unjudged:
+            reasons.append(f"{known.unjudged} lines have not been looked into since they were read; that goes on now.")
+        missing = known.progress.unread + known.progress.changed + known.days_missing + known.unjudged
+        incomplete: Incomplete | None = {"lines": min(known.lines, missing), "reasons": reasons} if reasons else None
+        return FleetResult(ctx.now, figures, sampled, known.lines, incomplete, state.listed or None)
+
+
+async def view_fleet(ctx: Ctx, params: Input, window: DayWindow, *, account_id: int | None = None) -> FleetView:
+    """The fleet of the caller, or what of it is in one account, after the days from `window` on are known.
+
+    The first look at a new connection waits for that, 20 seconds at most. Waits for the network; raises NotFound for a strange account.
+    """
+    fleet = await own_fleet(ctx, params)
+    await require_account_in_fleet(fleet, account_id)
+    fleet = await look_at_weeks(ctx, await look_at_fleet(ctx, fleet), window.first.toordinal())
+    first = window.first.toordinal()
+    known = await ctx.deps.store.read(fleet_knowledge, fleet=fleet.state.id, account=account_id, first=first, now=ctx.now)
+    return FleetView(fleet, known, account_id)
