@@ -11,6 +11,8 @@ from simulators.network.entities import DATA, Cdr, Line
 from simulators.network.world import World
 
 MICRO = 1_000_000
+HELPED = "mis-steered lines that a list would help: advised"
+"""The one measure that is far from whole: what lists hold is concluded from lines, and in small fleets there are few."""
 STEERING = ("change_steering_list", "push_steering")
 ROUNDING = 100
 """Micro-euros that sums of rounded records may differ by."""
@@ -86,8 +88,18 @@ async def advice(ask: Asker, world: Reference) -> list[Score]:
     scores = [
         part for name, rows in (("audit_network_coverage", audit), ("high_cost_subscribers", costs)) for part in judged(name, rows, world)
     ]
+    helped = [(row["iccid"], row["action"] in STEERING) for row in audit if row["verdict"] == "mis_steered" and can_be_steered(row, world)]
     margins = [(row["iccid"], micro_of(row["margin_with_packages"]) == true_margin(world, row)) for row in costs]
+    scores.append(score("audit_network_coverage", HELPED, helped))
     return [*scores, score("high_cost_subscribers", "margin, with package income", margins)]
+
+
+def can_be_steered(row: Answer, world: Reference) -> bool:
+    """Whether any list leads a line of the audit to a covered network, at no more cost for anybody. Only the network itself can tell."""
+    line, planted, iso2 = world.lines[row["iccid"]], world.planted.world, row["country"].lower()
+    led = {list_id: led_to(planted, line, list_id, iso2) for list_id in planted.steering}
+    good = [list_id for list_id, network in led.items() if network is not None and is_covered(planted, line, network)]
+    return any(harms_nobody(planted, line, list_id, world.records(line), None) for list_id in good)
 
 
 def judged(name: str, rows: Sequence[Answer], world: Reference) -> list[Score]:

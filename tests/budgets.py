@@ -31,7 +31,7 @@ SECONDS = {
     "http": 25.0,
     "identity": 45.0,
     "intelligence_lines": 60.0,
-    "intelligence_network": 40.0,
+    "intelligence_network": 50.0,
     "intelligence_fleet": 30.0,
     "intelligence_costs": 50.0,
     "intelligence_truth": 55.0,

@@ -14,7 +14,7 @@ from transports.worker.retention import retention_chore
 
 async def recorded(stage: LineStage, **asked: Any) -> list[LineSteering]:
     """What is recorded of steering, by default of the stage's organisation."""
-    given = {"organisation": stage.who.organisation, "since": 0.0, "most": 10, **asked}
+    given: dict[str, Any] = {"organisation": stage.who.organisation, "since": 0.0, "most": 10, **asked}
     return await stage.world.store.read(latest_line_steering, **given)
 
 
