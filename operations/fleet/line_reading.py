@@ -170,7 +170,7 @@ async def look_at_line(
 def reading_after_listing(before: LineWork | None, listed: ListedLine, now: float) -> tuple[int, float]:
     """What a line waits for after it was told of so, and from when on; `before`: as it was, None where it is new."""
     if before is None:
-        idle = listed.sim_status == "FREE" and listed.last_used <= 0
+        idle = listed.sim_status == "FREE" and listed.last_used <= 0 and listed.activated <= 0  # in stock: it never had a package
         return (NO_RANK, NO_DUE) if idle else (FIRST_READ, now)
     if before.status != listed.status or before.account_id != listed.account_id:
         return MARKED, now

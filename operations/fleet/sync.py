@@ -49,7 +49,9 @@ from storage.fleets import (
 TURN_SECONDS = 5.0
 STEP_SECONDS = 45.0
 LEASE_SECONDS = 30.0
-LINES_AT_ONCE = 64
+LINES_AT_ONCE = 256
+READERS_A_PLACE = 2
+"""While one line is stored, another one has the place at the charging system."""
 FAILURES_IN_A_ROW = 8
 FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 5.0, 300.0
 FAILED_LINE_SECONDS = 900.0
@@ -201,15 +203,24 @@ class FleetTurn:
         self._accounts = frozenset(account.get("id", 0) for account in await self._upstream.accounts())
         if self._fleet.list_due <= clock.now():
             await self._list()
+        readers = READERS_A_PLACE * self._deps.ocs.background_places
         while not self._over:
             lines = await store.read(next_lines, fleet=fleet, now=clock.now(), most=LINES_AT_ONCE)
-            judged = await judge_lines(self._deps, self._fleet, self._upstream)
-            if not lines and not judged:
-                return
             waiting = iter(lines)
             async with anyio.create_task_group() as group:
-                for _ in range(min(self._deps.ocs.background_places, len(lines))):
+                for _ in range(min(readers, len(lines))):
                     group.start_soon(self._lines, waiting)
+                judged = await self._judge()
+            if not lines and not judged:
+                return
+
+    async def _judge(self) -> int:
+        """Judges some lines while others are read; how many. What fails here keeps no line from being read."""
+        try:
+            return await judge_lines(self._deps, self._fleet, self._upstream)
+        except Refusal as failure:
+            self._failures.last = failure
+            return 0
 
     async def _list(self) -> None:
         began = self._deps.clock.now()
