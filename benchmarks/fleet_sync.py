@@ -3,7 +3,8 @@
 The charging system is simulated in another process, and each of its answers takes a while longer. The aim is the calls times that while,
 divided by the places that the background has: a sync that takes a fifth longer is as fast as it may be. Beside it a task wakes up every
 millisecond and notes how late it was: that is for how long everybody else's calls wait. `listing` is the same for one more listing of a
-fleet that has not changed, in which nothing but the lists is read.
+fleet that has not changed, in which nothing but the lists is read. How late it was is also told in processor time of the loop's thread,
+which other programs of the machine do not lengthen.
 """
 
 import argparse
@@ -31,18 +32,20 @@ from storage.organisations import create_organisation
 from transports.service import build_service
 from transports.settings_files import load_settings
 
-ACCOUNT = 8101
+ACCOUNT, SMALL_ACCOUNT = 8101, 8104
 AIM, LOOP_AIM_MS = 1.2, 10.0
 PROBE_SECONDS = 0.001
+KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 SETTLED_ROUNDS = 100_000
 
 
 class Held(NamedTuple):
-    """For how long a probe was late, in milliseconds: the longest time, and how often it was more than the aim."""
+    """For how long a probe was late, in milliseconds: the longest time, and how often it was more than the aim; then processor time."""
 
     longest: float
     over: int
-    median: float
+    longest_cpu: float
+    over_cpu: int
 
 
 class SyncRun(NamedTuple):
@@ -63,18 +66,19 @@ class LoopProbe:
     """Wakes up every millisecond."""
 
     def __init__(self) -> None:
-        self._late: list[float] = []
+        self._late: list[tuple[float, float]] = []
 
     async def run(self) -> None:
         while True:
-            asked = time.perf_counter()
+            asked, used = time.perf_counter(), time.thread_time()
             await asyncio.sleep(PROBE_SECONDS)
-            self._late.append((time.perf_counter() - asked - PROBE_SECONDS) * 1000)
+            self._late.append(((time.perf_counter() - asked - PROBE_SECONDS) * 1000, (time.thread_time() - used) * 1000))
 
     def held(self) -> Held:
         """Since the last time."""
-        late, self._late = sorted(self._late), []
-        return Held(late[-1], sum(each > LOOP_AIM_MS for each in late), late[len(late) // 2])
+        late, self._late = self._late, []
+        walls, cpus = [each[0] for each in late], [each[1] for each in late]
+        return Held(max(walls), sum(each > LOOP_AIM_MS for each in walls), max(cpus), sum(each > LOOP_AIM_MS for each in cpus))
 
 
 def main() -> None:
@@ -112,6 +116,7 @@ async def service_deps(folder: Path, url: str, port: int, concurrency: int) -> A
         "SERVICE_OCS_TOKEN": TOKEN,
         "SERVICE_OCS_CONCURRENCY": str(concurrency),
         "SERVICE_DEMO": "false",
+        "SERVICE_SECRET_KEYS": KEYS,
     }
     service = build_service(load_settings(given, worker=True), "http://127.0.0.1", report=lambda text: None)
     deps = service.pipeline.deps
@@ -126,8 +131,11 @@ async def service_deps(folder: Path, url: str, port: int, concurrency: int) -> A
 async def measured(engine: str, folder: Path, url: str, port: int, asked: argparse.Namespace) -> list[SyncRun]:
     """The first sync, and one more listing."""
     async with service_deps(folder, url, port, asked.concurrency) as deps:
-        fleet, probe = await begun_fleet(deps), LoopProbe()
+        probe = LoopProbe()
         watch = asyncio.create_task(probe.run())
+        # What a process does once, such as imports, is done by a small fleet.
+        await timed(deps, engine, asked, "", await begun_fleet(deps, SMALL_ACCOUNT), probe)
+        fleet = await begun_fleet(deps, ACCOUNT)
         found = [await timed(deps, engine, asked, "first sync", fleet, probe)]
         await deps.store.write(list_fleet_again, fleet=fleet.id, now=SystemClock().now())
         found.append(await timed(deps, engine, asked, "listing", fleet, probe))
@@ -135,11 +143,12 @@ async def measured(engine: str, folder: Path, url: str, port: int, asked: argpar
         return found
 
 
-async def begun_fleet(deps: Deps) -> FleetState:
-    """The fleet of a new organisation of the account that has most lines."""
+async def begun_fleet(deps: Deps, account: int) -> FleetState:
+    """The fleet of a new organisation of this account."""
     organisation, now = deps.ids.new("org_"), deps.clock.now()
-    named = {"id": organisation, "name": "Fleet", "tier": Tier.ENTERPRISE, "now": now, "mode": "managed", "account_id": ACCOUNT}
-    await deps.store.write(create_organisation, **named)
+    await deps.store.write(
+        create_organisation, id=organisation, name="Fleet", tier=Tier.ENTERPRISE, now=now, mode="managed", account_id=account
+    )
     return await open_fleet(deps, await upstream_of_organisation(deps, organisation))
 
 
@@ -166,8 +175,8 @@ async def timed(deps: Deps, engine: str, asked: argparse.Namespace, what: str, f
 def page(runs: Sequence[SyncRun], concurrency: int) -> str:
     """The table, with whether each aim was reached."""
     names = {"sqlite": OURS_SQLITE, "postgresql": OURS_POSTGRES}
-    head = "| | What | Lines | Calls | Seconds | Aim | Times the aim | CPU s | Loop held, longest ms | over 10 ms | median ms |"
-    rows = [head, "|---|---|---|---|---|---|---|---|---|---|---|"]
+    head = "| | What | Lines | Calls | Seconds | Aim | Times the aim | CPU s | Loop held, longest ms | over 10 ms | processor ms | over 10 ms |"
+    rows = [head, "|---|---|---|---|---|---|---|---|---|---|---|---|"]
     for run in runs:
         times = f"{run.seconds / run.aim:.2f}" if run.aim and run.what == "first sync" else ""
         cells = [names[run.engine], run.what, run.lines, run.calls, f"{run.seconds:.2f}", f"{run.aim:.2f}", times, f"{run.cpu:.2f}"]

@@ -15,7 +15,8 @@ from operations.fleet.wire_rows import NamesKept, day_start, line_rows, line_sup
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import package_start, series_continues
 from registry.errors import OcsNotFound
-from storage.fleet_lines import LineDetail, LineReading, LineReadState, LineWork, ListedLine
+from storage.fleet_lines import LineDetail, LineReadState, ListedLine
+from storage.fleet_readings import LineReading, LineWork
 from storage.fleet_usage import KEPT_USAGE_DAYS, FleetNetworkRow, FleetUsageRow
 from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, FIRST_READ, LOOK_AGAIN, MARKED
 
