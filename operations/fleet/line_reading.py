@@ -136,7 +136,7 @@ class ReadingTime(NamedTuple):
     told: float
 
 
-async def read_line(
+async def read_what_is_due(
     upstream: Upstream, line: LineWork, accounts: frozenset[int], time: ReadingTime, *, names: NamesKept, known: PackageList, own_row: bool
 ) -> LineReading | LineGone:
     """Reads what is due of a line, and with `own_row` its own row before. Waits for the network; raises OcsError.

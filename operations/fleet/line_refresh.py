@@ -8,7 +8,7 @@ import anyio
 from clients.ocs.packages import PackageList
 from operations.deps import Ctx
 from operations.fleet.line_judgement import judge_lines
-from operations.fleet.line_reading import LineGone, LineReading, ReadingTime, look_at_line, read_line
+from operations.fleet.line_reading import LineGone, LineReading, ReadingTime, look_at_line, read_what_is_due
 from operations.fleet.sync import names_kept
 from operations.fleet.wire_rows import NamesKept
 from operations.upstream.connection import Upstream
@@ -74,7 +74,7 @@ class LineRefresh:
         found: LineReading | LineGone
         if self._whole:
             marked, time = line._replace(rank=MARKED), ReadingTime(now, now)
-            found = await read_line(upstream, marked, accounts, time, names=names, known=NO_PACKAGES, own_row=True)
+            found = await read_what_is_due(upstream, marked, accounts, time, names=names, known=NO_PACKAGES, own_row=True)
         else:
             found = await look_at_line(upstream, line, accounts, now, names=names)
         if isinstance(found, LineGone):

@@ -15,7 +15,7 @@ import anyio
 from clients.ocs.places import in_background
 from operations.deps import Deps
 from operations.fleet.line_judgement import judge_lines
-from operations.fleet.line_reading import LineGone, ReadingTime, read_line
+from operations.fleet.line_reading import LineGone, ReadingTime, read_what_is_due
 from operations.fleet.listing import FleetListing
 from operations.fleet.wire_rows import NamesKept, stored_packages
 from operations.upstream.connection import Upstream, upstream_of_organisation
@@ -252,7 +252,7 @@ class FleetTurn:
         # A listing that was cut off may not have shown the line: then its last use is as old as its row.
         time = ReadingTime(now, line.written if self._cut else self._listed)
         known = stored_packages(packages)
-        found = await read_line(self._upstream, line, self._accounts, time, names=self._names, known=known, own_row=marked)
+        found = await read_what_is_due(self._upstream, line, self._accounts, time, names=self._names, known=known, own_row=marked)
         if isinstance(found, LineGone):
             self._calls += 1
             await store.write(hide_lines, fleet=fleet, lines=[KnownLine(line.subscriber_id, 0, line.version, 0)], now=now)
