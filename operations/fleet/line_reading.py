@@ -18,7 +18,8 @@ from operations.upstream.connection import Upstream
 from operations.upstream.lines import package_start, series_continues
 from operations.upstream.signalling import line_signalling
 from registry.errors import OcsNotFound
-from storage.fleet_lines import LineDetail, LineReading, LineReadState, LineWork, ListedLine
+from storage.fleet_lines import LineDetail, LineReadState, ListedLine
+from storage.fleet_readings import LineReading, LineWork
 from storage.fleet_usage import KEPT_USAGE_DAYS, FleetNetworkRow, FleetUsageRow
 from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, LOOK_AGAIN, MARKED, NEVER_READ, RADIO
 
@@ -204,7 +205,7 @@ async def look_at_line(
 def reading_after_listing(before: LineWork | None, listed: ListedLine, now: float) -> tuple[int, float]:
     """What a line waits for after it was told of so, and from when on; `before`: as it was, None where it is new."""
     if before is None:
-        idle = listed.sim_status == "FREE" and listed.last_used <= 0
+        idle = listed.sim_status == "FREE" and listed.last_used <= 0 and listed.activated <= 0  # in stock: it never had a package
         return (NO_RANK, NO_DUE) if idle else (NEVER_READ, now)
     if before.status != listed.status or before.account_id != listed.account_id:
         return MARKED, now
