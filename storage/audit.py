@@ -106,7 +106,7 @@ NUMBER_BITS = 19
 READS_A_MILLISECOND = 1 << NUMBER_BITS
 """Rows of one millisecond that can be told apart."""
 
-FIRST_READ = 1 << 40
+OLDEST_READ = 1 << 40
 """Ids of whole rows are below, those of reads above: they begin with the milliseconds."""
 
 REQUEST_PREFIX = "req_"
@@ -417,7 +417,7 @@ def list_audit(connection: Connection, *, organisation: str, wanted: AuditFilter
     filters = {name: value for name, value in zip(AUDIT_FILTERS, given, strict=True) if value is not None}
     of, page = {"organisation": organisation, **filters}, frozenset(filters)
     whole = connection.all(AUDIT_PAGES[page], **of, most=most, since=wanted.since, until=wanted.until, last_at=last_at, last_id=last_id)
-    last = min(first_read_id(wanted.until), last_id if FIRST_READ <= last_id < LARGEST_AUDIT_ID else first_read_id(last_at))
+    last = min(first_read_id(wanted.until), last_id if OLDEST_READ <= last_id < LARGEST_AUDIT_ID else first_read_id(last_at))
     reads = list_audit_reads(connection, page=AUDIT_READ_PAGES[page], wanted=of, first=first_read_id(wanted.since), last=last, most=most)
     texts = texts_of_reads(connection, reads)
     short = [read_as_audit_row(row, texts) for row in reads]
@@ -426,7 +426,7 @@ def list_audit(connection: Connection, *, organisation: str, wanted: AuditFilter
 
 def audit_moment(connection: Connection, *, organisation: str, row: int) -> float | None:
     """When the call of a row began; nothing where the organisation has no such row."""
-    if row >= FIRST_READ:
+    if row >= OLDEST_READ:
         return moment_of_read(row) if has_audit_read(connection, organisation=organisation, row=row) else None
     return connection.first(PLACE_OF_AUDIT_RECORD, row=row, organisation=organisation)
 

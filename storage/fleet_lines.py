@@ -1,4 +1,4 @@
-"""The lines of a fleet as they were last read from the charging system, and what of them is to be read again.
+"""The lines of a fleet as they were last listed, and what calls of ours and pushes change in their rows.
 
 What a filter or a sort needs is a column of the narrow table, which is scanned in one piece; the rest is one JSON text in another. Every
 write of a line says which version of the row it was made for: a row that another writer has changed meanwhile stays as that one left it.
@@ -27,9 +27,9 @@ from storage.engine.sql import (
     value_or,
 )
 from storage.fleet_figures import FLEET_FIGURE
-from storage.fleet_packages import FLEET_PACKAGE, FleetPackageRow, replace_packages
+from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
-from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE, FleetNetworkRow, FleetUsageRow, know_networks, replace_usage
+from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE
 from storage.fleets import FLEET, IS_CURRENT, MARKED, has_fleet_tables
 
 
@@ -280,155 +280,6 @@ def line_values(fleet: int, line: LineWrite, now: float) -> dict[str, Value]:
     head = FleetLineHead(fleet, line.subscriber_id, 1, now, 0.0)
     state = UNREAD_LINE._replace(rank=line.rank, due=line.due)
     return {**head._asdict(), **line.listed._asdict(), **state._asdict(), "seen": line.seen}
-
-
-class LineWork(NamedTuple):
-    """A line that something is to be read of, and how far it has been read."""
-
-    subscriber_id: int
-    iccid: str
-    version: int
-    rank: int
-    due: float
-    account_id: int
-    status: str
-    sim_status: str
-    issued: float
-    activated: float
-    last_used: float
-    written: float
-    read: float
-    usage_first: int
-    usage_last: int
-    usage_read: float
-    mcc: int
-    mnc: int
-    package_state: str
-    package_ends: float
-    data_left: int
-    data_limit: int
-    sighted: float
-    asked: float
-    radio: str
-
-
-LINE_WORK_COLUMNS = tuple(FLEET_LINE.c[name] for name in LineWork._fields)
-
-NEXT_LINES = Query(
-    LineWork,
-    sa.select(*LINE_WORK_COLUMNS)
-    .where(
-        OF_FLEET,
-        LINE_IS_THERE,
-        FLEET_LINE.c.rank == sa.bindparam("rank", type_=sa.Integer),
-        FLEET_LINE.c.due > 0,
-        FLEET_LINE.c.due <= sa.bindparam("now", type_=sa.Double),
-    )
-    .order_by(FLEET_LINE.c.due)
-    .limit(sa.bindparam("most", type_=sa.Integer)),
-)
-
-NUMBERED_LINES = Query(
-    LineWork,
-    lambda dialect: sa.select(*LINE_WORK_COLUMNS).where(
-        OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger))
-    ),
-)
-
-RANKS = 7
-
-
-def next_lines(connection: Connection, *, fleet: int, now: float, most: int) -> list[LineWork]:
-    """At most `most` lines to read at `now` (Unix seconds), the most pressing first."""
-    found: list[LineWork] = []
-    for rank in range(RANKS):
-        if len(found) < most:
-            found += connection.all(NEXT_LINES, fleet=fleet, rank=rank, now=now, most=most - len(found))
-    return found
-
-
-def work_of_lines(connection: Connection, *, fleet: int, numbers: Collection[int]) -> list[LineWork]:
-    """The lines with these subscriber ids that are there, whether anything is to be read of them or not."""
-    return connection.all(NUMBERED_LINES, fleet=fleet, numbers=pack_rows([[number] for number in numbers]))
-
-
-NEXT_LINE_DUE = Query(
-    float,
-    sa.select(sa.func.min(FLEET_LINE.c.due).label("due")).where(
-        OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.rank == sa.bindparam("rank", type_=sa.Integer), FLEET_LINE.c.due > 0
-    ),
-)
-
-
-def next_line_due(connection: Connection, *, fleet: int) -> float | None:
-    """When the next line of the fleet is to be read, Unix seconds; None where none waits."""
-    found = [connection.first(NEXT_LINE_DUE, fleet=fleet, rank=rank) for rank in range(RANKS)]
-    return min((due for due in found if due is not None), default=None)
-
-
-class LineReading(NamedTuple):
-    """What was read of a line, for the version `seen` of its row. None: that part was not read.
-
-    `line`: its own row; `packages`: all that it has; `usage`: all of the days from `first` to `last`; `state`: how far it has been read
-    with this.
-    """
-
-    subscriber_id: int
-    seen: int
-    state: LineReadState
-    line: tuple[ListedLine, LineDetail] | None = None
-    packages: Sequence[FleetPackageRow] | None = None
-    usage: Sequence[FleetUsageRow] | None = None
-    first: int = 0
-    last: int = 0
-    networks: Sequence[FleetNetworkRow] = ()
-
-
-LINE_READING_COLUMNS = bound_columns(LineReadState._fields)
-
-NOTE_READING = Command(
-    sa.update(FLEET_LINE)
-    .where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer))
-    .values(**LINE_READING_COLUMNS, version=FLEET_LINE.c.version + 1)
-)
-
-NOTE_LINE = Command(
-    sa.update(FLEET_LINE)
-    .where(OF_FLEET_LINE)
-    .values(**{name: sa.bindparam(name) for name in ListedLine._fields}, written=sa.bindparam("now", type_=sa.Double))
-)
-
-
-def record_reading(connection: Connection, *, fleet: int, reading: LineReading, now: float) -> bool:
-    """Stores what was read of a line; False, and nothing is stored, where its row has changed since, or the fleet has ended."""
-    named = {"fleet": fleet, "subscriber_id": reading.subscriber_id}
-    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
-        return False
-    if connection.run(NOTE_READING, **named, **reading.state._asdict(), seen=reading.seen) == 0:
-        return False
-    if reading.line is not None:
-        listed, detail = reading.line
-        connection.run(NOTE_LINE, **named, **listed._asdict(), now=now)
-        connection.run(PUT_LINE_DETAIL, **named, **detail._asdict())
-    if reading.packages is not None:
-        replace_packages(connection, **named, packages=reading.packages)
-    if reading.usage is not None:
-        replace_usage(connection, **named, first=reading.first, last=reading.last, usage=reading.usage)
-    if reading.networks:
-        know_networks(connection, fleet=fleet, networks=reading.networks)
-    return True
-
-
-POSTPONE_LINE = Command(
-    sa.update(FLEET_LINE)
-    .where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer))
-    .values(due=sa.bindparam("due", type_=sa.Double))
-)
-
-
-def postpone_line(connection: Connection, *, fleet: int, subscriber_id: int, seen: int, due: float) -> None:
-    """A line that could not be read is read at `due`, Unix seconds, unless it was written to since."""
-    connection.run(POSTPONE_LINE, fleet=fleet, subscriber_id=subscriber_id, seen=seen, due=due)
 
 
 MARK_MISSED = Command(

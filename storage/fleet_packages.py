@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription
+from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription, bound_list, pack_rows
 
 
 class FleetPackageRow(NamedTuple):
@@ -69,3 +69,38 @@ def replace_packages(connection: Connection, *, fleet: int, subscriber_id: int, 
 def packages_of_line(connection: Connection, *, fleet: int, subscriber_id: int) -> list[FleetPackageRow]:
     """The packages of a line by id, then its series."""
     return connection.all(PACKAGES_OF_LINE, fleet=fleet, subscriber_id=subscriber_id)
+
+
+class PackageOfLine(NamedTuple):
+    """A package of a line."""
+
+    subscriber_id: int
+    series: int
+    id: int
+    template_id: int
+    zone_id: int
+    active: int
+    starts: float
+    ends: float
+    data_limit: int
+    data_used: int
+    price: int
+    facts: str
+
+
+PACKAGES_TO_COME = Query(
+    PackageOfLine,
+    lambda dialect: sa.select(*(FLEET_PACKAGE.c[name] for name in PackageOfLine._fields)).where(
+        FLEET_PACKAGE.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger),
+        FLEET_PACKAGE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
+        sa.or_(FLEET_PACKAGE.c.series == 1, FLEET_PACKAGE.c.starts > sa.bindparam("now", type_=sa.Double)),
+    ),
+)
+
+
+def packages_to_come(connection: Connection, *, fleet: int, numbers: Sequence[int], now: float) -> dict[int, list[FleetPackageRow]]:
+    """The series of some lines, and their packages that begin after `now` (Unix seconds), by subscriber id."""
+    found: dict[int, list[FleetPackageRow]] = {}
+    for row in connection.all(PACKAGES_TO_COME, fleet=fleet, numbers=pack_rows([[number] for number in numbers]), now=now):
+        found.setdefault(row.subscriber_id, []).append(FleetPackageRow(*row[1:]))
+    return found

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from registry.clock import DAY_SECONDS
 from storage.engine.sql import Command, Connection, Dialect, Query, runs_in_thread
 from storage.engine.store import Store
 from storage.engine.sweep import SWEEP_STEPS, SWEPT_AT_ONCE, sweep_in_steps
@@ -20,7 +21,6 @@ from storage.fleet_problems import FLEET_PROBLEM
 from storage.fleet_usage import FLEET_MONTH, FLEET_NETWORK, FLEET_USAGE, KEPT_USAGE_DAYS, KEPT_USAGE_MONTHS, FleetUsageRow
 from storage.fleets import ended_fleets, forget_fleet, note_sweep
 
-DAY_SECONDS = 86_400
 GONE_LINES_SECONDS = CLOSED_PROBLEMS_SECONDS = 30 * DAY_SECONDS
 LATE_WRITES_SECONDS = 3600.0
 """What was being written to a fleet while it ended is there by then."""

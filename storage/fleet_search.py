@@ -329,6 +329,7 @@ def changed_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, mo
     return connection.all(find_changed(names), **values, fleet=fleet, most=most)
 
 
+@runs_in_thread
 def fleet_progress(connection: Connection, *, fleet: int, bounds: FleetBounds, now: float) -> FleetProgress:
     """How far the lines within `bounds` have been read at `now`, Unix seconds."""
     names, values = filter_values(FleetFilter(), bounds, now)

@@ -1,12 +1,15 @@
-"""A big array that is passed on as raw JSON: found inside an answer without decoding it, and read while it is written."""
+"""Big arrays of answers: one that is passed on as raw JSON is found without decoding it, and read while it is written; a list of lines
+is decoded in slices, so that nobody waits for the whole of it.
+"""
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from functools import cache
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
+import anyio.lowlevel
 import orjson
 
 from clients.http import OutboundFailed
@@ -249,3 +252,61 @@ async def _drain_chunks(chunks: AsyncIterator[bytes]) -> None:
     for _ in range(DRAINED_CHUNKS):
         if await _next_chunk(chunks) is None:
             return
+
+
+LONG_ANSWER_BYTES = 1 << 20
+"""Decoding so much takes five milliseconds."""
+SLICE_BYTES = 1 << 15
+LINES_ARRAY = re.compile(rb'"subscriberList"\s*:\s*(?=\[)')
+BETWEEN_ROWS = b"},"
+ENDS_TRIED = 50
+"""Objects in a row end like it: from the back, so many are taken for the row's end before more of the answer is looked at."""
+
+
+async def open_long_answer(body: bytes) -> dict[str, Json]:
+    """The decoded answer, as `open_answer` gives it: other tasks get a turn between slices of its list of lines."""
+    found = LINES_ARRAY.search(body)
+    if found is None:
+        return open_answer(body)
+    rows, begun = list[Json](), found.end() + 1
+    while (end := _slice_end(body, begun)) is not None:
+        rows += _slice_rows(body[begun:end])
+        begun = end + 1
+        await anyio.lowlevel.checkpoint()
+    end = begun + _exact_end(body[begun:], b"")
+    rows += _slice_rows(body[begun : end - 1])
+    document = open_answer(body[: found.end()] + b"[]" + body[end:])
+    for value in document.values():
+        if isinstance(value, dict) and value.get("subscriberList") == []:
+            value["subscriberList"] = rows
+    return document
+
+
+def _slice_end(body: bytes, begun: int) -> int | None:
+    """Where a slice of whole rows that begins at `begun` ends: at the comma behind it; None where the rest is short."""
+    size = SLICE_BYTES
+    while begun + size < len(body):
+        end = body.rfind(BETWEEN_ROWS, begun, begun + size)
+        for _ in range(ENDS_TRIED):
+            if end < 0:
+                break
+            if _closes_everything(body[begun : end + 1]):
+                return end + 1
+            end = body.rfind(BETWEEN_ROWS, begun, end)
+        size *= 2  # a row is longer, or holds many objects
+    return None
+
+
+def _closes_everything(part: bytes) -> bool:
+    """Whether every string, object and array that begins in `part` ends there."""
+    if b"\\" in part:
+        part = part.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return not _reduce_marks(part.translate(None, UNMARKED_BYTES))
+
+
+def _slice_rows(part: bytes) -> list[Json]:
+    """The rows of a part of an array."""
+    try:
+        return cast("list[Json]", orjson.loads(b"[%b]" % part))
+    except orjson.JSONDecodeError:
+        raise UnreadableAnswer("a row of a list cannot be read") from None

@@ -16,7 +16,7 @@ import orjson
 
 from clients.http import HttpReply, Outbound, OutboundFailed
 from clients.ocs import outcome
-from clients.ocs.json_array import ANSWER_BYTES_LIMIT, JsonArrayStream, begin_array
+from clients.ocs.json_array import ANSWER_BYTES_LIMIT, LONG_ANSWER_BYTES, JsonArrayStream, begin_array, open_long_answer
 from clients.ocs.outcome import OcsAnswer, OcsCall, OcsFault, WireVersion, answer_status, open_answer
 from clients.ocs.places import Places, TokenPlaces, WaitTooLong
 from clients.ocs.wire_schema import Json, ParseAnswer, UnreadableAnswer
@@ -288,13 +288,14 @@ class OcsLink:
             progress.failed = failed.kind in UNANSWERED_KINDS
             return outcome.ocs_not_reached(ocs_call, failed.kind)
         progress.failed = False
-        return self._understood(ocs_call, parse, reply)
+        return await self._understood(ocs_call, parse, reply)
 
-    def _understood(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], reply: HttpReply) -> OcsAnswer[OcsAnswerT] | OcsFault:
+    async def _understood(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], reply: HttpReply) -> OcsAnswer[OcsAnswerT] | OcsFault:
         if reply.status != 200:
             return outcome.ocs_wrong_status(ocs_call, reply.status)
         try:
-            document = open_answer(self._mask.whole(reply.body))
+            body = self._mask.whole(reply.body)
+            document = open_answer(body) if len(body) <= LONG_ANSWER_BYTES else await open_long_answer(body)
             code, payload = answer_status(document), document.get(ocs_call.key)
             return self._refused(ocs_call, code, payload) if code else OcsAnswer(parse(payload))
         except UnreadableAnswer as why:

@@ -129,6 +129,8 @@ def missing_sentences(state: FleetState, known: FleetProgress, now: float) -> li
     sentences: list[str] = []
     if not state.listed:
         sentences.append("The lines have not been listed yet; ask again in a minute.")
+    if is_listing_asked_for(state):
+        sentences.append("A call of yours has changed lines that have not been listed yet; the next listing, in a minute, shows them.")
     if state.cut:
         sentences.append("The charging system's lists did not show every line; those it left out are in no figure.")
     if known.unread:

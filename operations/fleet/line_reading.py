@@ -18,7 +18,8 @@ from operations.upstream.connection import Upstream
 from operations.upstream.lines import package_start, series_continues
 from operations.upstream.signalling import line_signalling
 from registry.errors import OcsNotFound
-from storage.fleet_lines import LineDetail, LineReading, LineReadState, LineWork, ListedLine
+from storage.fleet_lines import LineDetail, LineReadState, ListedLine
+from storage.fleet_readings import LineReading, LineWork
 from storage.fleet_usage import KEPT_USAGE_DAYS, FleetNetworkRow, FleetUsageRow
 from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, LOOK_AGAIN, MARKED, NEVER_READ, RADIO
 
@@ -43,6 +44,9 @@ LONGEST_PERIOD_DAYS = (1, 7, 31)
 FREQUENCY_LIMIT = 1200
 """Periods of a series; one that repeats more seldom is looked at each day."""
 NO_RANK, NO_DUE = RADIO + 1, 0.0
+JUDGED_DAYS = (28, 56)
+"""A line whose older days are being read is judged when so many are known, and when all are: not after each week."""
+AS_BEFORE = -1.0
 
 
 class UsageSpanDays(NamedTuple):
@@ -204,7 +208,7 @@ async def look_at_line(
 def reading_after_listing(before: LineWork | None, listed: ListedLine, now: float) -> tuple[int, float]:
     """What a line waits for after it was told of so, and from when on; `before`: as it was, None where it is new."""
     if before is None:
-        idle = listed.sim_status == "FREE" and listed.last_used <= 0
+        idle = listed.sim_status == "FREE" and listed.last_used <= 0 and listed.activated <= 0  # in stock: it never had a package
         return (NO_RANK, NO_DUE) if idle else (NEVER_READ, now)
     if before.status != listed.status or before.account_id != listed.account_id:
         return MARKED, now
@@ -259,6 +263,8 @@ def line_reading(line: LineWork, part: LinePart, before: PackageList, time: Read
     known = known._replace(read=now if part.packages is not None else line.read)
     rank, due = next_reading(known, before if part.packages is None else part.packages, now)
     state = unchanged_state(known, now)._replace(rank=rank, due=due, judge_due=now)
+    if rank == line.rank == BACKFILL and not completes_weeks(line, known, now):
+        state = state._replace(judged=AS_BEFORE, judge_due=AS_BEFORE)
     if supply is not None:
         state = state._replace(
             package_state=supply.state, package_ends=supply.ends, data_left=supply.data_left, data_limit=supply.data_limit
@@ -274,6 +280,11 @@ def line_reading(line: LineWork, part: LinePart, before: PackageList, time: Read
         last=last,
         networks=part.networks,
     )
+
+
+def completes_weeks(before: LineWork, line: LineWork, now: float) -> bool:
+    """Whether the days that verdicts and figures look at are known of the line now, and were not before."""
+    return any(line.usage_first <= ordinal(now) - days < before.usage_first for days in JUDGED_DAYS)
 
 
 def unused_since(line: LineWork, last: int) -> int:

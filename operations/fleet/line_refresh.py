@@ -12,7 +12,8 @@ from operations.fleet.sync import names_kept
 from operations.fleet.wire_rows import NamesKept
 from operations.upstream.connection import Upstream
 from registry.errors import OcsError, StoreUnavailable
-from storage.fleet_lines import KnownLine, LineWork, hide_lines, record_reading, work_of_lines
+from storage.fleet_lines import KnownLine, hide_lines
+from storage.fleet_readings import LineWork, record_reading, work_of_lines
 from storage.fleet_search import FleetBounds
 from storage.fleets import MARKED, FleetState
 

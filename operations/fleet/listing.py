@@ -17,7 +17,8 @@ from operations.upstream.account_lines import PARALLEL_PREFIXES, AccountSweep, r
 from operations.upstream.connection import Upstream
 from registry.errors import OcsNotFound
 from storage.fleet_erasure import write_listed_lines
-from storage.fleet_lines import KnownLine, LineWrite, hide_lines, known_lines, miss_lines, work_of_lines
+from storage.fleet_lines import KnownLine, LineWrite, hide_lines, known_lines, miss_lines
+from storage.fleet_readings import work_of_lines
 from storage.fleets import LIST_EVERY_SECONDS, FleetState, note_listing
 
 ROWS_A_TURN = 50

@@ -5,14 +5,13 @@ goes on with what is still due. Fleets take turns of a few seconds. Every call w
 one of at most half of the token's places.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import anyio
 
-from clients.ocs.packages import PackageList
 from clients.ocs.places import in_background
 from operations.deps import Deps
 from operations.fleet.line_reading import LineGone, ReadingTime, read_fleet_line
@@ -23,11 +22,10 @@ from registry.errors import OcsError, OcsUnavailable, ProviderError, Refusal, St
 from storage.engine.sql import Connection
 from storage.fleet_erasure import erased_lines
 from storage.fleet_judgements import next_judge_due
-from storage.fleet_lines import KnownLine, LineWork, hide_lines, next_line_due, next_lines, postpone_line, record_reading
-from storage.fleet_packages import packages_of_line
+from storage.fleet_lines import KnownLine, hide_lines
+from storage.fleet_packages import FleetPackageRow
+from storage.fleet_readings import LineWork, TimedReading, next_line_due, next_lines, postpone_line, record_readings
 from storage.fleets import (
-    BACKFILL,
-    FINISH_DAY,
     MARKED,
     FleetState,
     begin_fleet,
@@ -48,7 +46,11 @@ from storage.fleets import (
 TURN_SECONDS = 5.0
 STEP_SECONDS = 45.0
 LEASE_SECONDS = 30.0
-LINES_AT_ONCE = 64
+LINES_AT_ONCE = 256
+READINGS_A_WRITE, KEPT_BACK_SECONDS = 32, 1.0
+"""What was read of so many lines is stored at once, and nothing is kept back for longer."""
+READERS_A_PLACE = 2
+"""While one line is stored, another one has the place at the charging system."""
 FAILURES_IN_A_ROW = 8
 FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 5.0, 300.0
 FAILED_LINE_SECONDS = 900.0
@@ -168,6 +170,7 @@ class FleetTurn:
         self._accounts = frozenset[int]()
         self._calls = 0
         self._ends = 0.0
+        self._readings = list[TimedReading]()
         self._listed, self._cut = fleet.listed, bool(fleet.cut)
 
     async def run(self, seconds: float = TURN_SECONDS) -> None:
@@ -200,15 +203,25 @@ class FleetTurn:
         self._accounts = frozenset(account.get("id", 0) for account in await self._upstream.accounts())
         if self._fleet.list_due <= clock.now():
             await self._list()
+        readers = READERS_A_PLACE * self._deps.ocs.background_places
         while not self._over:
-            lines = await store.read(next_lines, fleet=fleet, now=clock.now(), most=LINES_AT_ONCE)
-            judged = await self._deps.judge(self._deps, self._fleet, None)
-            if not lines and not judged:
-                return
-            waiting = iter(lines)
+            found = await store.read(next_lines, fleet=fleet, now=clock.now(), most=LINES_AT_ONCE)
+            waiting, judged = iter(found.lines), 0
             async with anyio.create_task_group() as group:
-                for _ in range(min(self._deps.ocs.background_places, len(lines))):
-                    group.start_soon(self._lines, waiting)
+                for _ in range(min(readers, len(found.lines))):
+                    group.start_soon(self._lines, waiting, found.waiting)
+                judged = await self._judge()
+            await self._store()
+            if not found.lines and not judged:
+                return
+
+    async def _judge(self) -> int:
+        """Judges some lines while others are read; how many. What fails here keeps no line from being read."""
+        try:
+            return await self._deps.judge(self._deps, self._fleet, None)
+        except Refusal as failure:
+            self._failures.last = failure
+            return 0
 
     async def _list(self) -> None:
         began = self._deps.clock.now()
@@ -219,34 +232,44 @@ class FleetTurn:
         finally:
             self._calls += listing.calls
 
-    async def _lines(self, waiting: Iterator[LineWork]) -> None:
+    async def _lines(self, waiting: Iterator[LineWork], packages: Mapping[int, Sequence[FleetPackageRow]]) -> None:
         for line in waiting:
             if self._over:
                 return
             try:
-                await self._line(line)
+                await self._line(line, packages.get(line.subscriber_id, ()))
                 self._failures.in_a_row = 0
             except OcsError as failure:
                 await self._failed(line, failure)
             except Refusal as failure:
                 self._failures.end_turn(failure)
 
-    async def _line(self, line: LineWork) -> None:
-        """Reads what is due of one line and stores it; hides a line that has left."""
+    async def _line(self, line: LineWork, packages: Sequence[FleetPackageRow]) -> None:
+        """Reads what is due of one line, to be stored with some others; hides a line that has left. `packages`: as they are stored."""
         store, fleet, now = self._deps.store, self._fleet.id, self._deps.clock.now()
-        marked, known = line.rank == MARKED, PackageList()
-        if line.rank in (FINISH_DAY, BACKFILL):
-            known = stored_packages(await store.read(packages_of_line, fleet=fleet, subscriber_id=line.subscriber_id))
+        marked = line.rank == MARKED
         # A listing that was cut off may not have shown the line: then its last use is as old as its row.
         time = ReadingTime(now, line.written if self._cut else self._listed)
+        known = stored_packages(packages)
         found = await read_fleet_line(self._upstream, line, self._accounts, time, names=self._names, known=known, own_row=marked)
         if isinstance(found, LineGone):
             self._calls += 1
             await store.write(hide_lines, fleet=fleet, lines=[KnownLine(line.subscriber_id, 0, line.version, 0)], now=now)
             return
         self._calls += marked + (found.packages is not None) + (found.usage is not None)
-        if not self._lease.lost:
-            await store.write(record_reading, fleet=fleet, reading=found, now=now)
+        self._readings.append(TimedReading(found, now))
+        if len(self._readings) >= READINGS_A_WRITE or self._deps.clock.now() - self._readings[0].at >= KEPT_BACK_SECONDS:
+            await self._store()
+
+    async def _store(self) -> None:
+        """Stores what was read since the last time, in one transaction, while others read on."""
+        readings, self._readings = self._readings, []
+        if not readings or self._lease.lost:
+            return
+        try:
+            await self._deps.store.write(record_readings, fleet=self._fleet.id, readings=readings)
+        except StoreUnavailable as outage:
+            self._failures.end_turn(outage)
 
     async def _failed(self, line: LineWork, failure: OcsError) -> None:
         """A line that could not be read is tried again later; where the charging system takes no more calls, the turn ends."""

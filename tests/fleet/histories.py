@@ -40,7 +40,7 @@ from tests.world import NOON
 HEALING_JUMPS = (1000.0, 9 * 3600.0, 8.2 * 86_400.0)
 """Seconds: after these everything that was put off has been due: what failed, what was used, days of use, and packages."""
 HEALING_ROUNDS = 60
-CUT = "lists did not show every line"
+UNLISTED = ("lists did not show every line", "have not been listed yet")
 FAILING_METHODS = ("*", "listSubscriber", "getSingleSubscriber", "listSubscriberPrepaidPackages", "subscriberUsageOverPeriod")
 FAULTS = (
     NetworkFault("*", code=100),
@@ -194,7 +194,7 @@ class FleetHistory:
             if {counted.status, shown.status} - {200, 502, 503}:
                 self.broken.append(f"query_fleet answered {counted.body} {shown.body}")
             return
-        if counted.body["as_of"] is None or CUT in str(counted.body["incomplete"]):
+        if counted.body["as_of"] is None or any(reason in str(counted.body["incomplete"]) for reason in UNLISTED):
             return  # nothing has been listed yet, or not everything, and the answer says so
         if isinstance(done.fields, SupplyFields):
             wanted = supply(line, int(NOON + self.loop.time()))

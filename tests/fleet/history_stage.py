@@ -13,7 +13,6 @@ from clients.http import HttpReply, Outbound, OutboundFailed
 from clients.ocs.client import OcsPool
 from operations.fleet.sync import FleetSync
 from registry.errors import StoreUnavailable
-from simulators.network.entities import NetworkToken
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.simulation import run_world_to
@@ -26,7 +25,7 @@ from tests.harness.tenant_stage import found_tenant
 from tests.network_facts import OWN_TOKEN
 from tests.simulation.clock import SimClock, SimIds
 from tests.simulation.process import Process
-from tests.simulation.replica import OUTBOUND, TOKEN, WIRE, Outside, SimulatedReplica
+from tests.simulation.replica import OUTBOUND, WIRE, Outside, SimulatedReplica
 from tests.simulation.store import SimDisk, empty_image
 from tests.simulation.tenants import Still
 from tests.world import NOON
@@ -70,17 +69,12 @@ def build_history_stage(*, small: bool) -> HistoryStage:
     sealed = Keyring(setting, ids.bytes).seal(OWN_TOKEN, org_id=organisation, field=OWN_TOKEN_FIELD)
     disk.transact(set_connection, organisation=organisation, mode="own", account_id=None, own_token=sealed)
     managed = tuple(FleetTenant(*named, frozenset({account})) for account, named in made)
-    network = small_network() if small else tokened(build_world(1, int(NOON), history_days=10, lines=30))
+    network = small_network() if small else build_world(1, int(NOON), history_days=10, lines=30)
     return HistoryStage(disk, setting, managed, FleetTenant(organisation, secret, OWN_ACCOUNTS), Original(network))
 
 
-def tokened(world: World) -> World:
-    world.tokens[TOKEN] = NetworkToken(TOKEN, 7001)
-    return world
-
-
 def small_network() -> World:
-    world = tokened(build_world(1, int(NOON), history_days=5, lines=30))
+    world = build_world(1, int(NOON), history_days=5, lines=30)
     for account in list(world.accounts):
         lines, kept = list(world.lines_of(account)), KEPT_OF_ACCOUNT.get(account, 0)
         for line in lines[: len(lines) - kept]:  # the last one of each is in stock
@@ -135,7 +129,7 @@ class FleetWorker:
         clock = SimClock(outside.loop)
         self.replica = replica = SimulatedReplica(outside, clock, name)
         pool = OcsPool(NetworkOutbound(network, replica.process, clock, outside.rng), WIRE, clock)
-        replica.pipeline.deps = replace(replica.deps, ocs=pool, keeps_names=keeps_names)
+        replica.pipeline.deps = replace(replica.deps, ocs=pool, ocs_token=OWN_TOKEN, keeps_names=keeps_names)
         self.sync = FleetSync(replica.pipeline.deps, watch.reports.append)
         self._watch = watch
         self._step: Task[None] | None = None

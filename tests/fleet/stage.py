@@ -2,30 +2,33 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from clients.http import Outbound
+from clients.ocs.client import OcsPool, ocs_limits
+from clients.ocs.link import OcsSettings
 from operations.catalogue import CATALOGUE
 from operations.fleet.sync import FleetSync
 from registry.caller import Restrictions, Tier
 from registry.limits import Limits
 from registry.ports import SharedSecrets
-from simulators.network.entities import Line, NetworkToken
+from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
+from simulators.transport import SimulatorTransport
 from tests.bridge.pushing import PUSH_SECRET
 from tests.copies import Original
 from tests.fleet.truth import StoredFleet, current_fleets, model_differences, stored_fleet
 from tests.network_facts import ACCOUNT
-from tests.simulation.replica import TOKEN
 from tests.world import NOON, Credentials, SettableClock, World, no_sleep, open_world
-from transports.upstream import SIMULATED_OCS_TOKEN
+from transports.upstream import SIMULATED_OCS_URL
 
 LINES = "/v1/fleet/lines"
 SYNC_STATUS = "/v1/fleet/sync-status"
@@ -34,12 +37,9 @@ ROUNDS = 200
 
 
 @cache
-def pristine() -> Original[Network]:
+def thirty_lines() -> Original[Network]:
     """Thirty lines: thirteen of the account 8101, six of 8102."""
-    world = build_world(1, int(NOON), history_days=10, lines=30)
-    world.tokens[TOKEN] = NetworkToken(TOKEN, 7001)
-    assert SIMULATED_OCS_TOKEN in world.tokens
-    return Original(world)
+    return Original(build_world(1, int(NOON), history_days=10, lines=30))
 
 
 class HeldSleep:
@@ -54,7 +54,7 @@ class HeldSleep:
 
 
 @dataclass(slots=True)
-class FleetStage:
+class ReadModelStage:
     """One organisation of account 8101, its fleet, and the network behind it."""
 
     world: World
@@ -153,14 +153,19 @@ def text_of(value: Any) -> Any:
 
 
 @asynccontextmanager
-async def open_fleet_stage(folder: Path, *, url: str | None = None) -> AsyncGenerator[FleetStage]:
+async def open_read_model_stage(folder: Path, *, url: str | None = None) -> AsyncGenerator[ReadModelStage]:
     clock, sleep = SettableClock(), HeldSleep()
-    sandbox = SimulatedNetwork(pristine().copy(), wall=lambda: clock.now(), following=True, sleep=sleep)
+    sandbox = SimulatedNetwork(thirty_lines().copy(), wall=lambda: clock.now(), following=True, sleep=sleep)
     limits, secrets = Limits(burst_enabled=False), SharedSecrets(bridge=PUSH_SECRET)
     opened = open_world(folder, CATALOGUE, url=url, sandbox=sandbox, limits=limits, secrets=secrets)
     async with opened as world, AsyncExitStack() as clients:
-        clock = world.clock
+        clock, former = world.clock, world.pipeline.deps
+        wire = OcsSettings(url=SIMULATED_OCS_URL, backoff_seconds=0.0)
+        pool = OcsPool(Outbound(ocs_limits(wire), transport=partial(SimulatorTransport, sandbox)), wire, clock)
+        world.pipeline.deps = replace(former, ocs=pool)
         who = await world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
         http = await clients.enter_async_context(world.client(who.secret))
-        yield FleetStage(world, who, http, clients, sleep)
+        yield ReadModelStage(world, who, http, clients, sleep)
+        await pool.aclose()
+        await former.ocs.aclose()
         assert world.faults == []

@@ -8,29 +8,29 @@ import pytest
 
 from storage.engine.migrate import downgrade_database, upgrade_database
 from tests.databases import migrated_sqlite, postgres_url, required_database
-from tests.fleet.stage import LINES, NAMES, SYNC_STATUS, FleetStage, open_fleet_stage
+from tests.fleet.stage import LINES, NAMES, SYNC_STATUS, ReadModelStage, open_read_model_stage
 from transports.worker.retention import retention_chore
 
 BEFORE_FLEETS = "0023"
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-async def former(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[tuple[FleetStage, str]]:
+async def former(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[tuple[ReadModelStage, str]]:
     """The stage on a database that has not been upgraded, and its address."""
     if request.param == "sqlite":
         url = migrated_sqlite(tmp_path)
         downgrade_database(url, BEFORE_FLEETS)
-        async with open_fleet_stage(tmp_path, url=url) as stage:
+        async with open_read_model_stage(tmp_path, url=url) as stage:
             yield stage, url
         return
     with required_database(postgres_url()) as url:
         upgrade_database(url)
         downgrade_database(url, BEFORE_FLEETS)
-        async with open_fleet_stage(tmp_path, url=url) as stage:
+        async with open_read_model_stage(tmp_path, url=url) as stage:
             yield stage, url
 
 
-async def test_lines_are_written_and_the_fleet_waits_for_the_upgrade(former: tuple[FleetStage, str]) -> None:
+async def test_lines_are_written_and_the_fleet_waits_for_the_upgrade(former: tuple[ReadModelStage, str]) -> None:
     stage, url = former
     line = stage.line()
     await stage.write("PUT", f"/v1/subscribers/{line.iccid}/status", status="SUSPENDED")

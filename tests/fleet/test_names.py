@@ -7,20 +7,20 @@ import pytest
 from registry.caller import Role, Tier
 from simulators.network.entities import Line
 from storage.engine.sql import Connection
-from tests.fleet.stage import NAMES, FleetStage
+from tests.fleet.stage import NAMES, ReadModelStage
 from tests.fleet.truth import rows_of
 
 MINUTE = 60
 PERSONAL = ("name", "company", "email", "phone")
 
 
-def named_line(stage: FleetStage) -> Line:
+def named_line(stage: ReadModelStage) -> Line:
     line = stage.line()
     line.name, line.email = "Ingrid Solberg", "Ingrid.Solberg@post.example"
     return line
 
 
-async def texts(stage: FleetStage) -> set[str]:
+async def texts(stage: ReadModelStage) -> set[str]:
     """Every text of a customer that stands in the tables."""
 
     def read(connection: Connection) -> set[str]:
@@ -31,13 +31,13 @@ async def texts(stage: FleetStage) -> set[str]:
     return await stage.world.store.read(read)
 
 
-async def choose(stage: FleetStage, *, kept: bool) -> None:
+async def choose(stage: ReadModelStage, *, kept: bool) -> None:
     said = await stage.write("PUT", NAMES, kept=kept)
     assert said.json() == {"object": "fleet.names", "kept": kept}
     assert (await stage.status())["names_kept"] is kept
 
 
-async def test_an_admin_erases_all_names_and_has_them_back(both: FleetStage) -> None:
+async def test_an_admin_erases_all_names_and_has_them_back(both: ReadModelStage) -> None:
     line = named_line(both)
     await both.count()
     await both.sync()
@@ -59,7 +59,7 @@ async def test_an_admin_erases_all_names_and_has_them_back(both: FleetStage) -> 
     assert "Ingrid Solberg" in await texts(both)
 
 
-async def test_a_list_that_is_on_its_way_brings_no_names_back(both: FleetStage) -> None:
+async def test_a_list_that_is_on_its_way_brings_no_names_back(both: ReadModelStage) -> None:
     named_line(both)
     await both.status()
 
@@ -73,7 +73,7 @@ async def test_a_list_that_is_on_its_way_brings_no_names_back(both: FleetStage) 
     assert await texts(both) == set()
 
 
-async def test_what_the_deployment_keeps_holds_where_nobody_has_chosen(stage: FleetStage) -> None:
+async def test_what_the_deployment_keeps_holds_where_nobody_has_chosen(stage: ReadModelStage) -> None:
     line = named_line(stage)
     stage.world.pipeline.deps = replace(stage.world.pipeline.deps, keeps_names=False)
     await stage.count()
@@ -89,21 +89,21 @@ async def test_what_the_deployment_keeps_holds_where_nobody_has_chosen(stage: Fl
     assert "Kari" in await texts(stage)
 
 
-async def test_only_an_admin_chooses(stage: FleetStage) -> None:
+async def test_only_an_admin_chooses(stage: ReadModelStage) -> None:
     member = await stage.world.caller(Tier.ENTERPRISE, Role.MEMBER, organisation=stage.who.organisation)
     async with stage.world.client(member.secret) as http:
         refused = await http.put(NAMES, json={"kept": False})
     assert (refused.status_code, refused.json()["code"]) == (403, "role_required")
 
 
-async def erase_buyer(stage: FleetStage, email: str) -> None:
+async def erase_buyer(stage: ReadModelStage, email: str) -> None:
     body = {"name": "Shop", "slug": "nordic-shop", "currency": "EUR"}
     made = await stage.http.post("/v1/storefronts", json=body, headers={"Idempotency-Key": "shop"})
     assert made.status_code in (200, 201), made.text
     await stage.write("POST", f"/v1/storefronts/{made.json()['id']}/erase-buyer", email=email)
 
 
-async def test_a_buyer_who_was_erased_stays_erased(both: FleetStage) -> None:
+async def test_a_buyer_who_was_erased_stays_erased(both: ReadModelStage) -> None:
     line = named_line(both)
     await both.count()
     await both.sync()
@@ -122,7 +122,7 @@ async def test_a_buyer_who_was_erased_stays_erased(both: FleetStage) -> None:
 
 
 @pytest.mark.parametrize("by_us", [True, False])
-async def test_the_names_of_a_line_that_has_ended_go_for_good(both: FleetStage, by_us: bool) -> None:
+async def test_the_names_of_a_line_that_has_ended_go_for_good(both: ReadModelStage, by_us: bool) -> None:
     line = named_line(both)
     await both.count()
     await both.sync()
@@ -137,7 +137,7 @@ async def test_the_names_of_a_line_that_has_ended_go_for_good(both: FleetStage, 
     assert not {each for each in await texts(both) if "solberg" in each.lower()}
 
 
-async def test_no_secret_of_a_card_is_stored(both: FleetStage) -> None:
+async def test_no_secret_of_a_card_is_stored(both: ReadModelStage) -> None:
     for line in both.network.lines.values():
         line.sim.confirmation_code = f"CONF-{line.id}"
     await both.count()

@@ -11,7 +11,7 @@ from operations.catalogue import CATALOGUE
 from simulators.network.entities import Line
 from tests.bridge.pushing import PUSHES, place, signed_headers
 from tests.fleet.own_calls import OWN_CALLS, LineView, OwnCall, SupplyFields, supply
-from tests.fleet.stage import FleetStage
+from tests.fleet.stage import ReadModelStage
 
 UNSEEN = {
     "send_sms",
@@ -29,7 +29,7 @@ def one_line_writes() -> set[str]:
     return {each.id for each in writes if "iccid" in each.params.model_fields}
 
 
-def view_of(stage: FleetStage, line: Line) -> LineView:
+def view_of(stage: ReadModelStage, line: Line) -> LineView:
     def fitting(recurring: bool) -> Any:
         rows = (each for each in stage.network.templates.values() if not each.deleted and each.recurring == recurring)
         return next(each for each in rows if (each.reseller_id, each.sponsor_id) == (line.reseller_id, line.sim.sponsor_id))
@@ -70,7 +70,7 @@ def stop_series(view: LineView) -> OwnCall:
 CALLS: tuple[Callable[[LineView], OwnCall | None], ...] = (*OWN_CALLS, end_line, free_card, prolong_package, date_package, stop_series)
 
 
-async def test_every_operation_that_changes_a_line_is_tried_here(stage: FleetStage) -> None:
+async def test_every_operation_that_changes_a_line_is_tried_here(stage: ReadModelStage) -> None:
     tried: set[str] = set()
     for call in CALLS:
         asked = call(view_of(stage, line_for(stage, call)))
@@ -79,7 +79,7 @@ async def test_every_operation_that_changes_a_line_is_tried_here(stage: FleetSta
     assert one_line_writes() - tried == UNSEEN
 
 
-def line_for(stage: FleetStage, call: object) -> Line:
+def line_for(stage: ReadModelStage, call: object) -> Line:
     """A line that the call can be made on."""
     lines = [line for line in stage.network.lines_of(8101) if line.status == "ACTIVE"]
     if call is stop_series:
@@ -87,7 +87,7 @@ def line_for(stage: FleetStage, call: object) -> Line:
     return next(line for line in lines if line.packages and line.packages[0].expires and not line.series)
 
 
-async def make(stage: FleetStage, asked: OwnCall) -> None:
+async def make(stage: ReadModelStage, asked: OwnCall) -> None:
     """The call, over HTTP."""
     operation = CATALOGUE.operations[asked.operation]
     names = {field.alias or name: name for name, field in operation.params.model_fields.items()}
@@ -98,7 +98,7 @@ async def make(stage: FleetStage, asked: OwnCall) -> None:
     await stage.write(operation.method, path, **body)
 
 
-async def check_seen(stage: FleetStage, line: Line, asked: OwnCall) -> None:
+async def check_seen(stage: ReadModelStage, line: Line, asked: OwnCall) -> None:
     wanted = supply(line, int(stage.clock.now())) if isinstance(asked.fields, SupplyFields) else dict(asked.fields)
     filters = {"text": line.iccid, **asked.filters}
     assert await stage.count(**filters) == 1, asked
@@ -107,7 +107,7 @@ async def check_seen(stage: FleetStage, line: Line, asked: OwnCall) -> None:
     assert said["incomplete"] is None, asked
 
 
-async def test_every_change_is_seen_at_once(stage: FleetStage) -> None:
+async def test_every_change_is_seen_at_once(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
     for call in CALLS:
@@ -120,7 +120,7 @@ async def test_every_change_is_seen_at_once(stage: FleetStage) -> None:
         assert [text for text in await stage.differences() if str(line.id) in text] == [], asked
 
 
-async def test_a_list_that_began_before_a_change_does_not_undo_it(stage: FleetStage) -> None:
+async def test_a_list_that_began_before_a_change_does_not_undo_it(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
     for number, call in enumerate(CALLS):
@@ -136,7 +136,7 @@ async def test_a_list_that_began_before_a_change_does_not_undo_it(stage: FleetSt
         await check_seen(stage, line, asked)
 
 
-async def test_a_change_that_a_first_list_may_have_missed_is_waited_for(stage: FleetStage) -> None:
+async def test_a_change_that_a_first_list_may_have_missed_is_waited_for(stage: ReadModelStage) -> None:
     """No row is there yet to put it into; the list that is on its way knows the line as it was."""
     line = stage.line()
     stage.sleep.act = partial(make, stage, OwnCall("modify_subscriber_status", {"iccid": line.iccid, "status": "SUSPENDED"}, {}, {}))
@@ -147,7 +147,7 @@ async def test_a_change_that_a_first_list_may_have_missed_is_waited_for(stage: F
     assert await stage.count(text=line.iccid, status="SUSPENDED") == 1
 
 
-async def test_a_line_that_came_since_the_last_list_is_seen_when_it_was_changed(both: FleetStage) -> None:
+async def test_a_line_that_came_since_the_last_list_is_seen_when_it_was_changed(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
     line = both.line(account=8102)
@@ -158,7 +158,7 @@ async def test_a_line_that_came_since_the_last_list_is_seen_when_it_was_changed(
     assert await both.count(text=line.iccid, status="SUSPENDED") == 1
 
 
-async def test_an_issued_esim_is_no_longer_in_stock(both: FleetStage) -> None:
+async def test_an_issued_esim_is_no_longer_in_stock(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
     template = next(id for id, row in both.network.templates.items() if row.name == "Nordic 1GB 30d")
@@ -169,7 +169,7 @@ async def test_an_issued_esim_is_no_longer_in_stock(both: FleetStage) -> None:
     assert row["in_stock"] is False
 
 
-async def test_a_change_that_cannot_be_read_again_is_said_to_be_missing(stage: FleetStage) -> None:
+async def test_a_change_that_cannot_be_read_again_is_said_to_be_missing(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
     line = line_for(stage, None)
@@ -182,7 +182,7 @@ async def test_a_change_that_cannot_be_read_again_is_said_to_be_missing(stage: F
     )
 
 
-async def test_a_change_whose_outcome_nobody_knows_is_looked_at(both: FleetStage) -> None:
+async def test_a_change_whose_outcome_nobody_knows_is_looked_at(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
     line = both.line()
@@ -192,7 +192,7 @@ async def test_a_change_whose_outcome_nobody_knows_is_looked_at(both: FleetStage
     assert await both.count(text=line.iccid, status="SUSPENDED") == 1
 
 
-async def test_a_push_makes_its_line_due(both: FleetStage) -> None:
+async def test_a_push_makes_its_line_due(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
     line, before = both.line(), len(both.calls())

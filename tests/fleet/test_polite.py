@@ -9,7 +9,7 @@ import pytest
 
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.server import WireAnswer
-from tests.fleet.stage import FleetStage
+from tests.fleet.stage import ReadModelStage
 from transports.upstream import simulated_pool
 
 
@@ -36,7 +36,7 @@ class CountedNetwork(SimulatedNetwork):
             self.under_way -= 1
 
 
-def counted(stage: FleetStage, concurrency: int) -> CountedNetwork:
+def counted(stage: ReadModelStage, concurrency: int) -> CountedNetwork:
     """The stage's network, from now on counted, behind so many places."""
     network = CountedNetwork(stage.network, wall=stage.clock.now, following=True)
     network.order = []
@@ -47,14 +47,14 @@ def counted(stage: FleetStage, concurrency: int) -> CountedNetwork:
 
 
 @pytest.mark.parametrize(("concurrency", "half"), [(8, 4), (3, 1), (1, 1)])
-async def test_the_background_has_half_of_the_places(stage: FleetStage, concurrency: int, half: int) -> None:
+async def test_the_background_has_half_of_the_places(stage: ReadModelStage, concurrency: int, half: int) -> None:
     network = counted(stage, concurrency)
     await stage.status()
     await stage.sync()
     assert (network.most, await stage.differences()) == (half, [])
 
 
-async def test_a_person_goes_before_what_waits_in_the_background(stage: FleetStage) -> None:
+async def test_a_person_goes_before_what_waits_in_the_background(stage: ReadModelStage) -> None:
     """Of two places one is for issuing: the background and the person share the other."""
     network = counted(stage, 2)
     await stage.status()
@@ -68,7 +68,7 @@ async def test_a_person_goes_before_what_waits_in_the_background(stage: FleetSta
         assert network.order[begun] == "getSingleSubscriber"
 
 
-async def test_two_workers_never_read_the_same_line(both: FleetStage) -> None:
+async def test_two_workers_never_read_the_same_line(both: ReadModelStage) -> None:
     counted(both, 8)
     _, http = await both.beside(account=8102)
     await both.status()
@@ -83,7 +83,7 @@ async def test_two_workers_never_read_the_same_line(both: FleetStage) -> None:
     assert both.calls("listSubscriber") != [] and len(both.calls("listSubscriber")) == 2
 
 
-async def test_a_worker_that_dies_leaves_the_fleet_to_the_next_when_its_lease_ends(both: FleetStage) -> None:
+async def test_a_worker_that_dies_leaves_the_fleet_to_the_next_when_its_lease_ends(both: ReadModelStage) -> None:
     await both.status()
     dead = both.new_sync()
     async with anyio.create_task_group() as group:
@@ -110,7 +110,7 @@ async def test_a_worker_that_dies_leaves_the_fleet_to_the_next_when_its_lease_en
     assert await both.differences() == []
 
 
-async def test_a_turn_that_is_cancelled_gives_its_lease_back(both: FleetStage) -> None:
+async def test_a_turn_that_is_cancelled_gives_its_lease_back(both: ReadModelStage) -> None:
     await both.status()
     with anyio.CancelScope() as scope:
 

@@ -6,15 +6,15 @@ import httpx
 import pytest
 
 from operations.intelligence.fleet.query_fleet import SortWord
-from tests.fleet.stage import LINES, FleetStage
+from tests.fleet.stage import LINES, ReadModelStage
 from tests.network_facts import ACCOUNT, OWN_TOKEN, SIBLING
 
 
 async def pages(http: httpx.AsyncClient, **params: Any) -> list[str]:
-    """The ICCIDs of pages of one line each, in order."""
+    """The ICCIDs of pages of a few lines each, in order."""
     seen, after = list[str](), dict[str, str]()
     while True:
-        said = await http.get(LINES, params={"limit": 1, **params, **after})
+        said = await http.get(LINES, params={"limit": 4, **params, **after})
         assert said.status_code == 200, said.text
         seen += [row["iccid"] for row in said.json()["data"]]
         link = said.links.get("next")
@@ -23,17 +23,15 @@ async def pages(http: httpx.AsyncClient, **params: Any) -> list[str]:
         after = {"starting_after": httpx.URL(link["url"]).params["starting_after"]}
 
 
-async def oracles(stage: FleetStage, http: httpx.AsyncClient, inside: set[str], outside: set[str]) -> None:
+async def oracles(stage: ReadModelStage, http: httpx.AsyncClient, inside: set[str], outside: set[str]) -> None:
     """Every way to ask about a line outside."""
     assert await stage.count(http=http) == len(inside)
     for sort in get_args(SortWord):
         assert set(await pages(http, sort=sort)) == inside, sort
-    for line in stage.network.lines.values():
-        if line.iccid not in outside:
-            continue
+    for line in [line for line in stage.network.lines.values() if line.iccid in outside][:6]:
         texts = [line.iccid, line.iccid[:12], line.iccid[-6:], line.imsi, line.number, *([line.name] if line.name else [])]
         for text in texts:
-            assert not set(await stage.iccids(http=http, text=text)) & outside, text
+            assert not {*await stage.iccids(http=http, text=text)} & outside, text
         exact = {"status": line.status, "accountId": line.account_id} if line.account_id in (ACCOUNT, SIBLING) else {}
         for name, value in exact.items():
             said = await http.get(LINES, params={name: value, "countOnly": "true", "text": line.iccid})
@@ -43,7 +41,7 @@ async def oracles(stage: FleetStage, http: httpx.AsyncClient, inside: set[str], 
     assert sum(everything["waiting"].values()) <= len(inside)
 
 
-async def test_a_key_for_some_lines_learns_of_no_other(both: FleetStage) -> None:
+async def test_a_key_for_some_lines_learns_of_no_other(both: ReadModelStage) -> None:
     mine = [both.line(0), both.line(3)]
     http = await both.restricted(iccids=tuple(line.iccid for line in mine))
     inside = {line.iccid for line in mine}
@@ -54,7 +52,7 @@ async def test_a_key_for_some_lines_learns_of_no_other(both: FleetStage) -> None
     assert sum((await both.status(http))["waiting"].values()) <= 2 < sum((await both.status())["waiting"].values()) + 3
 
 
-async def test_a_key_for_one_account_learns_of_no_other(both: FleetStage) -> None:
+async def test_a_key_for_one_account_learns_of_no_other(both: ReadModelStage) -> None:
     who, _ = await both.beside(token=OWN_TOKEN)
     both.who = who
     http = await both.restricted(account_ids=(SIBLING,))
@@ -65,7 +63,7 @@ async def test_a_key_for_one_account_learns_of_no_other(both: FleetStage) -> Non
     assert await both.count(http=http, accountId=SIBLING) == len(inside)
 
 
-async def test_a_key_for_some_lines_is_told_to_name_no_account(stage: FleetStage) -> None:
+async def test_a_key_for_some_lines_is_told_to_name_no_account(stage: ReadModelStage) -> None:
     http = await stage.restricted(iccids=(stage.line().iccid,))
     for account in (ACCOUNT, SIBLING):
         refused = await stage.query(http=http, accountId=account, answers=403)
@@ -75,7 +73,7 @@ async def test_a_key_for_some_lines_is_told_to_name_no_account(stage: FleetStage
         )
 
 
-async def test_fresh_reads_no_line_outside(stage: FleetStage) -> None:
+async def test_fresh_reads_no_line_outside(stage: ReadModelStage) -> None:
     mine = stage.line()
     http = await stage.restricted(iccids=(mine.iccid,))
     await stage.count()
@@ -87,7 +85,7 @@ async def test_fresh_reads_no_line_outside(stage: FleetStage) -> None:
 
 
 @pytest.mark.parametrize("bounds", [{"iccids": True}, {"account_ids": True}])
-async def test_what_others_have_just_changed_is_not_read_for_a_key_that_may_not_see_it(stage: FleetStage, bounds: dict[str, bool]) -> None:
+async def test_what_others_have_just_changed_is_not_read_for_a_key_that_sees_it_not(stage: ReadModelStage, bounds: dict[str, bool]) -> None:
     mine, other = stage.line(0), stage.line(1)
     given = {"iccids": (mine.iccid,)} if "iccids" in bounds else {"account_ids": (SIBLING,)}
     http = await stage.restricted(**given)

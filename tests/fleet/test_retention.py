@@ -5,7 +5,7 @@ from datetime import date
 
 from storage.engine.sql import Connection
 from storage.upstream_connections import set_connection
-from tests.fleet.stage import FleetStage
+from tests.fleet.stage import ReadModelStage
 from tests.fleet.truth import EPOCH_DAY, rows_of
 from tests.network_facts import ACCOUNT, SIBLING
 from transports.worker.retention import retention_chore
@@ -17,7 +17,7 @@ TABLES = ("fleet_line", "fleet_line_detail", "fleet_package", "fleet_usage", "fl
 class Retention:
     """The worker's chore over the stage's database."""
 
-    def __init__(self, stage: FleetStage) -> None:
+    def __init__(self, stage: ReadModelStage) -> None:
         self._stage = stage
         self._chore = retention_chore(stage.world.store, stage.clock, stage.reports.append)
 
@@ -40,7 +40,7 @@ class Retention:
         await self._stage.world.store.write(lambda connection: connection.driver.execute(sql, {}))
 
 
-async def test_a_fleet_that_ended_is_removed_and_its_own_row_an_hour_later(both: FleetStage) -> None:
+async def test_a_fleet_that_ended_is_removed_and_its_own_row_an_hour_later(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
     retention, fleet = Retention(both), (await both.stored()).id
@@ -59,7 +59,7 @@ async def test_a_fleet_that_ended_is_removed_and_its_own_row_an_hour_later(both:
     assert await both.count() == 6
 
 
-async def test_many_rows_go_in_steps(both: FleetStage) -> None:
+async def test_many_rows_go_in_steps(both: ReadModelStage) -> None:
     await both.count()
     retention, fleet = Retention(both), (await both.stored()).id
     numbers = ", ".join(f"({fleet}, {line}, {day}, 242, 1, 33, 1, 0, 0, 0)" for line in range(30) for day in range(1, 101))
@@ -69,7 +69,7 @@ async def test_many_rows_go_in_steps(both: FleetStage) -> None:
     assert await retention.counts(fleet) == {"fleet_sync": 1}
 
 
-async def test_a_line_that_left_is_removed_after_thirty_days(both: FleetStage) -> None:
+async def test_a_line_that_left_is_removed_after_thirty_days(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
     retention, line = Retention(both), both.line()
@@ -92,7 +92,7 @@ async def test_a_line_that_left_is_removed_after_thirty_days(both: FleetStage) -
     assert await both.count() == 12
 
 
-async def test_a_problem_goes_thirty_days_after_it_was_over(both: FleetStage) -> None:
+async def test_a_problem_goes_thirty_days_after_it_was_over(both: ReadModelStage) -> None:
     await both.count()
     retention, fleet, now = Retention(both), (await both.stored()).id, both.clock.now()
     names = "fleet, subscriber_id, cause, place, since, money, evidence, opened, seen, closed"
@@ -106,7 +106,7 @@ async def test_a_problem_goes_thirty_days_after_it_was_over(both: FleetStage) ->
     assert (await retention.counts(fleet))["fleet_problem"] == before - 1
 
 
-async def test_days_of_use_become_months_and_no_sum_changes(both: FleetStage) -> None:
+async def test_days_of_use_become_months_and_no_sum_changes(both: ReadModelStage) -> None:
     """A hundred and twenty days of life; the chore runs each day, and the network's own records are the truth."""
     await both.count()
     retention = Retention(both)
@@ -142,7 +142,7 @@ async def test_days_of_use_become_months_and_no_sum_changes(both: FleetStage) ->
     assert (await retention.counts(fleet))["fleet_month"] > 20
 
 
-async def test_a_month_is_kept_for_thirteen_months(both: FleetStage) -> None:
+async def test_a_month_is_kept_for_thirteen_months(both: ReadModelStage) -> None:
     await both.count()
     retention, fleet = Retention(both), (await both.stored()).id
     months = [date(2025, 11, 1), date(2025, 12, 1), date(2026, 1, 1)]
@@ -156,7 +156,7 @@ async def test_a_month_is_kept_for_thirteen_months(both: FleetStage) -> None:
     assert await both.world.store.read(kept) == [month.toordinal() for month in months[1:]]
 
 
-async def test_the_large_tables_are_looked_through_once_an_hour(stage: FleetStage) -> None:
+async def test_the_large_tables_are_looked_through_once_an_hour(stage: ReadModelStage) -> None:
     await stage.count()
     retention, fleet = Retention(stage), (await stage.stored()).id
     await retention.run()

@@ -6,12 +6,12 @@ from datetime import datetime
 from simulators.network import charging, packages
 from simulators.network.entities import DATA
 from simulators.network.methods.subscribers import begin_line_status
-from tests.fleet.stage import FleetStage
+from tests.fleet.stage import ReadModelStage
 
 DAY, MINUTE = 86_400, 60
 
 
-async def test_a_finished_sync_is_what_the_network_is(both: FleetStage) -> None:
+async def test_a_finished_sync_is_what_the_network_is(both: ReadModelStage) -> None:
     assert await both.count() == 13
     await both.sync()
     assert await both.differences() == []
@@ -23,7 +23,7 @@ async def test_a_finished_sync_is_what_the_network_is(both: FleetStage) -> None:
     assert both.reports == []
 
 
-async def test_nothing_is_asked_but_the_list_while_nothing_happens(stage: FleetStage) -> None:
+async def test_nothing_is_asked_but_the_list_while_nothing_happens(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
     for line in stage.network.lines.values():
@@ -38,7 +38,7 @@ async def test_nothing_is_asked_but_the_list_while_nothing_happens(stage: FleetS
     assert asked == {"listSubscriber": 3, "listResellerAccount": 3}
 
 
-async def test_a_day_on_which_a_line_is_used_takes_seven_calls_at_most(stage: FleetStage) -> None:
+async def test_a_day_on_which_a_line_is_used_takes_seven_calls_at_most(stage: ReadModelStage) -> None:
     """Twice for packages and use each eight hours, and once more for the day when its records have come in."""
     await stage.count()
     await stage.sync()
@@ -57,7 +57,7 @@ async def test_a_day_on_which_a_line_is_used_takes_seven_calls_at_most(stage: Fl
     assert len(asked) <= 7 * days + 1
 
 
-async def test_a_change_of_packages_that_nothing_tells_of_is_seen_within_a_week(stage: FleetStage) -> None:
+async def test_a_change_of_packages_that_nothing_tells_of_is_seen_within_a_week(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
     for each in stage.network.lines.values():
@@ -71,7 +71,7 @@ async def test_a_change_of_packages_that_nothing_tells_of_is_seen_within_a_week(
     assert await stage.differences() == []
 
 
-async def test_a_line_that_cannot_be_read_is_tried_again_later(both: FleetStage) -> None:
+async def test_a_line_that_cannot_be_read_is_tried_again_later(both: ReadModelStage) -> None:
     for line in list(both.network.lines_of(8101))[1:]:
         del both.network.lines[line.id]
     both.trouble("listSubscriberPrepaidPackages", code=3, times=2)  # the client asks a read twice
@@ -89,7 +89,7 @@ async def test_a_line_that_cannot_be_read_is_tried_again_later(both: FleetStage)
     assert await both.differences() == []
 
 
-async def test_a_traffic_limit_ends_the_turn_and_is_waited_for_longer_each_time(stage: FleetStage) -> None:
+async def test_a_traffic_limit_ends_the_turn_and_is_waited_for_longer_each_time(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
     stage.trouble("*", code=100, times=None)
@@ -116,7 +116,7 @@ async def test_a_traffic_limit_ends_the_turn_and_is_waited_for_longer_each_time(
     assert (await stage.status())["status"] == "up_to_date"
 
 
-async def test_a_person_who_asks_while_the_charging_system_must_be_left_alone_gets_what_is_known(stage: FleetStage) -> None:
+async def test_a_person_who_asks_while_the_charging_system_must_be_left_alone_gets_what_is_known(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
     stage.trouble("*", code=100, times=None)
@@ -131,7 +131,7 @@ async def test_a_person_who_asks_while_the_charging_system_must_be_left_alone_ge
     ]
 
 
-async def test_a_list_that_was_cut_or_failed_removes_nothing(both: FleetStage) -> None:
+async def test_a_list_that_was_cut_or_failed_removes_nothing(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
     gone = both.line()
@@ -151,7 +151,7 @@ async def test_a_list_that_was_cut_or_failed_removes_nothing(both: FleetStage) -
     assert await both.count(text=gone.iccid) == 0
 
 
-async def test_a_status_that_somebody_else_has_set_is_seen_by_the_next_list(both: FleetStage) -> None:
+async def test_a_status_that_somebody_else_has_set_is_seen_by_the_next_list(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
     begin_line_status(both.network, both.line(), "SUSPENDED")

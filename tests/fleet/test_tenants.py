@@ -9,7 +9,7 @@ from simulators.network.entities import DATA, Line
 from storage.engine.sql import Connection
 from storage.fleet_search import FleetBounds, FleetFilter, FleetPageAsked, count_lines, look_for_lines, waiting_lines
 from storage.upstream_connections import set_connection
-from tests.fleet.stage import FleetStage
+from tests.fleet.stage import ReadModelStage
 from tests.fleet.truth import current_fleets, rows_of
 from tests.network_facts import ACCOUNT, OWN_TOKEN, SIBLING
 
@@ -17,7 +17,7 @@ ALL_FIELDS = "iccid,subscriber_id"
 MINUTE = 60
 
 
-async def iccids_seen(stage: FleetStage, http: httpx.AsyncClient, **params: Any) -> set[str]:
+async def iccids_seen(stage: ReadModelStage, http: httpx.AsyncClient, **params: Any) -> set[str]:
     """What pages of three show."""
     seen, after = set[str](), dict[str, str]()
     while True:
@@ -30,20 +30,20 @@ async def iccids_seen(stage: FleetStage, http: httpx.AsyncClient, **params: Any)
         after = {"starting_after": httpx.URL(link["url"]).params["starting_after"]}
 
 
-def own_iccids(stage: FleetStage, account: int) -> set[str]:
+def own_iccids(stage: ReadModelStage, account: int) -> set[str]:
     return {line.iccid for line in stage.network.lines_of(account)}
 
 
-def use(stage: FleetStage, line: Line, quantity: int) -> None:
+def use(stage: ReadModelStage, line: Line, quantity: int) -> None:
     charging.charge_usage(stage.network, line, DATA, quantity, sorted(stage.network.networks)[0], int(stage.clock.now()))
 
 
-def move(stage: FleetStage, line: Line, account: int) -> None:
+def move(stage: ReadModelStage, line: Line, account: int) -> None:
     line.account_id = account
     stage.network.lookup.moved()
 
 
-async def test_two_accounts_of_one_token_never_see_each_other(both: FleetStage) -> None:
+async def test_two_accounts_of_one_token_never_see_each_other(both: ReadModelStage) -> None:
     other, http = await both.beside(account=SIBLING)
     whole, all_http = await both.beside(token=OWN_TOKEN)
     del other, whole
@@ -59,7 +59,7 @@ async def test_two_accounts_of_one_token_never_see_each_other(both: FleetStage) 
     assert (await both.query(accountId=SIBLING, answers=404))["code"] == "not_found"
 
 
-async def test_a_line_that_moves_is_hidden_where_it_was_and_begins_anew_where_it_comes_to(both: FleetStage) -> None:
+async def test_a_line_that_moves_is_hidden_where_it_was_and_begins_anew_where_it_comes_to(both: ReadModelStage) -> None:
     other, http = await both.beside(account=SIBLING)
     assert (await both.count(), await both.count(http=http)) == (13, 6)
     await both.sync()
@@ -79,7 +79,7 @@ async def test_a_line_that_moves_is_hidden_where_it_was_and_begins_anew_where_it
     assert await both.differences(other.organisation, frozenset({SIBLING})) == []
 
 
-async def test_a_line_that_comes_back_has_no_past(both: FleetStage) -> None:
+async def test_a_line_that_comes_back_has_no_past(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
     line, fleet = both.line(), (await both.stored()).id
@@ -110,7 +110,7 @@ async def test_a_line_that_comes_back_has_no_past(both: FleetStage) -> None:
     assert await both.differences() == []
 
 
-async def test_what_was_connected_before_is_hidden_in_the_commit_that_ends_it(both: FleetStage) -> None:
+async def test_what_was_connected_before_is_hidden_in_the_commit_that_ends_it(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
     former = (await both.stored()).id
@@ -134,7 +134,7 @@ async def test_what_was_connected_before_is_hidden_in_the_commit_that_ends_it(bo
     assert await read(current_fleets, organisation=organisation) != [former]
 
 
-async def test_a_fleet_that_a_late_call_makes_of_a_former_connection_is_never_read(stage: FleetStage) -> None:
+async def test_a_fleet_that_a_late_call_makes_of_a_former_connection_is_never_read(stage: ReadModelStage) -> None:
     """A call that began before the account was replaced opens the fleet of the former account again, empty."""
     await stage.count()
     organisation = stage.who.organisation
@@ -152,7 +152,7 @@ async def test_a_fleet_that_a_late_call_makes_of_a_former_connection_is_never_re
     assert await stage.world.store.read(current_fleets, organisation=organisation) == [current]
 
 
-async def test_an_organisation_that_is_read_by_two_tokens_at_once_has_one_fleet(stage: FleetStage) -> None:
+async def test_an_organisation_that_is_read_by_two_tokens_at_once_has_one_fleet(stage: ReadModelStage) -> None:
     _, http = await stage.beside(token=OWN_TOKEN)
     assert await stage.count(http=http) == 25
     line = stage.line()
@@ -161,7 +161,7 @@ async def test_an_organisation_that_is_read_by_two_tokens_at_once_has_one_fleet(
     assert await stage.count(http=http, status="SUSPENDED") == 1
 
 
-async def test_a_line_that_moves_among_own_accounts_keeps_what_is_known(stage: FleetStage) -> None:
+async def test_a_line_that_moves_among_own_accounts_keeps_what_is_known(stage: ReadModelStage) -> None:
     who, http = await stage.beside(token=OWN_TOKEN)
     await stage.count(http=http)
     await stage.sync()

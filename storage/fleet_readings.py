@@ -1,0 +1,206 @@
+"""Reading the lines of a fleet: which are to be read now and how far each has been read, and storing what was read of them.
+
+A reading is made for one version of a line's row: where another writer has changed the row meanwhile, it is not stored.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread
+from storage.fleet_lines import (
+    FLEET_IS_CURRENT,
+    FLEET_LINE,
+    LINE_IS_THERE,
+    OF_FLEET,
+    OF_FLEET_LINE,
+    PUT_LINE_DETAIL,
+    LineDetail,
+    LineReadState,
+    ListedLine,
+    bound_columns,
+)
+from storage.fleet_packages import FleetPackageRow, packages_to_come, replace_packages
+from storage.fleet_usage import FleetNetworkRow, FleetUsageRow, know_networks, replace_usage
+from storage.fleets import BACKFILL, FINISH_DAY, RADIO
+
+
+class LineWork(NamedTuple):
+    """A line that something is to be read of, and how far it has been read."""
+
+    subscriber_id: int
+    iccid: str
+    version: int
+    rank: int
+    due: float
+    account_id: int
+    status: str
+    sim_status: str
+    issued: float
+    activated: float
+    last_used: float
+    written: float
+    read: float
+    usage_first: int
+    usage_last: int
+    usage_read: float
+    mcc: int
+    mnc: int
+    package_state: str
+    package_ends: float
+    data_left: int
+    data_limit: int
+    sighted: float
+    asked: float
+    radio: str
+
+
+LINE_WORK_COLUMNS = tuple(FLEET_LINE.c[name] for name in LineWork._fields)
+
+NEXT_LINES = Query(
+    LineWork,
+    sa.select(*LINE_WORK_COLUMNS)
+    .where(
+        OF_FLEET,
+        LINE_IS_THERE,
+        FLEET_LINE.c.rank == sa.bindparam("rank", type_=sa.Integer),
+        FLEET_LINE.c.due > 0,
+        FLEET_LINE.c.due <= sa.bindparam("now", type_=sa.Double),
+    )
+    .order_by(FLEET_LINE.c.due)
+    .limit(sa.bindparam("most", type_=sa.Integer)),
+)
+
+NUMBERED_LINES = Query(
+    LineWork,
+    lambda dialect: sa.select(*LINE_WORK_COLUMNS).where(
+        OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger))
+    ),
+)
+
+RANKS = 7
+
+WITHOUT_PACKAGES = (FINISH_DAY, BACKFILL, RADIO)
+"""Ranks of lines whose packages are not read: what is stored of them says when the next one begins."""
+
+
+class LinesToRead(NamedTuple):
+    """Lines to read, the most pressing first, and what their packages as they are stored hold for later: series, and what begins then."""
+
+    lines: list[LineWork]
+    waiting: dict[int, list[FleetPackageRow]]
+
+
+@runs_in_thread
+def next_lines(connection: Connection, *, fleet: int, now: float, most: int) -> LinesToRead:
+    """At most `most` lines to read at `now` (Unix seconds)."""
+    found: list[LineWork] = []
+    for rank in range(RANKS):
+        if len(found) < most:
+            found += connection.all(NEXT_LINES, fleet=fleet, rank=rank, now=now, most=most - len(found))
+    numbers = [line.subscriber_id for line in found if line.rank in WITHOUT_PACKAGES]
+    return LinesToRead(found, packages_to_come(connection, fleet=fleet, numbers=numbers, now=now) if numbers else {})
+
+
+@runs_in_thread
+def work_of_lines(connection: Connection, *, fleet: int, numbers: Collection[int]) -> list[LineWork]:
+    """The lines with these subscriber ids that are there, whether anything is to be read of them or not."""
+    return connection.all(NUMBERED_LINES, fleet=fleet, numbers=pack_rows([[number] for number in numbers]))
+
+
+NEXT_LINE_DUE = Query(
+    float,
+    sa.select(sa.func.min(FLEET_LINE.c.due).label("due")).where(
+        OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.rank == sa.bindparam("rank", type_=sa.Integer), FLEET_LINE.c.due > 0
+    ),
+)
+
+
+def next_line_due(connection: Connection, *, fleet: int) -> float | None:
+    """When the next line of the fleet is to be read, Unix seconds; None where none waits."""
+    found = [connection.first(NEXT_LINE_DUE, fleet=fleet, rank=rank) for rank in range(RANKS)]
+    return min((due for due in found if due is not None), default=None)
+
+
+class LineReading(NamedTuple):
+    """What was read of a line, for the version `seen` of its row. None: that part was not read.
+
+    `line`: its own row; `packages`: all that it has; `usage`: all of the days from `first` to `last`; `state`: how far it has been read
+    with this; where its `judged` and `judge_due` are -1, those of the row stay.
+    """
+
+    subscriber_id: int
+    seen: int
+    state: LineReadState
+    line: tuple[ListedLine, LineDetail] | None = None
+    packages: Sequence[FleetPackageRow] | None = None
+    usage: Sequence[FleetUsageRow] | None = None
+    first: int = 0
+    last: int = 0
+    networks: Sequence[FleetNetworkRow] = ()
+
+
+LINE_READING_COLUMNS = bound_columns(LineReadState._fields)
+
+READ_AND_JUDGED = {
+    name: sa.case((sa.bindparam(name) < 0, FLEET_LINE.c[name]), else_=sa.bindparam(name)) for name in ("judged", "judge_due")
+}
+
+NOTE_READING = Command(
+    sa.update(FLEET_LINE)
+    .where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer))
+    .values(**{**LINE_READING_COLUMNS, **READ_AND_JUDGED}, version=FLEET_LINE.c.version + 1)
+)
+
+NOTE_LINE = Command(
+    sa.update(FLEET_LINE)
+    .where(OF_FLEET_LINE)
+    .values(**{name: sa.bindparam(name) for name in ListedLine._fields}, written=sa.bindparam("now", type_=sa.Double))
+)
+
+
+def record_reading(connection: Connection, *, fleet: int, reading: LineReading, now: float) -> bool:
+    """Stores what was read of a line; False, and nothing is stored, where its row has changed since, or the fleet has ended."""
+    named = {"fleet": fleet, "subscriber_id": reading.subscriber_id}
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return False
+    if connection.run(NOTE_READING, **named, **reading.state._asdict(), seen=reading.seen) == 0:
+        return False
+    if reading.line is not None:
+        listed, detail = reading.line
+        connection.run(NOTE_LINE, **named, **listed._asdict(), now=now)
+        connection.run(PUT_LINE_DETAIL, **named, **detail._asdict())
+    if reading.packages is not None:
+        replace_packages(connection, **named, packages=reading.packages)
+    if reading.usage is not None:
+        replace_usage(connection, **named, first=reading.first, last=reading.last, usage=reading.usage)
+    if reading.networks:
+        know_networks(connection, fleet=fleet, networks=reading.networks)
+    return True
+
+
+class TimedReading(NamedTuple):
+    """What was read of a line, and when: Unix seconds."""
+
+    reading: LineReading
+    at: float
+
+
+@runs_in_thread
+def record_readings(connection: Connection, *, fleet: int, readings: Sequence[TimedReading]) -> int:
+    """Stores what was read of some lines, each as `record_reading` does; of how many it was stored."""
+    ordered = sorted(readings, key=lambda each: each.reading.subscriber_id)
+    return sum(record_reading(connection, fleet=fleet, reading=reading, now=at) for reading, at in ordered)
+
+
+POSTPONE_LINE = Command(
+    sa.update(FLEET_LINE)
+    .where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer))
+    .values(due=sa.bindparam("due", type_=sa.Double))
+)
+
+
+def postpone_line(connection: Connection, *, fleet: int, subscriber_id: int, seen: int, due: float) -> None:
+    """A line that could not be read is read at `due`, Unix seconds, unless it was written to since."""
+    connection.run(POSTPONE_LINE, fleet=fleet, subscriber_id=subscriber_id, seen=seen, due=due)

@@ -1,0 +1,72 @@
+"""A long list of lines is decoded in slices: to the same answer, whatever its rows hold, and other tasks get a turn in between."""
+
+import anyio
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clients.ocs.json_array import SLICE_BYTES, open_long_answer
+from clients.ocs.wire_schema import UnreadableAnswer
+
+HOSTILE = ('we]i}rd "{[ \\ é', 'a"},{"b', "\\", '\\"', "},", '"', "", "x" * 200)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.sampled_from(HOSTILE),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("a", '"', "}, {")), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+def answer(rows: list[object], **more: object) -> dict[str, object]:
+    return {"status": {"code": 0, "msg": "OK"}, "listSubscriber": {"subscriberList": rows, "hasMore": False, "nbFound": len(rows), **more}}
+
+
+@given(
+    rows=st.lists(st.dictionaries(st.sampled_from(("subscriberId", "name", "sim")), VALUES, max_size=3), max_size=6), indented=st.booleans()
+)
+@settings(max_examples=100)
+async def test_it_is_the_answer_that_decoding_it_at_once_gives(rows: list[dict[str, object]], indented: bool) -> None:
+    filler = [{"subscriberId": number, "name": HOSTILE[number % len(HOSTILE)], "imsiList": [{"id": 1}, {"id": 2}]} for number in range(900)]
+    made = answer([*filler, *rows, *filler[:5]])
+    body = orjson.dumps(made, option=orjson.OPT_INDENT_2 if indented else None)
+    assert await open_long_answer(body) == made
+
+
+async def test_others_get_a_turn_while_it_is_decoded() -> None:
+    body = orjson.dumps(answer([{"subscriberId": number, "name": "x" * 400} for number in range(2000)]))
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.sleep(0)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(count)
+        assert len((await open_long_answer(body))["listSubscriber"]["subscriberList"]) == 2000  # pyright: ignore[reportArgumentType, reportCallIssue, reportIndexIssue, reportOptionalSubscript]  # an answer
+        group.cancel_scope.cancel()
+    assert turns >= len(body) // SLICE_BYTES - 1
+
+
+async def test_a_row_that_is_longer_than_a_slice_is_decoded_whole() -> None:
+    made = answer([{"subscriberId": 1, "imsiList": [{"id": number, "imsi": "}"} for number in range(9000)]}, {"subscriberId": 2}])
+    assert await open_long_answer(orjson.dumps(made)) == made
+
+
+async def test_an_answer_without_a_list_is_decoded_as_any_other() -> None:
+    made = {"status": {"code": 6}, "listSubscriber": None}
+    assert await open_long_answer(orjson.dumps(made)) == made
+
+
+@pytest.mark.parametrize("cut", [1, 3, 40, 70_000])
+async def test_one_that_broke_off_is_unreadable(cut: int) -> None:
+    body = orjson.dumps(answer([{"subscriberId": number, "name": "x" * 400} for number in range(500)]))
+    with pytest.raises(UnreadableAnswer):
+        await open_long_answer(body[:-cut])
+
+
+async def test_rows_that_are_no_json_are_unreadable() -> None:
+    rows = b",".join([b'{"subscriberId":1}'] * 5000 + [b'{"subscriberId":}'])
+    with pytest.raises(UnreadableAnswer):
+        await open_long_answer(b'{"status":{"code":0},"listSubscriber":{"subscriberList":[%b]}}' % rows)
