@@ -24,6 +24,8 @@ class ForeignChanges:
         """`accounts`: whose lines are changed; they move among these."""
         self._network, self._rng, self._accounts = network, rng, accounts
         self.told: list[str] = []
+        self.untold: set[int] = set()
+        """Lines whose packages were changed in a way that no list tells: they are read again within a week."""
 
     @property
     def world(self) -> World:
@@ -61,6 +63,8 @@ class ForeignChanges:
             self.told.append(f"{name} {line.id}: refused, {refused.message}")
             return
         self.told.append(f"{name} {line.id}")
+        if make in UNTOLD:
+            self.untold.add(line.id)
 
     def network_id(self, line: Line) -> int:
         world = self.world
@@ -194,3 +198,5 @@ CHANGES: tuple[tuple[str, Callable[[ForeignChanges, Line], Awaitable[None] | Non
     ("removed", remove_line),
     ("freed", free_card),
 )
+
+UNTOLD = (give_package, give_series, change_package, change_series)

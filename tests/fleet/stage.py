@@ -111,11 +111,11 @@ class ReadModelStage:
     async def write(self, method: str, path: str, **body: Any) -> httpx.Response:
         """A writing call, confirmed where that is asked for."""
         headers = {"Idempotency-Key": self.world.ids.new("key")} if method == "POST" else {}
-        given = {} if method == "DELETE" else {"json": body}
-        said = await self.http.request(method, path, headers=headers, **given)
+        given = None if method == "DELETE" else body
+        said = await self.http.request(method, path, headers=headers, json=given)
         if said.status_code == 202:
             headers["X-Confirm-Token"] = said.json()["confirm_token"]
-            said = await self.http.request(method, path, headers=headers, **given)
+            said = await self.http.request(method, path, headers=headers, json=given)
         assert said.status_code < 300, said.text
         return said
 

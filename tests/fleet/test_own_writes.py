@@ -100,7 +100,7 @@ async def make(stage: ReadModelStage, asked: OwnCall) -> None:
 
 async def check_seen(stage: ReadModelStage, line: Line, asked: OwnCall) -> None:
     wanted = supply(line, int(stage.clock.now())) if isinstance(asked.fields, SupplyFields) else dict(asked.fields)
-    filters = {"text": line.iccid, **asked.filters}
+    filters: dict[str, Any] = {"text": line.iccid, **asked.filters}
     assert await stage.count(**filters) == 1, asked
     said = await stage.query(**filters, fields=list(wanted) or ["status"])
     assert [{name: row[name] for name in wanted} for row in said["data"]] == [wanted], asked

@@ -81,7 +81,7 @@ async def test_fresh_reads_no_line_outside(stage: ReadModelStage) -> None:
     before = len(stage.calls())
     assert await stage.iccids(http=http, fresh=True, limit=20) == [mine.iccid]
     asked = [call for call in stage.world.sandbox.calls[before:] if call.method == "getSingleSubscriber"]
-    assert [call.payload["subscriberId"] for call in asked] == [mine.id]  # pyright: ignore[reportIndexIssue, reportUnknownMemberType]  # an object
+    assert [call.payload["subscriberId"] for call in asked] == [mine.id]  # pyright: ignore[reportIndexIssue]  # an object
 
 
 @pytest.mark.parametrize("bounds", [{"iccids": True}, {"account_ids": True}])

@@ -71,6 +71,40 @@ async def test_a_change_of_packages_that_nothing_tells_of_is_seen_within_a_week(
     assert await stage.differences() == []
 
 
+async def test_a_package_that_a_series_makes_is_seen_when_it_is_made(stage: ReadModelStage) -> None:
+    """Nothing is told of it, and the line is used by nobody."""
+    await stage.count()
+    await stage.sync()
+    for each in stage.network.lines.values():
+        each.persona = each.persona._replace(active_share=0.0)
+    line = next(line for line in stage.network.lines_of(8101) if line.series and line.series[0].start)
+    due = packages.next_series_creation(stage.network, line, line.series[0])
+    assert due is not None
+    await stage.pass_time(due - stage.clock.now() - 60)
+    await stage.sync()
+    held = len(line.packages)
+    await stage.pass_time(60 + 11 * MINUTE)
+    await stage.sync()
+    assert len(line.packages) == held + 1
+    assert await stage.differences() == []
+
+
+async def test_what_a_fresh_look_has_shown_is_read_all_the_same(stage: ReadModelStage) -> None:
+    """The line's own row says that it was used; its packages and the use itself are read when they are due."""
+    await stage.count()
+    await stage.sync()
+    for each in stage.network.lines.values():
+        each.persona = each.persona._replace(active_share=0.0)
+    await stage.pass_time(3600)
+    line = stage.line()
+    charging.charge_usage(stage.network, line, DATA, 1000, sorted(stage.network.networks)[0], int(stage.clock.now()))
+    (row,) = (await stage.query(text=line.iccid, fresh=True, limit=20, fields=["last_used"]))["data"]
+    assert row["last_used"] == "2027-01-15T13:00:00Z"
+    stage.clock.advance(7.1 * 3600)
+    await stage.sync()
+    assert await stage.differences() == []
+
+
 async def test_a_line_that_cannot_be_read_is_tried_again_later(both: ReadModelStage) -> None:
     for line in list(both.network.lines_of(8101))[1:]:
         del both.network.lines[line.id]

@@ -67,7 +67,8 @@ def set_trap(service: Service, trap: Trap) -> None:
     service.pipeline.deps = replace(service.pipeline.deps, ocs=pool)
     service.pipeline.journal = TrappedJournal(service.pipeline.journal, trap)
     deps, sender = service.pipeline.deps, service.sender
-    service.worker = make_worker(service.settings, deps, sender, complain, looks=True)  # it sends for orders, without a call
+    # It sends for orders, without a call; fleets are not read, since calls of that would come between those that are counted.
+    service.worker = make_worker(service.settings, deps, sender, complain, looks=True, begun=lambda: False)
     cast(LateCallback, deps.wake_worker).bind(service.worker.wake)
 
 

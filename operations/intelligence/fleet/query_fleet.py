@@ -75,7 +75,7 @@ class FleetQuery(CamelInput):
     speed_limited: Annotated[bool | None, Field(description="Whether a speed limit applies.")] = None
     problem: Annotated[ProblemCause | None, Field(description="Has this problem; see fleet_problems.")] = None
     sort: Annotated[SortWord, Field(description="- turns the order round.")] = "subscriber_id"
-    fields: Annotated[list[FleetField] | None, Field(max_length=40, description="Which fields beside iccid.")] = None
+    fields: Annotated[list[FleetField] | None, Field(min_length=1, max_length=40, description="Which fields beside iccid.")] = None
     limit: Annotated[int, Field(ge=1, le=200, description="Lines per page, 1-200.")] = 100
     starting_after: Annotated[str | None, Field(alias="starting_after", max_length=200, description="`next` of the page before.")] = None
     count_only: Annotated[bool, Field(description="The number of lines alone.")] = False
