@@ -143,14 +143,19 @@ class LineReading(NamedTuple):
 
 LINE_READING_COLUMNS = bound_columns(LineReadState._fields)
 
-READ_AND_JUDGED = {
-    name: sa.case((sa.bindparam(name) < 0, FLEET_LINE.c[name]), else_=sa.bindparam(name)) for name in ("judged", "judge_due")
-}
+
+def kept_below_zero(name: str) -> sa.ColumnElement[float]:
+    """The value that is bound under the column's name; the row's own where that is below 0."""
+    given = sa.bindparam(name, type_=sa.Double)
+    return sa.case((given < 0, FLEET_LINE.c[name]), else_=given)
+
 
 NOTE_READING = Command(
     sa.update(FLEET_LINE)
     .where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer))
-    .values(**{**LINE_READING_COLUMNS, **READ_AND_JUDGED}, version=FLEET_LINE.c.version + 1)
+    .values(
+        {**LINE_READING_COLUMNS, **{name: kept_below_zero(name) for name in ("judged", "judge_due")}, "version": FLEET_LINE.c.version + 1}
+    )
 )
 
 NOTE_LINE = Command(

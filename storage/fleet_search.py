@@ -412,9 +412,10 @@ def waiting_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, no
 
 
 class KnownLines(NamedTuple):
-    """How many lines there are, some days of how many are missing, and how many were not judged since they were read."""
+    """How many lines there are, how many have been read, some days of how many are missing, and how many were not judged since."""
 
     lines: int
+    read: int
     days_missing: int
     unjudged: int
 
@@ -423,6 +424,7 @@ class FleetKnowledge(NamedTuple):
     """How far a fleet, or an account of it, is known."""
 
     lines: int
+    read: int
     days_missing: int
     unjudged: int
     progress: FleetProgress
@@ -433,7 +435,7 @@ def count_known(names: frozenset[str]) -> Query[KnownLines]:
     line = FLEET_LINE.c
     days = sa.and_(line.rank == BACKFILL, line.due > 0, line.usage_first > sa.bindparam("first", type_=sa.Integer))
     unjudged = sa.and_(line.judged == 0, line.judge_due > 0, line.judge_due <= BOUND_NOW, ~days)
-    counts = (("days_missing", days), ("unjudged", unjudged))
+    counts = (("read", line.read > 0), ("days_missing", days), ("unjudged", unjudged))
     sums = [sa.func.coalesce(sa.func.sum(sa.case((condition, 1), else_=0)), 0).label(name) for name, condition in counts]
     every = sa.func.count().label("lines")
     return Query(
@@ -446,8 +448,8 @@ def count_known(names: frozenset[str]) -> Query[KnownLines]:
 def fleet_knowledge(connection: Connection, *, fleet: int, account: int | None, first: int, now: float) -> FleetKnowledge:
     """How far the lines of `account` (None: all) are known at `now`, Unix seconds; `first`: the oldest day that is needed, an ordinal."""
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
-        return FleetKnowledge(0, 0, 0, FleetProgress(0, 0))
+        return FleetKnowledge(0, 0, 0, 0, FleetProgress(0, 0))
     bounds = FleetBounds(accounts=None if account is None else [account])
     names, values = filter_values(FleetFilter(), bounds, now)
-    known = connection.first(count_known(names), **{**values, "now": now, "first": first}, fleet=fleet) or KnownLines(0, 0, 0)
+    known = connection.first(count_known(names), **{**values, "now": now, "first": first}, fleet=fleet) or KnownLines(0, 0, 0, 0)
     return FleetKnowledge(*known, fleet_progress(connection, fleet=fleet, bounds=bounds, now=now))

@@ -16,6 +16,7 @@ import httpx
 import orjson
 import pytest
 
+from operations.fleet.sync import FAILED_LINE_SECONDS
 from registry.caller import Tier
 from registry.catalogue import Catalogue
 from registry.limits import Limits
@@ -119,6 +120,10 @@ class OperatorStage:
 
     def trouble(self, method: str, **kind: Any) -> None:
         self.world.sandbox.faults.add(NetworkFault(method, **kind))
+
+    def wait_after_failures(self) -> None:
+        """So much time passes that lines are read again which could not be read."""
+        self.world.clock.advance(FAILED_LINE_SECONDS + 1)
 
     def lines(self, account: int = ACCOUNT) -> list[Line]:
         return list(self.network.lines_of(account))

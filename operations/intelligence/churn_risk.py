@@ -30,6 +30,7 @@ from operations.intelligence.lines.fleet_lines import (
     counted_states,
     last_use_day,
     lines_by_state,
+    lines_in_use,
     own_line_or_fleet,
     ranking_page,
 )
@@ -371,7 +372,7 @@ async def rank_churn(ctx: Ctx, view: FleetView) -> FleetResult[ChurnRanking]:
     first = day_start(last_whole_days(ctx.now).first.toordinal())
     found = await ctx.deps.store.read(churn_order, fleet=view.fleet.state.id, first=first)
     ranking = await anyio.to_thread.run_sync(churn_ranking, found)
-    return view.result(ctx, ranking, sampled=len(ranking.numbers))
+    return view.result(ctx, ranking, sampled=len(ranking.numbers), missing=lines_in_use(found.states) - len(ranking.numbers))
 
 
 def churn_ranking(found: ChurnOrder) -> ChurnRanking:

@@ -269,7 +269,8 @@ async def plan_one_line(ctx: Ctx, target: LineTarget, line: FleetLine, offers: O
     week = await read_line_use(ctx, upstream, line, last_whole_days(ctx.now, WEEK_DAYS))  # kept since they were just read
     packages = await upstream.ocs.packages.list_packages(line.subscriber_id, version="v2")
     [plan] = await anyio.to_thread.run_sync(finish_plans, [draft_plan(line, use, week, packages, offers, window)], offers)
-    losing, verdicts = int(plan.margin < 0), {plan.verdict: 1}
+    losing = int(plan.margin < 0)
+    verdicts: dict[PlanVerdict, int] = {plan.verdict: 1}
     ranked = PlanRanking((), plan.now, plan.spend.price, plan.network_cost, losing, plan.saving, verdicts, ())
     codes = NetworkCodes(offers.coverage, (part.code for part in plan.need.parts))
     return make_finding(savings_answer(ranked, [plan], codes, offers, ctx.now), now=ctx.now, sampled=1, of=1, method=PLAN_METHOD)
@@ -293,7 +294,7 @@ async def rank_plans(ctx: Ctx, view: FleetView) -> FleetResult[PlanRanking]:
         dict(sorted(verdicts.items())),
         found.networks,
     )
-    return view.result(ctx, ranking, sampled=verdicts.total())
+    return view.result(ctx, ranking, sampled=verdicts.total(), missing=max(0, view.known.lines - verdicts.total()))
 
 
 def plans_of_lines(numbers: Sequence[int], stored: StoredLines, offers: OfferCatalogue, now: float) -> list[LinePackagePlan]:

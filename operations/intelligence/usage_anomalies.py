@@ -33,6 +33,7 @@ from operations.intelligence.lines.fleet_lines import (
     count_not_in_use,
     counted_states,
     lines_by_state,
+    lines_in_use,
     own_line_or_fleet,
     ranking_page,
 )
@@ -476,7 +477,8 @@ async def search_fleet(ctx: Ctx, view: FleetView, window: DayWindow) -> FleetRes
     stored = await ctx.deps.store.read(fleet_anomalies, fleet=view.fleet.state.id, first=day_start(first))
     found = await anyio.to_thread.run_sync(stored_anomalies, stored.found, window.first.isoformat())
     search = AnomalySearch(found, stored.compared.line_days, counted_states(stored.states))
-    return view.result(ctx, search, sampled=stored.compared.lines)
+    missing = lines_in_use(stored.states) - stored.compared.lines
+    return view.result(ctx, search, sampled=stored.compared.lines, missing=missing)
 
 
 def stored_anomalies(lines: Iterable[AnomalousLine], first: str) -> list[UsageAnomaly]:

@@ -58,6 +58,7 @@ async def test_a_small_fleet_is_searched(stage: UsageStage) -> None:
                     }
                 ],
             },
+            "as_of": "2027-01-15T12:00:00Z",
         }
     )
 
@@ -154,11 +155,12 @@ async def test_what_is_known_already_is_not_read_again(fleet: UsageStage) -> Non
 
 
 async def test_a_line_that_is_not_answered_for_is_counted(fleet: UsageStage) -> None:
-    fleet.trouble("subscriberUsageOverPeriod", status=500, times=40)
+    fleet.trouble("subscriberUsageOverPeriod", code=7, times=3)
     said = await fleet.anomalies(limit=500)
     missing = said["incomplete"]["lines"]
     assert missing > 0
     assert said["sampled"] + missing + sum(said["data"]["not_judged"].values()) == said["of"]
+    fleet.wait_after_failures()
     assert (await fleet.anomalies(limit=500))["incomplete"] is None
 
 

@@ -50,6 +50,7 @@ async def test_a_small_fleet_is_ranked_worst_first(stage: UsageStage) -> None:
                     ],
                 },
             },
+            "as_of": "2027-01-15T12:00:00Z",
         }
     )
 
@@ -109,14 +110,6 @@ async def test_who_only_pauses_is_not_at_high_risk(told: FleetAnswers) -> None:
     assert found_.count("high") <= len(found_) // 3
 
 
-async def test_packages_are_read_of_silent_lines_alone(fleet: UsageStage) -> None:
-    said = await fleet.churn(limit=500)
-    silent = sum(
-        any(factor["name"] == "silent_days" and factor["value"] >= 3 for factor in row["factors"]) for row in said["data"]["lines"]
-    )
-    assert silent <= fleet.asked("listSubscriberPrepaidPackages") < said["sampled"] / 2
-
-
 async def test_pages_show_one_state(fleet: UsageStage) -> None:
     whole = (await fleet.churn(limit=500))["data"]["lines"]
     asked = fleet.asked("subscriberUsageOverPeriod", "listSubscriber", "listSubscriberPrepaidPackages")
@@ -134,12 +127,13 @@ async def test_pages_show_one_state(fleet: UsageStage) -> None:
 
 
 async def test_a_line_that_is_not_answered_for_is_counted(fleet: UsageStage) -> None:
-    fleet.trouble("subscriberUsageOverPeriod", status=500, times=40)
+    fleet.trouble("subscriberUsageOverPeriod", code=7, times=3)
     said = await fleet.churn(limit=500)
     missing = said["incomplete"]["lines"]
     assert missing > 0
-    assert said["incomplete"]["reasons"] == [f"The charging system did not answer for {missing} lines."]
+    assert said["incomplete"]["reasons"][0] == "The packages and use of 3 of 140 lines have not been read yet; that goes on now."
     assert said["sampled"] + missing + sum(said["data"]["not_scored"].values()) == said["of"]
+    fleet.wait_after_failures()
     again = await fleet.churn(limit=500)
     assert again["incomplete"] is None
     assert again["sampled"] == said["sampled"] + missing

@@ -363,6 +363,10 @@ def counted_states(states: Iterable[StateCount]) -> dict[LineState, int]:
     return {state: found.get(state, 0) for state in ("stock", "never_used", "ended", "lapsed")}
 
 
+def lines_in_use(states: Iterable[StateCount]) -> int:
+    return sum(each.lines for each in states if each.state == "in_use")
+
+
 def count_not_in_use(others: Mapping[LineState, int]) -> LinesNotInUse:
     """The lines in stock, never used and ended, as answers count them; each composite has its own word for silent lines."""
     return {"stock": others["stock"], "never_used": others["never_used"], "ended": others["ended"]}

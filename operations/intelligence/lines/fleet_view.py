@@ -13,6 +13,7 @@ from operations.intelligence.lines.fleet_lines import Figures, FleetResult
 from operations.intelligence.reports.sheet import Incomplete
 from operations.times import DayWindow
 from operations.upstream.connection import Upstream
+from registry.errors import OcsError
 from registry.operation import Input
 from storage.fleet_search import FleetKnowledge, fleet_knowledge
 
@@ -28,27 +29,29 @@ class FleetView(NamedTuple):
     def upstream(self) -> Upstream:
         return self.fleet.upstream
 
-    def result(self, ctx: Ctx, figures: Figures, *, sampled: int, others: Sequence[str] = ()) -> FleetResult[Figures]:
-        """`figures`, which were made of `sampled` lines. `others`: sentences about what else is missing."""
+    def result(self, ctx: Ctx, figures: Figures, *, sampled: int, missing: int, others: Sequence[str] = ()) -> FleetResult[Figures]:
+        """`figures`, made of `sampled` lines; `missing` ones would belong to them. `others`: sentences on what else is missing."""
         known, state = self.known, self.fleet.state
         reasons = [*missing_sentences(state, known.progress, ctx.now), *others]
         if known.days_missing:
             reasons.append(f"The last weeks of {known.days_missing} of {known.lines} lines have not been read yet; that goes on now.")
         if known.unjudged:
             reasons.append(f"{known.unjudged} lines have not been looked into since they were read; that goes on now.")
-        missing = known.progress.unread + known.progress.changed + known.days_missing + known.unjudged
-        incomplete: Incomplete | None = {"lines": min(known.lines, missing), "reasons": reasons} if reasons else None
+        incomplete: Incomplete | None = {"lines": missing, "reasons": reasons} if reasons else None
         return FleetResult(ctx.now, figures, sampled, known.lines, incomplete, state.listed or None)
 
 
 async def view_fleet(ctx: Ctx, params: Input, window: DayWindow, *, account_id: int | None = None) -> FleetView:
     """The fleet of the caller, or what of it is in one account, after the days from `window` on are known.
 
-    The first look at a new connection waits for that, 20 seconds at most. Waits for the network; raises NotFound for a strange account.
+    The first look at a new connection waits for that, 20 seconds at most. Waits for the network; raises NotFound for a strange account, and
+    OcsError where nothing of any line could be read.
     """
     fleet = await own_fleet(ctx, params)
     await require_account_in_fleet(fleet, account_id)
     fleet = await look_at_weeks(ctx, await look_at_fleet(ctx, fleet), window.first.toordinal())
     first = window.first.toordinal()
     known = await ctx.deps.store.read(fleet_knowledge, fleet=fleet.state.id, account=account_id, first=first, now=ctx.now)
+    if not known.read and fleet.state.error and (known.progress.unread or not fleet.state.listed):
+        raise OcsError(fleet.state.error)
     return FleetView(fleet, known, account_id)
