@@ -20,6 +20,7 @@ from operations.intelligence.reports.redaction import (
 from operations.intelligence.reports.sheet import ReportBody, Sheet
 from operations.secret_tokens import secret_digest
 from registry.errors import NotFound
+from registry.free_text import FreeText
 from registry.operation import Auth, Document, Example, Input, Scope, operation
 from storage.schedule_reports import SharedLink, shared_by
 
@@ -42,7 +43,7 @@ class SharedReport(TypedDict):
     """A report without identifiers. Before the first report is finished, `ready` is false and what a report would say is null."""
 
     object: Literal["intelligence.shared_report"]
-    organization: Annotated[str, Field(description="Who shares it")]
+    organization: Annotated[FreeText, Field(description="Who shares it")]
     composite: Annotated[str, Field(description="The operation that made it")]
     ready: bool
     generated_at: Annotated[str | None, Field(description="RFC 3339, UTC")]

@@ -90,7 +90,7 @@ def parse_search_term(q: str) -> SearchTerm:
     return SearchTerm("text", q.strip().casefold())
 
 
-ENDING_ADVICE = "An ending is found by its last 2 to 5 digits alone."
+ENDING_ADVICE = "An ending is found by its last 2 to 5 digits alone, and query_fleet finds beginnings and endings of any length."
 NUMBER_SEARCH_HINTS: dict[SearchField, str] = {
     "iccidPrefix": "q was read as the beginning of an ICCID, since it starts with 89. Send the whole ICCID or its first digits; a phone "
     f"number that starts with 89 goes into msisdn. {ENDING_ADVICE}",

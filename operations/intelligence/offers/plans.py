@@ -35,6 +35,7 @@ from operations.intelligence.offers.package_income import PackageSpend, package_
 from operations.times import DayWindow
 from operations.upstream.usage import UseKind, euros
 from operations.vocabulary import upstream_text
+from registry.free_text import FreeText
 
 COVER_PLACE_LIMIT = 10
 """A row for each choice of places: 1,023 of ten."""
@@ -448,7 +449,7 @@ class TemplateFigures(TypedDict):
     """A template that the page speaks of."""
 
     template_id: int
-    name: Annotated[str, Field(description="As the charging system calls it")]
+    name: Annotated[FreeText, Field(description="As the charging system calls it")]
     days: int
     data_mb: Annotated[float, Field(description="Of one package in 30 days, 10^6 bytes")]
     cost: Annotated[float, Field(description="Same as package_income", deprecated=True)]
