@@ -172,6 +172,7 @@ class FleetTurn:
         self._calls = 0
         self._ends = 0.0
         self._readings = list[TimedReading]()
+        self._places = anyio.CapacityLimiter(deps.ocs.background_places)
         self._listed, self._cut = fleet.listed, bool(fleet.cut)
 
     async def run(self, seconds: float = TURN_SECONDS) -> None:
@@ -204,7 +205,7 @@ class FleetTurn:
         self._accounts = frozenset(account.get("id", 0) for account in await self._upstream.accounts())
         if self._fleet.list_due <= clock.now():
             await self._list()
-        readers = READERS_A_PLACE * self._deps.ocs.background_places
+        readers = READERS_A_PLACE * int(self._places.total_tokens)
         while not self._over:
             found = await store.read(next_lines, fleet=fleet, now=clock.now(), most=LINES_AT_ONCE)
             waiting, judged = iter(found.lines), 0
@@ -247,12 +248,15 @@ class FleetTurn:
 
     async def _line(self, line: LineWork, packages: Sequence[FleetPackageRow]) -> None:
         """Reads what is due of one line, to be stored with some others; hides a line that has left. `packages`: as they are stored."""
-        store, fleet, now = self._deps.store, self._fleet.id, self._deps.clock.now()
-        marked = line.rank == MARKED
-        # A listing that was cut off may not have shown the line: then its last use is as old as its row.
-        time = ReadingTime(now, line.written if self._cut else self._listed)
-        known = stored_packages(packages)
-        found = await read_what_is_due(self._upstream, line, self._accounts, time, names=self._names, known=known, own_row=marked)
+        store, fleet = self._deps.store, self._fleet.id
+        marked, known = line.rank == MARKED, stored_packages(packages)
+        async with self._places:  # whoever waits for a place further down has only so long for it
+            if self._over:
+                return
+            now = self._deps.clock.now()
+            # A listing that was cut off may not have shown the line: then its last use is as old as its row.
+            time = ReadingTime(now, line.written if self._cut else self._listed)
+            found = await read_what_is_due(self._upstream, line, self._accounts, time, names=self._names, known=known, own_row=marked)
         if isinstance(found, LineGone):
             self._calls += 1
             await store.write(hide_lines, fleet=fleet, lines=[KnownLine(line.subscriber_id, 0, line.version, 0)], now=now)

@@ -35,15 +35,15 @@ def test_a_lease_is_held_as_long_as_a_slow_network_is_read(stage: HistoryStage) 
     rng = Random(1)
     loop = SimLoop(rng)
     history = FleetHistory(stage, loop, rng, 0)
-    history.network.faults.add(NetworkFault("listSubscriberPrepaidPackages", delay=16.0, times=None))
+    history.network.faults.add(NetworkFault("listSubscriberPrepaidPackages", delay=18.0, times=None))
 
     async def play() -> None:
         for worker in history.workers:
             await worker.replica.renew()
-        for _ in range(20):
+        for _ in range(80):
             for worker in history.workers:
                 worker.begin_step()
-            await anyio.sleep(10)
+            await anyio.sleep(2)
 
     loop.run_until_complete(play())
     seconds = loop.time()
