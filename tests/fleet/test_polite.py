@@ -107,7 +107,8 @@ async def test_what_waits_in_the_background_keeps_no_person_from_waiting(stage: 
         group.start_soon(person)
         await anyio.sleep(0)
         held()
-        await waiting.wait()
+        with anyio.fail_after(5):
+            await waiting.wait()
         group.cancel_scope.cancel()
 
 
