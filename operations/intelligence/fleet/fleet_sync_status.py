@@ -50,7 +50,9 @@ class FleetSyncStatus(TypedDict):
     calls_made: Annotated[int, Field(description="Calls to the charging system that reading this fleet has made so far")]
     again_at: Annotated[str | None, Field(description="RFC 3339, UTC: when the charging system is asked again; null: at once")]
     error: Annotated[str | None, Field(description="Why the last reading failed")]
-    names_kept: Annotated[bool, Field(description="Whether customers' names are kept, so that query_fleet finds them at once")]
+    names_kept: Annotated[
+        bool, Field(description="Whether customers' names are kept, so that query_fleet finds them at once")
+    ]
 
 
 @operation(
