@@ -314,6 +314,8 @@ class FleetSync:
     def __init__(self, deps: Deps, report: Callable[[str], None], begun: Callable[[], bool] = lambda: True) -> None:
         """`begun`: whether the charging system is to be asked at all; a simulated one in this process is not begun for it alone."""
         self._deps, self._report, self._begun = deps, report, begun
+        self._looked_at = ""
+        """The last organisation without a fleet: some stay so, since their tokens cannot be opened, and others come after them."""
 
     async def step(self) -> None:
         """Makes fleets of new connections, and gives each due fleet a turn, until none is due or the time is over."""
@@ -326,9 +328,10 @@ class FleetSync:
             pass
 
     async def _find_new(self) -> None:
-        for organisation in await self._deps.store.read(
-            connected_without_fleet, instance=self._deps.network_instance, most=NEW_FLEETS_AT_ONCE
-        ):
+        instance, after = self._deps.network_instance, self._looked_at
+        found = await self._deps.store.read(connected_without_fleet, instance=instance, after=after, most=NEW_FLEETS_AT_ONCE)
+        self._looked_at = found[-1] if len(found) == NEW_FLEETS_AT_ONCE else ""
+        for organisation in found:
             try:
                 await open_fleet(self._deps, await upstream_of_organisation(self._deps, organisation))
             except OcsError:  # its token is missing or cannot be opened: whoever asks is told so

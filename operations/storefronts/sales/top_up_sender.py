@@ -267,7 +267,7 @@ class TopUpSending:
             return refusal
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[Affected], now: float) -> Conclusion:
-        mark_lines(connection, iccids=[self.target.line.iccid], now=now, written=True)
+        mark_lines(connection, iccids=[self.target.line.iccid], now=now, by=self.row.organisation)
         if outcome is UNKNOWN:
             return record_top_up_unknown(connection, self.deps, self.row, now)
         if isinstance(outcome, Refusal):
