@@ -324,10 +324,11 @@ FLEETS_DUE = Command(
 )
 
 
-# A line that no list has shown yet: whoever asks next waits until the fleet has been listed again (`is_listing_asked_for`).
+# A line that no list has shown yet: whoever asks next waits until the fleet has been listed again (`is_listing_asked_for`). Where lists
+# do not show every line, another one would not show it either.
 LIST_FLEETS_AT_ONCE = Command(
     sa.update(FLEET)
-    .where(FLEET.c.organisation == sa.bindparam("organisation", type_=sa.Text), IS_CURRENT)
+    .where(FLEET.c.organisation == sa.bindparam("organisation", type_=sa.Text), IS_CURRENT, FLEET.c.cut == 0)
     .values(
         list_due=sa.case((FLEET.c.listed > 0, FLEET.c.listed), else_=sa.bindparam("now", type_=sa.Double)),
         due=sa.bindparam("now", type_=sa.Double),
@@ -415,16 +416,18 @@ FLEETS_OF_ICCIDS_DUE = Command(
 )
 
 
-def mark_lines(connection: Connection, *, iccids: Collection[str], now: float, written: bool = False) -> None:
+def mark_lines(connection: Connection, *, iccids: Collection[str], now: float, by: str = "") -> None:
     """Marks the lines with these ICCIDs in every fleet: something has happened to them, and they are read again. `now`: Unix seconds.
 
-    `written`: a call of ours did it, so that the next question about the fleet reads them before it is answered.
+    `by`: the organisation whose call did it; its next question about its fleet reads them before it is answered.
     """
     if not iccids or not has_fleet_tables(connection):
         return
     packed = pack_rows([[iccid] for iccid in sorted(iccids)])
-    if connection.run(MARK_WRITTEN_ICCIDS if written else MARK_ICCIDS, iccids=packed, now=now):
+    if connection.run(MARK_WRITTEN_ICCIDS if by else MARK_ICCIDS, iccids=packed, now=now):
         connection.run(FLEETS_OF_ICCIDS_DUE, iccids=packed, now=now)
+    elif by:
+        connection.run(LIST_FLEETS_AT_ONCE, organisation=by, now=now)
 
 
 @value_or(0)

@@ -193,10 +193,11 @@ def end_simulated_fleets(connection: Connection) -> None:
 
 
 @all_rows(str)
-def connected_without_fleet(*, instance: str, most: int) -> sa.Executable:
-    """Organisations that are connected, and of whose connection there is no fleet yet; `instance`: as `begin_fleet` has it."""
+def connected_without_fleet(*, instance: str, after: str, most: int) -> sa.Executable:
+    """Organisations behind the id `after` that are connected and have no fleet yet; `instance`: as `begin_fleet` has it."""
     has_one = sa.exists().where(FLEET.c.organisation == ORGANISATION.c.id, FLEET.c.instance == instance, IS_CURRENT)
-    return sa.select(ORGANISATION.c.id).where(ORGANISATION.c.mode.is_not(None), ~has_one).order_by(ORGANISATION.c.id).limit(most)
+    waiting = sa.and_(ORGANISATION.c.mode.is_not(None), ORGANISATION.c.id > after, ~has_one)
+    return sa.select(ORGANISATION.c.id).where(waiting).order_by(ORGANISATION.c.id).limit(most)
 
 
 LEASE_IS_FREE = FLEET.c.lease_until < sa.bindparam("now", type_=sa.Double)

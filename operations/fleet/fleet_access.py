@@ -60,10 +60,12 @@ async def look_at_fleet(ctx: Ctx, fleet: OwnFleet) -> OwnFleet:
         fleet = await read_for_first_time(ctx, fleet)
     elif state.due < now - LATE_SECONDS and state.lease_until < now and state.backoff_until <= now:
         await take_turn(ctx.deps, state, min(CATCH_UP_SECONDS, seconds_left(CATCH_UP_SECONDS)))
-    changed = await ctx.deps.store.read(changed_lines, fleet=state.id, bounds=fleet.bounds, most=CHANGED_LINES_READ)
-    if changed:
-        await refresh_lines(ctx, fleet, changed, whole=True)
-    return fleet._replace(state=await ctx.deps.store.read(fleet_state, fleet=state.id) or fleet.state)
+    state = await ctx.deps.store.read(fleet_state, fleet=state.id) or fleet.state
+    if state.backoff_until <= now:
+        changed = await ctx.deps.store.read(changed_lines, fleet=state.id, bounds=fleet.bounds, most=CHANGED_LINES_READ)
+        if changed:
+            await refresh_lines(ctx, fleet, changed, whole=True)
+    return fleet._replace(state=state)
 
 
 async def read_progress(ctx: Ctx, state: FleetState) -> FleetProgress:

@@ -171,6 +171,7 @@ class FleetTurn:
         self._calls = 0
         self._ends = 0.0
         self._readings = list[TimedReading]()
+        self._places = anyio.CapacityLimiter(deps.ocs.background_places)
         self._listed, self._cut = fleet.listed, bool(fleet.cut)
 
     async def run(self, seconds: float = TURN_SECONDS) -> None:
@@ -203,7 +204,7 @@ class FleetTurn:
         self._accounts = frozenset(account.get("id", 0) for account in await self._upstream.accounts())
         if self._fleet.list_due <= clock.now():
             await self._list()
-        readers = READERS_A_PLACE * self._deps.ocs.background_places
+        readers = READERS_A_PLACE * int(self._places.total_tokens)
         while not self._over:
             found = await store.read(next_lines, fleet=fleet, now=clock.now(), most=LINES_AT_ONCE)
             waiting, judged = iter(found.lines), 0
@@ -246,12 +247,15 @@ class FleetTurn:
 
     async def _line(self, line: LineWork, packages: Sequence[FleetPackageRow]) -> None:
         """Reads what is due of one line, to be stored with some others; hides a line that has left. `packages`: as they are stored."""
-        store, fleet, now = self._deps.store, self._fleet.id, self._deps.clock.now()
-        marked = line.rank == MARKED
-        # A listing that was cut off may not have shown the line: then its last use is as old as its row.
-        time = ReadingTime(now, line.written if self._cut else self._listed)
-        known = stored_packages(packages)
-        found = await read_fleet_line(self._upstream, line, self._accounts, time, names=self._names, known=known, own_row=marked)
+        store, fleet = self._deps.store, self._fleet.id
+        marked, known = line.rank == MARKED, stored_packages(packages)
+        async with self._places:  # whoever waits for a place further down has only so long for it
+            if self._over:
+                return
+            now = self._deps.clock.now()
+            # A listing that was cut off may not have shown the line: then its last use is as old as its row.
+            time = ReadingTime(now, line.written if self._cut else self._listed)
+            found = await read_fleet_line(self._upstream, line, self._accounts, time, names=self._names, known=known, own_row=marked)
         if isinstance(found, LineGone):
             self._calls += 1
             await store.write(hide_lines, fleet=fleet, lines=[KnownLine(line.subscriber_id, 0, line.version, 0)], now=now)
@@ -309,6 +313,8 @@ class FleetSync:
     def __init__(self, deps: Deps, report: Callable[[str], None], begun: Callable[[], bool] = lambda: True) -> None:
         """`begun`: whether the charging system is to be asked at all; a simulated one in this process is not begun for it alone."""
         self._deps, self._report, self._begun = deps, report, begun
+        self._looked_at = ""
+        """The last organisation without a fleet: some stay so, since their tokens cannot be opened, and others come after them."""
 
     async def step(self) -> None:
         """Makes fleets of new connections, and gives each due fleet a turn, until none is due or the time is over."""
@@ -321,9 +327,10 @@ class FleetSync:
             pass
 
     async def _find_new(self) -> None:
-        for organisation in await self._deps.store.read(
-            connected_without_fleet, instance=self._deps.network_instance, most=NEW_FLEETS_AT_ONCE
-        ):
+        instance, after = self._deps.network_instance, self._looked_at
+        found = await self._deps.store.read(connected_without_fleet, instance=instance, after=after, most=NEW_FLEETS_AT_ONCE)
+        self._looked_at = found[-1] if len(found) == NEW_FLEETS_AT_ONCE else ""
+        for organisation in found:
             try:
                 await open_fleet(self._deps, await upstream_of_organisation(self._deps, organisation))
             except OcsError:  # its token is missing or cannot be opened: whoever asks is told so

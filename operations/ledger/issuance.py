@@ -335,7 +335,7 @@ def record_issued_esim(
         if found.state != "issued" or found.iccid != esim.iccid:
             return keep_recorded_outcome(connection, target, organisation, key)
         row = found  # reconciliation was faster
-    mark_lines(connection, iccids=[esim.iccid], now=now, written=True)
+    mark_lines(connection, iccids=[esim.iccid], now=now, by=organisation)
     return target.issued(connection, row, esim, now)
 
 

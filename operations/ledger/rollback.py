@@ -194,7 +194,7 @@ class RollbackAttempt:
         return outcome
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[None], now: float) -> Conclusion:
-        mark_lines(connection, iccids=[self.row.iccid or ""], now=now, written=True)
+        mark_lines(connection, iccids=[self.row.iccid or ""], now=now, by=self.row.organisation)
         if isinstance(outcome, Refusal):
             keep_issued(connection, **self.named, now=now, steps=self.text)
             return Conclusion(outcome.status, outcome.body(self.ctx.call.request_id), False, outcome.error_code)

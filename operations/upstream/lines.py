@@ -139,12 +139,13 @@ async def own_line(ctx: Ctx, params: HasIccid) -> Line:
 async def find_own_line(ctx: Ctx, upstream: Upstream, iccid: str, *, green_zone: bool = False) -> Line:
     """The caller's line. Raises NotFound, or the refusal of a credential that is restricted to other accounts. Waits for the network.
 
-    An operation that writes marks the line, in the commit that ends the call: the read model then reads it again.
+    An operation that writes marks the line, in the commit that ends the call, or later where that fails: the read model reads it again.
     """
     line = await find_line(upstream, iccid, green_zone=green_zone)
     ctx.of_account(line.row.get("accountId"))
     if not ctx.call.operation.read_only:
         note_line(ctx, line)
+        ctx.if_lost(note_line_change, organisation=ctx.organisation, subscriber_id=line.subscriber_id, values={}, now=ctx.now)
     return line
 
 

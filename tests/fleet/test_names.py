@@ -65,11 +65,13 @@ async def test_a_list_that_is_on_its_way_brings_no_names_back(both: ReadModelSta
 
     async def erase() -> None:
         await choose(both, kept=False)
+        both.trouble("listSubscriber", code=3, times=None)  # no further list sets it right
 
     both.sleep.act = erase
     both.trouble("listSubscriber", delay=1.0)
     await both.sync()
     assert both.sleep.act is None
+    assert (await both.status())["lines"] == 13
     assert await texts(both) == set()
 
 

@@ -136,6 +136,42 @@ async def test_a_list_that_began_before_a_change_does_not_undo_it(stage: ReadMod
         await check_seen(stage, line, asked)
 
 
+async def suspend_unseen(stage: ReadModelStage, line: Line) -> None:
+    """We suspend the line, and from then on nobody can read its own row: what stands in the model is what was put there."""
+    await make(stage, OwnCall("modify_subscriber_status", {"iccid": line.iccid, "status": "SUSPENDED"}, {}, {}))
+    stage.trouble("getSingleSubscriber", code=3, times=None)
+
+
+async def test_a_list_that_began_before_writes_no_row_over_a_change(both: ReadModelStage) -> None:
+    await both.count()
+    await both.sync()
+    line = both.line()
+    line.name = "Somebody else"
+    both.sleep.act = partial(suspend_unseen, both, line)
+    both.trouble("listSubscriber", delay=1.0)
+    both.clock.advance(301)
+    await both.sync()
+    assert both.sleep.act is None
+    assert await both.count(text=line.iccid, status="SUSPENDED") == 1
+    assert (await both.stored()).details[line.id]["name"] != line.name  # the rest of that row was not written either
+
+
+async def test_a_reading_that_began_before_writes_no_row_over_a_change(both: ReadModelStage) -> None:
+    await both.count()
+    await both.sync()
+    line = both.line()
+    await make(both, OwnCall("modify_subscriber_steering_list", {"iccid": line.iccid, "listId": 18}, {}, {}))
+    both.sleep.act = partial(suspend_unseen, both, line)
+    both.trouble("listSubscriberPrepaidPackages", delay=1.0)
+    await both.sync()
+    assert both.sleep.act is None
+    assert await both.count(text=line.iccid, status="SUSPENDED") == 1
+    both.world.sandbox.faults.clear()
+    both.clock.advance(16 * 60)
+    await both.sync()
+    assert await both.differences() == []
+
+
 async def test_a_change_that_a_first_list_may_have_missed_is_waited_for(stage: ReadModelStage) -> None:
     """No row is there yet to put it into; the list that is on its way knows the line as it was."""
     line = stage.line()

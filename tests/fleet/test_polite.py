@@ -2,11 +2,13 @@
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
 import pytest
 
+from clients.ocs.places import Places, TokenPlaces, in_background
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.server import WireAnswer
 from tests.fleet.stage import ReadModelStage
@@ -54,18 +56,60 @@ async def test_the_background_has_half_of_the_places(stage: ReadModelStage, conc
     assert (network.most, await stage.differences()) == (half, [])
 
 
-async def test_a_person_goes_before_what_waits_in_the_background(stage: ReadModelStage) -> None:
-    """Of two places one is for issuing: the background and the person share the other."""
-    network = counted(stage, 2)
-    await stage.status()
+async def test_a_person_who_comes_last_goes_before_what_waits_in_the_background(stage: ReadModelStage) -> None:
+    """One place for every call; the background may have two, and somebody has it."""
+    ordinary, background = Places(1), Places(2)
+    places, order = TokenPlaces(ordinary, stage.clock, background=background), list[str]()
+
+    async def call(name: str, *, behind: bool) -> None:
+        if behind:
+            with in_background():
+                give_back = await places.take("somebody")
+        else:
+            give_back = await places.take("somebody")
+        order.append(name)
+        give_back()
+
+    held = await places.take("somebody")
     async with anyio.create_task_group() as group:
-        group.start_soon(stage.sync)
-        while network.order.count("listSubscriberPrepaidPackages") < 2:
+        for name in ("first read", "second read", "third read"):
+            group.start_soon(partial(call, name, behind=True))
             await anyio.sleep(0)
-        begun = len(network.order)
-        said = await stage.http.get(f"/v1/subscribers/{stage.line().iccid}")
-        assert said.status_code == 200
-        assert network.order[begun] == "getSingleSubscriber"
+        group.start_soon(partial(call, "a person", behind=False))
+        await anyio.sleep(0)
+        held()
+    assert order == ["a person", "first read", "second read", "third read"]
+
+
+async def test_what_waits_in_the_background_keeps_no_person_from_waiting(stage: ReadModelStage) -> None:
+    """A call that will be overtaken is not counted when it is asked how long the wait will be."""
+    places = TokenPlaces(Places(1), stage.clock, background=Places(9))
+    for _ in range(8):
+        give_back = await places.take("somebody")
+        stage.clock.advance(4)
+        give_back()
+    held = await places.take("somebody")
+    async with anyio.create_task_group() as group:
+
+        async def read() -> None:
+            with in_background():
+                await places.take("somebody")
+
+        for _ in range(6):
+            group.start_soon(read)
+        await anyio.sleep(0)
+        waiting = anyio.Event()
+
+        async def person() -> None:
+            (await places.take("somebody", 20.0))()
+            waiting.set()
+
+        group.start_soon(person)
+        await anyio.sleep(0)
+        held()
+        with anyio.fail_after(5):
+            await waiting.wait()
+        group.cancel_scope.cancel()
 
 
 async def test_two_workers_never_read_the_same_line(both: ReadModelStage) -> None:

@@ -96,6 +96,7 @@ async def test_what_a_fresh_look_has_shown_is_read_all_the_same(stage: ReadModel
     for each in stage.network.lines.values():
         each.persona = each.persona._replace(active_share=0.0)
     await stage.pass_time(3600)
+    await stage.sync()
     line = stage.line()
     charging.charge_usage(stage.network, line, DATA, 1000, sorted(stage.network.networks)[0], int(stage.clock.now()))
     (row,) = (await stage.query(text=line.iccid, fresh=True, limit=20, fields=["last_used"]))["data"]

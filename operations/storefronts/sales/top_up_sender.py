@@ -267,6 +267,7 @@ class TopUpSending:
             return refusal
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[Affected], now: float) -> Conclusion:
+        mark_lines(connection, iccids=[self.target.line.iccid], now=now, by=self.row.organisation)
         if outcome is UNKNOWN:
             return record_top_up_unknown(connection, self.deps, self.row, now)
         if isinstance(outcome, Refusal):
@@ -278,7 +279,6 @@ class TopUpSending:
         if not named or package in target.packages:  # an answer that names another line, or a package that was there, is not believed
             return record_top_up_unknown(connection, self.deps, self.row, now)
         insert_placed_package(connection, package_id=package, now=now)
-        mark_lines(connection, iccids=[target.line.iccid], now=now, written=True)
         if complete_top_up(connection, top_up=self.row.id, package=package, now=now):
             mail_order_ready(connection, self.deps, self.row.id)
             return Conclusion(TOP_UP_DONE, self.row.id, False, "ok")
