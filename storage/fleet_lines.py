@@ -29,7 +29,7 @@ from storage.engine.sql import (
 from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
-from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE
+from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE, forget_use
 from storage.fleets import FLEET, IS_CURRENT, MARKED, has_fleet_tables
 
 
@@ -304,13 +304,12 @@ def miss_lines(connection: Connection, *, fleet: int, lines: Sequence[KnownLine]
 @runs_in_thread
 def hide_lines(connection: Connection, *, fleet: int, lines: Sequence[KnownLine], now: float) -> None:
     """Hides lines that have left the organisation's accounts at `now`, Unix seconds, unless they were written to since."""
-    connection.run_many(
-        HIDE_LINE,
-        [
-            {"fleet": fleet, "subscriber_id": line.subscriber_id, "seen": line.version, "now": now}
-            for line in sorted(lines, key=lambda line: line.subscriber_id)
-        ],
-    )
+    hidden = [
+        line.subscriber_id
+        for line in sorted(lines, key=lambda line: line.subscriber_id)
+        if connection.run(HIDE_LINE, fleet=fleet, subscriber_id=line.subscriber_id, seen=line.version, now=now)
+    ]
+    forget_use(connection, fleet=fleet, numbers=hidden)
 
 
 CURRENT_FLEETS = sa.select(FLEET.c.id).where(FLEET.c.organisation == sa.bindparam("organisation", type_=sa.Text), IS_CURRENT)
@@ -322,7 +321,6 @@ FLEETS_DUE = Command(
     )
     .values(due=sa.bindparam("now", type_=sa.Double))
 )
-
 
 # A line that no list has shown yet: whoever asks next waits until the fleet has been listed again (`is_listing_asked_for`).
 LIST_FLEETS_AT_ONCE = Command(

@@ -18,15 +18,25 @@ from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_lines import BOUND_FLEET, BOUND_LINE, FLEET_LINE, FLEET_LINE_DETAIL, FORGET_GONE_LINE, FORGET_LINE_ROWS
 from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
-from storage.fleet_usage import FLEET_MONTH, FLEET_NETWORK, FLEET_USAGE, KEPT_USAGE_DAYS, KEPT_USAGE_MONTHS, FleetUsageRow
-from storage.fleets import ended_fleets, forget_fleet, note_sweep
+from storage.fleet_usage import FLEET_DAY, FLEET_MONTH, FLEET_NETWORK, FLEET_USAGE, KEPT_USAGE_DAYS, KEPT_USAGE_MONTHS, FleetUsageRow
+from storage.fleets import FLEET, ended_fleets, forget_fleet, note_sweep
 
 GONE_LINES_SECONDS = CLOSED_PROBLEMS_SECONDS = 30 * DAY_SECONDS
 LATE_WRITES_SECONDS = 3600.0
 """What was being written to a fleet while it ended is there by then."""
 FLEETS_AT_ONCE = 20
 LINES_AT_ONCE = 100
-TABLES_OF_FLEET = (FLEET_USAGE, FLEET_MONTH, FLEET_PACKAGE, FLEET_PROBLEM, FLEET_FIGURE, FLEET_LINE_DETAIL, FLEET_LINE, FLEET_NETWORK)
+TABLES_OF_FLEET = (
+    FLEET_USAGE,
+    FLEET_DAY,
+    FLEET_MONTH,
+    FLEET_PACKAGE,
+    FLEET_PROBLEM,
+    FLEET_FIGURE,
+    FLEET_LINE_DETAIL,
+    FLEET_LINE,
+    FLEET_NETWORK,
+)
 BOUND_BEFORE = sa.bindparam("before", type_=sa.Double)
 BOUND_MOST = sa.bindparam("most", type_=sa.Integer)
 EPOCH_DAY = date(1970, 1, 1).toordinal()
@@ -211,6 +221,15 @@ def drop_months(connection: Connection, *, months: Sequence[MonthKey]) -> None:
     connection.run_many(DROP_MONTH, [month._asdict() for month in months])
 
 
+OLD_FLEET_DAYS = removing(FLEET_DAY, sa.and_(FLEET_DAY.c.fleet.in_(sa.select(FLEET.c.id)), FLEET_DAY.c.day < BOUND_DAY))
+
+
+@runs_in_thread
+def sweep_fleet_days(connection: Connection, *, day: int, most: int) -> int:
+    """Removes at most `most` rows of what all lines used before `day`, an ordinal; how many they were."""
+    return connection.run(OLD_FLEET_DAYS, day=day, most=most)
+
+
 def first_kept_day(now: float) -> int:
     """The oldest day of use that is kept as a day at `now`, Unix seconds: an ordinal. A reading that began yesterday still writes it."""
     return EPOCH_DAY + int(now // DAY_SECONDS) - KEPT_USAGE_DAYS
@@ -240,6 +259,9 @@ async def sweep_fleet_history(store: Store, now: float) -> None:
         if not lines:
             break
         await store.write(roll_up_usage, lines=lines, day=day)
+    for _ in range(SWEEP_STEPS):
+        if await store.write(sweep_fleet_days, day=day, most=SWEPT_AT_ONCE) < SWEPT_AT_ONCE:
+            break
     for _ in range(SWEEP_STEPS):
         months = await store.read(old_months, day=month, most=SWEPT_AT_ONCE)
         if not months:
