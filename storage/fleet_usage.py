@@ -184,8 +184,8 @@ def take_lines(dialect: Dialect) -> sa.Executable:
 TAKE_FROM_DAYS = Command(take_lines)
 
 
-def day_changes(before: Iterable[FleetUsageRow], after: Iterable[FleetUsageRow]) -> list[list[int]]:
-    """By what the days of the fleet change where a line's rows `before` become those `after`: rows as FleetDayRow, in the order of keys."""
+def day_changes(before: Iterable[FleetUsageRow], after: Iterable[FleetUsageRow]) -> list[FleetDayRow]:
+    """What is to be added to the days of the fleet where a line's rows `before` become those `after`."""
     found: dict[tuple[int, int, int, int], list[int]] = {}
     for sign, rows in ((-1, before), (1, after)):
         for row in rows:
@@ -194,7 +194,19 @@ def day_changes(before: Iterable[FleetUsageRow], after: Iterable[FleetUsageRow])
             sums[1] += sign * (row.quantity > 0 and row.network_cost == 0)
             sums[2] += sign * row.network_cost
             sums[3] += sign * row.usage_income
-    return [[*key, *found[key]] for key in sorted(found) if any(found[key])]
+    return [FleetDayRow(*key, *sums) for key, sums in found.items() if any(sums)]
+
+
+def change_days(connection: Connection, *, fleet: int, changes: Iterable[FleetDayRow]) -> None:
+    """Adds `changes` to what all lines used. Last in a transaction: whoever writes lines takes their rows first, and these in one order."""
+    sums: dict[tuple[int, int, int, int], list[int]] = {}
+    for change in changes:
+        known = sums.setdefault(change[:4], [0, 0, 0, 0])
+        for place, amount in enumerate(change[4:]):
+            known[place] += amount
+    packed = [[*key, *sums[key]] for key in sorted(sums)]
+    if packed:
+        connection.run(ADD_TO_DAYS, fleet=fleet, changes=pack_rows(packed))
 
 
 def forget_use(connection: Connection, *, fleet: int, numbers: Sequence[int]) -> None:
@@ -203,18 +215,21 @@ def forget_use(connection: Connection, *, fleet: int, numbers: Sequence[int]) ->
         connection.run(TAKE_FROM_DAYS, fleet=fleet, numbers=pack_rows([[number] for number in numbers]))
 
 
-def replace_usage(connection: Connection, *, fleet: int, subscriber_id: int, first: int, last: int, usage: Sequence[FleetUsageRow]) -> None:
-    """Stores `usage` as all that the line used from day `first` to `last`. Rows that are as they were are not written again."""
+def replace_usage(
+    connection: Connection, *, fleet: int, subscriber_id: int, first: int, last: int, usage: Sequence[FleetUsageRow]
+) -> list[FleetDayRow]:
+    """Stores `usage` as all that the line used from day `first` to `last`. Rows that are as they were are not written again.
+
+    Returns what `change_days` is to add to what all lines used, in the same transaction.
+    """
     days = {"fleet": fleet, "subscriber_id": subscriber_id, "first": first, "last": last}
     known = connection.all(USAGE_OF_LINE, **days)
     if known == sorted(usage):
-        return
+        return []
     if known:
         connection.run(DROP_USAGE_OF_LINE, **days)
     connection.run_many(INSERT_FLEET_USAGE, [{"fleet": fleet, "subscriber_id": subscriber_id, **row._asdict()} for row in usage])
-    changes = day_changes(known, usage)
-    if changes:
-        connection.run(ADD_TO_DAYS, fleet=fleet, changes=pack_rows(changes))
+    return day_changes(known, usage)
 
 
 def usage_of_line(connection: Connection, *, fleet: int, subscriber_id: int, first: int, last: int) -> list[FleetUsageRow]:

@@ -15,7 +15,7 @@ from simulators.network.world import World
 from storage.engine.sql import Connection
 from storage.fleet_lines import ListedLine
 from storage.fleet_packages import FleetPackageRow
-from storage.fleet_usage import KEPT_USAGE_DAYS, FleetUsageRow
+from storage.fleet_usage import KEPT_USAGE_DAYS, FleetDayRow, FleetUsageRow
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 WIRE_ONLY = ("digest", "numbers", "search")
@@ -35,6 +35,8 @@ class StoredFleet(NamedTuple):
     details: dict[int, dict[str, Any]]
     packages: dict[int, list[FleetPackageRow]]
     usage: dict[int, list[FleetUsageRow]]
+    days: list[FleetDayRow]
+    """What all lines used."""
 
 
 def rows_of(connection: Connection, sql: str, **values: Any) -> list[dict[str, Any]]:
@@ -69,7 +71,11 @@ def stored_fleet(connection: Connection, *, fleet: int) -> StoredFleet:
         connection, "select * from fleet_usage where fleet = :fleet order by subscriber_id, day, mcc, mnc, kind", fleet=fleet
     ):
         usage[row["subscriber_id"]].append(FleetUsageRow(*(row[name] for name in FleetUsageRow._fields)))
-    return StoredFleet(fleet, lines, details, packages, usage)
+    days = [
+        FleetDayRow(*(row[name] for name in FleetDayRow._fields))
+        for row in rows_of(connection, "select * from fleet_day where fleet = :fleet order by day, mcc, mnc, kind", fleet=fleet)
+    ]
+    return StoredFleet(fleet, lines, details, packages, usage, days)
 
 
 def true_columns(line: Line) -> dict[str, Any]:
@@ -194,10 +200,25 @@ def usage_differences(stored: StoredFleet, world: World, accounts: frozenset[int
     return found
 
 
+def day_differences(stored: StoredFleet, now: float) -> list[str]:
+    """Days of all lines that are not the sums of the days of lines, of the last ninety."""
+    first = EPOCH_DAY + int(now) // DAY_SECONDS - KEPT_USAGE_DAYS + 1
+    sums = defaultdict[tuple[int, int, int, int], list[int]](lambda: [0, 0, 0, 0])
+    for row in [row for id in stored.lines for row in stored.usage.get(id, []) if row.day >= first]:
+        free = int(row.quantity > 0 and row.network_cost == 0)
+        for place, figure in enumerate((1, free, row.network_cost, row.usage_income)):
+            sums[row[:4]][place] += figure
+    held = [row for row in stored.days if row.day >= first and any(row[4:])]
+    true = [FleetDayRow(*key, *sums[key]) for key in sorted(sums)]
+    wrong = sorted(set(held) ^ set(true))
+    return [f"the days of all lines differ: {[('held' if row in held else 'true', *row) for row in wrong][:6]}"] if wrong else []
+
+
 def model_differences(stored: StoredFleet, world: World, accounts: frozenset[int], now: float) -> list[str]:
     """Everything that is not as the network has it."""
     return [
         *line_differences(stored, world, accounts),
         *package_differences(stored, world),
         *usage_differences(stored, world, accounts, now),
+        *day_differences(stored, now),
     ]
