@@ -11,11 +11,12 @@ import sqlalchemy as sa
 from storage.engine.sql import Connection, Dialect, Query, bound_list, pack_rows, runs_in_thread
 from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_judgements import JUDGED_LINES, JudgedLine
+from storage.fleet_line_money import COSTS, FLEET_LINE_MONEY, IN_BLOCKS, INCOMES, blocks_of_days, sum_of_days
 from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
 from storage.fleet_packages import FLEET_PACKAGE, FleetPackageRow, packages_of_line
 from storage.fleet_plans import total
 from storage.fleet_scores import WITH_FIGURES
-from storage.fleet_usage import FLEET_DAY, FLEET_USAGE, FleetNetworkRow, FleetUsageRow, networks_of_fleet, usage_of_line
+from storage.fleet_usage import FLEET_DAY, FleetNetworkRow, FleetUsageRow, networks_of_fleet, usage_of_line
 
 FIRST_DAY, LAST_DAY = sa.bindparam("first", type_=sa.Integer), sa.bindparam("last", type_=sa.Integer)
 
@@ -23,6 +24,12 @@ BEGIN, END = sa.bindparam("begin", type_=sa.BigInteger), sa.bindparam("end", typ
 
 LARGEST_USUAL_PRICE = 1_000_000_000
 """Micro-euro. The database multiplies prices with seconds in 64 bits; what is dearer is left to whole numbers of any length."""
+
+
+LINES_WITH_MONEY = FLEET_LINE.join(
+    FLEET_LINE_MONEY,
+    sa.and_(FLEET_LINE_MONEY.c.fleet == FLEET_LINE.c.fleet, FLEET_LINE_MONEY.c.subscriber_id == FLEET_LINE.c.subscriber_id),
+)
 
 
 class LineMoney(NamedTuple):
@@ -33,9 +40,9 @@ class LineMoney(NamedTuple):
     usage_income: int
 
 
-LINE_COST, LINE_INCOME = sa.func.sum(FLEET_USAGE.c.network_cost), sa.func.sum(FLEET_USAGE.c.usage_income)
+LINE_COST, LINE_INCOME = sum_of_days(COSTS), sum_of_days(INCOMES)
 
-# Each line's days are one piece of the table, so that lines are summed in its order and nothing is sorted but the sums.
+# Each line's rows are one piece of the table, so that lines are summed in its order and nothing is sorted but the sums.
 MONEY_OF_LINES = Query(
     LineMoney,
     sa.select(
@@ -43,15 +50,11 @@ MONEY_OF_LINES = Query(
         sa.cast(LINE_COST, sa.BigInteger).label("network_cost"),
         sa.cast(LINE_INCOME, sa.BigInteger).label("usage_income"),
     )
-    .select_from(
-        FLEET_LINE.join(
-            FLEET_USAGE, sa.and_(FLEET_USAGE.c.fleet == FLEET_LINE.c.fleet, FLEET_USAGE.c.subscriber_id == FLEET_LINE.c.subscriber_id)
-        )
-    )
-    .where(OF_FLEET, LINE_IS_THERE, FLEET_USAGE.c.day >= FIRST_DAY, FLEET_USAGE.c.day <= LAST_DAY)
+    .select_from(LINES_WITH_MONEY)
+    .where(OF_FLEET, LINE_IS_THERE, IN_BLOCKS)
     .group_by(FLEET_LINE.c.fleet, FLEET_LINE.c.subscriber_id, FLEET_LINE.c.iccid)
     .having(sa.or_(LINE_COST != 0, LINE_INCOME != 0))
-    .order_by(LINE_COST.desc(), LINE_INCOME.desc(), FLEET_LINE.c.iccid),
+    .order_by(sa.desc("network_cost"), sa.desc("usage_income"), FLEET_LINE.c.iccid),
 )
 
 
@@ -171,7 +174,7 @@ def fleet_money(connection: Connection, *, fleet: int, first: int, last: int, be
     days = {"fleet": fleet, "first": first, "last": last}
     moments = {"fleet": fleet, "begin": begin, "end": end}
     return FleetMoney(
-        connection.all(MONEY_OF_LINES, **days),
+        connection.all(MONEY_OF_LINES, fleet=fleet, **blocks_of_days(first, last)) if first <= last else [],
         connection.all(MONEY_OF_NETWORKS, **days),
         networks_of_fleet(connection, fleet=fleet),
         connection.first(PACKAGE_INCOME, **moments) or 0,

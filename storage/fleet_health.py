@@ -5,8 +5,9 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.engine.sql import Connection, Query, Value, runs_in_thread
-from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
-from storage.fleet_usage import FLEET_USAGE
+from storage.fleet_costs import LINES_WITH_MONEY
+from storage.fleet_line_money import IN_BLOCKS, INCOMES, blocks_of_days, sum_of_days
+from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
 from storage.fleets import BACKFILL
 
 
@@ -95,20 +96,9 @@ class AccountCharges(NamedTuple):
 
 
 CHARGES = (
-    sa.select(FLEET_LINE.c.account_id, sa.cast(sa.func.sum(FLEET_USAGE.c.usage_income), sa.BigInteger).label("usage_income"))
-    .select_from(
-        FLEET_LINE.join(
-            FLEET_USAGE, sa.and_(FLEET_USAGE.c.fleet == FLEET_LINE.c.fleet, FLEET_USAGE.c.subscriber_id == FLEET_LINE.c.subscriber_id)
-        )
-    )
-    .where(
-        FLEET_LINE.c.fleet == BOUND_FLEET,
-        LINE_IS_THERE,
-        IS_PAYING,
-        ~IS_UNKNOWN,
-        FLEET_USAGE.c.day >= sa.bindparam("first", type_=sa.Integer),
-        FLEET_USAGE.c.day <= sa.bindparam("last", type_=sa.Integer),
-    )
+    sa.select(FLEET_LINE.c.account_id, sa.cast(sum_of_days(INCOMES), sa.BigInteger).label("usage_income"))
+    .select_from(LINES_WITH_MONEY)
+    .where(OF_FLEET, LINE_IS_THERE, IN_BLOCKS, IS_PAYING, ~IS_UNKNOWN)
     .group_by(FLEET_LINE.c.account_id)
 )
 
@@ -129,6 +119,6 @@ def fleet_standing(connection: Connection, *, fleet: int, account: int | None, m
         return FleetStanding([], [])
     which: dict[str, Value] = {"fleet": fleet} if account is None else {"fleet": fleet, "account": account}
     counted_from = {name: getattr(moments, name) for name in ("week", "month", "silent", "first", "spending")}
-    days = {name: getattr(moments, name) for name in ("first", "last", "spending")}
+    days = {"first": moments.first, "spending": moments.spending, **blocks_of_days(moments.first, moments.last)}
     standings, charges = (STANDINGS_OF_FLEET, CHARGES_OF_FLEET) if account is None else (STANDINGS_OF_ACCOUNT, CHARGES_OF_ACCOUNT)
     return FleetStanding(connection.all(standings, **which, **counted_from), connection.all(charges, **which, **days))

@@ -27,6 +27,7 @@ from storage.engine.sql import (
     value_or,
 )
 from storage.fleet_figures import FLEET_FIGURE
+from storage.fleet_line_money import FLEET_LINE_MONEY
 from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
 from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE, forget_use
@@ -245,7 +246,7 @@ FORGET_LINE_ROWS = tuple(
     Command(
         sa.delete(table).where(table.c.fleet == BOUND_FLEET, table.c.subscriber_id == sa.bindparam("subscriber_id", type_=sa.BigInteger))
     )
-    for table in (FLEET_LINE_DETAIL, FLEET_PACKAGE, FLEET_USAGE, FLEET_MONTH, FLEET_PROBLEM, FLEET_FIGURE)
+    for table in (FLEET_LINE_DETAIL, FLEET_PACKAGE, FLEET_USAGE, FLEET_LINE_MONEY, FLEET_MONTH, FLEET_PROBLEM, FLEET_FIGURE)
 )
 
 GONE_LINES = Query(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread
+from storage.fleet_line_money import add_line_money
 from storage.fleet_lines import (
     FLEET_IS_CURRENT,
     FLEET_LINE,
@@ -193,10 +194,15 @@ def record_readings(connection: Connection, *, fleet: int, readings: Sequence[Ti
     """Stores what was read of some lines, each as `record_reading` does; of how many it was stored."""
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
         return 0
-    ordered = sorted(readings, key=lambda each: each.reading.subscriber_id)
-    stored = [changes for reading, at in ordered if (changes := store_reading(connection, fleet, reading, at)) is not None]
-    change_days(connection, fleet=fleet, changes=(change for changes in stored for change in changes))
-    return len(stored)
+    stored, added = 0, list[FleetDayRow]()
+    for reading, at in sorted(readings, key=lambda each: each.reading.subscriber_id):
+        changes = store_reading(connection, fleet, reading, at)
+        if changes is not None:
+            stored += 1
+            added += changes
+            add_line_money(connection, fleet=fleet, subscriber_id=reading.subscriber_id, changes=changes)
+    change_days(connection, fleet=fleet, changes=added)
+    return stored
 
 
 POSTPONE_LINE = Command(

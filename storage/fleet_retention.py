@@ -15,6 +15,7 @@ from storage.engine.sql import Command, Connection, Dialect, Query, runs_in_thre
 from storage.engine.store import Store
 from storage.engine.sweep import SWEEP_STEPS, SWEPT_AT_ONCE, sweep_in_steps
 from storage.fleet_figures import FLEET_FIGURE
+from storage.fleet_line_money import BLOCK_DAYS, FLEET_LINE_MONEY
 from storage.fleet_lines import BOUND_FLEET, BOUND_LINE, FLEET_LINE, FLEET_LINE_DETAIL, FORGET_GONE_LINE, FORGET_LINE_ROWS
 from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
@@ -143,6 +144,14 @@ AGED_USAGE = Query(FleetUsageRow, sa.select(*(FLEET_USAGE.c[name] for name in Fl
 
 DROP_AGED_USAGE = Command(sa.delete(FLEET_USAGE).where(OF_AGED_LINE))
 
+DROP_AGED_MONEY = Command(
+    sa.delete(FLEET_LINE_MONEY).where(
+        FLEET_LINE_MONEY.c.fleet == BOUND_FLEET,
+        FLEET_LINE_MONEY.c.subscriber_id == BOUND_LINE,
+        FLEET_LINE_MONEY.c.block < sa.bindparam("block", type_=sa.Integer),
+    )
+)
+
 FIGURES = ("quantity", "covered", "network_cost", "usage_income")
 
 MONTH_COLUMNS = ("fleet", "subscriber_id", *FleetUsageRow._fields)
@@ -178,6 +187,7 @@ def roll_up_usage(connection: Connection, *, lines: Sequence[LineOfFleet], day: 
         if rows:
             connection.run_many(ADD_TO_MONTH, [{**named, **row._asdict()} for row in months_of_days(rows)])
             connection.run(DROP_AGED_USAGE, **named, day=day)
+            connection.run(DROP_AGED_MONEY, **named, block=day // BLOCK_DAYS)
         connection.run(KNOW_DAYS_FROM, **named, day=day)
 
 

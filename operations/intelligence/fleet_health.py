@@ -119,8 +119,8 @@ class AccountState(TypedDict):
     stock_days: Annotated[float | None, Field(description="Days until no eSIM is free")]
     balance: Annotated[float | None, Field(description="EUR; null: not told")]
     package_only: bool
-    spent_daily: Annotated[float | None, Field(description="EUR a day, estimated; null: not known")]
-    spending_read: Annotated[int, Field(description="Lines that `spent_daily` was read of")]
+    spent_daily: Annotated[float | None, Field(description="EUR a day in the last 7 whole days; null: not known")]
+    spending_read: Annotated[int, Field(description="Of `spending_lines` those whose use is known: `spent_daily` is made of it")]
     spending_lines: Annotated[int, Field(description="Lines that charge the account and were used in the last 7 days")]
     balance_days: Annotated[float | None, Field(description="Days until the balance is used up")]
 
@@ -354,10 +354,10 @@ HEALTH_EXAMPLE: FleetHealth = {
             "stock_days": 10.0,
             "balance": 386.7,
             "package_only": False,
-            "spent_daily": 3.7,
-            "spending_read": 40,
+            "spent_daily": 3.28,
+            "spending_read": 65,
             "spending_lines": 65,
-            "balance_days": 104.5,
+            "balance_days": 117.9,
         }
     ],
     "notes": HEALTH_NOTES,

@@ -241,8 +241,8 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
     `unattributed`, to the fleet's. `unattributed` is where the charging system's totals and its single records disagree. An action never
     costs you or the customer more than what is, by the tariff and by the packages that the line has; where none is known, `why` says what
     is missing. The charging system tells no networks of a steering list: they are inferred from where the list's other lines are. A
-    network has one code in an answer, the one that most lines were seen with. Operators are called as the charging system calls them.
-    Pages within a minute show one state.
+    network has one code in an answer, the one that most use was seen with. Operators are called as the charging system calls them.
+    Use and packages come from the read model, which keeps 90 days. Pages within a minute show one ranking.
     """
     window = DayWindow(params.start, params.end)
     if window.first > utc_today(ctx.now):

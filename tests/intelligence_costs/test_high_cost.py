@@ -345,10 +345,32 @@ async def test_what_is_no_question_is_refused_by_its_field(stage: CostsStage, bo
     assert (said.status_code, said.json()["param"]) == (400, param)
 
 
-async def test_ninety_two_days_are_read_in_weeks(stage: CostsStage) -> None:
+async def test_days_that_are_not_kept_any_more_are_said_to_be_in_no_figure(stage: CostsStage) -> None:
     found = await stage.costs(start="2026-10-15")
     assert found["data"]["window"] == {"start": "2026-10-15", "end": "2027-01-14", "days": 92, "provisional_from": "2027-01-13"}
+    assert found["incomplete"] == snapshot(
+        {"lines": 0, "reasons": ["Use is kept for 90 days: what was used before 2026-10-18 is in no figure."]}
+    )
     assert micro(found["data"]["cost"]) == sum(cdr.reseller_cost for cdr in records(stage, "2026-10-15"))
+    kept = await stage.costs(start="2026-10-18")
+    assert (kept["incomplete"], kept["data"]["cost"]) == (None, found["data"]["cost"])
+    former = await stage.costs(start="2026-07-01", end="2026-07-31")
+    assert (former["data"]["cost"], former["data"]["lines"]) == (0, [])
+
+
+async def test_a_line_that_left_is_in_no_sum_any_more(stage: CostsStage) -> None:
+    before = await stage.costs(limit=500)
+    line = next(line for line in stage.lines() if line.iccid == before["data"]["lines"][0]["iccid"])
+    line.account_id = 8103
+    stage.network.lookup.moved()
+    stage.world.clock.advance(400)
+    after = await stage.costs(limit=500)
+    assert after["of"] == before["of"] - 1 and line.iccid not in {row["iccid"] for row in after["data"]["lines"]}
+    for name in ("network_cost", "usage_income"):
+        assert micro(after["data"][name]) == micro(before["data"][name]) - micro(before["data"]["lines"][0][name])
+        assert total(after["data"]["lines"], name) == micro(after["data"][name])
+        assert total([*after["data"]["countries"], after["data"]["other_countries"]], name) == micro(after["data"][name])
+    assert after["data"]["unattributed"] is None
 
 
 async def test_nobody_sees_what_anothers_lines_cost(stage: CostsStage) -> None:

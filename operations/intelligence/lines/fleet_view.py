@@ -13,6 +13,7 @@ from operations.intelligence.lines.fleet_lines import Figures, FleetResult
 from operations.intelligence.reports.sheet import Incomplete
 from operations.times import DayWindow
 from operations.upstream.connection import Upstream
+from registry.errors import OcsError
 from registry.operation import Input
 from storage.fleet_search import FleetKnowledge, fleet_knowledge
 
@@ -44,11 +45,14 @@ class FleetView(NamedTuple):
 async def view_fleet(ctx: Ctx, params: Input, window: DayWindow, *, account_id: int | None = None) -> FleetView:
     """The fleet of the caller, or what of it is in one account, after the days from `window` on are known.
 
-    The first look at a new connection waits for that, 20 seconds at most. Waits for the network; raises NotFound for a strange account.
+    The first look at a new connection waits for that, 20 seconds at most. Waits for the network; raises NotFound for a strange account,
+    and OcsError where the charging system would not even list the lines: nothing is known then that an answer could be made of.
     """
     fleet = await own_fleet(ctx, params)
     await require_account_in_fleet(fleet, account_id)
     fleet = await look_at_weeks(ctx, await look_at_fleet(ctx, fleet), window.first.toordinal())
+    if not fleet.state.listed and fleet.state.error:
+        raise OcsError(f"The lines could not be listed. {fleet.state.error}", before_execution=True)
     first = window.first.toordinal()
     known = await ctx.deps.store.read(fleet_knowledge, fleet=fleet.state.id, account=account_id, first=first, now=ctx.now)
     return FleetView(fleet, known, account_id)
