@@ -27,9 +27,10 @@ from storage.engine.sql import (
     value_or,
 )
 from storage.fleet_figures import FLEET_FIGURE
+from storage.fleet_line_money import FLEET_LINE_MONEY
 from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
-from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE
+from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE, forget_use
 from storage.fleets import FLEET, IS_CURRENT, MARKED, has_fleet_tables
 
 
@@ -245,7 +246,7 @@ FORGET_LINE_ROWS = tuple(
     Command(
         sa.delete(table).where(table.c.fleet == BOUND_FLEET, table.c.subscriber_id == sa.bindparam("subscriber_id", type_=sa.BigInteger))
     )
-    for table in (FLEET_LINE_DETAIL, FLEET_PACKAGE, FLEET_USAGE, FLEET_MONTH, FLEET_PROBLEM, FLEET_FIGURE)
+    for table in (FLEET_LINE_DETAIL, FLEET_PACKAGE, FLEET_USAGE, FLEET_LINE_MONEY, FLEET_MONTH, FLEET_PROBLEM, FLEET_FIGURE)
 )
 
 GONE_LINES = Query(
@@ -304,13 +305,12 @@ def miss_lines(connection: Connection, *, fleet: int, lines: Sequence[KnownLine]
 @runs_in_thread
 def hide_lines(connection: Connection, *, fleet: int, lines: Sequence[KnownLine], now: float) -> None:
     """Hides lines that have left the organisation's accounts at `now`, Unix seconds, unless they were written to since."""
-    connection.run_many(
-        HIDE_LINE,
-        [
-            {"fleet": fleet, "subscriber_id": line.subscriber_id, "seen": line.version, "now": now}
-            for line in sorted(lines, key=lambda line: line.subscriber_id)
-        ],
-    )
+    hidden = [
+        line.subscriber_id
+        for line in sorted(lines, key=lambda line: line.subscriber_id)
+        if connection.run(HIDE_LINE, fleet=fleet, subscriber_id=line.subscriber_id, seen=line.version, now=now)
+    ]
+    forget_use(connection, fleet=fleet, numbers=hidden)
 
 
 CURRENT_FLEETS = sa.select(FLEET.c.id).where(FLEET.c.organisation == sa.bindparam("organisation", type_=sa.Text), IS_CURRENT)

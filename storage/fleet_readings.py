@@ -9,6 +9,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread
+from storage.fleet_line_money import add_line_money
 from storage.fleet_lines import (
     FLEET_IS_CURRENT,
     FLEET_LINE,
@@ -22,7 +23,7 @@ from storage.fleet_lines import (
     bound_columns,
 )
 from storage.fleet_packages import FleetPackageRow, packages_to_come, replace_packages
-from storage.fleet_usage import FleetNetworkRow, FleetUsageRow, know_networks, replace_usage
+from storage.fleet_usage import FleetDayRow, FleetNetworkRow, FleetUsageRow, change_days, know_networks, replace_usage
 from storage.fleets import BACKFILL, FINISH_DAY, RADIO
 
 
@@ -165,24 +166,25 @@ NOTE_LINE = Command(
 )
 
 
-def record_reading(connection: Connection, *, fleet: int, reading: LineReading, now: float) -> bool:
-    """Stores what was read of a line; False, and nothing is stored, where its row has changed since, or the fleet has ended."""
+def store_reading(connection: Connection, fleet: int, reading: LineReading, now: float) -> list[FleetDayRow] | None:
+    """Stores what was read of a line; what that adds to the days of the fleet, None where nothing was stored."""
     named = {"fleet": fleet, "subscriber_id": reading.subscriber_id}
-    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
-        return False
     if connection.run(NOTE_READING, **named, **reading.state._asdict(), seen=reading.seen) == 0:
-        return False
+        return None
     if reading.line is not None:
         listed, detail = reading.line
         connection.run(NOTE_LINE, **named, **listed._asdict(), now=now)
         connection.run(PUT_LINE_DETAIL, **named, **detail._asdict())
     if reading.packages is not None:
         replace_packages(connection, **named, packages=reading.packages)
-    if reading.usage is not None:
-        replace_usage(connection, **named, first=reading.first, last=reading.last, usage=reading.usage)
     if reading.networks:
         know_networks(connection, fleet=fleet, networks=reading.networks)
-    return True
+    return [] if reading.usage is None else replace_usage(connection, **named, first=reading.first, last=reading.last, usage=reading.usage)
+
+
+def record_reading(connection: Connection, *, fleet: int, reading: LineReading, now: float) -> bool:
+    """Stores what was read of a line; False, and nothing is stored, where its row has changed since, or the fleet has ended."""
+    return record_readings(connection, fleet=fleet, readings=[TimedReading(reading, now)]) == 1
 
 
 class TimedReading(NamedTuple):
@@ -195,8 +197,17 @@ class TimedReading(NamedTuple):
 @runs_in_thread
 def record_readings(connection: Connection, *, fleet: int, readings: Sequence[TimedReading]) -> int:
     """Stores what was read of some lines, each as `record_reading` does; of how many it was stored."""
-    ordered = sorted(readings, key=lambda each: each.reading.subscriber_id)
-    return sum(record_reading(connection, fleet=fleet, reading=reading, now=at) for reading, at in ordered)
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return 0
+    stored, added = 0, list[FleetDayRow]()
+    for reading, at in sorted(readings, key=lambda each: each.reading.subscriber_id):
+        changes = store_reading(connection, fleet, reading, at)
+        if changes is not None:
+            stored += 1
+            added += changes
+            add_line_money(connection, fleet=fleet, subscriber_id=reading.subscriber_id, changes=changes)
+    change_days(connection, fleet=fleet, changes=added)
+    return stored
 
 
 POSTPONE_LINE = Command(

@@ -15,18 +15,29 @@ from storage.engine.sql import Command, Connection, Dialect, Query, runs_in_thre
 from storage.engine.store import Store
 from storage.engine.sweep import SWEEP_STEPS, SWEPT_AT_ONCE, sweep_in_steps
 from storage.fleet_figures import FLEET_FIGURE
+from storage.fleet_line_money import BLOCK_DAYS, FLEET_LINE_MONEY
 from storage.fleet_lines import BOUND_FLEET, BOUND_LINE, FLEET_LINE, FLEET_LINE_DETAIL, FORGET_GONE_LINE, FORGET_LINE_ROWS
 from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
-from storage.fleet_usage import FLEET_MONTH, FLEET_NETWORK, FLEET_USAGE, KEPT_USAGE_DAYS, KEPT_USAGE_MONTHS, FleetUsageRow
-from storage.fleets import ended_fleets, forget_fleet, note_sweep
+from storage.fleet_usage import FLEET_DAY, FLEET_MONTH, FLEET_NETWORK, FLEET_USAGE, KEPT_USAGE_DAYS, KEPT_USAGE_MONTHS, FleetUsageRow
+from storage.fleets import FLEET, ended_fleets, forget_fleet, note_sweep
 
 GONE_LINES_SECONDS = CLOSED_PROBLEMS_SECONDS = 30 * DAY_SECONDS
 LATE_WRITES_SECONDS = 3600.0
 """What was being written to a fleet while it ended is there by then."""
 FLEETS_AT_ONCE = 20
 LINES_AT_ONCE = 100
-TABLES_OF_FLEET = (FLEET_USAGE, FLEET_MONTH, FLEET_PACKAGE, FLEET_PROBLEM, FLEET_FIGURE, FLEET_LINE_DETAIL, FLEET_LINE, FLEET_NETWORK)
+TABLES_OF_FLEET = (
+    FLEET_USAGE,
+    FLEET_DAY,
+    FLEET_MONTH,
+    FLEET_PACKAGE,
+    FLEET_PROBLEM,
+    FLEET_FIGURE,
+    FLEET_LINE_DETAIL,
+    FLEET_LINE,
+    FLEET_NETWORK,
+)
 BOUND_BEFORE = sa.bindparam("before", type_=sa.Double)
 BOUND_MOST = sa.bindparam("most", type_=sa.Integer)
 EPOCH_DAY = date(1970, 1, 1).toordinal()
@@ -133,6 +144,14 @@ AGED_USAGE = Query(FleetUsageRow, sa.select(*(FLEET_USAGE.c[name] for name in Fl
 
 DROP_AGED_USAGE = Command(sa.delete(FLEET_USAGE).where(OF_AGED_LINE))
 
+DROP_AGED_MONEY = Command(
+    sa.delete(FLEET_LINE_MONEY).where(
+        FLEET_LINE_MONEY.c.fleet == BOUND_FLEET,
+        FLEET_LINE_MONEY.c.subscriber_id == BOUND_LINE,
+        FLEET_LINE_MONEY.c.block < sa.bindparam("block", type_=sa.Integer),
+    )
+)
+
 FIGURES = ("quantity", "covered", "network_cost", "usage_income")
 
 MONTH_COLUMNS = ("fleet", "subscriber_id", *FleetUsageRow._fields)
@@ -168,6 +187,7 @@ def roll_up_usage(connection: Connection, *, lines: Sequence[LineOfFleet], day: 
         if rows:
             connection.run_many(ADD_TO_MONTH, [{**named, **row._asdict()} for row in months_of_days(rows)])
             connection.run(DROP_AGED_USAGE, **named, day=day)
+            connection.run(DROP_AGED_MONEY, **named, block=day // BLOCK_DAYS)
         connection.run(KNOW_DAYS_FROM, **named, day=day)
 
 
@@ -211,6 +231,15 @@ def drop_months(connection: Connection, *, months: Sequence[MonthKey]) -> None:
     connection.run_many(DROP_MONTH, [month._asdict() for month in months])
 
 
+OLD_FLEET_DAYS = removing(FLEET_DAY, sa.and_(FLEET_DAY.c.fleet.in_(sa.select(FLEET.c.id)), FLEET_DAY.c.day < BOUND_DAY))
+
+
+@runs_in_thread
+def sweep_fleet_days(connection: Connection, *, day: int, most: int) -> int:
+    """Removes at most `most` rows of what all lines used before `day`, an ordinal; how many they were."""
+    return connection.run(OLD_FLEET_DAYS, day=day, most=most)
+
+
 def first_kept_day(now: float) -> int:
     """The oldest day of use that is kept as a day at `now`, Unix seconds: an ordinal. A reading that began yesterday still writes it."""
     return EPOCH_DAY + int(now // DAY_SECONDS) - KEPT_USAGE_DAYS
@@ -240,6 +269,9 @@ async def sweep_fleet_history(store: Store, now: float) -> None:
         if not lines:
             break
         await store.write(roll_up_usage, lines=lines, day=day)
+    for _ in range(SWEEP_STEPS):
+        if await store.write(sweep_fleet_days, day=day, most=SWEPT_AT_ONCE) < SWEPT_AT_ONCE:
+            break
     for _ in range(SWEEP_STEPS):
         months = await store.read(old_months, day=month, most=SWEPT_AT_ONCE)
         if not months:

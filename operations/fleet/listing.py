@@ -45,6 +45,8 @@ class FleetListing:
         self._rows: list[Subscriber] = []
         self._changed: list[tuple[Subscriber, int]] = []
         self._leaves: dict[str, list[str]] = {}
+        self._nameless = False
+        """Whether a row had no ICCID that could be one: it is no line, and is told to be missing."""
         self.calls = 0
         self.written = 0
 
@@ -63,6 +65,7 @@ class FleetListing:
             return False
         if complete:
             await self._remove_missing(began)
+        complete = complete and not self._nameless
         seconds = clock.monotonic() - monotonic
         await self._deps.store.write(
             note_listing,
@@ -134,7 +137,9 @@ class FleetListing:
         for row, seen in changed:
             number = subscriber_number(row)
             made = line_rows(row, personal=self._names.of(number))
-            if made is not None:
+            if made is None:
+                self._nameless = True
+            else:
                 rank, due = reading_after_listing(before.get(number), made[0], now)
                 writes.append(LineWrite(number, seen, *made, rank, due))
             if len(writes) % ROWS_A_TURN == 0:

@@ -4,6 +4,7 @@ PINs, PUKs, keys, activation and confirmation codes are dropped here, and names 
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple, cast
@@ -20,6 +21,9 @@ from operations.vocabulary import network_country
 from storage.fleet_lines import LineDetail, ListedLine
 from storage.fleet_packages import FleetPackageRow
 from storage.fleet_usage import FleetNetworkRow, FleetUsageRow
+
+LISTED_ICCID = re.compile(r"[0-9A-Fa-f]{13,22}", re.ASCII)
+"""Shorter and longer ones than ours exist, and some end in a letter that fills them up; nothing else is repeated in an answer."""
 
 KEPT_LINE_FIELDS = frozenset({
     "subscriberId", "accountId", "batchId", "prepaid", "useAccountForCharging", "balance", "activationDate", "lastUsageDate",
@@ -54,10 +58,10 @@ def row_digest(row: Subscriber, *, personal: bool) -> int:
 
 
 def line_rows(row: Subscriber, *, personal: bool) -> tuple[ListedLine, LineDetail] | None:
-    """The rows of a line; None where it has no ICCID, so that nobody could name it."""
+    """The rows of a line; None where it has nothing that could be an ICCID, so that nobody could name it."""
     history = current_entry(row.get("imsiList", ()))
     iccid = None if history is None else history.get("iccid")
-    if not iccid:
+    if iccid is None or not LISTED_ICCID.fullmatch(iccid):
         return None
     status, sim = current_entry(row.get("status", ())), row.get("sim", {})
     told = cast("Mapping[str, object]", row)

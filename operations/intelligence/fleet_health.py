@@ -1,11 +1,10 @@
 """The health of a fleet as one number: counts of its lines, and how long eSIMs and balances of its accounts will last; and the sheet of it.
 
-Choice: the charging system tells no account's spending, so it is estimated from the last seven days of some of the lines that charge it.
+Choice: the charging system tells no account's spending, so it is what the lines that charge it used in the last seven days that have ended.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, timedelta
 from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
@@ -15,27 +14,15 @@ from typing_extensions import TypedDict
 
 from clients.ocs.resellers import Account
 from operations.deps import Ctx
-from operations.intelligence.lines.fleet_lines import (
-    PARALLEL_LINES,
-    FleetLine,
-    FleetLines,
-    FleetResult,
-    cached_result,
-    is_in_stock,
-    issue_day,
-    parse_day,
-    read_each_line,
-    read_fleet,
-    sample_evenly,
-)
-from operations.intelligence.lines.usage import LineUse, read_line_use
+from operations.fleet.wire_rows import day_start, ordinal
+from operations.intelligence.lines.fleet_lines import PARALLEL_LINES, FleetResult, cached_result
+from operations.intelligence.lines.fleet_view import FleetView, view_fleet
+from operations.intelligence.lines.usage import last_whole_days
 from operations.intelligence.reports.sheet import (
-    UNLISTED_LINES,
     Chart,
     Factor,
     Figure,
     Finding,
-    Incomplete,
     Sheet,
     Table,
     bar_chart_of,
@@ -43,16 +30,16 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     weighted_score,
 )
-from operations.times import WEEK_DAYS, DayWindow, utc_today
-from operations.upstream.connection import AccountGone, Upstream, connect_upstream
+from operations.times import WEEK_DAYS
+from operations.upstream.connection import AccountGone, Upstream
 from operations.upstream.paging import cursor_index
 from operations.upstream.usage import MICROS_PER_EURO, euros
 from operations.vocabulary import UpstreamId, upstream_text
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, operation
+from storage.fleet_health import HealthMoments, LineStanding, fleet_standing
 
 FREE_ESIM_STATUS = 0
-SPENDING_LINES_PER_ACCOUNT, SPENDING_LINES_IN_ALL = 40, 160
 
 
 class FreeEsims(NamedTuple):
@@ -70,15 +57,8 @@ class AccountSpending(NamedTuple):
     lines: int
 
 
-class FleetSpending(NamedTuple):
-    """What accounts pay, `of` each by its id; `failed`: lines of the sample that could not be read."""
-
-    of: Mapping[int, AccountSpending]
-    failed: int
-
-
-async def read_free_esims(upstream: Upstream, accounts: Sequence[int], lines: Sequence[FleetLine]) -> FreeEsims:
-    """Free eSIMs of `accounts`; of one that cannot be counted, its lines in stock among `lines`. Waits for the network."""
+async def read_free_esims(upstream: Upstream, accounts: Sequence[int], listed: Mapping[int, int]) -> FreeEsims:
+    """Free eSIMs of `accounts`; of one that cannot be counted, those that are `listed`. Waits for the network."""
     found: dict[int, int] = {}
     failed = Counter[int]()
     waiting = iter(accounts)
@@ -96,39 +76,13 @@ async def read_free_esims(upstream: Upstream, accounts: Sequence[int], lines: Se
     async with anyio.create_task_group() as group:
         for _ in range(min(PARALLEL_LINES, len(accounts))):
             group.start_soon(work)
-    listed = Counter(line.account_id for line in lines if is_in_stock(line) and line.row.get("sim", {}).get("esim", True))
-    return FreeEsims({account: found.get(account, listed[account]) for account in accounts}, len(failed))
+    return FreeEsims({account: found.get(account, listed.get(account, 0)) for account in accounts}, len(failed))
 
 
-async def read_fleet_spending(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine]) -> FleetSpending:
-    """What each account pays a day for use outside packages, estimated from some of `lines`. Waits for the network."""
-    last = utc_today(ctx.now) - timedelta(days=1)
-    week = DayWindow(last - timedelta(days=WEEK_DAYS - 1), last)
-    paying: defaultdict[int, list[FleetLine]] = defaultdict(list)
-    for line in lines:
-        used = parse_day(line.row.get("lastUsageDate"))
-        if line.row.get("useAccountForCharging", True) and used is not None and used >= week.first:
-            paying[line.account_id].append(line)
-    most = min(SPENDING_LINES_PER_ACCOUNT, max(1, SPENDING_LINES_IN_ALL // max(1, len(paying))))
-    chosen = {account: sample_evenly(own, most) for account, own in paying.items()}
-    sample = [line for own in chosen.values() for line in own]
-
-    async def read(line: FleetLine) -> LineUse:
-        return await read_line_use(ctx, upstream, line, week)
-
-    try:
-        reading = await read_each_line(ctx, sample, read)
-    except OcsError:
-        return FleetSpending({account: AccountSpending(None, 0, len(own)) for account, own in paying.items()}, len(sample))
-    found = {account: account_spending(own, reading.found, len(paying[account])) for account, own in chosen.items()}
-    return FleetSpending(found, reading.missing)
-
-
-def account_spending(sample: Sequence[FleetLine], found: Mapping[int, LineUse], lines: int) -> AccountSpending:
-    """An estimate for all paying lines of an account, from the lines of `sample` that were read."""
-    costs = [found[line.subscriber_id].subscriber_cost for line in sample if line.subscriber_id in found]
-    daily = None if not costs else sum(costs) * lines // (len(costs) * WEEK_DAYS)
-    return AccountSpending(daily, len(costs), lines)
+def account_spending(lines: Iterable[LineStanding], charges: int) -> AccountSpending:
+    """What an account pays a day for use of its `lines` outside packages: `charges`, micro-euros, are of those whose use is known."""
+    paying, known = (sum(getattr(each, name) for each in lines) for name in ("paying", "known"))
+    return AccountSpending(charges * paying // (known * WEEK_DAYS) if known else None, known, paying)
 
 
 def days_left(amount: float, daily: float) -> float | None:
@@ -165,27 +119,25 @@ class AccountState(TypedDict):
     stock_days: Annotated[float | None, Field(description="Days until no eSIM is free")]
     balance: Annotated[float | None, Field(description="EUR; null: not told")]
     package_only: bool
-    spent_daily: Annotated[float | None, Field(description="EUR a day, estimated; null: not known")]
-    spending_read: Annotated[int, Field(description="Lines that `spent_daily` was read of")]
+    spent_daily: Annotated[float | None, Field(description="EUR a day in the last 7 whole days; null: not known")]
+    spending_read: Annotated[int, Field(description="Of `spending_lines` those whose use is known: `spent_daily` is made of it")]
     spending_lines: Annotated[int, Field(description="Lines that charge the account and were used in the last 7 days")]
     balance_days: Annotated[float | None, Field(description="Days until the balance is used up")]
 
 
-def count_lines(lines: Iterable[FleetLine], today: date) -> LineCounts:
-    week, month, silent = (today - timedelta(days=days) for days in (COUNT_WEEK_DAYS, COUNT_MONTH_DAYS, SILENT_LINE_DAYS))
+def count_lines(lines: Iterable[LineStanding]) -> LineCounts:
     statuses, found = Counter[str](), Counter[str]()
-    for line in lines:
-        if is_in_stock(line):
-            found["in_stock"] += 1
+    for each in lines:
+        if each.in_stock:
+            found["in_stock"] += each.lines
             continue
-        used = parse_day(line.row.get("lastUsageDate"))
-        statuses[line.status] += 1
-        found["never_used"] += used is None
-        if used is not None:
-            found["used_week"] += used >= week
-            found["used_month"] += used >= month
-            found["idle"] += line.status == "ACTIVE" and used < month
-            found["silent"] += line.status == "ACTIVE" and used < silent
+        statuses[each.status] += each.lines
+        found["never_used"] += each.never_used
+        found["used_week"] += each.used_week
+        found["used_month"] += each.used_month
+        if each.status == "ACTIVE":
+            found["idle"] += each.lines - each.never_used - each.used_month
+            found["silent"] += each.lines - each.never_used - each.used_silent
     return {
         "in_stock": found["in_stock"],
         "issued": statuses.total(),
@@ -199,11 +151,11 @@ def count_lines(lines: Iterable[FleetLine], today: date) -> LineCounts:
     }
 
 
-def esims_issued(lines: Iterable[FleetLine], today: date) -> int:
-    """How many of the eSIMs left the stock in the last 30 days."""
-    month = today - timedelta(days=COUNT_MONTH_DAYS)
-    days = (issue_day(line) for line in lines if not is_in_stock(line) and line.row.get("sim", {}).get("esim", True))
-    return sum(day is not None and day >= month for day in days)
+def health_moments(now: float) -> HealthMoments:
+    """The days that are counted from at `now`, Unix seconds. Spending is of the last seven whole days."""
+    today = ordinal(now)
+    week, month, silent = (day_start(today - days) for days in (COUNT_WEEK_DAYS, COUNT_MONTH_DAYS, SILENT_LINE_DAYS))
+    return HealthMoments(week, month, silent, today - WEEK_DAYS, today - 1, day_start(today - WEEK_DAYS))
 
 
 HealthAction = Literal["order_esims", "raise_balance", "start_unused_lines", "look_at_idle_lines", "settle_suspended_lines"]
@@ -297,11 +249,8 @@ def lines_todo(do: HealthAction, lines: int, points: float) -> ToDo:
     return {"do": do, "account_id": None, "more_accounts": 0, "lines": lines, "days": None, "points": points}
 
 
-NO_SPENDING = AccountSpending(None, 0, 0)
-
-
 HEALTH_METHOD = (
-    "Lines are counted by the list of the charging system, eSIMs by its stock; what accounts spend is estimated from a sample of lines."
+    "Lines are counted by the list of the charging system, eSIMs by its stock; what accounts spend is what their lines were charged."
 )
 HEALTH_NOTES = [
     "score: 100 less at most 25 for ACTIVE lines that were used, but not in 30 days (all from 50 %), 15 for issued lines never used (from "
@@ -324,35 +273,37 @@ class FleetHealth(TypedDict):
     notes: Annotated[list[str], Field(description="How the figures were made")]
 
 
-async def read_health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[FleetHealth]:
-    fleet = await read_fleet(upstream, account_id)
-    accounts = [row for row in await upstream.accounts() if account_id is None or row.get("id") == account_id]
-    stock = await read_free_esims(upstream, [row.get("id", 0) for row in accounts], fleet.lines)
-    spent = await read_fleet_spending(ctx, upstream, fleet.lines)
-    own: defaultdict[int, list[FleetLine]] = defaultdict(list)
-    for line in fleet.lines:
-        own[line.account_id].append(line)
-    day = utc_today(ctx.now)
-    rows = [account_state(row, own[row.get("id", 0)], day, stock, spent) for row in accounts]
-    counts, count = count_lines(fleet.lines, day), len(fleet.lines)
+async def read_health_snapshot(ctx: Ctx, view: FleetView) -> FleetResult[FleetHealth]:
+    """The health of the fleet, or of the account that was asked for. Waits for the database, and a call an account for the network."""
+    accounts = [row for row in await view.upstream.accounts() if view.account is None or row.get("id") == view.account]
+    moments = health_moments(ctx.now)
+    found = await ctx.deps.store.read(fleet_standing, fleet=view.fleet.state.id, account=view.account, moments=moments)
+    charges, own = {each.account_id: each.usage_income for each in found.charges}, defaultdict[int, list[LineStanding]](list)
+    for each in found.lines:
+        own[each.account_id].append(each)
+    listed = {account: sum(each.esims for each in lines if each.in_stock) for account, lines in own.items()}
+    stock = await read_free_esims(view.upstream, [row.get("id", 0) for row in accounts], listed)
+    rows = [account_state(row, own[row.get("id", 0)], stock.free, charges) for row in accounts]
+    counts = count_lines(found.lines)
     score, factors, first = score_fleet(counts, rows)
     health = FleetHealth(score=score, factors=factors, first=first, lines=counts, accounts=rows, notes=HEALTH_NOTES)
-    return FleetResult(ctx.now, health, count, count, health_gaps(fleet, stock, spent))
+    return view.result(ctx, health, sampled=view.known.lines, missing=view.known.progress.unread, others=stock_gaps(stock))
 
 
-def account_state(account: Account, lines: Sequence[FleetLine], day: date, stock: FreeEsims, spent: FleetSpending) -> AccountState:
+def account_state(account: Account, lines: Sequence[LineStanding], free: Mapping[int, int], charges: Mapping[int, int]) -> AccountState:
     """An account and how long its supplies last. An account without a balance of its own cannot run out of it."""
-    number, counts, issued = account.get("id", 0), count_lines(lines, day), esims_issued(lines, day)
-    free, spending, balance = stock.free[number], spent.of.get(number, NO_SPENDING), account.get("balance")
+    number, counts = account.get("id", 0), count_lines(lines)
+    issued, spending = sum(each.fresh_esims for each in lines if not each.in_stock), account_spending(lines, charges.get(number, 0))
+    balance = account.get("balance")
     spends = spending.daily is not None and balance is not None and not account.get("packageOnly")
     return {
         "account_id": number,
         "name": upstream_text(account.get("name")),
         "issued": counts["issued"],
         "used_30d": counts["used_30d"],
-        "free_esims": free,
+        "free_esims": free[number],
         "issued_30d": issued,
-        "stock_days": days_left(free, issued / COUNT_MONTH_DAYS),
+        "stock_days": days_left(free[number], issued / COUNT_MONTH_DAYS),
         "balance": balance,
         "package_only": account.get("packageOnly", False),
         "spent_daily": None if spending.daily is None else euros(spending.daily),
@@ -362,14 +313,11 @@ def account_state(account: Account, lines: Sequence[FleetLine], day: date, stock
     }
 
 
-def health_gaps(fleet: FleetLines, stock: FreeEsims, spent: FleetSpending) -> Incomplete | None:
-    """What is missing. Only lines that no list shows are missing from the counts; others are missing from estimates."""
-    reasons = [UNLISTED_LINES] if fleet.incomplete else []
-    if stock.failed:
-        reasons.append(f"The eSIMs of {stock.failed} accounts could not be counted; theirs are those that the list shows as free.")
-    if spent.failed:
-        reasons.append(f"The use of {spent.failed} lines of the sample could not be read; what accounts spend is of fewer lines.")
-    return {"lines": spent.failed, "reasons": reasons} if reasons else None
+def stock_gaps(stock: FreeEsims) -> list[str]:
+    """What is missing of the stock."""
+    if not stock.failed:
+        return []
+    return [f"The eSIMs of {stock.failed} accounts could not be counted; theirs are those that the list shows as free."]
 
 
 class HealthQuery(CamelInput):
@@ -406,10 +354,10 @@ HEALTH_EXAMPLE: FleetHealth = {
             "stock_days": 10.0,
             "balance": 386.7,
             "package_only": False,
-            "spent_daily": 3.7,
-            "spending_read": 40,
+            "spent_daily": 3.28,
+            "spending_read": 65,
             "spending_lines": 65,
-            "balance_days": 104.5,
+            "balance_days": 117.9,
         }
     ],
     "notes": HEALTH_NOTES,
@@ -432,13 +380,15 @@ async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
 
     `first`: what to do first. `score` starts at 100; each factor says what it takes away.
 
-    It lists lines, which costs a call for some hundred of them, counts the eSIMs of every account, and reads a week of at most 160 lines
-    that charge an account. Packages are not read. The figures are kept for a minute.
+    Lines and what they used come from the read model; the eSIMs of every account are counted by the charging system, a call each.
+    Packages are not looked at. The figures are kept for a minute.
     """
     place, account = params.starting_after, params.account_id
-    upstream = await connect_upstream(ctx)
-    load = partial(read_health_snapshot, ctx, upstream, account)
-    found = await cached_result(ctx, upstream, load, account, further=place is not None)
+    view = await view_fleet(ctx, params, last_whole_days(ctx.now, WEEK_DAYS), account_id=account, listed_is_enough=True)
+    # How the lines stand is known without a look into what they used.
+    view = view._replace(known=view.known._replace(unjudged=0))
+    load = partial(read_health_snapshot, ctx, view)
+    found = await cached_result(ctx, view.upstream, load, account, further=place is not None)
     accounts = found.figures["accounts"]
     start = cursor_index([row["account_id"] for row in accounts], place)
     page = accounts[start : start + params.limit]
@@ -543,5 +493,5 @@ def health_accounts_table(rows: list[AccountState]) -> Table:
             ]
             for row in rows
         ],
-        "What an account spends a day is estimated from a sample of its lines, without what packages cost.",
+        "What an account spends a day is what its lines were charged in the last seven days, without what packages cost.",
     )

@@ -3,33 +3,35 @@
 A few networks are named and the rest is one, so that the figures still add up.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from fractions import Fraction
 from functools import partial
-from typing import Annotated, NamedTuple, NoReturn, Self
+from typing import Annotated, NamedTuple, NoReturn, Self, cast
 
 import anyio.to_thread
 from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
+from clients.ocs.packages import PackageList
+from clients.ocs.subscribers import Subscriber
 from operations.deps import Ctx
+from operations.fleet.wire_rows import day_start, stored_packages
 from operations.intelligence.diagnosis.cost_advice import CostAdviser, CostedLine
-from operations.intelligence.diagnosis.facts import DataPackage, data_packages
-from operations.intelligence.diagnosis.steering_facts import read_line_steering, read_steering_facts, seen_lines
+from operations.intelligence.diagnosis.facts import data_packages
+from operations.intelligence.diagnosis.steering_facts import read_line_steering, read_steering_facts
 from operations.intelligence.lines.fleet_lines import (
-    READING_SECONDS,
     FleetLine,
-    FleetReading,
     FleetResult,
     PageCursor,
     RankingLimit,
     cached_result,
     is_in_stock,
     ranking_page,
-    read_each_line,
-    read_fleet,
 )
-from operations.intelligence.lines.usage import LATE_RECORD_DAYS, LineUse, read_line_use
+from operations.intelligence.lines.fleet_view import FleetView, view_fleet
+from operations.intelligence.lines.usage import LATE_RECORD_DAYS
 from operations.intelligence.money.advice import LineAdvice
 from operations.intelligence.money.bill_figures import (
     NETWORKS_SHOWN,
@@ -51,6 +53,7 @@ from operations.intelligence.money.bill_figures import (
 )
 from operations.intelligence.money.bills import FleetBill, LineBill, fleet_bill, line_bill
 from operations.intelligence.money.package_advice import PackageAdviser
+from operations.intelligence.money.steering_advice import SteeringAdviser, SteeringEvidence, sightings_of_fleet
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCodes, read_coverage_map
 from operations.intelligence.offers.offers import read_offers
 from operations.intelligence.offers.package_income import package_income
@@ -67,17 +70,18 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     stacked_chart,
 )
+from operations.intelligence.verdicts.stored_use import FleetNetworks, stored_fleet_line, stored_line_use
 from operations.times import WEEK_DAYS, DayWindow, UtcDay, day_window, utc_today
-from operations.upstream.connection import Upstream, connect_upstream
-from operations.upstream.usage import UseKind, euros
-from registry.clock import limit_reading_time, seconds_left
+from operations.upstream.signalling import NetworkCode
+from operations.upstream.usage import USAGE_TYPE_DATA, UseKind, euros
 from registry.errors import BadRequest, MethodNotAllowed, OcsError
 from registry.operation import CamelInput, Example, Input, operation
+from storage.fleet_costs import FleetMoney, NetworkMoney, PackageLife, UsedLine, fleet_money, used_lines
+from storage.fleet_judgements import JudgedLine
+from storage.fleet_usage import KEPT_USAGE_DAYS
 from storage.line_steering import LineSteering
 
 NO_CATALOGUE = "Zones or package templates could not be read: nothing is advised, and a network may stand under several codes."
-USE_TIME_SHARE = 0.75
-"""The part of its time that an answer takes for what lines used; the rest is for their packages."""
 COST_METHOD = (
     "The network cost of a line is that of its days as the charging system totals them, in whole millionths of a euro; networks and kinds "
     "are its single records added up, and what these leave open is `unattributed`. A package brings in of its price the part of its life "
@@ -237,135 +241,158 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
     `unattributed`, to the fleet's. `unattributed` is where the charging system's totals and its single records disagree. An action never
     costs you or the customer more than what is, by the tariff and by the packages that the line has; where none is known, `why` says what
     is missing. The charging system tells no networks of a steering list: they are inferred from where the list's other lines are. A
-    network has one code in an answer, the one that most lines were seen with. Operators are called as the charging system calls them.
-    Pages within a minute show one state.
+    network has one code in an answer, the one that most use was seen with. Operators are called as the charging system calls them.
+    Use and packages come from the read model, which keeps 90 days. Pages within a minute show one ranking.
     """
     window = DayWindow(params.start, params.end)
     if window.first > utc_today(ctx.now):
         raise BadRequest(
             f"start: {window.first} has not come, so nothing has been used then", param="start", hint=f"Today is {utc_today(ctx.now)} (UTC)"
         )
-    upstream = await connect_upstream(ctx)
-    load, further = partial(read_fleet_costs, ctx, upstream, window), params.starting_after is not None
-    costs = await cached_result(ctx, upstream, load, *window, further=further)
-    page = ranking_page(ctx, costs.figures.bill.lines, params.limit, params.starting_after)
+    first = max(window.first, oldest_kept_day(ctx.now))
+    view = await view_fleet(ctx, params, DayWindow(first, max(first, window.last)))
+    load, further = partial(read_fleet_costs, ctx, view, window), params.starting_after is not None
+    costs = await cached_result(ctx, view.upstream, load, *window, further=further)
+    numbers = ranking_page(ctx, costs.figures.bill.lines, params.limit, params.starting_after)
+    days = {"first": first.toordinal(), "last": window.last.toordinal()}
+    stored = await ctx.deps.store.read(used_lines, fleet=view.fleet.state.id, numbers=numbers, **days)
     steering = await read_line_steering(ctx)  # anew for each page: figures are kept for a minute, and a push must not be advised again
-    advised = await anyio.to_thread.run_sync(advise_lines, costs.figures, page, steering, ctx.now)
+    advised = await anyio.to_thread.run_sync(advise_lines, costs.figures, numbers, stored, steering, ctx.now)
     data = fleet_costs_answer(costs.figures, cost_days(window, costs.at), advised, params.limit)
     return costs.finding(data, COST_METHOD)
 
 
+def oldest_kept_day(now: float) -> date:
+    """The first day whose use is kept at `now`, Unix seconds."""
+    return utc_today(now) - timedelta(days=KEPT_USAGE_DAYS - 1)
+
+
+class CostCatalogue(NamedTuple):
+    """What holds for all lines of a fleet, as it was read from the charging system; and sentences on what could not be read."""
+
+    coverage: CoverageMap
+    prices: Mapping[int, int]
+    """Of one package by template, micro-euros, for packages whose own is not told."""
+    adviser: CostAdviser | None
+    unread: Sequence[str]
+
+
 class FleetCostResult(NamedTuple):
-    """The bills of a fleet, and what is needed to say what would lower them. `lines`: by ICCID."""
+    """The bill of a fleet for the days of `window`, and what is needed to say what would lower it."""
 
     bill: FleetBill
-    lines: Mapping[str, CostedLine]
-    adviser: CostAdviser | None
-    """None: the zones or the templates could not be read."""
+    window: DayWindow
+    catalogue: CostCatalogue
     unpriced: int
     """Networks that were used, and have no active rule in the tariff."""
     codes: NetworkCodes
     """By which code each network is named: that which most of the use was seen with."""
+    networks: FleetNetworks
 
 
-class CostedUse(NamedTuple):
-    """What a line used in the days, and in the last seven of them."""
+async def read_fleet_costs(ctx: Ctx, view: FleetView, window: DayWindow) -> FleetResult[FleetCostResult]:
+    """The bill of a fleet, from the read model. Waits for the database, and a few times for the network."""
+    catalogue, oldest = await read_cost_catalogue(ctx, view), oldest_kept_day(ctx.now)
+    days = {"first": max(window.first, oldest).toordinal(), "last": window.last.toordinal()}
+    begin, end = (int(day_start(day)) for day in (window.first.toordinal(), window.last.toordinal() + 1))
+    money = await ctx.deps.store.read(fleet_money, fleet=view.fleet.state.id, **days, begin=begin, end=end)
+    figures = await anyio.to_thread.run_sync(fleet_cost_result, money, window, catalogue)
+    gaps = list(catalogue.unread)
+    if window.first < oldest:
+        gaps.append(f"Use is kept for {KEPT_USAGE_DAYS} days: what was used before {oldest} is in no figure.")
+    if money.unread:
+        gaps.append(f"The packages of {money.unread} lines have not been read: their package income is not known, nor is the fleet's.")
+    missing = view.known.progress.unread
+    return view.result(ctx, figures, sampled=view.known.lines - missing, missing=missing, others=gaps)
 
-    use: LineUse
-    week: LineUse
 
-
-class HeldPackages(NamedTuple):
-    """What a line's packages brought in, micro-euros, and those that hold data."""
-
-    income: int
-    data: Sequence[DataPackage]
-
-
-NO_PACKAGES = HeldPackages(0, ())
-
-
-async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> FleetResult[FleetCostResult]:
-    """The bills of all lines, and their packages as far as the time suffices, the dearest lines first. Waits for the network."""
-    limit_reading_time()
-    began, seconds = ctx.deps.clock.monotonic(), seconds_left(READING_SECONDS)
-    fleet, unread = await read_fleet(upstream), list[str]()
-    coverage, offers, adviser = CoverageMap(), None, None
+async def read_cost_catalogue(ctx: Ctx, view: FleetView) -> CostCatalogue:
+    """Zones, templates, tariffs, steering lists, and where the lines of each list are. Waits for the network."""
+    upstream = view.upstream
     try:
-        coverage = await read_coverage_map(upstream)
-        offers = await read_offers(upstream)
-    except OcsError:
-        unread.append(NO_CATALOGUE)
-
-    last_week = DayWindow(max(window.first, window.last - timedelta(days=WEEK_DAYS - 1)), window.last)
-
-    async def read(line: FleetLine) -> CostedUse:
-        use = await read_line_use(ctx, upstream, line, window)
-        return CostedUse(use, await read_line_use(ctx, upstream, line, last_week))  # kept since it was just read
-
-    reading = await read_each_line(ctx, fleet.lines, read, seconds=seconds * USE_TIME_SHARE)
-    found = [(line, reading.found[line.subscriber_id]) for line in fleet.lines if line.subscriber_id in reading.found]
-    left = seconds - (ctx.deps.clock.monotonic() - began)
-    held = await read_held_packages(ctx, upstream, found, window, {} if offers is None else offers.costs, left)
-    if held.missing:
-        unread.append(f"The packages of {held.missing} lines could not be read: their package income is not known, nor is the fleet's.")
-    if offers is not None and found:
+        coverage, offers = await read_coverage_map(upstream), await read_offers(upstream)
         facts = await read_steering_facts(ctx, upstream)
-        unread += facts.unread
-        weeks = {line.subscriber_id: costed.week for line, costed in found}
-        seen = await anyio.to_thread.run_sync(seen_lines, fleet.lines, weeks, last_week, ctx.now)
-        steering = await anyio.to_thread.run_sync(facts.adviser, seen, coverage)
-        adviser = CostAdviser(coverage, facts, steering, PackageAdviser(offers))
-    figures = await anyio.to_thread.run_sync(fleet_cost_result, found, held.found, coverage, adviser)
-    return reading.result(ctx, figures, fleet, others=unread)
-
-
-async def read_held_packages(
-    ctx: Ctx,
-    upstream: Upstream,
-    found: Sequence[tuple[FleetLine, CostedUse]],
-    window: DayWindow,
-    costs: Mapping[int, int],
-    seconds: float,
-) -> FleetReading[HeldPackages]:
-    """The packages of issued lines, the dearest lines first. Waits for the network, at most `seconds`.
-
-    `costs`: prices by template, micro-euros, for packages whose own is not told. A line that cannot be read is counted as missing.
-    """
-    issued = [(line, use) for line, use in found if not is_in_stock(line)]
-    ordered = [line for line, _ in sorted(issued, key=lambda one: (-one[1].use.reseller_cost, one[0].subscriber_id))]
-
-    async def read(line: FleetLine) -> HeldPackages:
-        packages = await upstream.ocs.packages.list_packages(line.subscriber_id)
-        return HeldPackages(package_income(packages, window, costs), data_packages(packages, ctx.now))
-
-    try:
-        return await read_each_line(ctx, ordered, read, seconds=seconds)
     except OcsError:
-        return FleetReading({}, len(ordered), 0)
+        return CostCatalogue(CoverageMap(), {}, None, [NO_CATALOGUE])
+    seen = await sightings_of_fleet(ctx, view.fleet.state.id, facts.of_accounts, coverage)
+    steering = SteeringAdviser(SteeringEvidence(seen, coverage), facts.known, coverage, facts.prices)
+    adviser = CostAdviser(coverage, facts, steering, PackageAdviser(offers))
+    return CostCatalogue(coverage, offers.costs, adviser, facts.unread)
 
 
-def fleet_cost_result(
-    found: Sequence[tuple[FleetLine, CostedUse]], held: Mapping[int, HeldPackages], coverage: CoverageMap, adviser: CostAdviser | None
-) -> FleetCostResult:
-    """The bills of the lines that were `found`, with the packages of those that were read. A SIM in stock has none."""
-    codes = NetworkCodes(coverage, ((place.mcc, place.mnc) for _, costed in found for place in costed.use.places))
-    bills, lines = list[LineBill](), dict[str, CostedLine]()
-    for line, (use, week) in found:
-        packages = NO_PACKAGES if is_in_stock(line) else held.get(line.subscriber_id)
-        bills.append(line_bill(line, use, codes, None if packages is None else packages.income))
-        lines[line.iccid] = CostedLine(line, use, week, None if packages is None else packages.data)
-    unpriced = set[int]() if adviser is None else set[int]().union(*(adviser.unpriced(line) for line in lines.values()))
-    return FleetCostResult(fleet_bill(bills), lines, adviser, len(unpriced), codes)
+def fleet_cost_result(money: FleetMoney, window: DayWindow, catalogue: CostCatalogue) -> FleetCostResult:
+    """The bill that follows from the sums of a fleet. It looks at each line's sum, so it runs in a thread."""
+    networks = {(row.mcc, row.mnc): row for row in money.networks}
+    codes = NetworkCodes(catalogue.coverage, most_used_codes(money.uses))
+    others = sum(round(price * share) for price, share in other_package_parts(money.packages, window, catalogue.prices))
+    income = None if money.unread else money.package_income + others
+    bill = fleet_bill(money.lines, money.uses, networks, codes, income)
+    unpriced = 0 if catalogue.adviser is None else count_unpriced(money, catalogue.adviser)
+    return FleetCostResult(bill, window, catalogue, unpriced, codes, networks)
+
+
+def most_used_codes(uses: Sequence[NetworkMoney]) -> Iterator[NetworkCode]:
+    """Every network code, the more often the more use was seen with it: so many times as codes were seen no more than it."""
+    counted = Counter[NetworkCode]()
+    for use in uses:
+        if use.mcc:
+            counted[use.mcc, use.mnc] += use.uses
+    places = {count: place for place, count in enumerate(sorted(set(counted.values())), start=1)}
+    return (code for code, count in counted.items() for _ in range(places[count]))
+
+
+def other_package_parts(packages: Sequence[PackageLife], window: DayWindow, prices: Mapping[int, int]) -> Iterator[tuple[int, Fraction]]:
+    """Prices, micro-euros, and the share of each package's life that lay in the days of `window`."""
+    begin, end = (int(day_start(day)) for day in (window.first.toordinal(), window.last.toordinal() + 1))
+    for package in packages:
+        inside = min(package.ends, end) - max(package.starts, begin)
+        yield package.price or prices.get(package.template_id, 0), Fraction(max(0, inside), package.ends - package.starts)
+
+
+def count_unpriced(money: FleetMoney, adviser: CostAdviser) -> int:
+    """The networks that were used and have no active rule for SIMs of the fleet; of those that have one for some of them, the ones that
+    some use was free of."""
+    sponsors = [None if sponsor < 0 else sponsor for sponsor in money.sponsors] or [None]
+    buying, free = adviser.facts.prices.buying, dict[int, int]()
+    for use in money.uses:
+        network = adviser.coverage.find((use.mcc, use.mnc)) if use.kind == USAGE_TYPE_DATA else None
+        if network is not None:
+            free[network.id] = free.get(network.id, 0) + use.free
+    unpriced = 0
+    for network_id, uses in free.items():
+        known = [buying.rate(network_id, sponsor, "data") is not None for sponsor in sponsors]
+        unpriced += not any(known) or (not all(known) and uses > 0)
+    return unpriced
 
 
 def advise_lines(
-    costs: FleetCostResult, page: Sequence[LineBill], steering: Mapping[str, LineSteering], now: float
+    costs: FleetCostResult, numbers: Sequence[int], stored: Sequence[UsedLine], steering: Mapping[str, LineSteering], now: float
 ) -> list[tuple[LineBill, LineAdvice]]:
-    """The bills of a page, each with what would lower it at `now`, Unix seconds."""
-    if costs.adviser is None:
-        return [(bill, LineAdvice("none", "not_read")) for bill in page]
-    return [(bill, costs.adviser.advise(costs.lines[bill.iccid], steering, now)) for bill in page]
+    """The bills of a page, in the order of `numbers`, each with what would lower it at `now`, Unix seconds."""
+    found = {used.line.subscriber_id: advised_line(costs, used, steering, now) for used in stored}
+    return [found[number] for number in numbers if number in found]
+
+
+def advised_line(costs: FleetCostResult, used: UsedLine, steering: Mapping[str, LineSteering], now: float) -> tuple[LineBill, LineAdvice]:
+    """The bill of a stored line, and what would lower it. A SIM in stock has no packages."""
+    line, window = listed_line(used.line), costs.window
+    first, last = window.first.toordinal(), window.last.toordinal()
+    use = stored_line_use(used.usage, costs.networks, first, last)
+    week = stored_line_use(used.usage, costs.networks, max(first, last - WEEK_DAYS + 1), last)
+    packages: PackageList | None = {} if is_in_stock(line) else stored_packages(used.packages) if used.line.read > 0 else None
+    income = None if packages is None else package_income(packages, window, costs.catalogue.prices)
+    bill = line_bill(line, use, costs.codes, income)
+    if costs.catalogue.adviser is None:
+        return bill, LineAdvice("none", "not_read")
+    costed = CostedLine(line, use, week, None if packages is None else data_packages(packages, now))
+    return bill, costs.catalogue.adviser.advise(costed, steering, now)
+
+
+def listed_line(line: JudgedLine) -> FleetLine:
+    """The line as a list shows it, with the steering list that it has now: its own row may be older."""
+    found = stored_fleet_line(line)
+    row = {name: value for name, value in found.row.items() if name != "steeringListId"}
+    return found._replace(row=cast("Subscriber", row | ({"steeringListId": line.steering_list} if line.steering_list else {})))
 
 
 def fleet_costs_answer(costs: FleetCostResult, days: CostDays, page: Sequence[tuple[LineBill, LineAdvice]], most: int) -> FleetCosts:

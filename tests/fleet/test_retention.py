@@ -11,7 +11,10 @@ from tests.network_facts import ACCOUNT, SIBLING
 from transports.worker.retention import retention_chore
 
 DAY, MINUTE, HOUR = 86_400, 60, 3600
-TABLES = ("fleet_line", "fleet_line_detail", "fleet_package", "fleet_usage", "fleet_month", "fleet_network", "fleet_problem", "fleet_sync")
+TABLES = (
+    *("fleet_line", "fleet_line_detail", "fleet_package", "fleet_usage", "fleet_month", "fleet_day", "fleet_network", "fleet_problem"),
+    *("fleet_line_money", "fleet_sync"),
+)
 
 
 class Retention:

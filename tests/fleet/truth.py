@@ -13,9 +13,10 @@ from simulators.network.methods.packages import package_view, series_view
 from simulators.network.wire import WireMembers, drop_empty
 from simulators.network.world import World
 from storage.engine.sql import Connection
+from storage.fleet_line_money import BLOCK_DAYS
 from storage.fleet_lines import ListedLine
 from storage.fleet_packages import FleetPackageRow
-from storage.fleet_usage import KEPT_USAGE_DAYS, FleetUsageRow
+from storage.fleet_usage import KEPT_USAGE_DAYS, FleetDayRow, FleetUsageRow
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 WIRE_ONLY = ("digest", "numbers", "search")
@@ -35,6 +36,10 @@ class StoredFleet(NamedTuple):
     details: dict[int, dict[str, Any]]
     packages: dict[int, list[FleetPackageRow]]
     usage: dict[int, list[FleetUsageRow]]
+    days: list[FleetDayRow]
+    """What all lines used."""
+    money: dict[tuple[int, int], tuple[int, int]]
+    """By line and day, what it cost and brought in, as far as that is anything."""
 
 
 def rows_of(connection: Connection, sql: str, **values: Any) -> list[dict[str, Any]]:
@@ -69,7 +74,23 @@ def stored_fleet(connection: Connection, *, fleet: int) -> StoredFleet:
         connection, "select * from fleet_usage where fleet = :fleet order by subscriber_id, day, mcc, mnc, kind", fleet=fleet
     ):
         usage[row["subscriber_id"]].append(FleetUsageRow(*(row[name] for name in FleetUsageRow._fields)))
-    return StoredFleet(fleet, lines, details, packages, usage)
+    days = [
+        FleetDayRow(*(row[name] for name in FleetDayRow._fields))
+        for row in rows_of(connection, "select * from fleet_day where fleet = :fleet order by day, mcc, mnc, kind", fleet=fleet)
+    ]
+    return StoredFleet(fleet, lines, details, packages, usage, days, stored_money(connection, fleet))
+
+
+def stored_money(connection: Connection, fleet: int) -> dict[tuple[int, int], tuple[int, int]]:
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    for row in rows_of(connection, "select * from fleet_line_money where fleet = :fleet", fleet=fleet):
+        before = 0, 0
+        for place in range(BLOCK_DAYS):
+            sums = row[f"cost_{place}"], row[f"income_{place}"]
+            if sums != before:
+                found[row["subscriber_id"], row["block"] * BLOCK_DAYS + place] = sums[0] - before[0], sums[1] - before[1]
+            before = sums
+    return found
 
 
 def true_columns(line: Line) -> dict[str, Any]:
@@ -194,10 +215,32 @@ def usage_differences(stored: StoredFleet, world: World, accounts: frozenset[int
     return found
 
 
+def sum_differences(stored: StoredFleet, now: float) -> list[str]:
+    """Days of all lines, and the money of lines, that are not the sums of what lines used, of the last ninety days."""
+    first = EPOCH_DAY + int(now) // DAY_SECONDS - KEPT_USAGE_DAYS + 1
+    sums = defaultdict[tuple[int, int, int, int], list[int]](lambda: [0, 0, 0, 0])
+    money = defaultdict[tuple[int, int], list[int]](lambda: [0, 0])
+    for id, row in [(line, row) for line in stored.lines for row in stored.usage.get(line, []) if row.day >= first]:
+        for place, figure in enumerate((row.network_cost, row.usage_income)):
+            money[id, row.day][place] += figure
+        free = int(row.quantity > 0 and row.network_cost == 0)
+        for place, figure in enumerate((1, free, row.network_cost, row.usage_income)):
+            sums[row[:4]][place] += figure
+    held = [row for row in stored.days if row.day >= first and any(row[4:])]
+    true = [FleetDayRow(*key, *sums[key]) for key in sorted(sums)]
+    wrong = sorted(set(held) ^ set(true))
+    found = [f"the days of all lines differ: {[('held' if row in held else 'true', *row) for row in wrong][:6]}"] if wrong else []
+    of_lines = {key: sums for key, sums in stored.money.items() if key[0] in stored.lines and key[1] >= first}
+    if of_lines != {key: tuple(sums) for key, sums in money.items() if any(sums)}:
+        found.append("the money of lines differs from what they used")
+    return found
+
+
 def model_differences(stored: StoredFleet, world: World, accounts: frozenset[int], now: float) -> list[str]:
     """Everything that is not as the network has it."""
     return [
         *line_differences(stored, world, accounts),
         *package_differences(stored, world),
         *usage_differences(stored, world, accounts, now),
+        *sum_differences(stored, now),
     ]

@@ -15,11 +15,11 @@ from registry.caller import Tier
 from simulators.network.entities import DAY_SECONDS, Cdr
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.server import WireAnswer
-from tests.intelligence_costs.stage import COSTS, WINDOW, CostsStage, open_costs_stage
+from tests.intelligence_costs.stage import COSTS, WINDOW, CostsStage, DemoAnswers, open_costs_stage
 from tests.network_facts import OWN_TOKEN
 
 
-def records(stage: CostsStage, first: str = WINDOW["start"], last: str = WINDOW["end"]) -> list[Cdr]:
+def records(stage: CostsStage | DemoAnswers, first: str = WINDOW["start"], last: str = WINDOW["end"]) -> list[Cdr]:
     """What the network recorded of the account's lines on these days."""
     days = range(date.fromisoformat(first).toordinal(), date.fromisoformat(last).toordinal() + 1)
     return [cdr for line in stage.lines() for cdr in line.cdrs if datetime.fromtimestamp(cdr.at, UTC).date().toordinal() in days]
@@ -145,12 +145,13 @@ async def test_the_dearest_line_is_shown_with_where_its_cost_comes_from(stage: C
                     }
                 ],
             },
+            "as_of": "2027-01-15T12:00:00Z",
         }
     )
 
 
 @pytest.mark.rule("4.7.31")
-async def test_the_fleets_cost_is_that_of_the_networks_records(demo: CostsStage) -> None:
+async def test_the_fleets_cost_is_that_of_the_networks_records(demo: DemoAnswers) -> None:
     data = (await demo.costs(limit=500))["data"]
     own = records(demo)
     assert micro(data["cost"]) == sum(cdr.reseller_cost for cdr in own) > 0
@@ -163,7 +164,7 @@ async def test_the_fleets_cost_is_that_of_the_networks_records(demo: CostsStage)
     assert data["other_countries"] is None and data["unattributed"] is None
 
 
-async def test_every_line_adds_up_to_its_own_records(demo: CostsStage) -> None:
+async def test_every_line_adds_up_to_its_own_records(demo: DemoAnswers) -> None:
     data = (await demo.costs(limit=500))["data"]
     iccids = {line.id: line.iccid for line in demo.lines()}
     costs, charged, places = Counter[str](), Counter[str](), Counter[tuple[str, int]]()
@@ -183,7 +184,7 @@ async def test_every_line_adds_up_to_its_own_records(demo: CostsStage) -> None:
     assert any(row["rest"] for row in data["lines"])
 
 
-def package_incomes(stage: CostsStage) -> dict[str, int]:
+def package_incomes(stage: CostsStage | DemoAnswers) -> dict[str, int]:
     """By line, the part of each package's price that its part of life in the window is; micro-euros, whole for each package."""
     first = int(datetime.fromisoformat(f"{WINDOW['start']}T00:00:00+00:00").timestamp())
     end, found = first + 28 * DAY_SECONDS, Counter[str]()
@@ -195,7 +196,7 @@ def package_incomes(stage: CostsStage) -> dict[str, int]:
     return dict(found)
 
 
-async def test_packages_bring_in_of_their_price_the_part_of_their_life_in_the_days(demo: CostsStage) -> None:
+async def test_packages_bring_in_of_their_price_the_part_of_their_life_in_the_days(demo: DemoAnswers) -> None:
     data, incomes = (await demo.costs(limit=500))["data"], package_incomes(demo)
     assert micro(data["package_income"]) == sum(incomes.values()) > 0
     assert micro(data["margin_with_packages"]) == micro(data["package_income"]) + micro(data["usage_income"]) - micro(data["network_cost"])
@@ -205,21 +206,21 @@ async def test_packages_bring_in_of_their_price_the_part_of_their_life_in_the_da
         assert micro(row["margin_with_packages"]) == margin
 
 
-async def test_packages_that_cannot_be_read_leave_income_and_margin_unknown_and_it_is_said(stage: CostsStage) -> None:
+async def test_packages_that_were_never_read_leave_income_and_margin_unknown_and_it_is_said(stage: CostsStage) -> None:
     stage.trouble("listSubscriberPrepaidPackages", code=7, times=1)
     found = await stage.costs()
     data = found["data"]
     assert found["incomplete"] == snapshot(
         {
-            "lines": 0,
-            "reasons": ["The packages of 1 lines could not be read: their package income is not known, nor is the fleet's."],
+            "lines": 1,
+            "reasons": [
+                "The packages and use of 1 of 10 lines have not been read yet; that goes on now.",
+                "The packages of 1 lines have not been read: their package income is not known, nor is the fleet's.",
+            ],
         }
     )
     assert (data["package_income"], data["margin_with_packages"]) == (None, None)
-    first = data["lines"][0]  # the packages of the dearest line are read first
-    assert (first["package_income"], first["margin_with_packages"], first["why"]) == (None, None, "not_read")
-    assert [row["package_income"] for row in data["lines"][1:]].count(None) == 0
-    assert micro(data["network_cost"]) == sum(cdr.reseller_cost for cdr in records(stage))
+    assert [row["package_income"] for row in data["lines"]].count(None) == 0
 
 
 async def test_without_zones_and_templates_the_bill_is_the_same_and_nothing_is_advised(stage: CostsStage) -> None:
@@ -232,7 +233,7 @@ async def test_without_zones_and_templates_the_bill_is_the_same_and_nothing_is_a
     assert {(row["action"], row["why"]) for row in found["data"]["lines"]} == {("none", "not_read")}
 
 
-async def test_a_network_of_several_codes_is_one_row_under_one_code(demo: CostsStage) -> None:
+async def test_a_network_of_several_codes_is_one_row_under_one_code(demo: DemoAnswers) -> None:
     data = (await demo.costs(limit=500))["data"]
     networks = {(int(mcc), int(mnc)): one.network_id for one in demo.network.networks.values() for mcc, mnc in one.codes}
     shown: dict[int, set[tuple[int, int]]] = {}
@@ -245,7 +246,7 @@ async def test_a_network_of_several_codes_is_one_row_under_one_code(demo: CostsS
     assert any(len(demo.network.networks[number].codes) > 1 for number in shown)
 
 
-async def test_lines_come_dearest_first_and_few_make_most_of_the_cost(demo: CostsStage) -> None:
+async def test_lines_come_dearest_first_and_few_make_most_of_the_cost(demo: DemoAnswers) -> None:
     data = (await demo.costs(limit=500))["data"]
     costs = [micro(row["cost"]) for row in data["lines"]]
     assert costs == sorted(costs, reverse=True) and len(costs) == data["lines_with_cost"] < 140
@@ -254,7 +255,7 @@ async def test_lines_come_dearest_first_and_few_make_most_of_the_cost(demo: Cost
     assert micro(data["pareto"]["cost"]) == sum(costs[:few])
 
 
-async def test_countries_that_are_not_named_stand_together(demo: CostsStage) -> None:
+async def test_countries_that_are_not_named_stand_together(demo: DemoAnswers) -> None:
     whole, few = (await demo.costs(limit=500))["data"], (await demo.costs(limit=2))["data"]
     assert few["countries"] == whole["countries"][:2]
     rest = whole["countries"][2:]
@@ -267,17 +268,9 @@ async def test_countries_that_are_not_named_stand_together(demo: CostsStage) -> 
     }
 
 
-async def test_pages_are_parts_of_one_ranking(demo: CostsStage) -> None:
-    whole = (await demo.costs(limit=500))["data"]["lines"]
-    asked, rows, after = demo.asked("subscriberUsageOverPeriod"), list[Any](), None
-    while True:
-        said = await demo.http.post(COSTS, json={**WINDOW, "limit": 17, **({"starting_after": after} if after else {})})
-        rows += said.json()["data"]["lines"]
-        if "link" not in said.headers:
-            break
-        after = said.links["next"]["starting_after"]
-    assert rows == whole
-    assert demo.asked("subscriberUsageOverPeriod") == asked
+async def test_pages_are_parts_of_one_ranking_and_take_no_call(demo: DemoAnswers) -> None:
+    assert demo.told("cost pages", {}) == (await demo.costs(limit=500))["data"]["lines"]
+    assert demo.calls_for_pages == 0
 
 
 class Forgetful(SimulatedNetwork):
@@ -313,22 +306,25 @@ async def test_a_line_that_cannot_be_read_is_counted(stage: CostsStage) -> None:
     found = await stage.costs()
     of = len(stage.lines())
     assert (found["sampled"], found["of"]) == (of - 1, of)
-    assert found["incomplete"] == {"lines": 1, "reasons": ["The charging system did not answer for 1 lines."]}
+    assert found["incomplete"]["lines"] == 1
+    assert found["incomplete"]["reasons"][0] == "The packages and use of 1 of 10 lines have not been read yet; that goes on now."
+    stage.world.clock.advance(901)  # a line that failed is asked again after a quarter of an hour
     again = await stage.costs()
     assert (again["sampled"], again["incomplete"]) == (of, None)
     assert micro(again["data"]["cost"]) == sum(cdr.reseller_cost for cdr in records(stage))
 
 
-async def test_a_fleet_that_cannot_be_read_has_no_cost_and_says_why(stage: CostsStage) -> None:
-    used = [line for line in stage.lines() if line.last_usage_at is not None]
+async def test_a_fleet_whose_use_cannot_be_read_is_the_networks_failure(stage: CostsStage) -> None:
     stage.trouble("subscriberUsageOverPeriod", code=7, times=None)
-    found = await stage.costs()
-    assert found["incomplete"]["lines"] == found["of"] - found["sampled"] == len(used)
-    assert (found["data"]["cost"], found["data"]["lines"], found["data"]["pareto"]["lines"]) == (0, [], 0)
+    said = await stage.http.post(COSTS, json=WINDOW)
+    assert (said.status_code, said.json()["code"]) == (502, "ocs_error")
+
+
+async def test_a_fleet_that_was_read_is_told_of_while_the_network_is_away(stage: CostsStage) -> None:
+    former = await stage.costs()
     stage.trouble("listSubscriber", code=7, times=None)
     stage.world.clock.advance(120)
-    said = await stage.http.post(COSTS, json=WINDOW)
-    assert (said.status_code, said.json()["ocs_code"]) == (502, 7)
+    assert (await stage.costs())["data"] == former["data"]
 
 
 NO_RANGES: list[tuple[dict[str, Any], str]] = [
@@ -347,10 +343,32 @@ async def test_what_is_no_question_is_refused_by_its_field(stage: CostsStage, bo
     assert (said.status_code, said.json()["param"]) == (400, param)
 
 
-async def test_ninety_two_days_are_read_in_weeks(stage: CostsStage) -> None:
+async def test_days_that_are_not_kept_any_more_are_said_to_be_in_no_figure(stage: CostsStage) -> None:
     found = await stage.costs(start="2026-10-15")
     assert found["data"]["window"] == {"start": "2026-10-15", "end": "2027-01-14", "days": 92, "provisional_from": "2027-01-13"}
+    assert found["incomplete"] == snapshot(
+        {"lines": 0, "reasons": ["Use is kept for 90 days: what was used before 2026-10-18 is in no figure."]}
+    )
     assert micro(found["data"]["cost"]) == sum(cdr.reseller_cost for cdr in records(stage, "2026-10-15"))
+    kept = await stage.costs(start="2026-10-18")
+    assert (kept["incomplete"], kept["data"]["cost"]) == (None, found["data"]["cost"])
+    former = await stage.costs(start="2026-07-01", end="2026-07-31")
+    assert (former["data"]["cost"], former["data"]["lines"]) == (0, [])
+
+
+async def test_a_line_that_left_is_in_no_sum_any_more(stage: CostsStage) -> None:
+    before = await stage.costs(limit=500)
+    line = next(line for line in stage.lines() if line.iccid == before["data"]["lines"][0]["iccid"])
+    line.account_id = 8103
+    stage.network.lookup.moved()
+    stage.world.clock.advance(400)
+    after = await stage.costs(limit=500)
+    assert after["of"] == before["of"] - 1 and line.iccid not in {row["iccid"] for row in after["data"]["lines"]}
+    for name in ("network_cost", "usage_income"):
+        assert micro(after["data"][name]) == micro(before["data"][name]) - micro(before["data"]["lines"][0][name])
+        assert total(after["data"]["lines"], name) == micro(after["data"][name])
+        assert total([*after["data"]["countries"], after["data"]["other_countries"]], name) == micro(after["data"][name])
+    assert after["data"]["unattributed"] is None
 
 
 async def test_nobody_sees_what_anothers_lines_cost(stage: CostsStage) -> None:
@@ -369,12 +387,11 @@ async def test_whoever_brings_a_token_sees_all_accounts(stage: CostsStage) -> No
     assert len({row["account_id"] for row in rows}) > 1
 
 
-async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: CostsStage) -> None:
-    said = await demo.tool("high_cost_subscribers", dict(WINDOW))
+async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: DemoAnswers) -> None:
+    said, more = demo.told("high_cost_subscribers", {})
     text = said["content"][0]["text"]
     assert len(text) < 6_000 and said["structuredContent"]["of"] == 140
     assert len(said["structuredContent"]["data"]["lines"]) == 3
-    more = await demo.tool("high_cost_subscribers", {**WINDOW, "starting_after": said["_meta"]["next"]})
     rows = said["structuredContent"]["data"]["lines"] + more["structuredContent"]["data"]["lines"]
     assert rows == (await demo.costs(limit=6))["data"]["lines"]
 

@@ -14,7 +14,7 @@ from operations.intelligence.offers.plans import PackageOption
 from registry.caller import Tier
 from simulators.network.entities import DATA, DAY_SECONDS, Line, PackageTemplate
 from tests.intelligence_costs.brute_force import Problem, covers, sets
-from tests.intelligence_costs.stage import PACKAGES, WINDOW, CostsStage, open_costs_stage
+from tests.intelligence_costs.stage import PACKAGES, WINDOW, CostsStage, DemoAnswers, open_costs_stage
 
 FIRST = (date.fromisoformat(WINDOW["start"]) - date(1970, 1, 1)).days
 
@@ -177,7 +177,7 @@ async def test_no_set_of_one_or_two_packages_is_cheaper(stage: CostsStage) -> No
     assert looked >= 5
 
 
-async def test_savings_are_what_is_paid_now_less_the_cheapest(demo: CostsStage) -> None:
+async def test_savings_are_what_is_paid_now_less_the_cheapest(demo: DemoAnswers) -> None:
     data = (await demo.packages(limit=500))["data"]
     savings = [micro(row["saving"]) for row in data["lines"]]
     assert savings == sorted(savings, reverse=True) and sum(savings) == micro(data["saving"]) > 0
@@ -198,7 +198,7 @@ async def test_savings_are_what_is_paid_now_less_the_cheapest(demo: CostsStage) 
     assert {template["template_id"] for template in data["templates"]} <= named
 
 
-async def test_what_a_line_has_is_best_where_no_set_of_the_catalogue_costs_less(demo: CostsStage) -> None:
+async def test_what_a_line_has_is_best_where_no_set_of_the_catalogue_costs_less(demo: DemoAnswers) -> None:
     rows = (await demo.packages(limit=500))["data"]["lines"]
     kept = [row for row in rows if row["best_is_present"]]
     assert kept and {row["verdict"] for row in kept} <= {"keep", "loses_money", "mis_steered"}
@@ -242,7 +242,7 @@ async def test_templates_without_a_price_are_left_out_and_counted(stage: CostsSt
     assert rows and all(stage.network.templates[number].cost for number in best)
 
 
-async def test_only_templates_of_the_lines_sponsor_and_reseller_are_offered(demo: CostsStage) -> None:
+async def test_only_templates_of_the_lines_sponsor_and_reseller_are_offered(demo: DemoAnswers) -> None:
     lines = {line.iccid: line for line in demo.lines()}
     for row in (await demo.packages(limit=500))["data"]["lines"]:
         for told in (None if row["best_is_present"] else row["best"], row["next"]):
@@ -270,17 +270,9 @@ async def test_one_line_that_cannot_be_read_is_the_networks_failure(stage: Costs
     assert (said.status_code, said.json()["ocs_code"]) == (502, 7)
 
 
-async def test_pages_are_parts_of_one_ranking(demo: CostsStage) -> None:
-    whole = (await demo.packages(limit=500))["data"]["lines"]
-    asked, rows, after = demo.asked("listSubscriberPrepaidPackages"), list[Any](), None
-    while True:
-        said = await demo.http.post(PACKAGES, json={"limit": 50, **({"starting_after": after} if after else {})})
-        rows += said.json()["data"]["lines"]
-        if "link" not in said.headers:
-            break
-        after = said.links["next"]["starting_after"]
-    assert rows == whole
-    assert demo.asked("listSubscriberPrepaidPackages") == asked
+async def test_pages_are_parts_of_one_ranking_and_take_no_call(demo: DemoAnswers) -> None:
+    assert demo.told("package pages", {}) == (await demo.packages(limit=500))["data"]["lines"]
+    assert demo.calls_for_pages == 0
 
 
 async def test_nobody_is_told_of_anothers_lines(stage: CostsStage) -> None:
@@ -291,9 +283,8 @@ async def test_nobody_is_told_of_anothers_lines(stage: CostsStage) -> None:
     assert rows and {row["iccid"] for row in rows} <= {line.iccid for line in stage.lines(8103)}
 
 
-async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: CostsStage) -> None:
-    said = await demo.tool("optimize_package", {})
+async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: DemoAnswers) -> None:
+    said, more = demo.told("optimize_package", {})
     assert len(said["content"][0]["text"]) < 6_000 and said["structuredContent"]["of"] == 140
-    more = await demo.tool("optimize_package", {"starting_after": said["_meta"]["next"]})
     rows = said["structuredContent"]["data"]["lines"] + more["structuredContent"]["data"]["lines"]
     assert rows == (await demo.packages(limit=10))["data"]["lines"]

@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 
 from operations.intelligence import high_cost_subscribers, savings
 from operations.intelligence.reports.sheet import Sheet
-from tests.intelligence_costs.stage import CostsStage
+from tests.intelligence_costs.stage import CostsStage, DemoAnswers
 
 
 def checked(sheet: Sheet) -> Sheet:
@@ -173,7 +173,7 @@ async def test_the_sheet_of_savings(stage: CostsStage) -> None:
     )
 
 
-async def test_no_name_and_no_number_of_a_line_is_public(demo: CostsStage) -> None:
+async def test_no_name_and_no_number_of_a_line_is_public(demo: DemoAnswers) -> None:
     costs, packages = await demo.costs(limit=500), await demo.packages(limit=500)
     for sheet in (high_cost_subscribers.cost_sheet(costs), savings.savings_sheet(packages)):  # pyright: ignore[reportArgumentType]  # JSON
         text = public(checked(sheet))

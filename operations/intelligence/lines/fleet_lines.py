@@ -4,7 +4,6 @@ Also what the list says of a line, in stock or issued, used lately, ended or sil
 the pages of a ranking of the caller's fleet.
 """
 
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -19,6 +18,7 @@ from clients.ocs.subscribers import Subscriber
 from clients.ocs.times import parse_wire_time
 from operations.caches.account_parts import SIM_FREE
 from operations.deps import Ctx
+from operations.fleet.wire_rows import LISTED_ICCID
 from operations.intelligence.reports.sheet import Finding, FindingData, Incomplete, make_finding, missing_parts
 from operations.upstream.account_lines import LineList, read_account_lines
 from operations.upstream.connection import Upstream, connect_upstream
@@ -46,8 +46,6 @@ DROPPED_LINE_FIELDS = frozenset(
     {"account", "reseller", "resellerId", "batchId", "email", "phoneNumberList", "multiImsi", "greenZoneCounter"}
 )
 CACHED_SIM_FIELDS = frozenset({"id", "esim", "status", "affectationDateUtc"})
-FLEET_ICCID = re.compile(r"[0-9A-Fa-f]{13,22}", re.ASCII)
-"""Shorter and longer ones than ours exist, and some end in a letter that fills them up; nothing else is repeated in an answer."""
 FLEET_CALL_LIMIT = 4_000
 """listSubscriber calls for one fleet: a list holds some hundred lines, and 10,000 lines take about a thousand."""
 
@@ -165,7 +163,7 @@ def fleet_line(row: Subscriber) -> FleetLine | None:
     """The line of `row`; None where its number or its ICCID is missing or malformed."""
     number, history = row.get("subscriberId"), current_entry(row.get("imsiList", ()))
     iccid = None if history is None else history.get("iccid")
-    if number is None or iccid is None or not FLEET_ICCID.fullmatch(iccid):
+    if number is None or iccid is None or not LISTED_ICCID.fullmatch(iccid):
         return None
     return FleetLine(number, iccid, row.get("accountId", 0), line_status_word(row), slim_line_row(row))
 

@@ -41,17 +41,20 @@ class FleetView(NamedTuple):
         return FleetResult(ctx.now, figures, sampled, known.lines, incomplete, state.listed or None)
 
 
-async def view_fleet(ctx: Ctx, params: Input, window: DayWindow, *, account_id: int | None = None) -> FleetView:
+async def view_fleet(
+    ctx: Ctx, params: Input, window: DayWindow, *, account_id: int | None = None, listed_is_enough: bool = False
+) -> FleetView:
     """The fleet of the caller, or what of it is in one account, after the days from `window` on are known.
 
     The first look at a new connection waits for that, 20 seconds at most. Waits for the network; raises NotFound for a strange account, and
-    OcsError where nothing of any line could be read.
+    OcsError where nothing of any line could be read, `listed_is_enough` or not even listed.
     """
     fleet = await own_fleet(ctx, params)
     await require_account_in_fleet(fleet, account_id)
     fleet = await look_at_weeks(ctx, await look_at_fleet(ctx, fleet), window.first.toordinal())
     first = window.first.toordinal()
     known = await ctx.deps.store.read(fleet_knowledge, fleet=fleet.state.id, account=account_id, first=first, now=ctx.now)
-    if not known.read and fleet.state.error and (known.progress.unread or not fleet.state.listed):
+    nothing_read = not known.read and known.progress.unread > 0 and not listed_is_enough
+    if fleet.state.error and (nothing_read or not fleet.state.listed):
         raise OcsError(fleet.state.error)
     return FleetView(fleet, known, account_id)

@@ -153,5 +153,5 @@ class Pareto(TypedDict):
 
 
 def pareto_figures(bill: FleetBill) -> Pareto:
-    cost = euros(sum(line.total.network_cost for line in bill.lines[: bill.pareto]))
+    cost = euros(bill.pareto_cost)
     return {"percent": PARETO_PERCENT, "lines": bill.pareto, "cost": cost, "network_cost": cost}

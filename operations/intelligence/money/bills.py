@@ -4,7 +4,8 @@ Every micro-euro of use stands at a network and at a kind of use, or is said to 
 bring in belongs to the line, since a package is no network's.
 """
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from operations.caches.usage import PlaceUse
@@ -14,6 +15,8 @@ from operations.intelligence.offers.coverage_map import NetworkCodes
 from operations.upstream.signalling import NetworkCode
 from operations.upstream.usage import UseKind, use_kind
 from operations.vocabulary import network_country, upstream_text
+from storage.fleet_costs import LineMoney, NetworkMoney
+from storage.fleet_usage import FleetNetworkRow
 
 PARETO_PERCENT = 80
 
@@ -107,55 +110,65 @@ class CountryBill(NamedTuple):
 class FleetBill(NamedTuple):
     """Lines, dearest first. The lines add up to the total; so do countries and `unattributed`, and kinds and `unattributed`."""
 
-    lines: Sequence[LineBill]
+    lines: Sequence[int]
+    """Subscriber ids of those that cost or brought in something."""
     total: UseMoney
     countries: Sequence[CountryBill]
     kinds: Sequence[tuple[UseKind, UseMoney]]
     unattributed: UseMoney
     pareto: int
     """The fewest lines that make 80 % of the network cost."""
+    pareto_cost: int
+    """Theirs together, micro-euros."""
     package_income: int | None
-    """Of all lines, those that cost nothing as well; micro-euros. None: the packages of some lines could not be read."""
+    """Of all lines, those that cost nothing as well; micro-euros. None: the packages of some lines have not been read."""
 
     @property
     def margin(self) -> int | None:
         return None if self.package_income is None else self.package_income + self.total.usage_income - self.total.network_cost
 
 
-def fleet_bill(bills: Iterable[LineBill]) -> FleetBill:
-    """The sum of `bills`. Lines that cost nothing and were charged nothing are left out of the list."""
-    given = list(bills)
-    ranked = sorted(
-        (bill for bill in given if has_costs(bill)), key=lambda bill: (-bill.total.network_cost, -bill.total.usage_income, bill.iccid)
-    )
-    networks: dict[NetworkCode, tuple[BillNetwork, UseMoney]] = {}
+def fleet_bill(
+    lines: Sequence[LineMoney],
+    uses: Iterable[NetworkMoney],
+    networks: Mapping[NetworkCode, FleetNetworkRow],
+    codes: NetworkCodes,
+    package_income: int | None,
+) -> FleetBill:
+    """The bill of `lines`, dearest first, whose use is divided over networks and kinds in `uses`. What this leaves open is unattributed."""
+    places: dict[NetworkCode, UseMoney] = {}
     kinds: dict[UseKind, UseMoney] = {}
-    for bill in ranked:
-        for network, cost in bill.networks:
-            named, former = networks.get(network[1:3]) or (network, NO_MONEY)
-            networks[network[1:3]] = named, former.plus(cost)
-        for kind, cost in bill.kinds:
-            kinds[kind] = kinds.get(kind, NO_MONEY).plus(cost)
-    total = sum_money(bill.total for bill in ranked)
-    unattributed = sum_money(bill.unattributed for bill in ranked)
-    pareto = pareto_count([bill.total.network_cost for bill in ranked], total.network_cost)
-    countries = country_bills(networks.values())
-    return FleetBill(ranked, total, countries, sorted(kinds.items()), unattributed, pareto, sum_package_income(given))
+    for use in uses:
+        if not use.mcc:  # the charging system's totals beyond its records
+            continue
+        cost, code, kind = UseMoney(use.network_cost, use.usage_income), codes.shown((use.mcc, use.mnc)), use_kind(use.kind)
+        places[code] = places.get(code, NO_MONEY).plus(cost)
+        kinds[kind] = kinds.get(kind, NO_MONEY).plus(cost)
+    total, recorded = (
+        UseMoney(sum(line.network_cost for line in lines), sum(line.usage_income for line in lines)),
+        sum_money(places.values()),
+    )
+    unattributed = UseMoney(total.network_cost - recorded.network_cost, total.usage_income - recorded.usage_income)
+    countries = country_bills((named_network(code, networks), cost) for code, cost in places.items())
+    pareto = pareto_count([line.network_cost for line in lines], total.network_cost)
+    return FleetBill(
+        array("q", (line.subscriber_id for line in lines)),
+        total,
+        countries,
+        sorted(kinds.items()),
+        unattributed,
+        pareto,
+        sum(line.network_cost for line in lines[:pareto]),
+        package_income,
+    )
 
 
-def sum_package_income(bills: Iterable[LineBill]) -> int | None:
-    """None where that of one line is not known, since a part of a sum would be a wrong sum."""
-    total = 0
-    for bill in bills:
-        if bill.package_income is None:
-            return None
-        total += bill.package_income
-    return total
-
-
-def has_costs(bill: LineBill) -> bool:
-    """Whether `bill` has an amount to pay or to explain."""
-    return bill.total != NO_MONEY or bill.unattributed != NO_MONEY or any(cost != NO_MONEY for _, cost in bill.networks)
+def named_network(code: NetworkCode, networks: Mapping[NetworkCode, FleetNetworkRow]) -> BillNetwork:
+    """The network of `code`, as records told its country and its operator."""
+    told = networks.get(code)
+    country = "" if told is None else told.country
+    operator = "" if told is None else upstream_text(told.operator)
+    return BillNetwork(country or network_country(f"{code[0]:03d}", str(code[1])) or "", *code, operator)
 
 
 def country_bills(networks: Iterable[tuple[BillNetwork, UseMoney]]) -> Sequence[CountryBill]:

@@ -37,6 +37,14 @@ USAGE_COLUMNS = (
     ("fleet", LARGE), ("subscriber_id", LARGE), ("day", WHOLE), ("mcc", WHOLE), ("mnc", WHOLE), ("kind", WHOLE), ("quantity", LARGE),
     ("covered", LARGE), ("network_cost", LARGE), ("usage_income", LARGE),
 )  # fmt: skip
+DAY_COLUMNS = (
+    ("fleet", LARGE), ("day", WHOLE), ("mcc", WHOLE), ("mnc", WHOLE), ("kind", WHOLE), ("uses", LARGE), ("free", LARGE),
+    ("network_cost", LARGE), ("usage_income", LARGE),
+)  # fmt: skip
+MONEY_COLUMNS = (
+    ("fleet", LARGE), ("subscriber_id", LARGE), ("block", WHOLE), *((f"cost_{place}", LARGE) for place in range(14)),
+    *((f"income_{place}", LARGE) for place in range(14)),
+)  # fmt: skip
 NETWORK_COLUMNS = (("fleet", LARGE), ("mcc", WHOLE), ("mnc", WHOLE), ("country", TEXT), ("operator", TEXT))
 PROBLEM_COLUMNS = (
     ("fleet", LARGE), ("subscriber_id", LARGE), ("cause", TEXT), ("place", WHOLE), ("since", REAL), ("money", LARGE), ("evidence", TEXT),
@@ -54,6 +62,8 @@ KEYS = {
     "fleet_package": ("fleet", "subscriber_id", "series", "id"),
     "fleet_usage": ("fleet", "subscriber_id", "day", "mcc", "mnc", "kind"),
     "fleet_month": ("fleet", "subscriber_id", "day", "mcc", "mnc", "kind"),
+    "fleet_line_money": ("fleet", "subscriber_id", "block"),
+    "fleet_day": ("fleet", "day", "mcc", "mnc", "kind"),
     "fleet_network": ("fleet", "mcc", "mnc"),
     "fleet_problem": ("fleet", "subscriber_id", "cause"),
     "fleet_figure": ("fleet", "subscriber_id"),
@@ -97,6 +107,8 @@ def upgrade() -> None:
     create("fleet_package", PACKAGE_COLUMNS)
     create("fleet_usage", USAGE_COLUMNS)
     create("fleet_month", USAGE_COLUMNS)
+    create("fleet_line_money", MONEY_COLUMNS)
+    create("fleet_day", DAY_COLUMNS)
     create("fleet_network", NETWORK_COLUMNS)
     create("fleet_problem", PROBLEM_COLUMNS)
     op.create_index("fleet_problem_open", "fleet_problem", ["fleet", "closed", "cause", "money"])

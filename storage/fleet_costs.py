@@ -1,0 +1,213 @@
+"""What the lines of a fleet cost and bring in between two days: sums of each line, of networks and kinds of use, and of packages.
+
+Days are ordinals, moments Unix seconds, money is whole micro-euro.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.engine.sql import Connection, Dialect, Query, bound_list, pack_rows, runs_in_thread
+from storage.fleet_figures import FLEET_FIGURE
+from storage.fleet_judgements import JUDGED_LINES, JudgedLine
+from storage.fleet_line_money import COSTS, FLEET_LINE_MONEY, IN_BLOCKS, INCOMES, blocks_of_days, sum_of_days
+from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
+from storage.fleet_packages import FLEET_PACKAGE, FleetPackageRow, packages_of_line
+from storage.fleet_plans import total
+from storage.fleet_scores import WITH_FIGURES
+from storage.fleet_usage import FLEET_DAY, FleetNetworkRow, FleetUsageRow, networks_of_fleet, usage_of_line
+
+FIRST_DAY, LAST_DAY = sa.bindparam("first", type_=sa.Integer), sa.bindparam("last", type_=sa.Integer)
+
+BEGIN, END = sa.bindparam("begin", type_=sa.BigInteger), sa.bindparam("end", type_=sa.BigInteger)
+
+LARGEST_USUAL_PRICE = 1_000_000_000
+"""Micro-euro. The database multiplies prices with seconds in 64 bits; what is dearer is left to whole numbers of any length."""
+
+
+LINES_WITH_MONEY = FLEET_LINE.join(
+    FLEET_LINE_MONEY,
+    sa.and_(FLEET_LINE_MONEY.c.fleet == FLEET_LINE.c.fleet, FLEET_LINE_MONEY.c.subscriber_id == FLEET_LINE.c.subscriber_id),
+)
+
+
+class LineMoney(NamedTuple):
+    """What a line's use cost the operator, and what the customer was charged for it outside packages."""
+
+    subscriber_id: int
+    network_cost: int
+    usage_income: int
+
+
+LINE_COST, LINE_INCOME = sum_of_days(COSTS), sum_of_days(INCOMES)
+
+# Each line's rows are one piece of the table, so that lines are summed in its order and nothing is sorted but the sums.
+MONEY_OF_LINES = Query(
+    LineMoney,
+    sa.select(
+        FLEET_LINE.c.subscriber_id,
+        sa.cast(LINE_COST, sa.BigInteger).label("network_cost"),
+        sa.cast(LINE_INCOME, sa.BigInteger).label("usage_income"),
+    )
+    .select_from(LINES_WITH_MONEY)
+    .where(OF_FLEET, LINE_IS_THERE, IN_BLOCKS)
+    .group_by(FLEET_LINE.c.fleet, FLEET_LINE.c.subscriber_id, FLEET_LINE.c.iccid)
+    .having(sa.or_(LINE_COST != 0, LINE_INCOME != 0))
+    .order_by(sa.desc("network_cost"), sa.desc("usage_income"), FLEET_LINE.c.iccid),
+)
+
+
+class NetworkMoney(NamedTuple):
+    """What use of one kind in one network cost and brought in: of how many rows of lines, and how many of them the network gave for
+    nothing."""
+
+    mcc: int
+    mnc: int
+    kind: int
+    uses: int
+    free: int
+    network_cost: int
+    usage_income: int
+
+
+MONEY_OF_NETWORKS = Query(
+    NetworkMoney,
+    sa.select(
+        FLEET_DAY.c.mcc,
+        FLEET_DAY.c.mnc,
+        FLEET_DAY.c.kind,
+        total(FLEET_DAY.c.uses, "uses"),
+        total(FLEET_DAY.c.free, "free"),
+        total(FLEET_DAY.c.network_cost, "network_cost"),
+        total(FLEET_DAY.c.usage_income, "usage_income"),
+    )
+    .where(FLEET_DAY.c.fleet == BOUND_FLEET, FLEET_DAY.c.day >= FIRST_DAY, FLEET_DAY.c.day <= LAST_DAY)
+    .group_by(FLEET_DAY.c.mcc, FLEET_DAY.c.mnc, FLEET_DAY.c.kind)
+    .having(sa.func.sum(FLEET_DAY.c.uses) != 0)
+    .order_by(FLEET_DAY.c.mcc, FLEET_DAY.c.mnc, FLEET_DAY.c.kind),
+)
+
+
+class PackageLife(NamedTuple):
+    """A package that runs in the days: of which template, its price, 0: not told, and the whole seconds of its life."""
+
+    template_id: int
+    price: int
+    starts: int
+    ends: int
+
+
+ON_ISSUED_LINE = FLEET_PACKAGE.join(
+    FLEET_LINE, sa.and_(FLEET_LINE.c.fleet == FLEET_PACKAGE.c.fleet, FLEET_LINE.c.subscriber_id == FLEET_PACKAGE.c.subscriber_id)
+)
+
+IS_ISSUED = sa.and_(OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.sim_status != "FREE")
+
+HAS_USUAL_PRICE = sa.and_(FLEET_PACKAGE.c.price > 0, FLEET_PACKAGE.c.price <= LARGEST_USUAL_PRICE)
+
+
+def package_lives(dialect: Dialect, condition: sa.ColumnElement[bool]) -> sa.Select[int, int, int, int]:
+    """The packages of issued lines that run in the days and for which the condition holds."""
+    seconds = [FLEET_PACKAGE.c[name] if dialect.name == "sqlite" else sa.func.floor(FLEET_PACKAGE.c[name]) for name in ("starts", "ends")]
+    starts, ends = (sa.cast(each, sa.BigInteger) for each in seconds)  # SQLite's cast cuts, PostgreSQL's rounds
+    return (
+        sa.select(FLEET_PACKAGE.c.template_id, FLEET_PACKAGE.c.price, starts.label("starts"), ends.label("ends"))
+        .select_from(ON_ISSUED_LINE)
+        .where(
+            FLEET_PACKAGE.c.fleet == BOUND_FLEET,
+            FLEET_PACKAGE.c.series == 0,
+            FLEET_PACKAGE.c.starts > 0,
+            FLEET_PACKAGE.c.starts < END,
+            FLEET_PACKAGE.c.ends > BEGIN,
+            ends > starts,
+            IS_ISSUED,
+            condition,
+        )
+    )
+
+
+def package_income_query(dialect: Dialect) -> sa.Executable:
+    """Of each price the part of the package's life in the days, rounded to a whole number, halves to the even one; added up."""
+    life = package_lives(dialect, HAS_USUAL_PRICE).subquery("life")
+    begin = sa.case((life.c.starts > BEGIN, life.c.starts), else_=BEGIN)
+    end = sa.case((life.c.ends < END, life.c.ends), else_=END)
+    parts = sa.select((life.c.price * (end - begin)).label("value"), (life.c.ends - life.c.starts).label("whole")).subquery("parts")
+    value, whole = parts.c.value, parts.c.whole
+    quotient, rest = value // whole, 2 * (value % whole)
+    up = sa.case((rest > whole, 1), (sa.and_(rest == whole, quotient % 2 == 1), 1), else_=0)
+    return sa.select(total(quotient + up, "income"))
+
+
+PACKAGE_INCOME = Query(int, package_income_query)
+
+OTHER_PACKAGES = Query(PackageLife, lambda dialect: package_lives(dialect, ~HAS_USUAL_PRICE))
+
+COUNT_UNREAD_PACKAGES = Query(
+    int, sa.select(sa.func.count().label("lines")).select_from(FLEET_LINE).where(IS_ISSUED, FLEET_LINE.c.read == 0)
+)
+
+SPONSORS_OF_LINES = Query(int, sa.select(FLEET_FIGURE.c.sponsor).distinct().select_from(WITH_FIGURES).where(OF_FLEET, LINE_IS_THERE))
+
+
+class FleetMoney(NamedTuple):
+    """The money of a fleet in some days.
+
+    `lines`: those that cost or brought in something, dearest first; `package_income`: of packages with a usual price; `packages`: the
+    others; `unread`: issued lines whose packages were never read; `sponsors`: whose SIMs the lines have, -1: not known.
+    """
+
+    lines: list[LineMoney]
+    uses: list[NetworkMoney]
+    networks: list[FleetNetworkRow]
+    package_income: int
+    packages: list[PackageLife]
+    unread: int
+    sponsors: list[int]
+
+
+@runs_in_thread
+def fleet_money(connection: Connection, *, fleet: int, first: int, last: int, begin: int, end: int) -> FleetMoney:
+    """The money of the days from `first` to `last`, which begin at `begin` and end at `end`. Nothing of a fleet that has ended."""
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return FleetMoney([], [], [], 0, [], 0, [])
+    days = {"fleet": fleet, "first": first, "last": last}
+    moments = {"fleet": fleet, "begin": begin, "end": end}
+    return FleetMoney(
+        connection.all(MONEY_OF_LINES, fleet=fleet, **blocks_of_days(first, last)) if first <= last else [],
+        connection.all(MONEY_OF_NETWORKS, **days),
+        networks_of_fleet(connection, fleet=fleet),
+        connection.first(PACKAGE_INCOME, **moments) or 0,
+        connection.all(OTHER_PACKAGES, **moments),
+        connection.first(COUNT_UNREAD_PACKAGES, fleet=fleet) or 0,
+        connection.all(SPONSORS_OF_LINES, fleet=fleet),
+    )
+
+
+class UsedLine(NamedTuple):
+    """A line with its packages, and what it used in some days."""
+
+    line: JudgedLine
+    packages: list[FleetPackageRow]
+    usage: list[FleetUsageRow]
+
+
+NUMBERED_LINES_OF_FLEET = Query(
+    JudgedLine, lambda dialect: JUDGED_LINES.where(FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)))
+)
+
+
+@runs_in_thread
+def used_lines(connection: Connection, *, fleet: int, numbers: Sequence[int], first: int, last: int) -> list[UsedLine]:
+    """The lines with these subscriber ids that are there, and their use from day `first` to `last`. A few hundred lines at most."""
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return []
+    lines = connection.all(NUMBERED_LINES_OF_FLEET, fleet=fleet, numbers=pack_rows([[number] for number in numbers]))
+    return [
+        UsedLine(
+            line,
+            packages_of_line(connection, fleet=fleet, subscriber_id=line.subscriber_id),
+            usage_of_line(connection, fleet=fleet, subscriber_id=line.subscriber_id, first=first, last=last),
+        )
+        for line in lines
+    ]

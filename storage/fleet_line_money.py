@@ -1,0 +1,122 @@
+"""What each line's use cost and brought in, added up from day to day, so that the sum of any days is a difference of two columns.
+
+A row holds fourteen days of a line: `cost_3` is what networks charged from its first day to its fourth, micro-euro, and `income_3` what the
+customer was charged. A fleet's rows of use are millions; these are seven a line for ninety days. They are written in the commit that writes
+the rows of use.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Dialect, TableDescription, Value
+from storage.fleet_usage import FleetDayRow
+
+BLOCK_DAYS = 14
+
+
+class LineMoneyRow(NamedTuple):
+    """`block`: the ordinal of its first day, divided by fourteen."""
+
+    block: int
+    cost_0: BigInt
+    cost_1: BigInt
+    cost_2: BigInt
+    cost_3: BigInt
+    cost_4: BigInt
+    cost_5: BigInt
+    cost_6: BigInt
+    cost_7: BigInt
+    cost_8: BigInt
+    cost_9: BigInt
+    cost_10: BigInt
+    cost_11: BigInt
+    cost_12: BigInt
+    cost_13: BigInt
+    income_0: BigInt
+    income_1: BigInt
+    income_2: BigInt
+    income_3: BigInt
+    income_4: BigInt
+    income_5: BigInt
+    income_6: BigInt
+    income_7: BigInt
+    income_8: BigInt
+    income_9: BigInt
+    income_10: BigInt
+    income_11: BigInt
+    income_12: BigInt
+    income_13: BigInt
+
+
+class FleetLineMoneyTable(TableDescription, row=LineMoneyRow, table=True):
+    """The money of a line in fourteen days."""
+
+    fleet: BigInt
+    subscriber_id: BigInt
+    __table_args__ = (sa.PrimaryKeyConstraint("fleet", "subscriber_id", "block"), CLUSTERED)
+
+
+FLEET_LINE_MONEY = FleetLineMoneyTable.table
+
+COSTS, INCOMES = (tuple(FLEET_LINE_MONEY.c[f"{name}_{place}"] for place in range(BLOCK_DAYS)) for name in ("cost", "income"))
+
+BLOCK_NAMES = ("first_block", "last_block", "before_first", "last_place")
+
+FIRST_BLOCK, LAST_BLOCK, BEFORE_FIRST, LAST_PLACE = (sa.bindparam(name, type_=sa.Integer) for name in BLOCK_NAMES)
+
+IN_BLOCKS = sa.and_(FLEET_LINE_MONEY.c.block >= FIRST_BLOCK, FLEET_LINE_MONEY.c.block <= LAST_BLOCK)
+"""The rows that the days which `blocks_of_days` was asked for lie in."""
+
+
+def blocks_of_days(first: int, last: int) -> dict[str, Value]:
+    """What to bind for the days from `first` to `last`, ordinals."""
+    start, end = divmod(first, BLOCK_DAYS), divmod(last, BLOCK_DAYS)
+    return dict(zip(BLOCK_NAMES, (start[0], end[0], start[1] - 1, end[1]), strict=True))
+
+
+def sum_of_days(columns: Sequence[sa.ColumnElement[int]]) -> sa.ColumnElement[int]:
+    """The sum of the days for one of COSTS and INCOMES, of rows that are IN_BLOCKS."""
+    places = dict(enumerate(columns))
+    until = sa.case((FLEET_LINE_MONEY.c.block == LAST_BLOCK, sa.case(places, value=LAST_PLACE, else_=0)), else_=columns[-1])
+    before = sa.case((FLEET_LINE_MONEY.c.block == FIRST_BLOCK, sa.case(places, value=BEFORE_FIRST, else_=0)), else_=0)
+    return sa.func.sum(until - before)
+
+
+MONEY_COLUMNS = tuple(column.name for column in (*COSTS, *INCOMES))
+
+
+def add_money(dialect: Dialect) -> sa.Executable:
+    given = {name: sa.bindparam(name, type_=FLEET_LINE_MONEY.c[name].type) for name in ("fleet", "subscriber_id", "block", *MONEY_COLUMNS)}
+    return (
+        dialect.insert(FLEET_LINE_MONEY)
+        .values(given)
+        .on_conflict_do_update(
+            index_elements=["fleet", "subscriber_id", "block"],
+            set_={name: FLEET_LINE_MONEY.c[name] + given[name] for name in MONEY_COLUMNS},
+        )
+    )
+
+
+ADD_MONEY = Command(add_money)
+
+
+def add_line_money(connection: Connection, *, fleet: int, subscriber_id: int, changes: Iterable[FleetDayRow]) -> None:
+    """Adds to the money of a line by what its use changed."""
+    blocks: dict[int, list[int]] = {}
+    for change in changes:
+        block, place = divmod(change.day, BLOCK_DAYS)
+        sums = blocks.setdefault(block, [0] * (2 * BLOCK_DAYS))
+        for later in range(place, BLOCK_DAYS):
+            sums[later] += change.network_cost
+            sums[BLOCK_DAYS + later] += change.usage_income
+    of_line = {"fleet": fleet, "subscriber_id": subscriber_id}
+    connection.run_many(
+        ADD_MONEY,
+        [
+            {**of_line, "block": block, **dict(zip(MONEY_COLUMNS, blocks[block], strict=True))}
+            for block in sorted(blocks)
+            if any(blocks[block])
+        ],
+    )
