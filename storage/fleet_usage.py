@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription, insert_once
+from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription, bound_list, insert_once, pack_rows
 
 KEPT_USAGE_DAYS = 90
 KEPT_USAGE_MONTHS = 13
@@ -115,6 +115,43 @@ def replace_usage(connection: Connection, *, fleet: int, subscriber_id: int, fir
 def usage_of_line(connection: Connection, *, fleet: int, subscriber_id: int, first: int, last: int) -> list[FleetUsageRow]:
     """What a line used from day `first` to `last`, in the order of days."""
     return connection.all(USAGE_OF_LINE, fleet=fleet, subscriber_id=subscriber_id, first=first, last=last)
+
+
+class UsageOfLine(NamedTuple):
+    """A row of use, and the line that it is of; the fields are those of FleetUsageRow."""
+
+    subscriber_id: int
+    day: int
+    mcc: int
+    mnc: int
+    kind: int
+    quantity: int
+    covered: int
+    network_cost: int
+    usage_income: int
+
+
+USAGE_OF_LINES = Query(
+    UsageOfLine,
+    lambda dialect: (
+        sa.select(*(FLEET_USAGE.c[name] for name in UsageOfLine._fields))
+        .where(
+            FLEET_USAGE.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger),
+            FLEET_USAGE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
+            IN_DAYS,
+        )
+        .order_by(FLEET_USAGE.c.subscriber_id, FLEET_USAGE.c.day, FLEET_USAGE.c.mcc, FLEET_USAGE.c.mnc, FLEET_USAGE.c.kind)
+    ),
+)
+
+
+def usage_of_lines(connection: Connection, *, fleet: int, numbers: Sequence[int], first: int, last: int) -> dict[int, list[FleetUsageRow]]:
+    """What the lines with these subscriber ids used from day `first` to `last`, by line, each in the order of days."""
+    found: dict[int, list[FleetUsageRow]] = {number: [] for number in numbers}
+    packed = pack_rows([[number] for number in numbers])
+    for row in connection.all(USAGE_OF_LINES, fleet=fleet, numbers=packed, first=first, last=last):
+        found[row.subscriber_id].append(FleetUsageRow(*row[1:]))
+    return found
 
 
 def know_networks(connection: Connection, *, fleet: int, networks: Sequence[FleetNetworkRow]) -> None:
