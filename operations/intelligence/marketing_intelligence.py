@@ -1,28 +1,20 @@
 """Where a fleet travels, who it is made of, what sells, and what could be sold; and the sheet of it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from statistics import median
 from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
+import anyio.to_thread
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.lines.fleet_lines import (
-    FleetLine,
-    FleetResult,
-    cached_result,
-    is_in_stock,
-    issue_day,
-    read_each_line,
-    read_fleet,
-    sample_evenly,
-)
-from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
-from operations.intelligence.offers.coverage_map import CoverageMap, network_outside, read_coverage_map
+from operations.fleet.wire_rows import day_start, stored_packages
+from operations.intelligence.lines.fleet_lines import FleetResult, cached_result, sample_evenly
+from operations.intelligence.lines.fleet_view import FleetView, view_fleet
+from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days
 from operations.intelligence.offers.upsell import (
     SEGMENT_RULES,
     UPSELL_RULES,
@@ -31,14 +23,13 @@ from operations.intelligence.offers.upsell import (
     TemplateForSale,
     UpsellKind,
     UsageProfile,
-    current_zones,
     line_segment,
     merge_template_sales,
     read_templates_for_sale,
     sold_packages,
+    stored_profile,
     template_sales,
     upsell_offer,
-    usage_profile,
 )
 from operations.intelligence.reports.sheet import (
     Chart,
@@ -52,33 +43,35 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     stacked_chart,
 )
-from operations.times import WEEK_DAYS, DayWindow
-from operations.upstream.connection import AccountGone, Upstream, connect_upstream
+from operations.times import DayWindow
+from operations.upstream.connection import AccountGone
 from operations.upstream.usage import euros
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, operation
+from storage.fleet_market import FleetMarketRows, MarketCounts, fleet_market, market_packages
+from storage.fleet_packages import FleetPackageRow
 
 NO_PRICES = "The catalogue could not be read: there are no prices, and nothing is said of what could be sold."
 PACKAGE_SAMPLE_LINES = 2_000
-"""Choice: lines whose packages are read; for a larger fleet they are a sample, since each takes a call that cannot be kept."""
+"""Choice: lines whose packages are looked at; of a larger fleet they are a sample, which says as much as all of them."""
 
 
 class MarketLine(NamedTuple):
-    """What was read of a line. `packages` is None where the line was not in the sample."""
+    """An issued line. `packages` is None where the line was not in the sample."""
 
     profile: UsageProfile
+    is_active: bool
     packages: tuple[SoldPackage, ...] | None
     is_mis_steered: bool = False
     """Most of its data of a week went past its packages, on networks that they do not cover: what it needs is no larger package."""
 
 
 class FleetMarket(NamedTuple):
-    """What was read of a fleet in `window`. `stock`: how many lines are in stock; `seen`: by subscriber id."""
+    """What is known of a fleet in `window`. `counts`: of all lines; `seen`: those that were judged, by subscriber id."""
 
     window: DayWindow
-    lines: list[FleetLine]
-    stock: int
+    counts: MarketCounts
     seen: dict[int, MarketLine]
     templates: Mapping[int, TemplateForSale]
 
@@ -86,31 +79,6 @@ class FleetMarket(NamedTuple):
     def packages(self) -> dict[int, tuple[SoldPackage, ...]]:
         """The packages of the lines that were in the sample."""
         return {line: seen.packages for line, seen in self.seen.items() if seen.packages is not None}
-
-
-async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[FleetMarket]:
-    fleet, window = await read_fleet(upstream, account_id), last_whole_days(ctx.now)
-    templates, coverage, gaps = dict[int, TemplateForSale](), CoverageMap(), list[str]()
-    try:
-        templates = await read_templates_for_sale(upstream)
-        coverage = await read_coverage_map(upstream)
-    except OcsError:  # usage is worth reporting without prices
-        gaps.append(NO_PRICES)
-    lines = [line for line in fleet.lines if not is_in_stock(line)]
-    sample = {line.subscriber_id for line in sample_evenly(lines, PACKAGE_SAMPLE_LINES)}
-
-    async def read(line: FleetLine) -> MarketLine:
-        use = await read_line_use(ctx, upstream, line, window)
-        held, astray = None, False
-        if line.subscriber_id in sample:
-            held = sold_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now)
-            week = await read_line_use(ctx, upstream, line, last_whole_days(ctx.now, WEEK_DAYS))  # kept since they were just read
-            astray = network_outside(week.places, current_zones(held), coverage) is not None
-        return MarketLine(usage_profile(use, window.first + timedelta(days=CALENDAR_DAYS // 2)), held, astray)
-
-    reading = await read_each_line(ctx, lines, read)
-    market = FleetMarket(window, lines, len(fleet.lines) - len(lines), reading.found, templates)
-    return reading.result(ctx, market, fleet._replace(lines=lines), others=gaps)
 
 
 OtherGroup = Literal["other"]
@@ -202,32 +170,42 @@ class FigureTrend(TypedDict):
     change_percent: Annotated[float | None, Field(description="Null: there was none before")]
 
 
+class CountryTotals(NamedTuple):
+    """Of the lines that were used in a country: how many were there most, and their days and data."""
+
+    home: int
+    days: int
+    data_bytes: int
+
+
 def country_figures(market: FleetMarket) -> list[CountryUse]:
     """Figures by country, most lines first."""
-    groups, rows = defaultdict[str, set[int]](set), defaultdict[str, Counter[str]](Counter)
+    groups, rows = defaultdict[str, set[int]](set), dict[str, CountryTotals]()
     for line, seen in market.seen.items():
-        for rank, stay in enumerate(seen.profile.stays):
-            groups[stay.iso2].add(line)
-            rows[stay.iso2].update(home=not rank, days=stay.days, data=stay.data_bytes)
+        for rank, (country, days, data) in enumerate(seen.profile.stays):
+            groups[country].add(line)
+            home, former_days, former_data = rows.get(country, NO_STAYS)
+            rows[country] = CountryTotals(home + (not rank), former_days + days, former_data + data)
     return [country_row(group.key, group.lines, [rows[country] for country in group.members]) for group in shown_groups(groups)]
 
 
-def country_row(country: str, lines: set[int], rows: Iterable[Counter[str]]) -> CountryUse:
-    total = Counter[str]()
-    for row in rows:
-        total.update(row)
-    home = total["home"] if is_showable(total["home"]) and is_showable(len(lines) - total["home"]) else None
-    return {"country": country, "lines": len(lines), "home_lines": home, "line_days": total["days"], "data_bytes": total["data"]}
+NO_STAYS = CountryTotals(0, 0, 0)
+
+
+def country_row(country: str, lines: set[int], rows: Sequence[CountryTotals]) -> CountryUse:
+    at_home = sum(row.home for row in rows)
+    home = at_home if is_showable(at_home) and is_showable(len(lines) - at_home) else None
+    days, data = sum(row.days for row in rows), sum(row.data_bytes for row in rows)
+    return {"country": country, "lines": len(lines), "home_lines": home, "line_days": days, "data_bytes": data}
 
 
 def segment_figures(market: FleetMarket) -> list[SegmentSize]:
     """Figures by segment; every line that was read is in exactly one."""
     used = [seen.profile.data_bytes for seen in market.seen.values() if seen.profile.data_bytes]
     half = median(used) if used else 0.0
-    status = {line.subscriber_id: line.status for line in market.lines}
     groups = defaultdict[LineSegment, set[int]](set)
     for line, seen in market.seen.items():
-        groups[line_segment(seen.profile, status[line], half)].add(line)
+        groups[line_segment(seen.profile, half, is_active=seen.is_active)].add(line)
     return [
         {
             "segment": group.key,
@@ -291,29 +269,20 @@ def upsell_figures(market: FleetMarket) -> list[UpsellChance]:
 
 
 def trend_figures(market: FleetMarket) -> list[FigureTrend]:
-    """The second half of the days compared with the first; and these 28 days with the 28 before, where that needs no more calls."""
+    """The second half of the days compared with the first; and these 28 days with the 28 before, of what is known of those."""
     profiles: list[UsageProfile] = [seen.profile for seen in market.seen.values()]
     half, first = CALENDAR_DAYS // 2, market.window.first
     sums = template_sales(market.packages, first, CALENDAR_DAYS).values()
-    issued = Counter(period_of_day(issue_day(line), market) for line in market.lines)
     return [
         figure_trend("data_bytes", half, sum(row.late_bytes for row in profiles), sum(row.early_bytes for row in profiles)),
         figure_trend("lines_in_use", half, sum(row.late_used for row in profiles), sum(row.early_used for row in profiles)),
-        figure_trend("lines_issued", CALENDAR_DAYS, issued["now"], issued["before"]),
+        figure_trend("lines_issued", CALENDAR_DAYS, market.counts.issued_now, market.counts.issued_before),
         figure_trend("packages_sold", CALENDAR_DAYS, sum(row.sold for row in sums), sum(row.sold_before for row in sums)),
     ]
 
 
 def figure_trend(figure: TrendFigure, days: int, now: int, before: int) -> FigureTrend:
     return {"figure": figure, "days": days, "now": now, "before": before, "change_percent": market_percent(now - before, before)}
-
-
-def period_of_day(day: date | None, market: FleetMarket) -> str:
-    """Whether `day` is in the 28 days, in the 28 before them, or in neither."""
-    first, last = market.window
-    if day is None or day > last or day < first - timedelta(days=CALENDAR_DAYS):
-        return ""
-    return "now" if day >= first else "before"
 
 
 # Choice: five lines are the fewest of which an aggregate is shown, so that no person can be recognised.
@@ -390,29 +359,68 @@ async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[Marke
 
     Sizes of groups, never single lines: those of fewer than 5 lines are in `other`. What packages bring in is told at catalogue prices.
 
-    A line takes up to four calls, and one for its packages. Days that ended are kept, so that asking again takes fewer. The figures are
+    Lines come from the read model, where each is looked at when it changes, and each day; the catalogue is read live. The figures are
     kept for a minute.
     """
-    upstream, account = await connect_upstream(ctx), params.account_id
-    found = await cached_result(ctx, upstream, partial(read_fleet_market, ctx, upstream, account), account, further=False)
-    return found.finding(market_answer(found.figures, params.limit), MARKET_METHOD)
+    view = await view_fleet(ctx, params, last_whole_days(ctx.now), account_id=params.account_id)
+    found = await cached_result(ctx, view.upstream, partial(read_fleet_market, ctx, view), params.account_id, further=False)
+    return found.finding(shown_market(found.figures, params.limit), MARKET_METHOD)
 
 
-def market_answer(market: FleetMarket, limit: int) -> MarketingIntelligence:
-    countries, packages = country_figures(market), sales_figures(market)
+async def read_fleet_market(ctx: Ctx, view: FleetView) -> FleetResult[MarketingIntelligence]:
+    """The figures of all issued lines, made of what is stored with them. Waits for the network."""
+    fleet, window = view.fleet.state.id, last_whole_days(ctx.now)
+    templates, gaps = dict[int, TemplateForSale](), list[str]()
+    try:
+        templates = await read_templates_for_sale(view.upstream)
+    except OcsError:  # usage is worth reporting without prices
+        gaps.append(NO_PRICES)
+    first, end = day_start(window.first.toordinal()), day_start(window.last.toordinal() + 1)
+    rows = await ctx.deps.store.read(fleet_market, fleet=fleet, account=view.account, first=first, end=end)
+    sample = [row.subscriber_id for row in sample_evenly(rows.lines, PACKAGE_SAMPLE_LINES)]
+    held = await ctx.deps.store.read(market_packages, fleet=fleet, numbers=sample)
+    figures = await anyio.to_thread.run_sync(market_figures, rows, held, templates, window, ctx.now)
+    return view.result(ctx, figures, sampled=len(rows.lines), others=gaps)._replace(of=rows.counts.issued)
+
+
+def market_figures(
+    rows: FleetMarketRows,
+    held: Mapping[int, Sequence[FleetPackageRow]],
+    templates: Mapping[int, TemplateForSale],
+    window: DayWindow,
+    now: float,
+) -> MarketingIntelligence:
+    """The figures at `now`, Unix seconds; `held`: the packages of the lines of the sample. It may take a second, so it runs in a thread."""
+    packages = {number: sold_packages(stored_packages(listed), now) for number, listed in held.items()}
+    seen = {
+        row.subscriber_id: MarketLine(stored_profile(row.profile), bool(row.active), packages.get(row.subscriber_id), bool(row.mis_steered))
+        for row in rows.lines
+    }
+    return market_answer(FleetMarket(window, rows.counts, seen, templates))
+
+
+def market_answer(market: FleetMarket) -> MarketingIntelligence:
     return {
         "first_day": market.window.first.isoformat(),
         "last_day": market.window.last.isoformat(),
-        "in_stock": market.stock,
-        "countries": countries[:limit],
-        "more_countries": max(0, len(countries) - limit),
+        "in_stock": market.counts.stock,
+        "countries": country_figures(market),
+        "more_countries": 0,
         "segments": segment_figures(market),
         "package_lines": len(market.packages),
-        "packages": packages[:limit],
-        "more_packages": max(0, len(packages) - limit),
+        "packages": sales_figures(market),
+        "more_packages": 0,
         "upsell": upsell_figures(market),
         "trends": trend_figures(market),
     }
+
+
+def shown_market(whole: MarketingIntelligence, limit: int) -> MarketingIntelligence:
+    """The answer with at most `limit` countries and packages."""
+    shown = whole.copy()
+    shown["countries"], shown["more_countries"] = whole["countries"][:limit], max(0, len(whole["countries"]) - limit)
+    shown["packages"], shown["more_packages"] = whole["packages"][:limit], max(0, len(whole["packages"]) - limit)
+    return shown
 
 
 SEGMENT_LABELS: dict[LineSegment, str] = {

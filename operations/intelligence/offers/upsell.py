@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
+
+import orjson
 
 from clients.ocs.packages import PackageList
 from clients.ocs.templates import Template
@@ -78,10 +80,27 @@ def usage_profile(use: LineUse, middle: date) -> UsageProfile:
     )
 
 
-def line_segment(found: UsageProfile, status: str, median: float) -> LineSegment:
+UNUSED_PROFILE = UsageProfile(0, 0, 0, early_used=False, late_used=False, data_only=True, stays=())
+ProfileParts = tuple[int, int, int, bool, bool, bool, list[tuple[str, int, int]]]
+
+
+def profile_text(found: UsageProfile) -> str:
+    """The profile as it is stored with a line; '' where the line was not used."""
+    return orjson.dumps([*found[:-1], [list(stay) for stay in found.stays]]).decode() if found.days else ""
+
+
+def stored_profile(text: str) -> UsageProfile:
+    """The profile that `text` was made of."""
+    if not text:
+        return UNUSED_PROFILE
+    days, early, late, early_used, late_used, data_only, stays = cast("ProfileParts", orjson.loads(text))
+    return UsageProfile(days, early, late, early_used, late_used, data_only, tuple([CountryStay(*stay) for stay in stays]))
+
+
+def line_segment(found: UsageProfile, median: float, *, is_active: bool) -> LineSegment:
     """The one segment of a line with the profile `found`. `median`: the median data of lines with data, bytes."""
     if not found.days:
-        return "dormant" if status == "ACTIVE" else "not_active"
+        return "dormant" if is_active else "not_active"
     if found.data_only and found.days >= MACHINE_DAYS and found.data_bytes <= MACHINE_BYTES * found.days:
         return "machine"
     if found.data_bytes >= max(HEAVY_BYTES, HEAVY_MEDIANS * median):
@@ -192,11 +211,6 @@ def sold_packages(found: PackageList, now: float) -> tuple[SoldPackage, ...]:
         if row.get("pckdatabyte", 0) > 0
     ]
     return tuple(sorted(rows, key=lambda row: row.assigned or date.min))
-
-
-def current_zones(packages: Iterable[SoldPackage]) -> tuple[int, ...]:
-    """The zones of the packages that a line has now."""
-    return tuple(sorted({package.zone_id for package in packages if package.state in CURRENT_PACKAGE_STATES}))
 
 
 def upsell_offer(
