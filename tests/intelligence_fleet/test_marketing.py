@@ -227,7 +227,7 @@ async def test_without_the_catalogue_there_are_no_prices_and_it_is_said(stage: F
 async def test_a_fleet_of_which_nothing_can_be_read_is_told_of_as_such(stage: FleetStage, method: str) -> None:
     stage.trouble(method, code=3, times=None)
     said = await fleet_answer(stage.http, MARKET)
-    assert said["data"]["countries"] == said["data"]["packages"] == said["data"]["upsell"] == []
+    assert said["data"]["countries"] == said["data"]["upsell"] == [] and said["sampled"] < said["of"] * 0.2 + 1
     assert any(reason.startswith("The charging system could not be read") for reason in said["incomplete"]["reasons"])
     assert stage.asked(USE) < 200  # of 504
 
