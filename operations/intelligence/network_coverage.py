@@ -49,9 +49,9 @@ from storage.line_steering import LineSteering
 
 COVERAGE_METHOD = (
     f"Each active line seen in the last {SEEN_LATELY_DAYS} days (its last registration, or its last use, which is no later than that) "
-    "is held against the zones of its packages that have data left; what lines outside used without a package is summed over 28 whole UTC "
-    "days, on the network they are on. Where a line of a zone is mis-steered, the zone's other lines are held against their use of 7 days, "
-    "too."
+    "is held against the zones of its packages that have data left, and if these cover it against its use of 7 days, too; what lines "
+    "outside used without a package is summed over 28 whole UTC days, on the network they are on. Lines are looked at when they change, "
+    "and each day."
 )
 COVERAGE_CURSOR = re.compile(r"[0-9]{1,2}-[0-9]{1,18}-[0-9]{1,16}", re.ASCII)
 
@@ -111,7 +111,7 @@ class OutsideLine(AdviceFigures):
     seen: Annotated[str, Field(description="RFC 3339, UTC: registered then, or last used then and therefore seen no earlier")]
     zones: Annotated[list[int], Field(description="Of its packages with data left; list_location_zones names them")]
     could_use: Annotated[list[CoverableNetwork], Field(description="At most three covered networks of the country, cheapest data first")]
-    outside: Annotated[OutsideUse | None, Field(description="Null: its use could not be read")]
+    outside: Annotated[OutsideUse | None, Field(description="Null: some of its days have not been read yet")]
     steering_list: Annotated[int | None, Field(description="The line's own, else its account's")]
     offer: OfferedPackage | None
 
@@ -241,14 +241,14 @@ async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Cov
 
     Each comes with an action. `seen` says how fresh the network is.
 
-    Active lines seen within 7 days are judged; where one was longer ago says nothing of where it is. A line needs one call, for its
-    packages; one that was not used lately needs another, for the time of its registration. Where one line of a zone is mis-steered, the
-    zone's other lines need one more: some are on a covered network at the moment, and elsewhere most of the time. The lines that are
-    likeliest outside are read first, so that what the time did not suffice for, counted in `incomplete`, matters least. The result is
-    kept for a minute: its pages are of one state. What a steering list holds is not shown by the charging system: where nearly all lines
-    of a list in a country are on one network, the list is taken to lead there. A line is pushed to only where its list leads to a covered
-    network, and never twice in 24 hours; where its list leads outside, another list is named. Nothing is advised that costs you or the
-    customer more than what is. A network has one code in an answer, the one that most lines were seen with.
+    Active lines seen within 7 days are judged; where one was longer ago says nothing of where it is. Verdicts come from the read model,
+    where each line is looked at when it changes, and each day; a line that was not used lately and whose packages do not work where it
+    was last is asked for the time of its registration. Lines on a covered network are held against their use of 7 days: some are there
+    at the moment, and elsewhere most of the time. The result is kept for a minute: its pages are of one state. What a steering list holds
+    is not shown by the charging system: where nearly all lines of a list in a country are on one network, the list is taken to lead
+    there. A line is pushed to only where its list leads to a covered network, and never twice in 24 hours; where its list leads outside,
+    another list is named. Nothing is advised that costs you or the customer more than what is. A network has one code in an answer, the
+    one that most lines were seen with.
     """
     after, account = parse_coverage_cursor(params.starting_after), params.account_id
     view = await view_fleet(ctx, params, last_whole_days(ctx.now, UNCOVERED_USE_DAYS), account_id=account)
