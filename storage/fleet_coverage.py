@@ -1,5 +1,7 @@
 """Where the lines of a fleet are: verdicts and networks, counted; the order of those that are not covered, and the details of a page."""
 
+from array import array
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
@@ -106,22 +108,40 @@ UNCOVERED_ORDER = Query(
 )
 
 
+ORDERED_AT_ONCE = 2_000
+
+
+class UncoveredOrder(NamedTuple):
+    """The lines that are not covered, worst first, each at its place in all three; see UncoveredPlace. There may be tens of thousands."""
+
+    verdicts: Sequence[int]
+    weights: Sequence[int]
+    numbers: Sequence[int]
+
+
 class FleetCoverage(NamedTuple):
     """Active lines by verdict and network, how many lines are not active, and the order of those that are not covered, worst first."""
 
     groups: list[CoverageGroup]
     inactive: int
-    order: list[UncoveredPlace]
+    order: UncoveredOrder
 
 
 @runs_in_thread
 def fleet_coverage(connection: Connection, *, fleet: int, account: int | None, since: float) -> FleetCoverage:
     """Where the lines of `account` (None: all) are that were seen at `since` (Unix seconds) or later. Nothing of a fleet that has ended."""
+    verdicts, weights, numbers = array("b"), array("q"), array("q")
+    order = UncoveredOrder(verdicts, weights, numbers)
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
-        return FleetCoverage([], 0, [])
+        return FleetCoverage([], 0, order)
     named = {"fleet": fleet, "account": -1 if account is None else account}
     groups, inactive = connection.all(COVERAGE_GROUPS, **named, since=since), connection.first(COUNT_INACTIVE, **named) or 0
-    return FleetCoverage(groups, inactive, connection.all(UNCOVERED_ORDER, **named, since=since))
+    for part in connection.slices(UNCOVERED_ORDER, ORDERED_AT_ONCE, **named, since=since):
+        for place in part:
+            verdicts.append(place.verdict)
+            weights.append(place.weight)
+            numbers.append(place.subscriber_id)
+    return FleetCoverage(groups, inactive, order)
 
 
 class CoverageFigure(NamedTuple):
@@ -170,7 +190,7 @@ class StoredUncovered(NamedTuple):
 
 @runs_in_thread
 def stored_uncovered(
-    connection: Connection, *, fleet: int, account: int | None, numbers: list[int], first: int, last: int
+    connection: Connection, *, fleet: int, account: int | None, numbers: Sequence[int], first: int, last: int
 ) -> StoredUncovered:
     """The lines with these subscriber ids as far as they are not covered, with their use from day `first` to `last` (ordinals)."""
     if not numbers or connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Connection, Query, runs_in_thread
+from storage.engine.sql import Connection, Query, bound_list, pack_rows, runs_in_thread
 from storage.fleet_coverage import IN_ACCOUNT
 from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
@@ -26,8 +26,7 @@ class MarketRow(NamedTuple):
     profile: str
 
 
-MARKET_LINES = Query(
-    MarketRow,
+MARKET_ROWS = (
     sa.select(
         FLEET_LINE.c.subscriber_id,
         sa.case((FLEET_LINE.c.status == "ACTIVE", 1), else_=0).label("active"),
@@ -37,8 +36,25 @@ MARKET_LINES = Query(
     )
     .select_from(WITH_FIGURES)
     .where(OF_FLEET, LINE_IS_THERE, IN_ACCOUNT, ~IS_IN_STOCK)
-    .order_by(FLEET_LINE.c.subscriber_id),
 )
+
+NEXT_MARKET_LINES = Query(
+    MarketRow,
+    MARKET_ROWS.where(FLEET_LINE.c.subscriber_id > sa.bindparam("after", type_=sa.BigInteger))
+    .order_by(FLEET_LINE.c.subscriber_id)
+    .limit(sa.bindparam("most", type_=sa.Integer)),
+)
+
+NUMBERED_MARKET_LINES = Query(
+    MarketRow, lambda dialect: MARKET_ROWS.where(FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)))
+)
+
+
+class MarketDays(NamedTuple):
+    """Days of use, from `first` until before `end`: Unix seconds of whole UTC days."""
+
+    first: float
+    end: float
 
 
 class MarketCounts(NamedTuple):
@@ -68,30 +84,43 @@ MARKET_COUNTS = Query(
 )
 
 
-class FleetMarketRows(NamedTuple):
-    """The issued lines that were judged, by subscriber id, and how many there are of each kind."""
+@runs_in_thread
+def market_counts(connection: Connection, *, fleet: int, account: int | None, days: MarketDays) -> MarketCounts:
+    """The lines of `account` (None: all), counted. None of a fleet that has ended."""
+    none = MarketCounts(0, 0, 0, 0)
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return none
+    return connection.first(MARKET_COUNTS, fleet=fleet, account=bound_account(account), **days._asdict()) or none
 
-    lines: list[MarketRow]
-    counts: MarketCounts
+
+def bound_account(account: int | None) -> int:
+    return -1 if account is None else account
 
 
 @runs_in_thread
-def fleet_market(connection: Connection, *, fleet: int, account: int | None, first: float, end: float) -> FleetMarketRows:
-    """The issued lines of `account` (None: all) and their use from `first` until before `end`, Unix seconds of whole days.
+def market_lines(connection: Connection, *, fleet: int, account: int | None, days: MarketDays, after: int, most: int) -> list[MarketRow]:
+    """At most `most` issued lines that were judged, in the order of their subscriber ids, behind the one with the id `after`.
 
     Nothing of a fleet that has ended.
     """
-    none = MarketCounts(0, 0, 0, 0)
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
-        return FleetMarketRows([], none)
-    named = {"fleet": fleet, "account": -1 if account is None else account}
-    counts = connection.first(MARKET_COUNTS, **named, first=first, end=end) or none
-    return FleetMarketRows(connection.all(MARKET_LINES, **named, first=first), counts)
+        return []
+    named = {"fleet": fleet, "account": bound_account(account), "first": days.first}
+    return connection.all(NEXT_MARKET_LINES, **named, after=after, most=most)
+
+
+class MarketSample(NamedTuple):
+    """Some lines, and the packages of each by subscriber id."""
+
+    lines: list[MarketRow]
+    packages: dict[int, list[FleetPackageRow]]
 
 
 @runs_in_thread
-def market_packages(connection: Connection, *, fleet: int, numbers: Sequence[int]) -> dict[int, list[FleetPackageRow]]:
-    """The packages of the lines with these subscriber ids. Nothing of a fleet that has ended."""
+def market_sample(connection: Connection, *, fleet: int, account: int | None, days: MarketDays, numbers: Sequence[int]) -> MarketSample:
+    """The lines with these subscriber ids, with their packages. Nothing of a fleet that has ended."""
     if not numbers or connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
-        return {}
-    return packages_of_lines(connection, fleet=fleet, numbers=numbers)
+        return MarketSample([], {})
+    packed = pack_rows([[number] for number in numbers])
+    named = {"fleet": fleet, "account": bound_account(account), "first": days.first, "numbers": packed}
+    return MarketSample(connection.all(NUMBERED_MARKET_LINES, **named), packages_of_lines(connection, fleet=fleet, numbers=numbers))

@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from statistics import median
 from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
 import anyio.to_thread
@@ -15,6 +14,7 @@ from operations.fleet.wire_rows import day_start, stored_packages
 from operations.intelligence.lines.fleet_lines import FleetResult, cached_result, sample_evenly
 from operations.intelligence.lines.fleet_view import FleetView, view_fleet
 from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days
+from operations.intelligence.offers.market_use import CountryTotals, MarketUse
 from operations.intelligence.offers.upsell import (
     SEGMENT_RULES,
     UPSELL_RULES,
@@ -23,7 +23,6 @@ from operations.intelligence.offers.upsell import (
     TemplateForSale,
     UpsellKind,
     UsageProfile,
-    line_segment,
     merge_template_sales,
     read_templates_for_sale,
     sold_packages,
@@ -49,36 +48,36 @@ from operations.upstream.usage import euros
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, operation
-from storage.fleet_market import FleetMarketRows, MarketCounts, fleet_market, market_packages
-from storage.fleet_packages import FleetPackageRow
+from storage.fleet_market import MarketCounts, MarketDays, MarketSample, market_counts, market_lines, market_sample
 
 NO_PRICES = "The catalogue could not be read: there are no prices, and nothing is said of what could be sold."
 PACKAGE_SAMPLE_LINES = 2_000
 """Choice: lines whose packages are looked at; of a larger fleet they are a sample, which says as much as all of them."""
+LINES_AT_ONCE = 2_500
 
 
-class MarketLine(NamedTuple):
-    """An issued line. `packages` is None where the line was not in the sample."""
+class SampledLine(NamedTuple):
+    """A line of the sample, with what it used and what it has."""
 
     profile: UsageProfile
-    is_active: bool
-    packages: tuple[SoldPackage, ...] | None
-    is_mis_steered: bool = False
-    """Most of its data of a week went past its packages, on networks that they do not cover: what it needs is no larger package."""
+    packages: tuple[SoldPackage, ...]
+    is_mis_steered: bool
+    """It is steered past its packages, to networks that they do not cover: what it needs is no larger package."""
 
 
 class FleetMarket(NamedTuple):
-    """What is known of a fleet in `window`. `counts`: of all lines; `seen`: those that were judged, by subscriber id."""
+    """What is known of a fleet in `window`. `counts`: of all lines; `use`: of those that were judged; `sample`: by subscriber id."""
 
     window: DayWindow
     counts: MarketCounts
-    seen: dict[int, MarketLine]
+    use: MarketUse
+    sample: dict[int, SampledLine]
     templates: Mapping[int, TemplateForSale]
 
     @property
     def packages(self) -> dict[int, tuple[SoldPackage, ...]]:
-        """The packages of the lines that were in the sample."""
-        return {line: seen.packages for line, seen in self.seen.items() if seen.packages is not None}
+        """The packages of the lines of the sample."""
+        return {line: sampled.packages for line, sampled in self.sample.items()}
 
 
 OtherGroup = Literal["other"]
@@ -170,26 +169,12 @@ class FigureTrend(TypedDict):
     change_percent: Annotated[float | None, Field(description="Null: there was none before")]
 
 
-class CountryTotals(NamedTuple):
-    """Of the lines that were used in a country: how many were there most, and their days and data."""
-
-    home: int
-    days: int
-    data_bytes: int
-
-
 def country_figures(market: FleetMarket) -> list[CountryUse]:
     """Figures by country, most lines first."""
-    groups, rows = defaultdict[str, set[int]](set), dict[str, CountryTotals]()
-    for line, seen in market.seen.items():
-        for rank, (country, days, data) in enumerate(seen.profile.stays):
-            groups[country].add(line)
-            home, former_days, former_data = rows.get(country, NO_STAYS)
-            rows[country] = CountryTotals(home + (not rank), former_days + days, former_data + data)
-    return [country_row(group.key, group.lines, [rows[country] for country in group.members]) for group in shown_groups(groups)]
-
-
-NO_STAYS = CountryTotals(0, 0, 0)
+    totals = market.use.totals
+    return [
+        country_row(group.key, group.lines, [totals[country] for country in group.members]) for group in shown_groups(market.use.countries)
+    ]
 
 
 def country_row(country: str, lines: set[int], rows: Sequence[CountryTotals]) -> CountryUse:
@@ -201,16 +186,13 @@ def country_row(country: str, lines: set[int], rows: Sequence[CountryTotals]) ->
 
 def segment_figures(market: FleetMarket) -> list[SegmentSize]:
     """Figures by segment; every line that was read is in exactly one."""
-    used = [seen.profile.data_bytes for seen in market.seen.values() if seen.profile.data_bytes]
-    half = median(used) if used else 0.0
-    groups = defaultdict[LineSegment, set[int]](set)
-    for line, seen in market.seen.items():
-        groups[line_segment(seen.profile, half, is_active=seen.is_active)].add(line)
+    found = market.use.segments()
+    groups: dict[LineSegment, set[int]] = {segment: of.lines for segment, of in found.items()}
     return [
         {
             "segment": group.key,
             "lines": len(group.lines),
-            "data_bytes": sum(market.seen[line].profile.data_bytes for line in group.lines),
+            "data_bytes": sum(found[segment].data_bytes for segment in group.members),
             "rule": "" if group.key == "other" else SEGMENT_RULES[group.key],
         }
         for group in shown_groups(groups)
@@ -249,10 +231,9 @@ def market_percent(part: int, whole: int) -> float | None:
 def upsell_figures(market: FleetMarket) -> list[UpsellChance]:
     """What could be sold, most valuable first."""
     groups, prices = defaultdict[UpsellKind, set[int]](set), Counter[UpsellKind]()
-    for line, packages in market.packages.items():
-        seen = market.seen[line]
-        found = upsell_offer(packages, seen.profile, market.templates, market.window.first)
-        if found is not None and not (found.kind == "larger_package" and seen.is_mis_steered):
+    for line, sampled in market.sample.items():
+        found = upsell_offer(sampled.packages, sampled.profile, market.templates, market.window.first)
+        if found is not None and not (found.kind == "larger_package" and sampled.is_mis_steered):
             groups[found.kind].add(line)
             prices[found.kind] += found.price
     chances: list[UpsellChance] = [
@@ -270,12 +251,11 @@ def upsell_figures(market: FleetMarket) -> list[UpsellChance]:
 
 def trend_figures(market: FleetMarket) -> list[FigureTrend]:
     """The second half of the days compared with the first; and these 28 days with the 28 before, of what is known of those."""
-    profiles: list[UsageProfile] = [seen.profile for seen in market.seen.values()]
-    half, first = CALENDAR_DAYS // 2, market.window.first
+    use, half, first = market.use.halves, CALENDAR_DAYS // 2, market.window.first
     sums = template_sales(market.packages, first, CALENDAR_DAYS).values()
     return [
-        figure_trend("data_bytes", half, sum(row.late_bytes for row in profiles), sum(row.early_bytes for row in profiles)),
-        figure_trend("lines_in_use", half, sum(row.late_used for row in profiles), sum(row.early_used for row in profiles)),
+        figure_trend("data_bytes", half, use.late_bytes, use.early_bytes),
+        figure_trend("lines_in_use", half, use.late_lines, use.early_lines),
         figure_trend("lines_issued", CALENDAR_DAYS, market.counts.issued_now, market.counts.issued_before),
         figure_trend("packages_sold", CALENDAR_DAYS, sum(row.sold for row in sums), sum(row.sold_before for row in sums)),
     ]
@@ -367,36 +347,44 @@ async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[Marke
     return found.finding(shown_market(found.figures, params.limit), MARKET_METHOD)
 
 
+class MarketAsked(TypedDict):
+    """Which lines, and which days of their use."""
+
+    fleet: int
+    account: int | None
+    days: MarketDays
+
+
 async def read_fleet_market(ctx: Ctx, view: FleetView) -> FleetResult[MarketingIntelligence]:
     """The figures of all issued lines, made of what is stored with them. Waits for the network."""
-    fleet, window = view.fleet.state.id, last_whole_days(ctx.now)
-    templates, gaps = dict[int, TemplateForSale](), list[str]()
+    window, gaps, templates = last_whole_days(ctx.now), list[str](), dict[int, TemplateForSale]()
     try:
         templates = await read_templates_for_sale(view.upstream)
     except OcsError:  # usage is worth reporting without prices
         gaps.append(NO_PRICES)
-    first, end = day_start(window.first.toordinal()), day_start(window.last.toordinal() + 1)
-    rows = await ctx.deps.store.read(fleet_market, fleet=fleet, account=view.account, first=first, end=end)
-    sample = [row.subscriber_id for row in sample_evenly(rows.lines, PACKAGE_SAMPLE_LINES)]
-    held = await ctx.deps.store.read(market_packages, fleet=fleet, numbers=sample)
-    figures = await anyio.to_thread.run_sync(market_figures, rows, held, templates, window, ctx.now)
-    return view.result(ctx, figures, sampled=len(rows.lines), others=gaps)._replace(of=rows.counts.issued)
-
-
-def market_figures(
-    rows: FleetMarketRows,
-    held: Mapping[int, Sequence[FleetPackageRow]],
-    templates: Mapping[int, TemplateForSale],
-    window: DayWindow,
-    now: float,
-) -> MarketingIntelligence:
-    """The figures at `now`, Unix seconds; `held`: the packages of the lines of the sample. It may take a second, so it runs in a thread."""
-    packages = {number: sold_packages(stored_packages(listed), now) for number, listed in held.items()}
-    seen = {
-        row.subscriber_id: MarketLine(stored_profile(row.profile), bool(row.active), packages.get(row.subscriber_id), bool(row.mis_steered))
-        for row in rows.lines
+    asked: MarketAsked = {
+        "fleet": view.fleet.state.id,
+        "account": view.account,
+        "days": MarketDays(day_start(window.first.toordinal()), day_start(window.last.toordinal() + 1)),
     }
-    return market_answer(FleetMarket(window, rows.counts, seen, templates))
+    store, use = ctx.deps.store, MarketUse()
+    counts = await store.read(market_counts, **asked)
+    while rows := await store.read(market_lines, **asked, after=use.numbers[-1] if use.numbers else 0, most=LINES_AT_ONCE):
+        await anyio.to_thread.run_sync(use.add, rows)
+    sample = await store.read(market_sample, **asked, numbers=sample_evenly(use.numbers, PACKAGE_SAMPLE_LINES))
+    figures = await anyio.to_thread.run_sync(market_figures, sample, FleetMarket(window, counts, use, {}, templates), ctx.now)
+    return view.result(ctx, figures, sampled=len(use.numbers), others=gaps)._replace(of=counts.issued)
+
+
+def market_figures(sample: MarketSample, market: FleetMarket, now: float) -> MarketingIntelligence:
+    """The figures of a market with this sample at `now`, Unix seconds. It may take half a second, so it runs in a thread."""
+    lines = {
+        row.subscriber_id: SampledLine(
+            stored_profile(row.profile), sold_packages(stored_packages(sample.packages[row.subscriber_id]), now), bool(row.mis_steered)
+        )
+        for row in sample.lines
+    }
+    return market_answer(market._replace(sample=lines))
 
 
 def market_answer(market: FleetMarket) -> MarketingIntelligence:
@@ -407,7 +395,7 @@ def market_answer(market: FleetMarket) -> MarketingIntelligence:
         "countries": country_figures(market),
         "more_countries": 0,
         "segments": segment_figures(market),
-        "package_lines": len(market.packages),
+        "package_lines": len(market.sample),
         "packages": sales_figures(market),
         "more_packages": 0,
         "upsell": upsell_figures(market),

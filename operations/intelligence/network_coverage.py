@@ -19,6 +19,8 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
     NetworkTotals,
     UncoveredLine,
     make_coverage_audit,
+    place_behind,
+    rank_at,
     read_uncovered_lines,
 )
 from operations.intelligence.diagnosis.steering_facts import SEEN_LATELY_DAYS, read_line_steering
@@ -254,11 +256,11 @@ async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Cov
     view = await view_fleet(ctx, params, last_whole_days(ctx.now, UNCOVERED_USE_DAYS), account_id=account)
     found = await cached_result(ctx, view.upstream, partial(make_coverage_audit, ctx, view), account, further=after is not None)
     audit, order = found.figures, found.figures.order
-    begin = order.place_behind(after)
+    begin = place_behind(order, after)
     numbers = order.numbers[begin : begin + params.limit]
     more = len(order.numbers) - begin - len(numbers)
     if more:
-        ctx.next_cursor = coverage_cursor(order.rank(begin + len(numbers) - 1))
+        ctx.next_cursor = coverage_cursor(rank_at(order, begin + len(numbers) - 1))
         ctx.note = f"{len(numbers)} of {len(order.numbers)}."
     page = await read_uncovered_lines(ctx, view, audit, numbers)
     steering = await read_line_steering(ctx)  # anew for each page: the audit is kept for a minute, and a push must not be advised again

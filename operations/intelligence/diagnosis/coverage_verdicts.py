@@ -3,9 +3,9 @@
 Verdicts are made when a line is judged, and stored; the audit of a fleet counts and ranks what is stored.
 """
 
-from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import repeat
 from typing import Literal, NamedTuple, cast
 
@@ -36,7 +36,7 @@ from storage.fleet_coverage import (
     CoverageGroup,
     FleetCoverage,
     StoredUncovered,
-    UncoveredPlace,
+    UncoveredOrder,
     UncoveredVerdict,
     fleet_coverage,
     stored_uncovered,
@@ -281,23 +281,14 @@ CoverageRank = tuple[int, int, int]
 """Where a line stands among those that are not covered: index of its verdict, what its use outside cost, less than 0, and its number."""
 
 
-class UncoveredOrder:
-    """The lines that are not covered: the worst verdict first, then the highest cost, then the lowest number.
+def rank_at(order: UncoveredOrder, place: int) -> CoverageRank:
+    """The rank of the line at a place of the order: the worst verdict first, then the highest cost, then the lowest number."""
+    return order.verdicts[place], -order.weights[place], order.numbers[place]
 
-    They are kept as numbers: there may be tens of thousands, and an audit is kept for a minute.
-    """
 
-    def __init__(self, order: Sequence[UncoveredPlace]) -> None:
-        self._verdicts = array("b", (one.verdict for one in order))
-        self._weights = array("q", (one.weight for one in order))
-        self.numbers = array("q", (one.subscriber_id for one in order))
-
-    def rank(self, place: int) -> CoverageRank:
-        return self._verdicts[place], -self._weights[place], self.numbers[place]
-
-    def place_behind(self, rank: CoverageRank | None) -> int:
-        """The place of the first line behind `rank`; of the first of all without one."""
-        return 0 if rank is None else bisect_right(range(len(self.numbers)), rank, key=self.rank)
+def place_behind(order: UncoveredOrder, rank: CoverageRank | None) -> int:
+    """The place of the first line behind `rank`; of the first of all without one."""
+    return 0 if rank is None else bisect_right(range(len(order.numbers)), rank, key=partial(rank_at, order))
 
 
 class CoverageAudit(NamedTuple):
@@ -347,7 +338,7 @@ def audit_of_groups(found: FleetCoverage, verdicts: Mapping[str, int], adviser: 
         found.inactive,
         verdicts,
         total,
-        UncoveredOrder(found.order),
+        found.order,
         network_totals(found.groups, adviser.coverage),
         window,
         adviser,
@@ -362,7 +353,7 @@ async def read_uncovered_lines(ctx: Ctx, view: FleetView, audit: CoverageAudit, 
         stored_uncovered,
         fleet=view.fleet.state.id,
         account=view.account,
-        numbers=list(numbers),
+        numbers=numbers,
         first=window.first.toordinal(),
         last=window.last.toordinal(),
     )

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from statistics import median
 from typing import Literal, NamedTuple, cast
 
 import orjson
@@ -97,18 +98,25 @@ def stored_profile(text: str) -> UsageProfile:
     return UsageProfile(days, early, late, early_used, late_used, data_only, tuple([CountryStay(*stay) for stay in stays]))
 
 
-def line_segment(found: UsageProfile, median: float, *, is_active: bool) -> LineSegment:
-    """The one segment of a line with the profile `found`. `median`: the median data of lines with data, bytes."""
+HEAVY_SEGMENTS: frozenset[LineSegment] = frozenset({"frequent_traveller", "occasional_traveller", "at_home"})
+"""Lines of these are `heavy` if they use so much."""
+
+
+def line_segment(found: UsageProfile, *, is_active: bool) -> LineSegment:
+    """The segment of a line with the profile `found`, however much it used."""
     if not found.days:
         return "dormant" if is_active else "not_active"
     if found.data_only and found.days >= MACHINE_DAYS and found.data_bytes <= MACHINE_BYTES * found.days:
         return "machine"
-    if found.data_bytes >= max(HEAVY_BYTES, HEAVY_MEDIANS * median):
-        return "heavy"
     away = sum(stay.days for stay in found.stays[1:])
     if len(found.stays) >= TRAVEL_COUNTRIES or away >= TRAVEL_DAYS:
         return "frequent_traveller"
     return "occasional_traveller" if len(found.stays) > 1 else "at_home"
+
+
+def least_heavy_bytes(used: Sequence[int]) -> float:
+    """How much data a heavy line uses at least, where lines with data used so much each."""
+    return max(HEAVY_BYTES, HEAVY_MEDIANS * (median(used) if used else 0.0))
 
 
 class TemplateForSale(NamedTuple):
