@@ -171,10 +171,9 @@ class FigureTrend(TypedDict):
 
 def country_figures(market: FleetMarket) -> list[CountryUse]:
     """Figures by country, most lines first."""
-    totals = market.use.totals
-    return [
-        country_row(group.key, group.lines, [totals[country] for country in group.members]) for group in shown_groups(market.use.countries)
-    ]
+    found = market.use.countries
+    groups = shown_groups({country: totals.lines for country, totals in found.items()})
+    return [country_row(group.key, group.lines, [found[country] for country in group.members]) for group in groups]
 
 
 def country_row(country: str, lines: set[int], rows: Sequence[CountryTotals]) -> CountryUse:
@@ -251,11 +250,11 @@ def upsell_figures(market: FleetMarket) -> list[UpsellChance]:
 
 def trend_figures(market: FleetMarket) -> list[FigureTrend]:
     """The second half of the days compared with the first; and these 28 days with the 28 before, of what is known of those."""
-    use, half, first = market.use.halves, CALENDAR_DAYS // 2, market.window.first
+    use, half, first = market.use, CALENDAR_DAYS // 2, market.window.first
     sums = template_sales(market.packages, first, CALENDAR_DAYS).values()
     return [
-        figure_trend("data_bytes", half, use.late_bytes, use.early_bytes),
-        figure_trend("lines_in_use", half, use.late_lines, use.early_lines),
+        figure_trend("data_bytes", half, use.late.data_bytes, use.early.data_bytes),
+        figure_trend("lines_in_use", half, use.late.lines, use.early.lines),
         figure_trend("lines_issued", CALENDAR_DAYS, market.counts.issued_now, market.counts.issued_before),
         figure_trend("packages_sold", CALENDAR_DAYS, sum(row.sold for row in sums), sum(row.sold_before for row in sums)),
     ]

@@ -6,6 +6,7 @@ Only numbers are kept of each line: there may be 100,000, and that many objects 
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from operations.intelligence.offers.upsell import (
@@ -22,21 +23,22 @@ from storage.fleet_market import MarketRow
 SEGMENTS = tuple(SEGMENT_RULES)
 
 
-class CountryTotals(NamedTuple):
-    """Of the lines that were used in a country: how many were there most, and their days and data."""
+@dataclass(slots=True)
+class CountryTotals:
+    """The lines that were used in a country, by subscriber id, how many of them were there most, and their days and data."""
 
-    home: int
-    days: int
-    data_bytes: int
+    lines: set[int] = field(default_factory=set)
+    home: int = 0
+    days: int = 0
+    data_bytes: int = 0
 
 
-class HalvesOfUse(NamedTuple):
-    """Data and lines in use in the first half of the days, and in the second."""
+@dataclass(slots=True)
+class HalfOfUse:
+    """Data and lines in use in one half of the days."""
 
-    early_bytes: int
-    late_bytes: int
-    early_lines: int
-    late_lines: int
+    data_bytes: int = 0
+    lines: int = 0
 
 
 class SegmentLines(NamedTuple):
@@ -46,17 +48,13 @@ class SegmentLines(NamedTuple):
     data_bytes: int
 
 
-NO_STAYS = CountryTotals(0, 0, 0)
-
-
 class MarketUse:
-    """The sums. `numbers`: the subscriber ids of the lines, in their order; `countries`: which lines were in each."""
+    """The sums. `numbers`: the subscriber ids of the lines, in their order."""
 
     def __init__(self) -> None:
         self.numbers = array("q")
-        self.countries = defaultdict[str, set[int]](set)
-        self.totals = dict[str, CountryTotals]()
-        self.halves = HalvesOfUse(0, 0, 0, 0)
+        self.countries = defaultdict[str, CountryTotals](CountryTotals)
+        self.early, self.late = HalfOfUse(), HalfOfUse()
         self._data, self._segments = array("q"), array("b")
 
     def add(self, rows: Iterable[MarketRow]) -> None:
@@ -71,13 +69,15 @@ class MarketUse:
 
     def _add_use(self, number: int, profile: UsageProfile) -> None:
         for rank, (country, days, data) in enumerate(profile.stays):
-            self.countries[country].add(number)
-            home, former_days, former_data = self.totals.get(country, NO_STAYS)
-            self.totals[country] = CountryTotals(home + (not rank), former_days + days, former_data + data)
-        early, late, early_lines, late_lines = self.halves
-        self.halves = HalvesOfUse(
-            early + profile.early_bytes, late + profile.late_bytes, early_lines + profile.early_used, late_lines + profile.late_used
-        )
+            totals = self.countries[country]
+            totals.lines.add(number)
+            totals.home += not rank
+            totals.days += days
+            totals.data_bytes += data
+        self.early.data_bytes += profile.early_bytes
+        self.early.lines += profile.early_used
+        self.late.data_bytes += profile.late_bytes
+        self.late.lines += profile.late_used
 
     def segments(self) -> dict[LineSegment, SegmentLines]:
         """Every line in the one segment that is its own, now that it is known how much is much."""
