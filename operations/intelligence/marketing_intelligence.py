@@ -53,7 +53,7 @@ from storage.fleet_market import MarketCounts, MarketDays, MarketSample, market_
 NO_PRICES = "The catalogue could not be read: there are no prices, and nothing is said of what could be sold."
 PACKAGE_SAMPLE_LINES = 2_000
 """Choice: lines whose packages are looked at; of a larger fleet they are a sample, which says as much as all of them."""
-LINES_AT_ONCE = 2_500
+LINES_AT_ONCE = 5_000
 
 
 class SampledLine(NamedTuple):
