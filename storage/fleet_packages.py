@@ -104,3 +104,24 @@ def packages_to_come(connection: Connection, *, fleet: int, numbers: Sequence[in
     for row in connection.all(PACKAGES_TO_COME, fleet=fleet, numbers=pack_rows([[number] for number in numbers]), now=now):
         found.setdefault(row.subscriber_id, []).append(FleetPackageRow(*row[1:]))
     return found
+
+
+PACKAGES_OF_LINES = Query(
+    PackageOfLine,
+    lambda dialect: (
+        sa.select(*(FLEET_PACKAGE.c[name] for name in PackageOfLine._fields))
+        .where(
+            FLEET_PACKAGE.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger),
+            FLEET_PACKAGE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
+        )
+        .order_by(FLEET_PACKAGE.c.subscriber_id, FLEET_PACKAGE.c.series, FLEET_PACKAGE.c.id)
+    ),
+)
+
+
+def packages_of_lines(connection: Connection, *, fleet: int, numbers: Sequence[int]) -> dict[int, list[FleetPackageRow]]:
+    """The packages of some lines, by subscriber id, each line's by id, then its series."""
+    found: dict[int, list[FleetPackageRow]] = {number: [] for number in numbers}
+    for row in connection.all(PACKAGES_OF_LINES, fleet=fleet, numbers=pack_rows([[number] for number in numbers])):
+        found[row.subscriber_id].append(FleetPackageRow(*row[1:]))
+    return found

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.engine.sql import Connection, Query, runs_in_thread
+from storage.fleet_coverage import IN_ACCOUNT
 from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
 from storage.fleet_scores import WITH_FIGURES
@@ -52,6 +53,7 @@ STEERED_LINES = Query(
     .where(
         OF_FLEET,
         LINE_IS_THERE,
+        IN_ACCOUNT,
         FLEET_LINE.c.status == "ACTIVE",
         FLEET_LINE.c.last_used >= sa.bindparam("since", type_=sa.Double),
         FLEET_FIGURE.c.main_mcc > 0,
@@ -62,9 +64,12 @@ STEERED_LINES = Query(
 
 
 @runs_in_thread
-def steered_lines(connection: Connection, *, fleet: int, organisation: str, since: float) -> list[SteeredLines]:
-    """Where the active lines are that were used at `since` (Unix seconds) or later, but for those whose steering `organisation` changed
-    through us since they were seen there. Nothing of a fleet that has ended."""
+def steered_lines(connection: Connection, *, fleet: int, account: int | None, organisation: str, since: float) -> list[SteeredLines]:
+    """Where the active lines of `account` (None: all) are that were used at `since` (Unix seconds) or later.
+
+    Lines whose steering `organisation` changed through us since they were seen there are left out. Nothing of a fleet that has ended.
+    """
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
         return []
-    return connection.all(STEERED_LINES, fleet=fleet, organisation=organisation, since=since)
+    of_account = -1 if account is None else account
+    return connection.all(STEERED_LINES, fleet=fleet, account=of_account, organisation=organisation, since=since)

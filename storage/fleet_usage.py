@@ -237,6 +237,43 @@ def usage_of_line(connection: Connection, *, fleet: int, subscriber_id: int, fir
     return connection.all(USAGE_OF_LINE, fleet=fleet, subscriber_id=subscriber_id, first=first, last=last)
 
 
+class UsageOfLine(NamedTuple):
+    """A row of use, and the line that it is of; the fields are those of FleetUsageRow."""
+
+    subscriber_id: int
+    day: int
+    mcc: int
+    mnc: int
+    kind: int
+    quantity: int
+    covered: int
+    network_cost: int
+    usage_income: int
+
+
+USAGE_OF_LINES = Query(
+    UsageOfLine,
+    lambda dialect: (
+        sa.select(*(FLEET_USAGE.c[name] for name in UsageOfLine._fields))
+        .where(
+            FLEET_USAGE.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger),
+            FLEET_USAGE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
+            IN_DAYS,
+        )
+        .order_by(FLEET_USAGE.c.subscriber_id, FLEET_USAGE.c.day, FLEET_USAGE.c.mcc, FLEET_USAGE.c.mnc, FLEET_USAGE.c.kind)
+    ),
+)
+
+
+def usage_of_lines(connection: Connection, *, fleet: int, numbers: Sequence[int], first: int, last: int) -> dict[int, list[FleetUsageRow]]:
+    """What the lines with these subscriber ids used from day `first` to `last`, by line, each in the order of days."""
+    found: dict[int, list[FleetUsageRow]] = {number: [] for number in numbers}
+    packed = pack_rows([[number] for number in numbers])
+    for row in connection.all(USAGE_OF_LINES, fleet=fleet, numbers=packed, first=first, last=last):
+        found[row.subscriber_id].append(FleetUsageRow(*row[1:]))
+    return found
+
+
 def know_networks(connection: Connection, *, fleet: int, networks: Sequence[FleetNetworkRow]) -> None:
     """Remembers what networks are called; the first name that was told stays."""
     connection.run_many(KNOW_NETWORK, [{"fleet": fleet, **row._asdict()} for row in networks])

@@ -1,28 +1,20 @@
 """Where a fleet travels, who it is made of, what sells, and what could be sold; and the sheet of it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from statistics import median
 from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
+import anyio.to_thread
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.lines.fleet_lines import (
-    FleetLine,
-    FleetResult,
-    cached_result,
-    is_in_stock,
-    issue_day,
-    read_each_line,
-    read_fleet,
-    sample_evenly,
-)
-from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
-from operations.intelligence.offers.coverage_map import CoverageMap, network_outside, read_coverage_map
+from operations.fleet.wire_rows import day_start, stored_packages
+from operations.intelligence.lines.fleet_lines import FleetResult, cached_result, sample_evenly
+from operations.intelligence.lines.fleet_view import FleetView, view_fleet
+from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days
+from operations.intelligence.offers.market_use import CountryTotals, MarketUse
 from operations.intelligence.offers.upsell import (
     SEGMENT_RULES,
     UPSELL_RULES,
@@ -31,14 +23,12 @@ from operations.intelligence.offers.upsell import (
     TemplateForSale,
     UpsellKind,
     UsageProfile,
-    current_zones,
-    line_segment,
     merge_template_sales,
     read_templates_for_sale,
     sold_packages,
+    stored_profile,
     template_sales,
     upsell_offer,
-    usage_profile,
 )
 from operations.intelligence.reports.sheet import (
     Chart,
@@ -52,65 +42,42 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     stacked_chart,
 )
-from operations.times import WEEK_DAYS, DayWindow
-from operations.upstream.connection import AccountGone, Upstream, connect_upstream
+from operations.times import DayWindow
+from operations.upstream.connection import AccountGone
 from operations.upstream.usage import euros
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.operation import CamelInput, Example, Scope, operation
+from storage.fleet_market import MarketCounts, MarketDays, MarketSample, market_counts, market_lines, market_sample
 
 NO_PRICES = "The catalogue could not be read: there are no prices, and nothing is said of what could be sold."
 PACKAGE_SAMPLE_LINES = 2_000
-"""Choice: lines whose packages are read; for a larger fleet they are a sample, since each takes a call that cannot be kept."""
+"""Choice: lines whose packages are looked at; of a larger fleet they are a sample, which says as much as all of them."""
+LINES_AT_ONCE = 5_000
 
 
-class MarketLine(NamedTuple):
-    """What was read of a line. `packages` is None where the line was not in the sample."""
+class SampledLine(NamedTuple):
+    """A line of the sample, with what it used and what it has."""
 
     profile: UsageProfile
-    packages: tuple[SoldPackage, ...] | None
-    is_mis_steered: bool = False
-    """Most of its data of a week went past its packages, on networks that they do not cover: what it needs is no larger package."""
+    packages: tuple[SoldPackage, ...]
+    is_mis_steered: bool
+    """It is steered past its packages, to networks that they do not cover: what it needs is no larger package."""
 
 
 class FleetMarket(NamedTuple):
-    """What was read of a fleet in `window`. `stock`: how many lines are in stock; `seen`: by subscriber id."""
+    """What is known of a fleet in `window`. `counts`: of all lines; `use`: of those that were judged; `sample`: by subscriber id."""
 
     window: DayWindow
-    lines: list[FleetLine]
-    stock: int
-    seen: dict[int, MarketLine]
+    counts: MarketCounts
+    use: MarketUse
+    sample: dict[int, SampledLine]
     templates: Mapping[int, TemplateForSale]
 
     @property
     def packages(self) -> dict[int, tuple[SoldPackage, ...]]:
-        """The packages of the lines that were in the sample."""
-        return {line: seen.packages for line, seen in self.seen.items() if seen.packages is not None}
-
-
-async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[FleetMarket]:
-    fleet, window = await read_fleet(upstream, account_id), last_whole_days(ctx.now)
-    templates, coverage, gaps = dict[int, TemplateForSale](), CoverageMap(), list[str]()
-    try:
-        templates = await read_templates_for_sale(upstream)
-        coverage = await read_coverage_map(upstream)
-    except OcsError:  # usage is worth reporting without prices
-        gaps.append(NO_PRICES)
-    lines = [line for line in fleet.lines if not is_in_stock(line)]
-    sample = {line.subscriber_id for line in sample_evenly(lines, PACKAGE_SAMPLE_LINES)}
-
-    async def read(line: FleetLine) -> MarketLine:
-        use = await read_line_use(ctx, upstream, line, window)
-        held, astray = None, False
-        if line.subscriber_id in sample:
-            held = sold_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now)
-            week = await read_line_use(ctx, upstream, line, last_whole_days(ctx.now, WEEK_DAYS))  # kept since they were just read
-            astray = network_outside(week.places, current_zones(held), coverage) is not None
-        return MarketLine(usage_profile(use, window.first + timedelta(days=CALENDAR_DAYS // 2)), held, astray)
-
-    reading = await read_each_line(ctx, lines, read)
-    market = FleetMarket(window, lines, len(fleet.lines) - len(lines), reading.found, templates)
-    return reading.result(ctx, market, fleet._replace(lines=lines), others=gaps)
+        """The packages of the lines of the sample."""
+        return {line: sampled.packages for line, sampled in self.sample.items()}
 
 
 OtherGroup = Literal["other"]
@@ -204,35 +171,27 @@ class FigureTrend(TypedDict):
 
 def country_figures(market: FleetMarket) -> list[CountryUse]:
     """Figures by country, most lines first."""
-    groups, rows = defaultdict[str, set[int]](set), defaultdict[str, Counter[str]](Counter)
-    for line, seen in market.seen.items():
-        for rank, stay in enumerate(seen.profile.stays):
-            groups[stay.iso2].add(line)
-            rows[stay.iso2].update(home=not rank, days=stay.days, data=stay.data_bytes)
-    return [country_row(group.key, group.lines, [rows[country] for country in group.members]) for group in shown_groups(groups)]
+    found = market.use.countries
+    groups = shown_groups({country: totals.lines for country, totals in found.items()})
+    return [country_row(group.key, group.lines, [found[country] for country in group.members]) for group in groups]
 
 
-def country_row(country: str, lines: set[int], rows: Iterable[Counter[str]]) -> CountryUse:
-    total = Counter[str]()
-    for row in rows:
-        total.update(row)
-    home = total["home"] if is_showable(total["home"]) and is_showable(len(lines) - total["home"]) else None
-    return {"country": country, "lines": len(lines), "home_lines": home, "line_days": total["days"], "data_bytes": total["data"]}
+def country_row(country: str, lines: set[int], rows: Sequence[CountryTotals]) -> CountryUse:
+    at_home = sum(row.home for row in rows)
+    home = at_home if is_showable(at_home) and is_showable(len(lines) - at_home) else None
+    days, data = sum(row.days for row in rows), sum(row.data_bytes for row in rows)
+    return {"country": country, "lines": len(lines), "home_lines": home, "line_days": days, "data_bytes": data}
 
 
 def segment_figures(market: FleetMarket) -> list[SegmentSize]:
     """Figures by segment; every line that was read is in exactly one."""
-    used = [seen.profile.data_bytes for seen in market.seen.values() if seen.profile.data_bytes]
-    half = median(used) if used else 0.0
-    status = {line.subscriber_id: line.status for line in market.lines}
-    groups = defaultdict[LineSegment, set[int]](set)
-    for line, seen in market.seen.items():
-        groups[line_segment(seen.profile, status[line], half)].add(line)
+    found = market.use.segments()
+    groups: dict[LineSegment, set[int]] = {segment: of.lines for segment, of in found.items()}
     return [
         {
             "segment": group.key,
             "lines": len(group.lines),
-            "data_bytes": sum(market.seen[line].profile.data_bytes for line in group.lines),
+            "data_bytes": sum(found[segment].data_bytes for segment in group.members),
             "rule": "" if group.key == "other" else SEGMENT_RULES[group.key],
         }
         for group in shown_groups(groups)
@@ -271,10 +230,9 @@ def market_percent(part: int, whole: int) -> float | None:
 def upsell_figures(market: FleetMarket) -> list[UpsellChance]:
     """What could be sold, most valuable first."""
     groups, prices = defaultdict[UpsellKind, set[int]](set), Counter[UpsellKind]()
-    for line, packages in market.packages.items():
-        seen = market.seen[line]
-        found = upsell_offer(packages, seen.profile, market.templates, market.window.first)
-        if found is not None and not (found.kind == "larger_package" and seen.is_mis_steered):
+    for line, sampled in market.sample.items():
+        found = upsell_offer(sampled.packages, sampled.profile, market.templates, market.window.first)
+        if found is not None and not (found.kind == "larger_package" and sampled.is_mis_steered):
             groups[found.kind].add(line)
             prices[found.kind] += found.price
     chances: list[UpsellChance] = [
@@ -291,29 +249,19 @@ def upsell_figures(market: FleetMarket) -> list[UpsellChance]:
 
 
 def trend_figures(market: FleetMarket) -> list[FigureTrend]:
-    """The second half of the days compared with the first; and these 28 days with the 28 before, where that needs no more calls."""
-    profiles: list[UsageProfile] = [seen.profile for seen in market.seen.values()]
-    half, first = CALENDAR_DAYS // 2, market.window.first
+    """The second half of the days compared with the first; and these 28 days with the 28 before, of what is known of those."""
+    use, half, first = market.use, CALENDAR_DAYS // 2, market.window.first
     sums = template_sales(market.packages, first, CALENDAR_DAYS).values()
-    issued = Counter(period_of_day(issue_day(line), market) for line in market.lines)
     return [
-        figure_trend("data_bytes", half, sum(row.late_bytes for row in profiles), sum(row.early_bytes for row in profiles)),
-        figure_trend("lines_in_use", half, sum(row.late_used for row in profiles), sum(row.early_used for row in profiles)),
-        figure_trend("lines_issued", CALENDAR_DAYS, issued["now"], issued["before"]),
+        figure_trend("data_bytes", half, use.late.data_bytes, use.early.data_bytes),
+        figure_trend("lines_in_use", half, use.late.lines, use.early.lines),
+        figure_trend("lines_issued", CALENDAR_DAYS, market.counts.issued_now, market.counts.issued_before),
         figure_trend("packages_sold", CALENDAR_DAYS, sum(row.sold for row in sums), sum(row.sold_before for row in sums)),
     ]
 
 
 def figure_trend(figure: TrendFigure, days: int, now: int, before: int) -> FigureTrend:
     return {"figure": figure, "days": days, "now": now, "before": before, "change_percent": market_percent(now - before, before)}
-
-
-def period_of_day(day: date | None, market: FleetMarket) -> str:
-    """Whether `day` is in the 28 days, in the 28 before them, or in neither."""
-    first, last = market.window
-    if day is None or day > last or day < first - timedelta(days=CALENDAR_DAYS):
-        return ""
-    return "now" if day >= first else "before"
 
 
 # Choice: five lines are the fewest of which an aggregate is shown, so that no person can be recognised.
@@ -390,29 +338,77 @@ async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[Marke
 
     Sizes of groups, never single lines: those of fewer than 5 lines are in `other`. What packages bring in is told at catalogue prices.
 
-    A line takes up to four calls, and one for its packages. Days that ended are kept, so that asking again takes fewer. The figures are
+    Lines come from the read model, where each is looked at when it changes, and each day; the catalogue is read live. The figures are
     kept for a minute.
     """
-    upstream, account = await connect_upstream(ctx), params.account_id
-    found = await cached_result(ctx, upstream, partial(read_fleet_market, ctx, upstream, account), account, further=False)
-    return found.finding(market_answer(found.figures, params.limit), MARKET_METHOD)
+    view = await view_fleet(ctx, params, last_whole_days(ctx.now), account_id=params.account_id)
+    found = await cached_result(ctx, view.upstream, partial(read_fleet_market, ctx, view), params.account_id, further=False)
+    return found.finding(shown_market(found.figures, params.limit), MARKET_METHOD)
 
 
-def market_answer(market: FleetMarket, limit: int) -> MarketingIntelligence:
-    countries, packages = country_figures(market), sales_figures(market)
+class MarketAsked(TypedDict):
+    """Which lines, and which days of their use."""
+
+    fleet: int
+    account: int | None
+    days: MarketDays
+
+
+async def read_fleet_market(ctx: Ctx, view: FleetView) -> FleetResult[MarketingIntelligence]:
+    """The figures of all issued lines, made of what is stored with them. Waits for the network."""
+    window, gaps, templates = last_whole_days(ctx.now), list[str](), dict[int, TemplateForSale]()
+    try:
+        templates = await read_templates_for_sale(view.upstream)
+    except OcsError:  # usage is worth reporting without prices
+        gaps.append(NO_PRICES)
+    asked: MarketAsked = {
+        "fleet": view.fleet.state.id,
+        "account": view.account,
+        "days": MarketDays(day_start(window.first.toordinal()), day_start(window.last.toordinal() + 1)),
+    }
+    store, use = ctx.deps.store, MarketUse()
+    counts = await store.read(market_counts, **asked)
+    while rows := await store.read(market_lines, **asked, after=use.numbers[-1] if use.numbers else 0, most=LINES_AT_ONCE):
+        await anyio.to_thread.run_sync(use.add, rows)
+    sample = await store.read(market_sample, **asked, numbers=sample_evenly(use.numbers, PACKAGE_SAMPLE_LINES))
+    figures = await anyio.to_thread.run_sync(market_figures, sample, FleetMarket(window, counts, use, {}, templates), ctx.now)
+    missing = counts.issued - len(use.numbers)
+    return view.result(ctx, figures, sampled=len(use.numbers), missing=missing, others=gaps)._replace(of=counts.issued)
+
+
+def market_figures(sample: MarketSample, market: FleetMarket, now: float) -> MarketingIntelligence:
+    """The figures of a market with this sample at `now`, Unix seconds. It may take half a second, so it runs in a thread."""
+    lines = {
+        row.subscriber_id: SampledLine(
+            stored_profile(row.profile), sold_packages(stored_packages(sample.packages[row.subscriber_id]), now), bool(row.mis_steered)
+        )
+        for row in sample.lines
+    }
+    return market_answer(market._replace(sample=lines))
+
+
+def market_answer(market: FleetMarket) -> MarketingIntelligence:
     return {
         "first_day": market.window.first.isoformat(),
         "last_day": market.window.last.isoformat(),
-        "in_stock": market.stock,
-        "countries": countries[:limit],
-        "more_countries": max(0, len(countries) - limit),
+        "in_stock": market.counts.stock,
+        "countries": country_figures(market),
+        "more_countries": 0,
         "segments": segment_figures(market),
-        "package_lines": len(market.packages),
-        "packages": packages[:limit],
-        "more_packages": max(0, len(packages) - limit),
+        "package_lines": len(market.sample),
+        "packages": sales_figures(market),
+        "more_packages": 0,
         "upsell": upsell_figures(market),
         "trends": trend_figures(market),
     }
+
+
+def shown_market(whole: MarketingIntelligence, limit: int) -> MarketingIntelligence:
+    """The answer with at most `limit` countries and packages."""
+    shown = whole.copy()
+    shown["countries"], shown["more_countries"] = whole["countries"][:limit], max(0, len(whole["countries"]) - limit)
+    shown["packages"], shown["more_packages"] = whole["packages"][:limit], max(0, len(whole["packages"]) - limit)
+    return shown
 
 
 SEGMENT_LABELS: dict[LineSegment, str] = {

@@ -1,7 +1,6 @@
 """Which lines are on networks that their packages do not cover, what that costs, and what to do; and the sheet of it."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Literal
@@ -12,15 +11,22 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.intelligence.diagnosis.coverage_verdicts import (
+    UNCOVERED_USE_DAYS,
     CoverageAudit,
+    CoverageRank,
     CoverageVerdict,
     CoveredNetwork,
     NetworkTotals,
     UncoveredLine,
     make_coverage_audit,
+    place_behind,
+    rank_at,
+    read_uncovered_lines,
 )
 from operations.intelligence.diagnosis.steering_facts import SEEN_LATELY_DAYS, read_line_steering
 from operations.intelligence.lines.fleet_lines import cached_result
+from operations.intelligence.lines.fleet_view import view_fleet
+from operations.intelligence.lines.usage import last_whole_days
 from operations.intelligence.money.advice import AdviceFigures, LineAdvice, advice_figures
 from operations.intelligence.offers.coverage_map import NetworkCodes, NetworkTold
 from operations.intelligence.reports.sheet import (
@@ -35,7 +41,7 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     stacked_chart,
 )
-from operations.upstream.connection import AccountGone, connect_upstream
+from operations.upstream.connection import AccountGone
 from operations.upstream.usage import euros
 from operations.vocabulary import UpstreamId
 from registry.clock import rfc3339_utc
@@ -45,9 +51,9 @@ from storage.line_steering import LineSteering
 
 COVERAGE_METHOD = (
     f"Each active line seen in the last {SEEN_LATELY_DAYS} days (its last registration, or its last use, which is no later than that) "
-    "is held against the zones of its packages that have data left; what lines outside used without a package is summed over 28 whole UTC "
-    "days, on the network they are on. Where a line of a zone is mis-steered, the zone's other lines are held against their use of 7 days, "
-    "too."
+    "is held against the zones of its packages that have data left, and if these cover it against its use of 7 days, too; what lines "
+    "outside used without a package is summed over 28 whole UTC days, on the network they are on. Lines are looked at when they change, "
+    "and each day."
 )
 COVERAGE_CURSOR = re.compile(r"[0-9]{1,2}-[0-9]{1,18}-[0-9]{1,16}", re.ASCII)
 
@@ -107,7 +113,7 @@ class OutsideLine(AdviceFigures):
     seen: Annotated[str, Field(description="RFC 3339, UTC: registered then, or last used then and therefore seen no earlier")]
     zones: Annotated[list[int], Field(description="Of its packages with data left; list_location_zones names them")]
     could_use: Annotated[list[CoverableNetwork], Field(description="At most three covered networks of the country, cheapest data first")]
-    outside: Annotated[OutsideUse | None, Field(description="Null: its use could not be read")]
+    outside: Annotated[OutsideUse | None, Field(description="Null: some of its days have not been read yet")]
     steering_list: Annotated[int | None, Field(description="The line's own, else its account's")]
     offer: OfferedPackage | None
 
@@ -237,36 +243,34 @@ async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Cov
 
     Each comes with an action. `seen` says how fresh the network is.
 
-    Active lines seen within 7 days are judged; where one was longer ago says nothing of where it is. A line needs one call, for its
-    packages; one that was not used lately needs another, for the time of its registration. Where one line of a zone is mis-steered, the
-    zone's other lines need one more: some are on a covered network at the moment, and elsewhere most of the time. The lines that are
-    likeliest outside are read first, so that what the time did not suffice for, counted in `incomplete`, matters least. The result is
-    kept for a minute: its pages are of one state. What a steering list holds is not shown by the charging system: where nearly all lines
-    of a list in a country are on one network, the list is taken to lead there. A line is pushed to only where its list leads to a covered
-    network, and never twice in 24 hours; where its list leads outside, another list is named. Nothing is advised that costs you or the
-    customer more than what is. A network has one code in an answer, the one that most lines were seen with.
+    Active lines seen within 7 days are judged; where one was longer ago says nothing of where it is. Verdicts come from the read model,
+    where each line is looked at when it changes, and each day; a line that was not used lately and whose packages do not work where it
+    was last is asked for the time of its registration. Lines on a covered network are held against their use of 7 days: some are there
+    at the moment, and elsewhere most of the time. The result is kept for a minute: its pages are of one state. What a steering list holds
+    is not shown by the charging system: where nearly all lines of a list in a country are on one network, the list is taken to lead
+    there. A line is pushed to only where its list leads to a covered network, and never twice in 24 hours; where its list leads outside,
+    another list is named. Nothing is advised that costs you or the customer more than what is. A network has one code in an answer, the
+    one that most lines were seen with.
     """
     after, account = parse_coverage_cursor(params.starting_after), params.account_id
-    upstream = await connect_upstream(ctx)
-    load = partial(make_coverage_audit, ctx, upstream, account)
-    found = await cached_result(ctx, upstream, load, account, further=after is not None)
-    audit = found.figures
-    rows = [row for row in audit.rows if after is None or row.rank > after]
-    page = rows[: params.limit]
-    if len(rows) > len(page):
-        ctx.next_cursor = coverage_cursor(page[-1])
-        ctx.note = f"{len(page)} of {len(audit.rows)}."
+    view = await view_fleet(ctx, params, last_whole_days(ctx.now, UNCOVERED_USE_DAYS), account_id=account)
+    found = await cached_result(ctx, view.upstream, partial(make_coverage_audit, ctx, view), account, further=after is not None)
+    audit, order = found.figures, found.figures.order
+    begin = place_behind(order, after)
+    numbers = order.numbers[begin : begin + params.limit]
+    more = len(order.numbers) - begin - len(numbers)
+    if more:
+        ctx.next_cursor = coverage_cursor(rank_at(order, begin + len(numbers) - 1))
+        ctx.note = f"{len(numbers)} of {len(order.numbers)}."
+    page = await read_uncovered_lines(ctx, view, audit, numbers)
     steering = await read_line_steering(ctx)  # anew for each page: the audit is kept for a minute, and a push must not be advised again
     lines = await anyio.to_thread.run_sync(outside_lines, audit, page, steering, ctx.now)
-    return found.finding(coverage_page(audit, lines, len(rows) - len(page), params.limit), COVERAGE_METHOD)
+    return found.finding(coverage_page(audit, lines, more, params.limit), COVERAGE_METHOD)
 
 
-CoverageRank = tuple[int, int, int]
-
-
-def coverage_cursor(row: UncoveredLine) -> str:
-    """The position of `row`, so that the next page continues behind it even after a new audit."""
-    verdict, cost, line = row.rank
+def coverage_cursor(rank: CoverageRank) -> str:
+    """The position of a line, so that the next page continues behind it even after a new audit."""
+    verdict, cost, line = rank
     return f"{verdict}-{-cost}-{line}"
 
 
@@ -281,19 +285,18 @@ def parse_coverage_cursor(text: str | None) -> CoverageRank | None:
 
 
 def coverage_page(audit: CoverageAudit, lines: list[OutsideLine], more: int, limit: int) -> Coverage:
-    counted = Counter(audit.verdicts)
-    paid = euros(sum(row.outside.network_cost for row in audit.rows if row.outside is not None))
-    charged = euros(sum(row.outside.usage_income for row in audit.rows if row.outside is not None))
+    counted = audit.verdicts
+    paid, charged = euros(audit.outside.network_cost), euros(audit.outside.usage_income)
     return {
         "since": audit.window.first.isoformat(),
         "totals": {
-            "covered": counted["covered"],
-            "mis_steered": counted["mis_steered"],
-            "outside_zone": counted["outside_zone"],
-            "no_package": counted["no_package"],
-            "unknown": counted["unknown"],
-            "not_seen_lately": counted["not_seen_lately"],
-            "never_seen": counted["never_seen"],
+            "covered": counted.get("covered", 0),
+            "mis_steered": counted.get("mis_steered", 0),
+            "outside_zone": counted.get("outside_zone", 0),
+            "no_package": counted.get("no_package", 0),
+            "unknown": counted.get("unknown", 0),
+            "not_seen_lately": counted.get("not_seen_lately", 0),
+            "never_seen": counted.get("never_seen", 0),
             "not_active": audit.inactive,
         },
         "cost_outside": paid,
@@ -308,15 +311,14 @@ def coverage_page(audit: CoverageAudit, lines: list[OutsideLine], more: int, lim
 
 
 def network_lines_view(one: NetworkTotals, codes: NetworkCodes) -> NetworkLines:
-    lines, outside = len(one.verdicts), one.verdicts.count("mis_steered")
     paid, charged = euros(one.outside.network_cost), euros(one.outside.usage_income)
     return {
         "country": one.country,
         "network": codes.view(one.network, one.code),
-        "lines": lines,
-        "covered": one.verdicts.count("covered"),
-        "mis_steered": outside,
-        "share_mis_steered": round(100 * outside / lines, 1),
+        "lines": one.lines,
+        "covered": one.covered,
+        "mis_steered": one.mis_steered,
+        "share_mis_steered": round(100 * one.mis_steered / one.lines, 1),
         "cost_outside": paid,
         "charged_outside": charged,
         "network_cost_outside": paid,

@@ -21,7 +21,6 @@ from operations.intelligence.country_entry import PresenceState
 from operations.intelligence.diagnosis.causes import CAUSE_RULES, SLOW_LIMIT_KBPS
 from operations.intelligence.diagnosis.coverage_verdicts import COVERAGE_PROBLEMS, UNCOVERED_USE_DAYS
 from operations.intelligence.diagnosis.steering_facts import SEEN_LATELY_DAYS
-from operations.intelligence.fleet_health import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
 from operations.intelligence.lines.fleet_lines import PROGRESS_EVERY_LINES, READING_SECONDS
 from operations.intelligence.lines.usage import CALENDAR_DAYS, LATE_RECORD_DAYS, inter_use_model, silence_odds
 from operations.intelligence.marketing_intelligence import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP
@@ -227,7 +226,6 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
         ((COMPOSITE_SECONDS, PROGRESS_EVERY_LINES), "come 40 seconds after the question at the latest", (40, 50)),
         (READING_SECONDS, "reports of schedules after 100 seconds of reading", 100),
         ((LATE_RECORD_DAYS, RECENT_USAGE_SECONDS), "ended three days ago or earlier are kept, newer ones for ten minutes", (3, 600)),
-        ((SPENDING_LINES_PER_ACCOUNT, SPENDING_LINES_IN_ALL), "at most 40 lines of an account, 160 in all", (40, 160)),
         (fleet_health.TODO_LIMIT, "`first` has at most three things", 3),
         (fleet_health.HEALTHY_DAYS, "from 60 days", 60),
         (PACKAGE_SAMPLE_LINES, "at most 2,000 lines are read", 2000),

@@ -10,7 +10,7 @@ from tests.harness.processes import running
 from tests.intelligence_fleet.stage import FleetStage
 
 
-async def test_a_model_is_told_of_every_fifty_lines(stage: FleetStage) -> None:
+async def test_a_model_is_told_how_far_a_first_look_has_come(stage: FleetStage) -> None:
     told: list[tuple[float, float | None, str | None]] = []
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -18,7 +18,9 @@ async def test_a_model_is_told_of_every_fifty_lines(stage: FleetStage) -> None:
 
     async with stage.house.connect(stage.managed) as client:
         await client.call_tool("marketing_intelligence", {}, progress_callback=tell)
-    assert told == [(done, 126, f"Read {done} of 126 lines") for done in (50, 100, 126)]
+    done = [(progress, message) for progress, total, message in told if total == 140]
+    assert len(done) == len(told)
+    assert (140, "Read 140 of 140 lines") in done
 
 
 @pytest.fixture
@@ -31,5 +33,5 @@ def place(tmp_path: Path) -> Iterator[Path]:
 def test_a_person_at_a_terminal_sees_it_on_one_line_that_goes(place: Path) -> None:
     code, shown = at_terminal("call", "marketing_intelligence", "--json", cwd=place)
     assert code == 0, shown
-    assert "\r\x1b[K40 %  Read 50 of 126 lines" in shown
-    assert "100 %  Read 126 of 126 lines\r\x1b[K{" in shown.replace("\n", "")
+    assert "\r\x1b[K100 %  Read 140 of 140 lines" in shown
+    assert " of 140 lines\r\x1b[K{" in shown.replace("\n", "")

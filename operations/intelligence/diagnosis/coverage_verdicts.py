@@ -1,45 +1,53 @@
-"""Lines on networks that their packages do not cover: the verdict about each line, what to do about it, and the search of a fleet.
+"""Lines on networks that their packages do not cover: the verdict about each line, what to do about it, and the audit of a fleet.
 
-A search makes as few calls of the charging system as the question takes.
+Verdicts are made when a line is judged, and stored; the audit of a fleet counts and ranks what is stored.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from itertools import repeat
+from typing import Literal, NamedTuple, cast
 
 import anyio.to_thread
+import orjson
 
-from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
+from operations.fleet.wire_rows import stored_packages
 from operations.intelligence.diagnosis.facts import DataPackage, data_packages
-from operations.intelligence.diagnosis.steering_facts import SeenLine, SteeringFacts, is_seen_lately, moved_line, read_steering_facts
-from operations.intelligence.lines.fleet_lines import (
-    READING_SECONDS,
-    FleetLine,
-    FleetReading,
-    FleetResult,
-    last_use_day,
-    read_each_line,
-    read_fleet,
-)
-from operations.intelligence.lines.usage import LineUse, read_line_use
+from operations.intelligence.diagnosis.steering_facts import SEEN_LATELY_DAYS, SteeringFacts, moved_line, read_steering_facts
+from operations.intelligence.lines.fleet_lines import FleetLine, FleetResult
+from operations.intelligence.lines.fleet_view import FleetView
+from operations.intelligence.lines.usage import CALENDAR_DAYS, LineUse, last_whole_days
 from operations.intelligence.money.advice import LineAdvice
 from operations.intelligence.money.package_advice import PackageAdviser
-from operations.intelligence.money.steering_advice import SteeredLine, SteeringAdviser
+from operations.intelligence.money.steering_advice import SteeredLine, SteeringAdviser, SteeringEvidence, sightings_of_fleet
 from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, NetworkCodes, network_outside, read_coverage_map
 from operations.intelligence.offers.offers import read_offers
-from operations.times import WEEK_DAYS, DayWindow, utc_today
-from operations.upstream.connection import Upstream
-from operations.upstream.signalling import NetworkCode, network_code
+from operations.intelligence.verdicts.stored_use import FleetNetworks, stored_fleet_line, stored_line_use
+from operations.times import DayWindow
+from operations.upstream.signalling import NetworkCode
 from operations.upstream.usage import USAGE_TYPE_DATA
-from registry.clock import limit_reading_time, seconds_left
-from registry.errors import NotFound, OcsError
+from registry.clock import DAY_SECONDS
+from registry.errors import OcsError
+from storage.fleet_coverage import (
+    UNCOVERED_VERDICTS,
+    CoverageFigure,
+    CoverageGroup,
+    FleetCoverage,
+    StoredUncovered,
+    UncoveredOrder,
+    UncoveredVerdict,
+    fleet_coverage,
+    stored_uncovered,
+)
+from storage.fleet_judgements import JudgedLine
+from storage.fleets import BACKFILL
 from storage.line_steering import LineSteering
 
-CoverageVerdict = Literal["covered", "mis_steered", "outside_zone", "no_package", "unknown", "not_seen_lately", "never_seen"]
+CoverageVerdict = Literal["covered", UncoveredVerdict, "not_seen_lately", "never_seen"]
 """`mis_steered`: outside, although the zone has another network of the country; `outside_zone`: it has none there."""
-COVERAGE_PROBLEMS: tuple[CoverageVerdict, ...] = ("mis_steered", "outside_zone", "no_package", "unknown")
+COVERAGE_PROBLEMS: tuple[CoverageVerdict, ...] = UNCOVERED_VERDICTS
 """In the order in which they are shown."""
 
 
@@ -125,8 +133,6 @@ def is_same_network(code: NetworkCode, judged: LineVerdict, coverage: CoverageMa
 
 
 NETWORK_OPTIONS_SHOWN = 3
-NO_UNCOVERED_USE = UncoveredUse(0, 0, 0)
-NO_USE = LineUse((), (), 0, 0)
 
 
 class CoveredNetwork(NamedTuple):
@@ -142,14 +148,9 @@ class UncoveredLine(NamedTuple):
     judged: LineVerdict
     outside: UncoveredUse | None
     use: LineUse | None
-    """All of it, on which `outside` and advice rest. Both are None where it could not be read."""
+    """All of it, on which `outside` and advice rest. Both are None where some of its days have not been read yet."""
     steering_list: int | None
     options: tuple[CoveredNetwork, ...]
-
-    @property
-    def rank(self) -> tuple[int, int, int]:
-        """Sort key: worst verdict, then highest cost, then lowest number, so that the order is always the same."""
-        return COVERAGE_PROBLEMS.index(self.judged.verdict), -(self.outside or NO_UNCOVERED_USE).weight, self.judged.line.subscriber_id
 
 
 class CoverageAdviser(NamedTuple):
@@ -202,22 +203,19 @@ class CoverageAdviser(NamedTuple):
 
 
 async def read_coverage_adviser(
-    ctx: Ctx, upstream: Upstream, found: Sequence[LineVerdict], coverage: CoverageMap
+    ctx: Ctx, view: FleetView, verdicts: Iterable[str], coverage: CoverageMap
 ) -> tuple[CoverageAdviser, list[str]]:
     """The advice, and sentences on what of it could not be read. Each part is read only if a line needs it. Waits for the network."""
-    verdicts, unread = {one.verdict for one in found}, list[str]()
+    upstream, met, unread = view.upstream, set(verdicts), list[str]()
     accounts = {account.get("id", 0): account.get("steeringListId") for account in await upstream.accounts()}
     facts, steering, packages = None, None, None
-    if "mis_steered" in verdicts:
+    if "mis_steered" in met:
         facts = await read_steering_facts(ctx, upstream)
         unread += facts.unread
-        seen = [
-            SeenLine(one.line, one.sighting.code, one.sighting.seen or 0.0)
-            for one in found
-            if one.sighting.code is not None and one.sighting.packages is not None
-        ]
-        steering = await anyio.to_thread.run_sync(facts.adviser, seen, coverage)
-    if verdicts & {"outside_zone", "no_package"}:
+        sightings = await sightings_of_fleet(ctx, view.fleet.state.id, accounts, coverage, account=view.account)
+        evidence = await anyio.to_thread.run_sync(SteeringEvidence, sightings, coverage)
+        steering = SteeringAdviser(evidence, facts.known, coverage, facts.prices)
+    if not met.isdisjoint({"outside_zone", "no_package"}):
         try:
             packages = PackageAdviser(await read_offers(upstream))
         except OcsError:
@@ -231,63 +229,40 @@ class NetworkTotals(NamedTuple):
     country: str | None
     network: KnownNetwork | None
     code: NetworkCode
-    verdicts: tuple[str, ...]
+    lines: int
+    covered: int
+    mis_steered: int
     outside: UncoveredUse
 
 
-def rank_uncovered_lines(
-    outside: Sequence[LineVerdict], uses: Mapping[int, LineUse | None], adviser: CoverageAdviser
-) -> list[UncoveredLine]:
-    """The lines that are not covered, ranked. A line without use in the window cost nothing."""
-    rows = [uncovered_line(one, uses.get(one.line.subscriber_id, NO_USE), adviser) for one in outside]
-    return sorted(rows, key=lambda row: row.rank)
+JUDGED_VERDICTS = frozenset[str](("covered", *COVERAGE_PROBLEMS))
+"""Of lines that were seen lately, which are held against the zones of their packages."""
 
 
-def uncovered_line(one: LineVerdict, use: LineUse | None, adviser: CoverageAdviser) -> UncoveredLine:
-    outside = None if use is None else uncovered_use(use, one, adviser.coverage)
-    return UncoveredLine(one, outside, use, adviser.list_of(one), adviser.options(one))
+def network_totals(groups: Iterable[CoverageGroup], coverage: CoverageMap) -> list[NetworkTotals]:
+    """Totals by network, whose codes are counted together: most mis-steered lines first, then highest cost."""
+    found: dict[NetworkCode, NetworkTotals] = {}
+    for group in groups:
+        if group.verdict not in JUDGED_VERDICTS:
+            continue
+        code = group.mcc, group.mnc
+        network = coverage.find(code)
+        key = code if network is None else (-1, network.id)
+        known = found.get(key) or NetworkTotals(coverage.country(code), network, code, 0, 0, 0, UncoveredUse(0, 0, 0))
+        found[key] = add_lines_on_network(known, group)
+    return sorted(found.values(), key=lambda one: (-one.mis_steered, -one.outside.weight, -one.lines, one.code))
 
 
-def network_totals(found: Sequence[LineVerdict], rows: Sequence[UncoveredLine]) -> list[NetworkTotals]:
-    """Totals by network: most mis-steered lines first, then highest cost."""
-    outside = {row.judged.line.subscriber_id: row.outside for row in rows}
-    groups: dict[NetworkCode, list[LineVerdict]] = {}
-    for one in found:
-        if one.sighting.code is not None and one.sighting.packages is not None:
-            code = one.sighting.code if one.network is None else (-1, one.network.id)
-            groups.setdefault(code, []).append(one)
-    sums = [totals_of_network(lines, outside) for lines in groups.values()]
-    return sorted(sums, key=lambda one: (-one.verdicts.count("mis_steered"), -one.outside.weight, -len(one.verdicts), one.code))
-
-
-def totals_of_network(lines: Sequence[LineVerdict], outside: Mapping[int, UncoveredUse | None]) -> NetworkTotals:
-    costs = [cost for one in lines if (cost := outside.get(one.line.subscriber_id)) is not None]
-    total = UncoveredUse(
-        sum(cost.data_bytes for cost in costs), sum(cost.network_cost for cost in costs), sum(cost.usage_income for cost in costs)
+def add_lines_on_network(known: NetworkTotals, group: CoverageGroup) -> NetworkTotals:
+    outside = known.outside
+    return known._replace(
+        lines=known.lines + group.lines,
+        covered=known.covered + (group.lines if group.verdict == "covered" else 0),
+        mis_steered=known.mis_steered + (group.lines if group.verdict == "mis_steered" else 0),
+        outside=UncoveredUse(
+            outside.data_bytes + group.data_bytes, outside.network_cost + group.network_cost, outside.usage_income + group.usage_income
+        ),
     )
-    first = lines[0]
-    return NetworkTotals(first.country, first.network, first.sighting.code or (0, 0), tuple(one.verdict for one in lines), total)
-
-
-async def check_by_use(
-    ctx: Ctx, upstream: Upstream, found: list[LineVerdict], doubted: Sequence[LineVerdict], coverage: CoverageMap, seconds: float
-) -> tuple[list[LineVerdict], int]:
-    """The verdicts, and how many could not be checked: `doubted` lines are compared with their use of the last seven days that have ended.
-
-    Waits for the network, at most `seconds`.
-    """
-    window = DayWindow(utc_today(ctx.now) - timedelta(days=WEEK_DAYS), utc_today(ctx.now) - timedelta(days=1))
-    of = {one.line.subscriber_id: one for one in doubted}
-
-    async def check(line: FleetLine) -> LineVerdict:
-        use = await read_line_use(ctx, upstream, line, window)
-        return verdict_by_use(of[line.subscriber_id], use, coverage)
-
-    try:
-        reading = await read_each_line(ctx, [one.line for one in doubted], check, seconds=seconds)
-    except OcsError:
-        reading = FleetReading[LineVerdict]({}, len(doubted), 0)
-    return [reading.found.get(one.line.subscriber_id, one) for one in found], reading.missing
 
 
 def verdict_by_use(one: LineVerdict, use: LineUse, coverage: CoverageMap) -> LineVerdict:
@@ -301,19 +276,29 @@ def verdict_by_use(one: LineVerdict, use: LineUse, coverage: CoverageMap) -> Lin
     return one._replace(sighting=sighting, verdict="mis_steered", country=country, network=coverage.find(code), options=options, by="usage")
 
 
-UNCOVERED_USE_DAYS = 28
-SIGHTING_TIME_SHARE = 0.75
-"""The part of its time that an answer takes for the list and for this; the rest is for what use outside packages cost."""
+UNCOVERED_USE_DAYS = CALENDAR_DAYS
+CoverageRank = tuple[int, int, int]
+"""Where a line stands among those that are not covered: index of its verdict, what its use outside cost, less than 0, and its number."""
+
+
+def rank_at(order: UncoveredOrder, place: int) -> CoverageRank:
+    """The rank of the line at a place of the order: the worst verdict first, then the highest cost, then the lowest number."""
+    return order.verdicts[place], -order.weights[place], order.numbers[place]
+
+
+def place_behind(order: UncoveredOrder, rank: CoverageRank | None) -> int:
+    """The place of the first line behind `rank`; of the first of all without one."""
+    return 0 if rank is None else bisect_right(range(len(order.numbers)), rank, key=partial(rank_at, order))
 
 
 class CoverageAudit(NamedTuple):
     """What was found in a fleet, with the use of `window`."""
 
     inactive: int
-    verdicts: tuple[str, ...]
-    """One for each active line that was looked into."""
-    rows: list[UncoveredLine]
-    """Ranked: mis-steered ones first, the dearest of each verdict first."""
+    verdicts: Mapping[str, int]
+    """How many active lines have each verdict."""
+    outside: UncoveredUse
+    order: UncoveredOrder
     networks: list[NetworkTotals]
     window: DayWindow
     adviser: CoverageAdviser
@@ -321,92 +306,106 @@ class CoverageAudit(NamedTuple):
     """By which code each network is named: that which most lines were seen with."""
 
 
-async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetResult[CoverageAudit]:
-    """Reads the active lines, then the use of those that are outside their zones; the audit is made of what was read in time."""
-    limit_reading_time()
-    began, seconds = ctx.deps.clock.monotonic(), seconds_left(READING_SECONDS)
-    coverage, fleet = await read_coverage_map(upstream), await read_fleet(upstream, account_id)
-    active = await anyio.to_thread.run_sync(lines_to_audit, fleet.lines, coverage)
-    left = seconds * SIGHTING_TIME_SHARE - (ctx.deps.clock.monotonic() - began)
-    looks = await read_each_line(ctx, active, partial(read_line_sighting, upstream, now=ctx.now), seconds=left)
-    found = await anyio.to_thread.run_sync(line_verdicts, active, looks, coverage)
-    doubted = await anyio.to_thread.run_sync(covered_lines_to_check, found, ctx.now)
-    left = seconds - (ctx.deps.clock.monotonic() - began)
-    found, unchecked = await check_by_use(ctx, upstream, found, doubted, coverage, left)
-    outside = [one for one in found if one.verdict in COVERAGE_PROBLEMS]
-    window = DayWindow(utc_today(ctx.now) - timedelta(days=UNCOVERED_USE_DAYS), utc_today(ctx.now) - timedelta(days=1))
-    used = [one for one in outside if (day := last_use_day(one.line)) is not None and day >= window.first]
-    uses = await read_uncovered_use(ctx, upstream, used, window, seconds - (ctx.deps.clock.monotonic() - began))
-    known = {one.line.subscriber_id: uses.found.get(one.line.subscriber_id) for one in used}
-    adviser, unread = await read_coverage_adviser(ctx, upstream, found, coverage)
-    rows = await anyio.to_thread.run_sync(rank_uncovered_lines, outside, known, adviser)
-    sums = await anyio.to_thread.run_sync(network_totals, found, rows)
-    verdicts, inactive = tuple(one.verdict for one in found), len(fleet.lines) - len(active)
-    codes = NetworkCodes(coverage, (one.sighting.code for one in found if one.sighting.code is not None))
-    audit = CoverageAudit(inactive, verdicts, rows, sums, window, adviser, codes)
-    return looks.result(ctx, audit, fleet, others=[*unread, *unread_use_sentences(uses.missing, unchecked)])
+async def make_coverage_audit(ctx: Ctx, view: FleetView) -> FleetResult[CoverageAudit]:
+    """The audit of the lines in `view`, counted by the database; what advice needs beside it is read live. Waits for the network."""
+    coverage = await read_coverage_map(view.upstream)
+    since = ctx.now - SEEN_LATELY_DAYS * DAY_SECONDS
+    found = await ctx.deps.store.read(fleet_coverage, fleet=view.fleet.state.id, account=view.account, since=since)
+    verdicts = verdict_counts(found.groups)
+    adviser, unread = await read_coverage_adviser(ctx, view, verdicts, coverage)
+    audit = await anyio.to_thread.run_sync(audit_of_groups, found, verdicts, adviser, last_whole_days(ctx.now, UNCOVERED_USE_DAYS))
+    return view.result(ctx, audit, sampled=sum(verdicts.values()), missing=view.known.progress.unread, others=unread)
 
 
-def unread_use_sentences(uncosted: int, unchecked: int) -> Iterator[str]:
-    """How many lines' use could not be read, and what is unknown because of it."""
-    if uncosted:
-        yield f"The use of {uncosted} lines could not be read: their cost is in no sum."
-    if unchecked:
-        yield f"The use of {unchecked} covered lines could not be read: whether they are outside most of the time is not known."
+def verdict_counts(groups: Iterable[CoverageGroup]) -> dict[str, int]:
+    """How many lines have each verdict, without those that were not judged yet."""
+    found: dict[str, int] = {}
+    for group in groups:
+        if group.verdict:
+            found[group.verdict] = found.get(group.verdict, 0) + group.lines
+    return found
 
 
-def lines_to_audit(lines: Sequence[FleetLine], coverage: CoverageMap) -> list[FleetLine]:
-    """The active lines. Those on a network that some zone lacks come first, so that lack of time leaves out the least likely ones."""
-    active = [line for line in lines if line.status == "ACTIVE"]
-    return sorted(active, key=lambda line: (coverage.outside_rank(network_code(line.row.get("lastMcc"), line.row.get("lastMnc"))), line[0]))
+def audit_of_groups(found: FleetCoverage, verdicts: Mapping[str, int], adviser: CoverageAdviser, window: DayWindow) -> CoverageAudit:
+    outside = [group for group in found.groups if group.verdict in COVERAGE_PROBLEMS]
+    total = UncoveredUse(
+        sum(group.data_bytes for group in outside),
+        sum(group.network_cost for group in outside),
+        sum(group.usage_income for group in outside),
+    )
+    codes = (code for group in found.groups if group.mcc for code in repeat((group.mcc, group.mnc), group.lines))
+    return CoverageAudit(
+        found.inactive,
+        verdicts,
+        total,
+        found.order,
+        network_totals(found.groups, adviser.coverage),
+        window,
+        adviser,
+        NetworkCodes(adviser.coverage, codes),
+    )
 
 
-async def read_line_sighting(upstream: Upstream, line: FleetLine, *, now: float) -> LineSighting:
-    """The network of `line`, when it was seen there, and its packages: no call if the list shows no use, else one for most."""
-    row = line.row
-    code, seen = network_code(row.get("lastMcc"), row.get("lastMnc")), wire_seconds(row.get("lastUsageDate"))
-    if code is None and seen is None:
-        return LineSighting(None, None, None)
-    if code is None or not is_seen_lately(seen, now):
-        single = await upstream.ocs.subscriber.get_single_subscriber(line.subscriber_id, with_sim_info=False)
-        if single.get("accountId", line.account_id) != line.account_id:
-            raise NotFound("The line was moved since the list was read")
-        info = single.get("networkInfo", {})
-        code = network_code(info.get("lastMcc"), info.get("lastMnc")) or code
-        seen = wire_seconds(info.get("time")) or seen
-    if code is None or not is_seen_lately(seen, now):
-        return LineSighting(code, seen, None)
-    packages = data_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), now)
-    return LineSighting(code, seen, packages)
+async def read_uncovered_lines(ctx: Ctx, view: FleetView, audit: CoverageAudit, numbers: Sequence[int]) -> list[UncoveredLine]:
+    """The lines with these subscriber ids as they are stored now, in this order, without those that are covered by now."""
+    window = audit.window
+    stored = await ctx.deps.store.read(
+        stored_uncovered,
+        fleet=view.fleet.state.id,
+        account=view.account,
+        numbers=numbers,
+        first=window.first.toordinal(),
+        last=window.last.toordinal(),
+    )
+    return await anyio.to_thread.run_sync(uncovered_lines, stored, numbers, audit, ctx.now)
 
 
-def line_verdicts(lines: Sequence[FleetLine], looks: FleetReading[LineSighting], coverage: CoverageMap) -> list[LineVerdict]:
-    return [line_verdict(line, looks.found[line.subscriber_id], coverage) for line in lines if line.subscriber_id in looks.found]
+def uncovered_lines(stored: StoredUncovered, numbers: Sequence[int], audit: CoverageAudit, now: float) -> list[UncoveredLine]:
+    networks = {(row.mcc, row.mnc): row for row in stored.networks}
+    return [uncovered_line(stored, number, networks, audit, now) for number in numbers if number in stored.lines]
 
 
-def covered_lines_to_check(found: Sequence[LineVerdict], now: float) -> list[LineVerdict]:
-    """The covered lines that were used lately and whose packages work where those of a mis-steered line do.
+def uncovered_line(stored: StoredUncovered, number: int, networks: FleetNetworks, audit: CoverageAudit, now: float) -> UncoveredLine:
+    line, figure, window = stored.lines[number], stored.figures[number], audit.window
+    first, last = window.first.toordinal(), window.last.toordinal()
+    held = data_packages(stored_packages(stored.packages[number]), now)
+    judged = stored_verdict(line, figure, held, audit.adviser.coverage)
+    listed, options = audit.adviser.list_of(judged), audit.adviser.options(judged)
+    if line.rank == BACKFILL and line.due > 0 and line.usage_first > first:
+        return UncoveredLine(judged, None, None, listed, options)
+    outside = UncoveredUse(figure.outside_bytes, figure.outside_cost, figure.outside_income)
+    return UncoveredLine(judged, outside, stored_line_use(stored.usage[number], networks, first, last), listed, options)
 
-    Choice: only these, since each costs a call; where no line at all was met outside, none is likely to be there most of its time.
-    """
-    zones = {zone for one in found if one.verdict == "mis_steered" for zone in one.zones}
-    near = [one for one in found if one.verdict == "covered" and not zones.isdisjoint(one.zones)]
-    return [one for one in near if is_seen_lately(wire_seconds(one.line.row.get("lastUsageDate")), now)]
+
+class CoverageSigns(NamedTuple):
+    """What a stored verdict is made of; see LineVerdict."""
+
+    seen: float | None
+    zones: tuple[int, ...]
+    by: Literal["registration", "usage"]
 
 
-async def read_uncovered_use(
-    ctx: Ctx, upstream: Upstream, lines: Sequence[LineVerdict], window: DayWindow, seconds: float
-) -> FleetReading[LineUse]:
-    """What `lines` used in `window`, mis-steered lines first. Waits for the network, at most `seconds`.
+def coverage_signs(text: str) -> CoverageSigns:
+    found = cast("dict[str, object]", orjson.loads(text))
+    zones = tuple(cast("list[int]", found["zones"]))
+    return CoverageSigns(cast("float | None", found["seen"]), zones, "usage" if found["by"] == "usage" else "registration")
 
-    A line that cannot be read is counted as missing, and is no refusal.
-    """
 
-    async def read(line: FleetLine) -> LineUse:
-        return await read_line_use(ctx, upstream, line, window)
+def stored_verdict(line: JudgedLine, figure: CoverageFigure, held: Sequence[DataPackage], coverage: CoverageMap) -> LineVerdict:
+    """The verdict as it is stored, with what the zones of today say of its network."""
+    signs, code = coverage_signs(figure.coverage_signs), (figure.mcc, figure.mnc)
+    country = coverage.country(code)
+    options = () if country is None else tuple(coverage.options(signs.zones, country))
+    sighting = LineSighting(code, signs.seen, held)
+    verdict = cast("CoverageVerdict", figure.coverage)
+    return LineVerdict(listed_line(line), sighting, verdict, country, coverage.find(code), signs.zones, options, signs.by)
 
-    ordered = [one.line for one in sorted(lines, key=lambda one: (COVERAGE_PROBLEMS.index(one.verdict), one.line.subscriber_id))]
-    try:
-        return await read_each_line(ctx, ordered, read, seconds=seconds)
-    except OcsError:
-        return FleetReading({}, len(ordered), 0)
+
+def listed_line(line: JudgedLine) -> FleetLine:
+    """The line as a list shows it, with the steering list that a call of ours may have given it since."""
+    found = stored_fleet_line(line)
+    row = found.row.copy()
+    row.pop("steeringListId", None)
+    if line.steering_list:
+        row["steeringListId"] = line.steering_list
+    return found._replace(row=row)

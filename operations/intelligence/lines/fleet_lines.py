@@ -32,6 +32,7 @@ from storage.fleet_scores import StateCount
 
 LineReading = TypeVar("LineReading")
 Figures = TypeVar("Figures")
+SampledLine = TypeVar("SampledLine")
 PARALLEL_LINES = 8
 """How many calls the charging system takes at once from a token by default; further ones wait in the link."""
 READING_SECONDS = 100.0
@@ -231,7 +232,7 @@ class FleetReader(Generic[LineReading]):
             self._failed += 1
 
 
-def sample_evenly(lines: Sequence[FleetLine], most: int) -> list[FleetLine]:
+def sample_evenly(lines: Sequence[SampledLine], most: int) -> list[SampledLine]:
     """`most` of `lines`, evenly spread over the list; the same ones in every call."""
     count = len(lines)
     return list(lines) if count <= most else [lines[place * count // most] for place in range(most)]

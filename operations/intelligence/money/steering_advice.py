@@ -44,13 +44,16 @@ SIGHTING_DAYS = 7
 """Choice: where a line was longer ago says nothing of where it is."""
 
 
-async def sightings_of_fleet(ctx: Ctx, fleet: int, of_accounts: Mapping[int, int | None], coverage: CoverageMap) -> Iterable[ListSighting]:
+async def sightings_of_fleet(
+    ctx: Ctx, fleet: int, of_accounts: Mapping[int, int | None], coverage: CoverageMap, *, account: int | None = None
+) -> Iterable[ListSighting]:
     """Where the lines of each steering list are, by the read model, each line in the country where it is.
 
-    `of_accounts`: the lists that accounts give to lines without one of their own. Waits for the database.
+    `of_accounts`: the lists that accounts give to lines without one of their own; `account`: whose lines, None: all. Waits for the
+    database.
     """
     since = ctx.now - SIGHTING_DAYS * DAY_SECONDS
-    found = await ctx.deps.store.read(steered_lines, fleet=fleet, organisation=ctx.organisation, since=since)
+    found = await ctx.deps.store.read(steered_lines, fleet=fleet, account=account, organisation=ctx.organisation, since=since)
     return counted_sightings(found, of_accounts, coverage)
 
 

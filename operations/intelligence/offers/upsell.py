@@ -3,7 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Literal, NamedTuple
+from statistics import median
+from typing import Literal, NamedTuple, cast
+
+import orjson
 
 from clients.ocs.packages import PackageList
 from clients.ocs.templates import Template
@@ -78,18 +81,42 @@ def usage_profile(use: LineUse, middle: date) -> UsageProfile:
     )
 
 
-def line_segment(found: UsageProfile, status: str, median: float) -> LineSegment:
-    """The one segment of a line with the profile `found`. `median`: the median data of lines with data, bytes."""
+UNUSED_PROFILE = UsageProfile(0, 0, 0, early_used=False, late_used=False, data_only=True, stays=())
+ProfileParts = tuple[int, int, int, bool, bool, bool, list[tuple[str, int, int]]]
+
+
+def profile_text(found: UsageProfile) -> str:
+    """The profile as it is stored with a line; '' where the line was not used."""
+    return orjson.dumps([*found[:-1], [list(stay) for stay in found.stays]]).decode() if found.days else ""
+
+
+def stored_profile(text: str) -> UsageProfile:
+    """The profile that `text` was made of."""
+    if not text:
+        return UNUSED_PROFILE
+    days, early, late, early_used, late_used, data_only, stays = cast("ProfileParts", orjson.loads(text))
+    return UsageProfile(days, early, late, early_used, late_used, data_only, tuple([CountryStay(*stay) for stay in stays]))
+
+
+HEAVY_SEGMENTS: frozenset[LineSegment] = frozenset({"frequent_traveller", "occasional_traveller", "at_home"})
+"""Lines of these are `heavy` if they use so much."""
+
+
+def line_segment(found: UsageProfile, *, is_active: bool) -> LineSegment:
+    """The segment of a line with the profile `found`, however much it used."""
     if not found.days:
-        return "dormant" if status == "ACTIVE" else "not_active"
+        return "dormant" if is_active else "not_active"
     if found.data_only and found.days >= MACHINE_DAYS and found.data_bytes <= MACHINE_BYTES * found.days:
         return "machine"
-    if found.data_bytes >= max(HEAVY_BYTES, HEAVY_MEDIANS * median):
-        return "heavy"
     away = sum(stay.days for stay in found.stays[1:])
     if len(found.stays) >= TRAVEL_COUNTRIES or away >= TRAVEL_DAYS:
         return "frequent_traveller"
     return "occasional_traveller" if len(found.stays) > 1 else "at_home"
+
+
+def least_heavy_bytes(used: Sequence[int]) -> float:
+    """How much data a heavy line uses at least, where lines with data used so much each."""
+    return max(HEAVY_BYTES, HEAVY_MEDIANS * (median(used) if used else 0.0))
 
 
 class TemplateForSale(NamedTuple):
@@ -192,11 +219,6 @@ def sold_packages(found: PackageList, now: float) -> tuple[SoldPackage, ...]:
         if row.get("pckdatabyte", 0) > 0
     ]
     return tuple(sorted(rows, key=lambda row: row.assigned or date.min))
-
-
-def current_zones(packages: Iterable[SoldPackage]) -> tuple[int, ...]:
-    """The zones of the packages that a line has now."""
-    return tuple(sorted({package.zone_id for package in packages if package.state in CURRENT_PACKAGE_STATES}))
 
 
 def upsell_offer(

@@ -32,13 +32,18 @@ class Incomplete(TypedDict):
     reasons: Annotated[list[str], Field(description="Why, a sentence each")]
 
 
-class Finding(TypedDict, Generic[FindingData]):
-    """A composite's answer. Figures are estimates of what the charging system and our call records told at `generated_at`."""
+class ListingTime(TypedDict):
+    """When lines were listed."""
 
-    generated_at: Annotated[str, Field(description="RFC 3339, UTC")]
     as_of: NotRequired[
         Annotated[str, Field(description="RFC 3339, UTC: when the lines that this is made of were listed; absent: they were read just now")]
     ]
+
+
+class Finding(ListingTime, Generic[FindingData]):
+    """A composite's answer. Figures are estimates of what the charging system and our call records told at `generated_at`."""
+
+    generated_at: Annotated[str, Field(description="RFC 3339, UTC")]
     sampled: Annotated[int, Field(description="Lines that were looked into")]
     of: Annotated[int, Field(description="Lines there are")]
     method: Annotated[str, Field(description="How the figures were made, in a sentence")]
@@ -65,17 +70,16 @@ def make_finding(
 ) -> Finding[FindingData]:
     """The answer around `data`. `now`, `as_of`: Unix seconds, the latter where it is made of the read model; `sampled` of `of` lines
     were looked into."""
-    made: Finding[FindingData] = {
+    listed: ListingTime = {} if as_of is None else {"as_of": rfc3339_utc(as_of)}
+    return {
         "generated_at": rfc3339_utc(now),
+        **listed,
         "sampled": sampled,
         "of": of,
         "method": method,
         "incomplete": incomplete,
         "data": data,
     }
-    if as_of is not None:
-        made["as_of"] = rfc3339_utc(as_of)
-    return made
 
 
 def example_finding(data: FindingData, method: str, *, sampled: int = 1, of: int = 1) -> Finding[FindingData]:

@@ -32,7 +32,7 @@ from operations.intelligence.lines.fleet_lines import FleetLine, is_in_stock, li
 from operations.intelligence.lines.usage import CALENDAR_DAYS, LineCalendar, LineUse, last_whole_days, line_calendar
 from operations.intelligence.offers.coverage_map import CoverageMap
 from operations.intelligence.offers.offers import SponsorPrefixes
-from operations.intelligence.offers.upsell import usage_profile
+from operations.intelligence.offers.upsell import profile_text, usage_profile
 from operations.intelligence.usage_anomalies import find_anomalies
 from operations.intelligence.verdicts.cheapest import StoredLinePlan
 from operations.intelligence.verdicts.facts import VerdictFacts
@@ -121,7 +121,7 @@ def line_figures(seen: LineInView, search: StoredLinePlan, coverage: CoverageMap
         -1 if sponsor is None else sponsor,
         *main.code,
         main.at,
-        "" if is_in_stock(line) else profile_text(seen, month),
+        "" if is_in_stock(line) else month_profile(seen, month),
         plan.verdict,
         plan.saving,
         plan.now,
@@ -172,10 +172,6 @@ def main_network(seen: LineInView) -> MainNetwork:
     return MainNetwork(code, day_start(seen.facts.today - WEEK_DAYS))
 
 
-def profile_text(seen: LineInView, month: LineUse) -> str:
+def month_profile(seen: LineInView, month: LineUse) -> str:
     """JSON of how the line was used in four weeks; '' where it was not."""
-    if not month.days:
-        return ""
-    first = last_whole_days(seen.now).first
-    profile = usage_profile(month, first + timedelta(days=CALENDAR_DAYS // 2))
-    return orjson.dumps([*profile[:-1], [list(stay) for stay in profile.stays]]).decode()
+    return profile_text(usage_profile(month, last_whole_days(seen.now).first + timedelta(days=CALENDAR_DAYS // 2)))
