@@ -5,16 +5,18 @@ prefers is therefore inferred from where the lines that have it are: a list lead
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from math import comb
 from typing import NamedTuple
 
+from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.money.advice import LEAST_SAVING, AdviceReason, LineAdvice, Saving
 from operations.intelligence.money.network_moves import MovedLine, NetworkOfCountry, NetworkPrices, move_saving
 from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork
 from registry.clock import DAY_SECONDS
+from storage.fleet_steering import SteeredLines, steered_lines
 from storage.line_steering import LineSteering
 
 LEADING_SHARE, LEADING_ODDS = 0.75, 0.05
@@ -29,12 +31,36 @@ WHY_NOT: tuple[AdviceReason, ...] = ("price_not_known", "dearer", "no_list_known
 
 
 class ListSighting(NamedTuple):
-    """A line that was seen lately on a network of a country, with the steering list that holds for it."""
+    """Lines that were seen lately on a network of a country, with the steering list that holds for them."""
 
     list_id: int
     sponsor: int | None
     country: str
     network_id: int
+    lines: int = 1
+
+
+SIGHTING_DAYS = 7
+"""Choice: where a line was longer ago says nothing of where it is."""
+
+
+async def sightings_of_fleet(ctx: Ctx, fleet: int, of_accounts: Mapping[int, int | None], coverage: CoverageMap) -> Iterable[ListSighting]:
+    """Where the lines of each steering list are, by the read model, each line in the country where it is.
+
+    `of_accounts`: the lists that accounts give to lines without one of their own. Waits for the database.
+    """
+    since = ctx.now - SIGHTING_DAYS * DAY_SECONDS
+    found = await ctx.deps.store.read(steered_lines, fleet=fleet, organisation=ctx.organisation, since=since)
+    return counted_sightings(found, of_accounts, coverage)
+
+
+def counted_sightings(
+    found: Iterable[SteeredLines], of_accounts: Mapping[int, int | None], coverage: CoverageMap
+) -> Iterator[ListSighting]:
+    for each in found:
+        list_id, network = each.steering_list or of_accounts.get(each.account_id), coverage.find((each.mcc, each.mnc))
+        if list_id is not None and network is not None:
+            yield ListSighting(list_id, None if each.sponsor < 0 else each.sponsor, network.country, network.id, each.lines)
 
 
 class SteeringEvidence:
@@ -44,7 +70,7 @@ class SteeringEvidence:
         self._seen: dict[tuple[int, int | None, str], Counter[int]] = {}
         self._coverage = coverage
         for one in seen:
-            self._seen.setdefault((one.list_id, one.sponsor, one.country), Counter())[one.network_id] += 1
+            self._seen.setdefault((one.list_id, one.sponsor, one.country), Counter())[one.network_id] += one.lines
 
     @property
     def lists(self) -> list[int]:
