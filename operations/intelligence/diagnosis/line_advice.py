@@ -86,15 +86,10 @@ async def read_line_help(ctx: Ctx, line: Line, facts: LineFacts, causes: Sequenc
     adviser = OutsideAdviser(ctx, line, facts, told, zones)
     steered = any(rule.what == "country_covered" for rule in found.fired)
     try:
-        advice = await adviser.steering(use, steering) if steered else LineAdvice("none", "not_covered")
-        offered = LineAdvice("none", "not_read")
-        if advice.action == "none" and advice.why != "pushed_lately":
-            offered, price = await adviser.package(use)
-        else:
-            price = None
+        outside = steering_steps(await adviser.steering(use, steering)) if steered else package_steps(*await adviser.package(use))
     except OcsError:
-        return LineHelp(ctx.now, steering, fallback)
-    return LineHelp(ctx.now, steering, advised_steps(advice, offered, price) or fallback)
+        outside = []
+    return LineHelp(ctx.now, steering, outside or fallback)
 
 
 class OutsideAdviser:
@@ -137,17 +132,20 @@ class OutsideAdviser:
         return advice, None if offer is None else offer.cost
 
 
-def advised_steps(advice: LineAdvice, offered: LineAdvice, price: int | None) -> list[DiagnosisStep]:
-    """The steps that follow from the advice; none where nothing is known that helps and costs nobody more."""
+def steering_steps(advice: LineAdvice) -> list[DiagnosisStep]:
+    """The steps that follow from advice on steering; none where nothing is known that helps and costs nobody more."""
     push = PUSH_STEP._replace(why="Its list leads to a covered network: have the SIM look for one.")
     if advice.action == "push_steering":
         return [push]
     if advice.action == "change_steering_list" and advice.list_id is not None:
         why = "This list leads to a covered network, and costs nobody more; then push it."
         return [DiagnosisStep("modify_subscriber_steering_list", why, {"listId": advice.list_id}, changes=True), push]
-    if advice.why in WHY_NO_STEERING:
-        return [DiagnosisStep("subscriber_network_events", WHY_NO_STEERING[advice.why])]
-    if offered.action == "offer_package" and offered.template_id is not None:
-        why = "Put a package on it whose zone has this network: the cheapest one that costs no more than what is."
-        return [DiagnosisStep("assign_package", why, {"packageTemplateId": offered.template_id}, changes=True, pays=price)]
-    return []
+    return [DiagnosisStep("subscriber_network_events", WHY_NO_STEERING[advice.why])] if advice.why in WHY_NO_STEERING else []
+
+
+def package_steps(advice: LineAdvice, price: int | None) -> list[DiagnosisStep]:
+    """The package that is offered, at its price, micro-euro; none where none works there, or each would cost more than what is."""
+    if advice.action != "offer_package" or advice.template_id is None:
+        return []
+    why = "No network of its packages is in this country: this one works there, and costs no more than what is."
+    return [DiagnosisStep("assign_package", why, {"packageTemplateId": advice.template_id}, changes=True, pays=price)]

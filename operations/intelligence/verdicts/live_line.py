@@ -7,7 +7,7 @@ from typing import NamedTuple
 import anyio.to_thread
 
 from operations.deps import Ctx
-from operations.fleet.wire_rows import line_rows, package_rows, stored_packages
+from operations.fleet.wire_rows import date_text, line_rows, package_rows, stored_packages
 from operations.intelligence.diagnosis.facts import LineFacts
 from operations.intelligence.diagnosis.line_days import newest_networks
 from operations.intelligence.lines.fleet_lines import FleetLine
@@ -31,6 +31,7 @@ from registry.errors import OcsError
 from storage.fleet_judgements import LinePast
 from storage.fleet_lines import ListedLine
 
+UNREAD_DAYS = "The use before {} could not be read in time: `problems` were judged by what was used since."
 UNREAD_TEMPLATES = "list_package_templates did not answer: whether other packages would be cheaper was not judged."
 
 
@@ -66,6 +67,8 @@ async def judge_live_line(ctx: Ctx, upstream: Upstream, found: LineFacts) -> Liv
     facts = replace(facts, refused=refused if stored else [], find_cheapest=search)
     judged = await anyio.to_thread.run_sync(find_verdicts, facts)
     unread: list[str] = []
+    if found.days is not None and found.days.first > found.days.wanted:
+        unread.append(UNREAD_DAYS.format(date_text(found.days.first)))
     if search.asked:
         try:
             plan = await read_plan(upstream, found, facts)
