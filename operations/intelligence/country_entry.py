@@ -6,7 +6,6 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
 
-from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
 from operations.fleet.fleet_access import look_at_fleet, look_at_weeks, missing_sentences, own_fleet
 from operations.fleet.line_refresh import OwnFleet
@@ -17,8 +16,8 @@ from operations.intelligence.verdicts.country_stays import SightingSource, Unusu
 from operations.intelligence.verdicts.rules import DAYS_BEFORE_LEAVING
 from operations.upstream.connection import connect_upstream
 from operations.upstream.lines import Line, find_own_line, read_country_history
-from operations.upstream.signalling import NetworkCode, network_code
-from operations.vocabulary import Iccid, assigned_country, network_country
+from operations.upstream.whereabouts import LineWhereabouts, line_whereabouts
+from operations.vocabulary import Iccid, assigned_country
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import CamelInput, Example, FieldRule, Scope, operation
@@ -203,27 +202,22 @@ async def detect_country_entry(ctx: Ctx, params: CountryQuery, target: Line | Ow
 
 def line_presence(line: Line, entries: list[CountryEntry], expected: str | None) -> CountryPresence:
     """Where a line is. `entries`: the newest countries that it came into by pushed locations, newest first."""
-    code, seen = last_seen_network(line)
     pushed = entries[0] if entries else None
-    source: Literal["registration", "push"] | None = None if code is None else "registration"
-    if code is None and pushed is not None:
-        code, seen, source = network_code(pushed.mcc, pushed.mnc), pushed.occurred_at, "push"
-    country = None if code is None else network_country(f"{code[0]:03d}", str(code[1]))
-    if source == "push" and pushed is not None:
-        country = pushed.country
+    found = line_whereabouts(line, pushed)
+    country = None if found is None else found.country
     entry = pushed if pushed is not None and pushed.country == country else None
     return {
         "iccid": line.iccid,
-        "presence": presence_state(code, country, expected),
+        "presence": presence_state(found, expected),
         "country": country,
-        "mcc": None if code is None else f"{code[0]:03d}",
-        "mnc": None if code is None else f"{code[1]:02d}",
-        "seen": None if seen is None else rfc3339_utc(seen),
+        "mcc": None if found is None else f"{found.code[0]:03d}",
+        "mnc": None if found is None else f"{found.code[1]:02d}",
+        "seen": None if found is None or found.seen is None else rfc3339_utc(found.seen),
         "expected": expected,
         "matches": None if expected is None or country is None else country == expected,
         "entered": None if entry is None else rfc3339_utc(entry.occurred_at),
         "came_from": entries[1].country if entry is not None and len(entries) > 1 else None,
-        "source": source,
+        "source": None if found is None else found.source,
         "contradicted_by": pushed.country if pushed is not None and country is not None and pushed.country != country else None,
     }
 
@@ -301,20 +295,11 @@ def country_stay(entry: UnusualEntry) -> CountryStay:
     }
 
 
-def last_seen_network(line: Line) -> tuple[NetworkCode | None, float | None]:
-    """Network and time of the last registration; without a registration, the network that `line` names."""
-    info = line.row.get("networkInfo", {})
-    code = network_code(info.get("lastMcc"), info.get("lastMnc"))
-    if code is not None:
-        return code, wire_seconds(info.get("time"))
-    return network_code(line.row.get("lastMcc"), line.row.get("lastMnc")), None
-
-
-def presence_state(code: NetworkCode | None, country: str | None, expected: str | None) -> PresenceState:
-    if code is None:
+def presence_state(found: LineWhereabouts | None, expected: str | None) -> PresenceState:
+    if found is None:
         return "never_seen"
-    if country is None:
+    if found.country is None:
         return "unknown_country"
     if expected is None:
         return "seen"
-    return "as_expected" if country == expected else "elsewhere"
+    return "as_expected" if found.country == expected else "elsewhere"
