@@ -186,10 +186,10 @@ async def market(ask: Asker, world: Reference) -> list[Score]:
 
 
 async def diagnosis(ask: Asker, world: Reference) -> list[Score]:
-    """The first cause of every planted trouble, and that healthy lines are called so."""
+    """The first cause of every planted trouble, and that lines whose data works are called healthy, or named for a problem beside that."""
     troubles = {iccid: cause for iccid, cause in world.planted.truth.troubles.items() if iccid in world.lines}
     found = [(iccid, WORDS[cause], await first_cause(ask, iccid)) for iccid, cause in sorted(troubles.items())]
-    healthy = [(iccid, "healthy", await first_cause(ask, iccid)) for iccid in world.healthy()]
+    healthy = [(iccid, "healthy", await working_word(ask, iccid)) for iccid in world.healthy()]
     name = "diagnose_subscriber"
     return [score(name, "cause", told_of(found)), score(name, "healthy lines", told_of(healthy))]
 
@@ -197,6 +197,12 @@ async def diagnosis(ask: Asker, world: Reference) -> list[Score]:
 def told_of(rows: Iterable[tuple[str, str, str]]) -> list[tuple[str, bool]]:
     """With what was said instead."""
     return [(f"{iccid} {expected}: {told}", expected == told) for iccid, expected, told in rows]
+
+
+async def working_word(ask: Asker, iccid: str) -> str:
+    """`healthy` where the first cause leaves data working, which it says as its effect; else the cause."""
+    first = (await ask.whole("diagnose-subscriber", {"iccid": iccid}))["data"]["causes"][0]
+    return "healthy" if first["effect"] == "none" else first["cause"]
 
 
 async def first_cause(ask: Asker, iccid: str) -> str:

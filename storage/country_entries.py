@@ -216,3 +216,8 @@ def country_history(connection: Connection, *, iccid: str, limit: int, accounts:
     left = [entry for entry in connection.all(LIST_ENTRIES, iccid=iccid, most=MOST_ENTRIES) if entry.account_id in accounts]
     entries = [entry for entry, older in zip_longest(left, left[1:]) if older is None or older.country != entry.country]
     return entries[:limit]
+
+
+def sightings_of_line(connection: Connection, *, iccid: str) -> list[CountryEntry]:
+    """Every entry of a line, newest first, whosever it was: whoever shows one looks at its account."""
+    return connection.all(LIST_ENTRIES, iccid=iccid, most=MOST_ENTRIES)

@@ -18,7 +18,8 @@ class LineFigures(NamedTuple):
     `main_at`: where most of its data of a week was used in the country where it is, or where it was seen last; and since when that holds,
     Unix seconds, 0: not seen lately. `profile`: JSON of how it was used in 28 days, '' where it
     was not. `plan`: the verdict on its packages, with what another set would save the customer, what is paid now, for packages and in
-    all, and what networks charge, each in 30 days.
+    all, and what networks charge, each in 30 days. `entry_country`: the unusual country that it entered last, '' where there is none;
+    `entry_at`: when, Unix seconds, 0: never; `entry_facts`: JSON of what tells so, and of earlier entries.
     """
 
     made: int
@@ -43,6 +44,9 @@ class LineFigures(NamedTuple):
     plan_now: BigInt
     plan_income: BigInt
     plan_cost: BigInt
+    entry_country: str
+    entry_at: float
+    entry_facts: str
 
 
 class FleetFigureTable(TableDescription, row=LineFigures, table=True):
@@ -50,7 +54,11 @@ class FleetFigureTable(TableDescription, row=LineFigures, table=True):
 
     fleet: BigInt
     subscriber_id: BigInt
-    __table_args__ = (sa.PrimaryKeyConstraint("fleet", "subscriber_id"), CLUSTERED)
+    __table_args__ = (
+        sa.PrimaryKeyConstraint("fleet", "subscriber_id"),
+        sa.Index("fleet_figure_entry", "fleet", "entry_at"),
+        CLUSTERED,
+    )
 
 
 FLEET_FIGURE = FleetFigureTable.table

@@ -5,10 +5,13 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows
+from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread
 from storage.fleet_figures import LineFigures, record_figures
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET, OF_FLEET_LINE
-from storage.fleet_problems import ProblemState, record_problems
+from storage.fleet_problems import OpenProblem, ProblemState, open_problems_of_line, record_problems
+from storage.fleet_readings import LineWork, work_of_lines
+from storage.fleet_usage import FleetNetworkRow, FleetUsageRow, networks_of_fleet, usage_of_line
+from storage.fleets import find_fleet, has_fleet_tables
 
 
 class JudgedLine(NamedTuple):
@@ -136,3 +139,25 @@ def record_judgements(connection: Connection, *, fleet: int, judgements: Sequenc
             figures.append((found.subscriber_id, found.figures))
             record_problems(connection, fleet=fleet, subscriber_id=found.subscriber_id, found=found.problems, now=now)
     record_figures(connection, fleet=fleet, figures=figures)
+
+
+class LinePast(NamedTuple):
+    """What is stored of a line that is read live: how far it has been read, its use, its open problems, and the networks of its fleet."""
+
+    fleet: int
+    line: LineWork
+    usage: list[FleetUsageRow]
+    problems: list[OpenProblem]
+    networks: list[FleetNetworkRow]
+
+
+@runs_in_thread
+def past_of_line(connection: Connection, *, organisation: str, identity: str, subscriber_id: int, first: int, last: int) -> LinePast | None:
+    """The line in the organisation's fleet that `identity` shows, with its use from day `first` to `last`; None where it is in none."""
+    fleet = find_fleet(connection, organisation=organisation, identity=identity) if has_fleet_tables(connection) else None
+    found = [] if fleet is None else work_of_lines(connection, fleet=fleet.id, numbers=[subscriber_id])
+    if fleet is None or not found:
+        return None
+    named = {"fleet": fleet.id, "subscriber_id": subscriber_id}
+    usage = usage_of_line(connection, **named, first=first, last=last)
+    return LinePast(fleet.id, found[0], usage, open_problems_of_line(connection, **named), networks_of_fleet(connection, fleet=fleet.id))

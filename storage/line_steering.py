@@ -63,6 +63,13 @@ LATEST_LINE_STEERING = Query(
     .limit(sa.bindparam("most")),
 )
 
+STEERING_OF_LINE = Query(
+    LineSteering,
+    sa.select(*(LINE_STEERING.c[name] for name in LineSteering._fields)).where(
+        LINE_STEERING.c.organisation == sa.bindparam("organisation"), LINE_STEERING.c.iccid == sa.bindparam("iccid")
+    ),
+)
+
 
 @row_exists
 def has_line_steering() -> StatementBuild:
@@ -89,6 +96,11 @@ def latest_line_steering(connection: Connection, *, organisation: str, since: fl
     if not has_line_steering(connection):
         return []
     return connection.all(LATEST_LINE_STEERING, organisation=organisation, since=since, most=most)
+
+
+def steering_of_line(connection: Connection, *, organisation: str, iccid: str) -> LineSteering | None:
+    """What the organisation did to the steering of the line in thirty days."""
+    return connection.first(STEERING_OF_LINE, organisation=organisation, iccid=iccid) if has_line_steering(connection) else None
 
 
 @changes_rows

@@ -56,7 +56,7 @@ class UsageSpanDays(NamedTuple):
     last: int
 
 
-def oldest_day(line: LineWork, today: int) -> int:
+def oldest_day(line: LineWork | ListedLine, today: int) -> int:
     """The first day whose use matters: the line's first day of service, and no older than usage is kept."""
     begun = min((moment for moment in (line.activated, line.issued) if moment > 0), default=0.0)
     return max(today - KEPT_USAGE_DAYS + 1, ordinal(begun) if begun else 0)

@@ -28,6 +28,7 @@ from operations.intelligence.lines.fleet_lines import (
     cached_result,
     count_not_in_use,
     counted_states,
+    day_of_time,
     last_use_day,
     lines_by_state,
     lines_in_use,
@@ -60,7 +61,7 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     weighted_score,
 )
-from operations.upstream.lines import package_end, package_state, series_continues
+from operations.upstream.lines import current_entry, package_end, package_start, package_state, series_continues
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 from storage.fleet_scores import ChurnOrder, ScoredRow, churn_order, scores_of_lines
@@ -72,6 +73,7 @@ SILENCE_POINTS_LIMIT, TREND_POINTS_LIMIT, PACKAGE_POINTS_LIMIT, STATUS_POINTS, N
 """The most points of each factor, 100 in all."""
 EXPECTED_SILENCE_ODDS, UNUSUAL_SILENCE_ODDS = 0.3, 0.01
 """A silence that 3 in 10 of such lines keep says nothing, one that 1 in 100 keeps says all that odds can say."""
+POINT_STEP = 0.1
 CHURN_PAUSE_SHARE, CHURN_PAUSE_DAYS = 0.4, 14
 """Choice: people pause; so a new silence has this share of the points at most, and all of them when it has lasted for two weeks."""
 SUPPLY_CHECK_DAYS = 3
@@ -94,6 +96,8 @@ class ChurnSigns(NamedTuple):
     series_stopped: bool = False
     no_balance: bool = False
     """No balance pays for use outside packages."""
+    cut_off: bool = False
+    """It was in use until it could not be used any more: its silence says nothing of its user."""
 
 
 class ChurnScore(NamedTuple):
@@ -105,18 +109,25 @@ class ChurnScore(NamedTuple):
 
 
 def score_churn(signs: ChurnSigns) -> ChurnScore:
-    """The score of a line, 0 to 100, its band, and the points of each factor."""
+    """The score of a line, 0 to 100, its band, and the points of each factor.
+
+    A line that is only cut off is never `high`: suspended or with data switched off while it was in use, or with a package that was paused
+    or used up. Whoever cannot use a line is silent whether or not they want to leave, so its silence has at most what keeps it below
+    `high`; the other factors count as ever. Choice: where the package just ended by its date it does not: who leaves lets that happen.
+    """
     trend = use_trend(signs.weeks)
     falling = TREND_POINTS_LIMIT * clamp01((-trend - STEADY_TREND) / (FALLING_TREND - STEADY_TREND))
-    points, factors = weighted_score(
-        {
-            "silent_days": (signs.silent, silence_points(signs.silent, signs.inter_use)),
-            "trend_percent_per_week": (100 * trend, falling),
-            "days_without_package": (signs.unsupplied or 0, package_points(signs)),
-            "not_active": (1, 0.0 if signs.active else STATUS_POINTS),
-            "no_balance": (1, NO_BALANCE_POINTS if signs.no_balance and signs.unsupplied is not None else 0.0),
-        }
-    )
+    others = {
+        "trend_percent_per_week": (100 * trend, falling),
+        "days_without_package": (signs.unsupplied or 0, package_points(signs)),
+        "not_active": (1, 0.0 if signs.active else STATUS_POINTS),
+        "no_balance": (1, NO_BALANCE_POINTS if signs.no_balance and signs.unsupplied is not None else 0.0),
+    }
+    silence = silence_points(signs.silent, signs.inter_use)
+    if signs.cut_off:
+        room = CHURN_BANDS["high"] - POINT_STEP - sum(round(points, 1) for _, points in others.values())
+        silence = min(silence, max(0.0, room))
+    points, factors = weighted_score({"silent_days": (signs.silent, silence), **others})
     return ChurnScore(points, band_of_points(points), factors)
 
 
@@ -226,7 +237,29 @@ def churn_signs(line: FleetLine, calendar: LineCalendar, packages: PackageList |
         series_stopped=supply.series_stopped,
         # Choice: the account's balance is not counted, since the caller owns it.
         no_balance=not line.row.get("useAccountForCharging", False) and line.row.get("balance", 0.0) <= 0,
+        cut_off=is_barred(line, used) or (not supply.in_force and is_supply_cut(packages, now)),
     )
+
+
+def is_barred(line: FleetLine, used: date) -> bool:
+    """Whether the line was suspended within three days of its last use, on the day `used`, or has its data switched off."""
+    if line.row.get("allowedData") is False:
+        return True
+    status = current_entry(line.row.get("status", ()))
+    began = None if status is None else day_of_time(status.get("startDate"))
+    return line.status == "SUSPENDED" and (began is None or (began - used).days <= SUPPLY_CHECK_DAYS)
+
+
+def is_supply_cut(found: PackageList, now: float) -> bool:
+    """Whether the newest package with data that has begun is paused or used up, at `now`, Unix seconds."""
+    held = [(start.timestamp(), row) for row in found.get("packages", []) if row.get("pckdatabyte") and (start := package_start(row))]
+    begun = [each for each in held if each[0] <= now]
+    if not begun:
+        return False
+    _, newest = max(begun, key=lambda each: each[0])
+    end, used_up = package_end(newest), newest.get("useddatabyte", 0) >= (newest.get("pckdatabyte") or 0)
+    runs = end is None or end.timestamp() > now
+    return used_up or (newest.get("active") is False and runs)
 
 
 async def read_calendar(ctx: Ctx, target: LineTarget, line: FleetLine, days: int) -> LineCalendar:

@@ -1,7 +1,8 @@
 """Why a line has no data, or slow data; and the sheet of it."""
 
 from collections import Counter
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -12,14 +13,16 @@ from operations.intelligence.diagnosis.causes import (
     CauseEffect,
     CauseMatch,
     DiagnosisCause,
+    DiagnosisStep,
     RuleValue,
     cause_effect,
     current_profile_row,
     find_causes,
     speed_limit_kbps,
-    steps_for_cause,
 )
 from operations.intelligence.diagnosis.facts import FactPart, LineFacts, read_line_facts
+from operations.intelligence.diagnosis.line_advice import LineHelp, read_line_help
+from operations.intelligence.diagnosis.line_bars import LineBar, read_line_bars
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkTold, network_view
 from operations.intelligence.reports.sheet import (
     Figure,
@@ -32,23 +35,25 @@ from operations.intelligence.reports.sheet import (
     make_finding,
     sheet_table,
 )
+from operations.intelligence.verdicts.advice import CHANGING_OPERATIONS, LineProblem, line_problem
+from operations.intelligence.verdicts.live_line import judge_live_line
 from operations.upstream.lines import Line, LineRef, PackageState, own_line
 from operations.upstream.usage import euros
-from operations.vocabulary import upstream_text
+from operations.vocabulary import ProblemCause, upstream_text
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, Scope, operation
 
 DIAGNOSIS_METHOD = (
     "A table of causes in a fixed order, each found when its first rule holds for what the charging system says now, its signalling and "
-    "the use of the last 7 UTC days with today."
+    "the use of the last 7 UTC days with today. `problems` are judged as those of fleet_problems are, by the same rules and 90 days of use."
 )
 UNREAD_FACTS: dict[FactPart, str] = {
-    "packages": "list_subscriber_packages did not answer: causes about packages, zones and balance were not judged.",
+    "packages": "list_subscriber_packages did not answer: causes about packages, zones and balance, and `problems`, were not judged.",
     "speed": "hlr_get_bitrate did not answer: the speed limit is the one of the line's own row.",
     "profile": "get_sim_provider_status did not answer: whether the profile is installed was not judged.",
     "signalling": "subscriber_network_events did not answer: registrations and refused sessions were not judged.",
-    "usage": "subscriber_usage did not answer: use of the last days is not shown.",
+    "usage": "subscriber_usage did not answer: use of the last days is not shown, and `problems` were not judged.",
     "zones": "list_detailed_location_zones did not answer: whether a package covers the network was not judged.",
     "balance": "list_reseller_accounts did not answer: the balance was not judged.",
 }
@@ -70,17 +75,20 @@ class Confidence(TypedDict):
 
 
 class NextStep(TypedDict):
-    """What to do."""
+    """What to do, and what that costs."""
 
     operation: Annotated[str, Field(description="A tool of this service")]
+    arguments: Annotated[dict[str, str | int | bool], Field(description="What to call it with, as far as the cause tells")]
     why: str
+    changes: Annotated[bool, Field(description="It changes something; false: it only looks")]
+    customer_pays: Annotated[float | None, Field(description="EUR that the customer pays for it; 0: nothing; null: as much as is chosen")]
 
 
 class FoundCause(TypedDict):
-    """A cause."""
+    """A cause. Where data works, it may be one of `problems`."""
 
-    cause: DiagnosisCause
-    effect: Annotated[CauseEffect, Field(description="For the user; charged: data goes on, and a balance pays for it")]
+    cause: DiagnosisCause | ProblemCause
+    effect: Annotated[CauseEffect, Field(description="For the user; charged: data goes on, and a balance pays for it; none: data works")]
     confidence: Confidence
     evidence: list[Evidence]
     next_steps: list[NextStep]
@@ -98,6 +106,7 @@ class LineNow(TypedDict):
     data_left: Annotated[int | None, Field(description="Bytes in packages that can be used")]
     speed_limit_kbps: Annotated[int | None, Field(description="Null: none")]
     balance: Annotated[float | None, Field(description="EUR that use outside packages is paid from")]
+    balance_of: Annotated[Literal["line", "account"], Field(description="Whose balance that is")]
     profile: Annotated[str | None, Field(description="The provider's last word on the eSIM profile")]
     used_bytes: Annotated[int | None, Field(description="Data of 7 days")]
     charged: Annotated[float | None, Field(description="EUR charged for use of 7 days")]
@@ -109,9 +118,15 @@ class Diagnosis(TypedDict):
     iccid: str
     account_id: int | None
     first_cause: Annotated[
-        DiagnosisCause, Field(description="Of `causes`, the one to mend first; undetermined: something could not be read")
+        DiagnosisCause | ProblemCause,
+        Field(description="Of `causes`, the one to mend first; healthy: nothing is wrong; undetermined: something could not be read"),
     ]
     causes: Annotated[list[FoundCause], Field(description="In the order in which to mend them")]
+    problems: Annotated[
+        list[LineProblem] | None,
+        Field(description="As fleet_problems has them, the first to mend first; null: packages or use could not be read"),
+    ]
+    barred_by: Annotated[list[LineBar], Field(description="Who suspended the line or switched its data off; empty: nobody")]
     line: LineNow
 
 
@@ -128,9 +143,27 @@ DIAGNOSIS_EXAMPLE: Diagnosis = {
                 {"rule": "data_left", "value": 0, "at": "2027-01-09T08:30:00Z"},
                 {"rule": "session_refused", "value": "4012", "at": "2027-01-15T09:41:07Z"},
             ],
-            "next_steps": [{"operation": "assign_package", "why": CAUSE_STEPS["package_exhausted"][0].why}],
+            "next_steps": [
+                {
+                    "operation": "assign_package",
+                    "arguments": {"iccid": "8988303700000100286", "packageTemplateId": 55010},
+                    "why": CAUSE_STEPS["package_exhausted"][0].why,
+                    "changes": True,
+                    "customer_pays": 9.0,
+                }
+            ],
         }
     ],
+    "problems": [
+        line_problem(
+            "exhausted",
+            "8988303700000100286",
+            1_800_005_400,
+            9_000_000,
+            {"package_id": 5512, "template_id": 55010, "price": 9.0, "data_limit": 1073741824},
+        )
+    ],
+    "barred_by": [],
     "line": {
         "status": "ACTIVE",
         "country": "NO",
@@ -141,6 +174,7 @@ DIAGNOSIS_EXAMPLE: Diagnosis = {
         "data_left": 0,
         "speed_limit_kbps": None,
         "balance": 0.0,
+        "balance_of": "line",
         "profile": "Enable",
         "used_bytes": 1073741824,
         "charged": 0.0,
@@ -166,30 +200,41 @@ DIAGNOSIS_EXAMPLE: Diagnosis = {
     ],
 )
 async def diagnose_subscriber(ctx: Ctx, params: LineRef, line: Line) -> Finding[Diagnosis]:
-    """Find why a line has no data, or slow data.
+    """Find why a line has no data, or slow data, and what else is wrong with it.
 
-    Begin with `first_cause` and its next_steps. `incomplete` names what could not be read.
+    Begin with `first_cause` and its next_steps. `incomplete` names what could not be read. `problems` are as in fleet_problems.
 
     Seven things are read at once: packages and series, speed limit, profile, signalling, use, zones and balance. One that fails does not
     fail the call. Causes come in the order of a fixed table; `confidence` counts the rules of a cause that hold, of those that could be
-    judged. It is data that is looked at: packages without data are left out.
+    judged. It is data that is looked at: packages without data are left out. A line whose data works is `healthy` only where it has no
+    `problems`: else the first of these is its cause. Days of use that the read model has for good are not read again; other weeks are,
+    back to 90 days. `barred_by` names who did it by ids, as far as it was done through this service.
     """
     facts = await read_line_facts(ctx, line)
+    judged = await judge_live_line(ctx, line.upstream, facts)
     causes = find_causes(facts)
+    help_ = await read_line_help(ctx, line, facts, causes)
+    problems = None if judged is None else judged.problems
+    views = [cause_view(found, facts, help_, line.iccid) for found in causes]
+    if problems and causes[0].cause in ("healthy", "undetermined"):
+        views = [problem_cause(problem) for problem in problems]
     data: Diagnosis = {
         "iccid": line.iccid,
         "account_id": line.row.get("accountId"),
-        "first_cause": causes[0].cause,
-        "causes": [cause_view(found, facts) for found in causes],
+        "first_cause": views[0]["cause"],
+        "causes": views,
+        "problems": problems,
+        "barred_by": await read_line_bars(ctx, line.iccid, facts),
         "line": line_now(facts),
     }
     made = make_finding(data, now=ctx.now, sampled=1, of=1, method=DIAGNOSIS_METHOD)
-    if facts.unread:
-        made["incomplete"] = {"lines": 0, "reasons": [UNREAD_FACTS[part] for part in facts.unread]}
+    reasons = [*(UNREAD_FACTS[part] for part in facts.unread), *([] if judged is None else judged.unread)]
+    if reasons:
+        made["incomplete"] = {"lines": 0, "reasons": reasons}
     return made
 
 
-def cause_view(found: CauseMatch, facts: LineFacts) -> FoundCause:
+def cause_view(found: CauseMatch, facts: LineFacts, help_: LineHelp, iccid: str) -> FoundCause:
     return {
         "cause": found.cause,
         "effect": cause_effect(found.cause, facts),
@@ -197,7 +242,40 @@ def cause_view(found: CauseMatch, facts: LineFacts) -> FoundCause:
         "evidence": [
             {"rule": rule.what, "value": rule.value, "at": None if rule.at is None else rfc3339_utc(rule.at)} for rule in found.fired
         ],
-        "next_steps": [{"operation": step.operation, "why": step.why} for step in steps_for_cause(found)],
+        "next_steps": next_steps(help_.steps(found, facts), iccid),
+    }
+
+
+def next_steps(steps: Sequence[DiagnosisStep], iccid: str) -> list[NextStep]:
+    return [
+        {
+            "operation": step.operation,
+            "arguments": {**({"iccid": iccid} if step.of_line else {}), **step.gives},
+            "why": step.why,
+            "changes": step.changes,
+            "customer_pays": None if step.pays is None else euros(step.pays),
+        }
+        for step in steps
+    ]
+
+
+def problem_cause(problem: LineProblem) -> FoundCause:
+    """A problem of a line whose data works, as a cause. What mends such a problem only looks, or tells what to choose."""
+    step = problem["do"]
+    return {
+        "cause": problem["cause"],
+        "effect": "none",
+        "confidence": {"fired": 1, "of": 1},
+        "evidence": [{"rule": rule, "value": value, "at": problem["since"]} for rule, value in problem["evidence"].items()],
+        "next_steps": [
+            {
+                "operation": step["operation"],
+                "arguments": step["arguments"],
+                "why": step["why"],
+                "changes": step["operation"] in CHANGING_OPERATIONS,
+                "customer_pays": step["customer_pays"],
+            }
+        ],
     }
 
 
@@ -215,13 +293,14 @@ def line_now(facts: LineFacts) -> LineNow:
         "data_left": None if packages is None else sum(package.left for package in facts.usable),
         "speed_limit_kbps": speed_limit_kbps(facts),
         "balance": facts.balance,
+        "balance_of": "account" if facts.row.get("useAccountForCharging") else "line",
         "profile": None if profile is None else upstream_text(profile.get("status"), 40),
         "used_bytes": None if facts.usage is None else facts.usage.data_bytes,
         "charged": None if facts.usage is None else euros(facts.usage.subscriber_cost),
     }
 
 
-CAUSE_HEADLINES: dict[DiagnosisCause, str] = {
+CAUSE_HEADLINES: dict[DiagnosisCause | ProblemCause, str] = {
     "status_not_active": "The line is not active.",
     "data_not_allowed": "Data is switched off for the line.",
     "sim_in_stock": "The SIM is in stock, not in use.",
@@ -238,6 +317,20 @@ CAUSE_HEADLINES: dict[DiagnosisCause, str] = {
     "balance_empty": "The balance is empty.",
     "registrations_rejected": "Networks refuse the line.",
     "never_attached": "The line was never seen on a network.",
+    "exhausted": "The package is used up.",
+    "expired": "The packages have expired.",
+    "blocked": "The package is blocked.",
+    "suspended": "The line is suspended.",
+    "forbidden": "Data is switched off for the line.",
+    "no_coverage": "No package of the line works in the country where it is.",
+    "mis_steered": "Data works, mostly on networks beside those of the packages.",
+    "wrong_package": "Data works, and other packages would cost the customer half.",
+    "high_cost": "Data works, and networks charge more than the customer pays.",
+    "abroad": "Data works, in a country where the line hardly ever was.",
+    "spike": "Data works, and much more was used than usual.",
+    "silence": "The line could be used, and is silent for longer than usual.",
+    "churn": "The line could be used, and is used less and less.",
+    "series_running_on_suspended": "A series makes packages for a line that is not active.",
     "healthy": "Nothing is wrong with the line.",
     "undetermined": "Not everything could be read, and nothing wrong was seen.",
 }

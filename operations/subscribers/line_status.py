@@ -12,6 +12,7 @@ from operations.upstream.paging import Data
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError, OcsNotFound
 from registry.operation import Example, Scope, operation
 from storage.fleet_erasure import erase_line
+from storage.line_changes import LineChange, record_line_change
 
 LineStatusTarget = Literal["ACTIVE", "SUSPENDED", "INACTIVE", "DISCONNECTED", "END_OF_LIFE"]
 
@@ -40,6 +41,12 @@ class LineStatusChange(LineRef):
         return self
 
 
+def note_change(ctx: Ctx, line: Line, kind: Literal["status", "data"], value: str) -> None:
+    """Records, in the commit that ends the call, who changed this of the line: the charging system does not tell."""
+    change = LineChange(kind, value, ctx.now, ctx.caller.kind, ctx.caller.principal, ctx.caller.key_id)
+    ctx.at_close(record_line_change, organisation=ctx.organisation, iccid=line.iccid, change=change)
+
+
 class StatusChanged(TypedDict):
     """What applies now."""
 
@@ -66,6 +73,7 @@ async def modify_subscriber_status(ctx: Ctx, params: LineStatusChange, line: Lin
     """
     await line.upstream.ocs.subscriber.modify_status(line.subscriber_id, params.status)
     note_line(ctx, line, status=params.status, status_since=ctx.now)
+    note_change(ctx, line, "status", params.status)
     if params.status == "END_OF_LIFE":
         ctx.at_close(erase_line, organisation=ctx.organisation, subscriber_id=line.subscriber_id)
     return {"data": {"status": params.status}}
@@ -246,4 +254,6 @@ async def set_subscriber_traffic_restrictions(ctx: Ctx, params: TrafficRestricti
         calls_in_allowed=int(allowed["mtc"]),
         sms_out_allowed=int(allowed["sms"]),
     )
+    if line.row.get("allowedData") is not allowed["data"]:
+        note_change(ctx, line, "data", "on" if allowed["data"] else "off")
     return {"data": allowed}

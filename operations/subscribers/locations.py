@@ -13,6 +13,7 @@ from operations.deps import Ctx
 from operations.times import WEEK_DAYS, utc_time_text, utc_today
 from operations.upstream.lines import Line, LineRef, own_line, read_country_history
 from operations.upstream.paging import Data
+from operations.upstream.whereabouts import LineWhereabouts, line_whereabouts
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.operation import Example, operation
@@ -186,10 +187,19 @@ class CountryEntered(TypedDict):
     occurred_at: str
 
 
+class CountryNow(TypedDict):
+    """Where the line is."""
+
+    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2; null: the network's code is of no single country")]
+    source: Annotated[Literal["registration", "push"], Field(description="A registration is believed before a pushed location")]
+    seen: Annotated[str | None, Field(description="RFC 3339, UTC; null: not told")]
+
+
 class CountryHistory(TypedDict):
     """Newest first."""
 
     data: list[CountryEntered]
+    now: Annotated[CountryNow | None, Field(description="Where it is, live; null: it was never seen")]
 
 
 COUNTRY_ENTRY_EXAMPLE: CountryEntered = {
@@ -200,6 +210,10 @@ COUNTRY_ENTRY_EXAMPLE: CountryEntered = {
     "mnc": "01",
     "occurred_at": "2026-11-20T09:00:00Z",
 }
+COUNTRY_HISTORY_EXAMPLE: CountryHistory = {
+    "data": [COUNTRY_ENTRY_EXAMPLE],
+    "now": {"country": "FR", "source": "registration", "seen": "2026-11-21T18:30:00Z"},
+}
 
 
 @operation(
@@ -209,9 +223,7 @@ COUNTRY_ENTRY_EXAMPLE: CountryEntered = {
     upstream=True,
     access=own_line,
     raises=[NotFound, OcsError],
-    examples=[
-        Example("Where has this line been?", {"iccid": COUNTRY_ENTRY_EXAMPLE["iccid"], "limit": 5}, {"data": [COUNTRY_ENTRY_EXAMPLE]})
-    ],
+    examples=[Example("Where has this line been?", {"iccid": COUNTRY_ENTRY_EXAMPLE["iccid"], "limit": 5}, COUNTRY_HISTORY_EXAMPLE)],
 )
 async def subscriber_country_history(ctx: Ctx, params: CountryHistoryQuery, line: Line) -> CountryHistory:
     """List the countries a line came into, newest first.
@@ -220,8 +232,10 @@ async def subscriber_country_history(ctx: Ctx, params: CountryHistoryQuery, line
 
     They come from the locations that the network's bridge pushes; `country` is the ISO 3166-1 alpha-2 code of the network's country.
     A location that arrives late is put where it belongs in time. A line that was moved to your account shows the countries it
-    came into since then, none of its time with the former account. Entries older than 400 days are forgotten.
+    came into since then, none of its time with the former account. Entries older than 400 days are forgotten. Where the newest entry and
+    `now` are of different countries, believe `now`: a registration that the charging system tells comes before a pushed location.
     """
+    entries = await read_country_history(ctx, line, params.limit)
     return {
         "data": [
             {
@@ -232,6 +246,13 @@ async def subscriber_country_history(ctx: Ctx, params: CountryHistoryQuery, line
                 "mnc": entry.mnc,
                 "occurred_at": rfc3339_utc(entry.occurred_at),
             }
-            for entry in await read_country_history(ctx, line, params.limit)
-        ]
+            for entry in entries
+        ],
+        "now": country_now(line_whereabouts(line, entries[0] if entries else None)),
     }
+
+
+def country_now(found: LineWhereabouts | None) -> CountryNow | None:
+    if found is None:
+        return None
+    return {"country": found.country, "source": found.source, "seen": None if found.seen is None else rfc3339_utc(found.seen)}

@@ -12,7 +12,8 @@ from mcp.client.client import Client
 from clients.ocs.client import Ocs
 from operations.bridge import notifications
 from operations.intelligence import country_entry, high_cost_subscribers, line_diagnosis, network_coverage, savings
-from operations.subscribers import network_access
+from operations.intelligence.fleet import fleet_problems
+from operations.subscribers import line_status, network_access, notes
 from registry.catalogue import Catalogue, Toolset
 from registry.ports import SharedSecrets
 from simulators.network.entities import DATA, DAY_SECONDS, Line, NetworkEvent
@@ -27,7 +28,8 @@ QUESTIONS = Catalogue(
     [
         Toolset("intelligence", "Questions.", MODULES),
         Toolset("money", "Costs and packages.", (high_cost_subscribers, savings)),
-        Toolset("lines", "What advice tells to call.", (network_access,)),
+        Toolset("lines", "What advice tells to call.", (network_access, line_status, notes)),
+        Toolset("fleet", "All lines.", (fleet_problems,)),
         Toolset("bridge", "Pushes.", (notifications,)),
     ]
 )

@@ -6,15 +6,18 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Tier
+from registry.caller import Restrictions, Tier
 from registry.limits import Limits
 from simulators.network.entities import Line
+from simulators.network.world import World as Network
 from tests.bridge.pushing import PUSHES as WEBHOOK
 from tests.bridge.pushing import place
 from tests.intelligence_network.stage import BRIDGE_SECRETS, COUNTRY, QUESTIONS
 from tests.network_facts import INTERNAL
 from tests.stage import caller_client, opened
 from tests.world import World, open_world
+
+DAY = 86_400
 
 world = opened(open_world, QUESTIONS, faultless=True, limits=Limits(burst_enabled=False), secrets=BRIDGE_SECRETS)
 http = caller_client(Tier.FREE, mode="managed", account=8101)
@@ -69,6 +72,8 @@ async def test_the_country_is_held_against_the_expected_one(world: World, http: 
                 "matches": True,
                 "entered": "2027-01-15T10:01:00Z",
                 "came_from": "NO",
+                "source": "registration",
+                "contradicted_by": None,
             },
         }
     )
@@ -145,3 +150,140 @@ async def test_a_code_of_no_country_is_refused(http: httpx.AsyncClient) -> None:
     answer = await http.post("/v1/intelligence/detect-country-entry", json=wanted)
     assert (answer.status_code, answer.json()["param"]) == (400, "expectedCountry")
     assert "no country has this code" in answer.json()["error"]
+
+
+async def entries(http: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
+    said = await http.post(COUNTRY, json=body)
+    assert said.status_code == 200, said.text
+    return said.json()
+
+
+async def at_home(world: World, number: int = 0) -> Line:
+    """A line of the account that was in Norway on each of the last thirty days."""
+    network = await world.network()
+    line = [line for line in network.lines_of(8101) if line.sighting is not None and line.status == "ACTIVE"][number]
+    record, norway = line.cdrs[-1], next(each for each in network.networks.values() if each.iso2 == "no")
+    mcc, mnc = norway.codes[0]
+    line.cdrs[:] = [record._replace(at=network.now - day * DAY, network_id=norway.network_id, mcc=mcc, mnc=mnc) for day in range(30, 0, -1)]
+    line.last_usage_at = line.cdrs[-1].at
+    assert line.sighting is not None
+    line.sighting.mcc, line.sighting.mnc, line.sighting.at = mcc, mnc, line.cdrs[-1].at
+    return line
+
+
+def used_in(network: Network, line: Line, iso2: str, days_ago: int) -> None:
+    place = next(each for each in network.networks.values() if each.iso2 == iso2)
+    mcc, mnc = place.codes[0]
+    line.cdrs[:] = [cdr if cdr.at != network.now - days_ago * DAY else cdr._replace(network_id=place.network_id, mcc=mcc, mnc=mnc)
+                    for cdr in line.cdrs]  # fmt: skip
+
+
+async def test_a_fleet_tells_of_lines_that_entered_an_unusual_country_with_what_says_so(world: World, http: httpx.AsyncClient) -> None:
+    line, network = await at_home(world), await world.network()
+    for days_ago in (2, 1):
+        used_in(network, line, "tr", days_ago)
+    assert line.sighting is not None
+    line.sighting.mcc, line.sighting.mnc = "286", "01"
+    said = await entries(http)
+    assert (said["incomplete"], said["of"], said["as_of"]) == (None, len(list(network.lines_of(8101))), "2027-01-15T12:00:00Z")
+    row = next(row for row in said["data"]["entries"] if row["iccid"] == line.iccid)
+    assert row == snapshot(
+        {
+            "country": "TR",
+            "first_seen": "2027-01-13T00:00:00Z",
+            "usual_countries": ["NO"],
+            "evidence": [{"source": "registration", "at": "2027-01-14T12:00:00Z"}, {"source": "use", "at": "2027-01-13T00:00:00Z"}],
+            "iccid": "8988303700000100013",
+            "account_id": 8101,
+            "there_now": True,
+            "earlier": [],
+        }
+    )
+
+
+async def test_a_pushed_location_alone_tells_of_an_entry_and_names_its_minute(world: World, http: httpx.AsyncClient) -> None:
+    line = await at_home(world, 1)
+    assert line.iccid not in {row["iccid"] for row in (await entries(http))["data"]["entries"]}
+    await push(world, line, (286, 1))
+    world.clock.advance(120)
+    row = next(row for row in (await entries(http))["data"]["entries"] if row["iccid"] == line.iccid)
+    assert (row["country"], row["first_seen"], row["usual_countries"]) == ("TR", "2027-01-15T10:00:00Z", ["NO"])
+    assert row["evidence"] == [{"source": "push", "at": "2027-01-15T10:00:00Z"}]
+    assert not row["there_now"]  # its registration is of Norway, and is believed first
+
+
+async def test_entries_come_in_pages_newest_first_within_the_days_that_are_asked_for(world: World, http: httpx.AsyncClient) -> None:
+    network = await world.network()
+    for number, days_ago in enumerate((20, 3, 1)):
+        line = await at_home(world, number)
+        used_in(network, line, "tr", days_ago)
+    rows: list[dict[str, Any]] = []
+    after: dict[str, str] = {}
+    while True:
+        said = await http.post(COUNTRY, json={"days": 90, "limit": 1, **after})
+        rows += said.json()["data"]["entries"]
+        link = said.links.get("next")
+        if link is None:
+            break
+        after = {"starting_after": link["starting_after"]}
+    assert len(rows) == said.json()["data"]["lines"] == len({row["iccid"] for row in rows}) >= 3
+    assert [row["first_seen"] for row in rows] == sorted((row["first_seen"] for row in rows), reverse=True)
+    week = await entries(http)
+    assert {row["iccid"] for row in week["data"]["entries"]} == {
+        row["iccid"] for row in rows if row["first_seen"] >= "2027-01-08T12:00:00Z"
+    }
+
+
+async def test_a_country_where_the_line_often_is_and_a_return_within_two_weeks_are_no_entries(
+    world: World, http: httpx.AsyncClient
+) -> None:
+    network = await world.network()
+    often, back = await at_home(world), await at_home(world, 1)
+    for days_ago in (28, 14, 1):
+        used_in(network, often, "se", days_ago)
+    for days_ago in (12, 4):
+        used_in(network, back, "tr", days_ago)
+    assert not {often.iccid, back.iccid} & {row["iccid"] for row in (await entries(http))["data"]["entries"]}
+    [row] = [row for row in (await entries(http, days=20))["data"]["entries"] if row["iccid"] == back.iccid]
+    assert row["first_seen"] == "2027-01-03T00:00:00Z"
+
+
+async def test_a_key_for_some_lines_learns_of_the_entries_of_no_other(world: World) -> None:
+    one, other = await at_home(world), await at_home(world, 1)
+    network = await world.network()
+    for line in (one, other):
+        used_in(network, line, "tr", 2)
+    who = await world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
+    _, secret = await world.key(who.person, who.organisation, restrictions=Restrictions(iccids=(one.iccid,)))
+    async with world.client(who.secret) as http, world.client(secret) as restricted:
+        assert {one.iccid, other.iccid} <= {row["iccid"] for row in (await entries(http))["data"]["entries"]}
+        said = await entries(restricted)
+        assert ([row["iccid"] for row in said["data"]["entries"]], said["data"]["lines"], said["of"], said["sampled"]) == (
+            [one.iccid],
+            1,
+            1,
+            1,
+        )
+        assert (await restricted.post(COUNTRY, json={"iccid": other.iccid})).status_code == 403
+        assert (await told(restricted, one))["country"] == "NO"
+
+
+async def test_an_expectation_and_a_cursor_that_mean_nothing_are_refused(world: World, http: httpx.AsyncClient) -> None:
+    for body, param in (
+        ({"expectedCountry": "NO"}, "expectedCountry"),
+        ({"starting_after": "x"}, "starting_after"),
+        ({"days": 91}, "days"),
+    ):
+        said = await http.post(COUNTRY, json=body)
+        assert (said.status_code, said.json()["param"]) == (400, param)
+
+
+async def test_a_registration_is_believed_before_a_push_and_the_other_country_is_named(world: World, http: httpx.AsyncClient) -> None:
+    line = await line_in(world, "208", "01")
+    await push(world, line, (208, 1), (262, 1))
+    data = await told(http, line)
+    assert (data["country"], data["source"], data["contradicted_by"]) == ("FR", "registration", "DE")
+    line.sighting = None
+    data = await told(http, line, expectedCountry="DE")
+    assert (data["country"], data["source"], data["contradicted_by"]) == ("DE", "push", None)
+    assert (data["presence"], data["seen"], data["entered"]) == ("as_expected", "2027-01-15T10:01:00Z", "2027-01-15T10:01:00Z")

@@ -8,6 +8,7 @@ from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE as WHOLE
 from operations.intelligence.diagnosis.causes import CAUSE_RULES, CAUSE_STEPS
+from registry.restrictions import names_one_line
 from simulators.network.entities import DAY_SECONDS
 from tests.intelligence_network.stage import NORDIC_1GB, WORLD_1GB, DiagnosisStage
 
@@ -130,8 +131,11 @@ async def test_what_happened_is_the_first_cause(stage: DiagnosisStage, cause: st
 def test_every_cause_is_made_to_happen_and_has_steps_that_there_are() -> None:
     assert list(ACTS) == [*CAUSE_RULES, "healthy"]
     assert [*CAUSE_STEPS] == [*CAUSE_RULES, "healthy", "undetermined"]
-    named = {step.operation for steps in CAUSE_STEPS.values() for step in steps}
-    assert named <= set(WHOLE.operations)
+    for step in (step for steps in CAUSE_STEPS.values() for step in steps):
+        operation = WHOLE.operations[step.operation]
+        assert step.changes is not operation.read_only
+        assert step.of_line is names_one_line(operation)
+        assert step.changes or step.pays == 0
 
 
 async def test_causes_come_in_the_order_in_which_to_mend_them(stage: DiagnosisStage) -> None:
@@ -148,14 +152,19 @@ async def test_a_healthy_line_is_told_whole(stage: DiagnosisStage) -> None:
             "generated_at": "2027-01-15T12:00:00Z",
             "sampled": 1,
             "of": 1,
-            "method": "A table of causes in a fixed order, each found when its first rule holds for what the charging "
-            "system says now, its signalling and the use of the last 7 UTC days with today.",
+            "method": (
+                "A table of causes in a fixed order, each found when its first rule holds for what the charging "
+                "system says now, its signalling and the use of the last 7 UTC days with today. `problems` are "
+                "judged as those of fleet_problems are, by the same rules and 90 days of use."
+            ),
             "incomplete": None,
             "data": {
                 "iccid": "8988303700000100047",
                 "account_id": 8101,
                 "first_cause": "healthy",
                 "causes": [{"cause": "healthy", "effect": "none", "confidence": {"fired": 0, "of": 0}, "evidence": [], "next_steps": []}],
+                "problems": [],
+                "barred_by": [],
                 "line": {
                     "status": "ACTIVE",
                     "country": "NO",
@@ -166,6 +175,7 @@ async def test_a_healthy_line_is_told_whole(stage: DiagnosisStage) -> None:
                     "data_left": 1072693248,
                     "speed_limit_kbps": None,
                     "balance": 11.40676,
+                    "balance_of": "line",
                     "profile": "Enable",
                     "used_bytes": 210611097,
                     "charged": 0.09324,
@@ -192,7 +202,10 @@ async def test_a_line_outside_its_zone_is_told_with_evidence_and_steps(stage: Di
                     "next_steps": [
                         {
                             "operation": "assign_package",
-                            "why": "Put a package on it whose zone has this network; list_location_zones shows zones.",
+                            "arguments": {"iccid": "8988303700000100047", "packageTemplateId": 55035},
+                            "why": "No network of its packages is in this country: this one works there, and costs no more than what is.",
+                            "changes": True,
+                            "customer_pays": 2.9,
                         }
                     ],
                 },
@@ -202,11 +215,38 @@ async def test_a_line_outside_its_zone_is_told_with_evidence_and_steps(stage: Di
                     "confidence": {"fired": 1, "of": 2},
                     "evidence": [{"rule": "balance_eur", "value": 0.0, "at": None}],
                     "next_steps": [
-                        {"operation": "modify_subscriber_balance", "why": "Add to the line's balance, where that pays."},
-                        {"operation": "modify_account_balance", "why": "Else to the account's."},
+                        {
+                            "operation": "modify_subscriber_balance",
+                            "arguments": {"iccid": "8988303700000100047"},
+                            "why": "Add to the line's balance, where that pays.",
+                            "changes": True,
+                            "customer_pays": None,
+                        },
+                        {
+                            "operation": "modify_account_balance",
+                            "arguments": {},
+                            "why": "Else to the account's.",
+                            "changes": True,
+                            "customer_pays": None,
+                        },
                     ],
                 },
             ],
+            "problems": [
+                {
+                    "cause": "no_coverage",
+                    "since": "2027-01-15T00:00:00Z",
+                    "money_a_month": 4.5,
+                    "evidence": {"country": "GR", "package_id": 3300366},
+                    "do": {
+                        "operation": "list_package_templates",
+                        "arguments": {},
+                        "why": "No package of the line works in this country: choose one that does.",
+                        "customer_pays": 0.0,
+                    },
+                }
+            ],
+            "barred_by": [],
             "line": {
                 "status": "ACTIVE",
                 "country": "GR",
@@ -217,6 +257,7 @@ async def test_a_line_outside_its_zone_is_told_with_evidence_and_steps(stage: Di
                 "data_left": 1072693248,
                 "speed_limit_kbps": None,
                 "balance": 0.0,
+                "balance_of": "line",
                 "profile": "Enable",
                 "used_bytes": 210611097,
                 "charged": 0.09324,
@@ -225,12 +266,12 @@ async def test_a_line_outside_its_zone_is_told_with_evidence_and_steps(stage: Di
     )
 
 
-async def test_a_line_that_is_steered_wrongly_is_to_be_steered_anew(stage: DiagnosisStage) -> None:
+async def test_a_line_that_is_steered_wrongly_is_said_to_be_and_no_list_is_named_on_a_guess(stage: DiagnosisStage) -> None:
     stage.line.packages[0].zone_id = stage.zone("Norway, one network", (await stage.attach("no"),))
     await stage.attach("no", 1)
     cause = (await stage.diagnosis())["data"]["causes"][0]
     assert [(row["rule"], row["value"]) for row in cause["evidence"]] == [("network_covered", "242-02"), ("country_covered", "NO")]
-    assert next(step["operation"] for step in cause["next_steps"]) == "push_steering_to_subscriber"
+    assert [step["operation"] for step in cause["next_steps"]] == ["audit_network_coverage"]
 
 
 async def test_use_beside_a_package_is_charged_where_there_is_a_balance(stage: DiagnosisStage) -> None:

@@ -1,5 +1,7 @@
 """What a diagnosis says when not everything can be read, of lines that are not the caller's, and of texts that mean harm."""
 
+from collections import Counter
+
 import orjson
 import pytest
 from inline_snapshot import snapshot
@@ -38,11 +40,11 @@ async def test_a_line_of_which_only_the_row_can_be_read_is_diagnosed_by_the_row(
         {
             "lines": 0,
             "reasons": [
-                "list_subscriber_packages did not answer: causes about packages, zones and balance were not judged.",
+                "list_subscriber_packages did not answer: causes about packages, zones and balance, and `problems`, were not judged.",
                 "hlr_get_bitrate did not answer: the speed limit is the one of the line's own row.",
                 "get_sim_provider_status did not answer: whether the profile is installed was not judged.",
                 "subscriber_network_events did not answer: registrations and refused sessions were not judged.",
-                "subscriber_usage did not answer: use of the last days is not shown.",
+                "subscriber_usage did not answer: use of the last days is not shown, and `problems` were not judged.",
                 "list_detailed_location_zones did not answer: whether a package covers the network was not judged.",
             ],
         }
@@ -54,8 +56,20 @@ async def test_a_line_of_which_only_the_row_can_be_read_is_diagnosed_by_the_row(
             "confidence": {"fired": 1, "of": 1},
             "evidence": [{"rule": "speed_limit_kbps", "value": 128, "at": None}],
             "next_steps": [
-                {"operation": "hlr_set_bitrate", "why": "Send UNLIMITED, where the limit was set by hand."},
-                {"operation": "assign_package", "why": "Where a package's threshold or fair use set it: a new package lifts it."},
+                {
+                    "operation": "hlr_set_bitrate",
+                    "arguments": {"iccid": "8988303700000100047", "bitrateString": "UNLIMITED"},
+                    "why": "Send UNLIMITED, where the limit was set by hand.",
+                    "changes": True,
+                    "customer_pays": 0.0,
+                },
+                {
+                    "operation": "assign_package",
+                    "arguments": {"iccid": "8988303700000100047"},
+                    "why": "Where a package's threshold or fair use set it: a new package lifts it.",
+                    "changes": True,
+                    "customer_pays": None,
+                },
             ],
         }
     )
@@ -75,19 +89,22 @@ async def test_a_zone_that_the_reseller_does_not_show_leaves_it_open(stage: Diag
 
 
 async def test_all_that_is_read_is_read_once(stage: DiagnosisStage) -> None:
-    before = len(stage.sent())
+    before, weeks = len(stage.sent()), stage.asked("subscriberUsageOverPeriod")
     await stage.diagnosis()
-    assert sorted(stage.sent(before)) == snapshot(
-        [
-            "getResellerInfo",
-            "getSimProviderStatus",
-            "getSingleSubscriber",
-            "hlrGetBitrate",
-            "listDetailedLocationZone",
-            "listSubscriberPrepaidPackages",
-            "subscriberNetworkEventsOverPeriod",
-            "subscriberUsageOverPeriod",
-        ]
+    sent = Counter(stage.sent(before))
+    days = [str(call) for call in stage.calls("subscriberUsageOverPeriod")[weeks:]]
+    assert len(set(days)) == sent.pop("subscriberUsageOverPeriod") > 1
+    assert dict(sorted(sent.items())) == snapshot(
+        {
+            "getResellerInfo": 1,
+            "getSimProviderStatus": 1,
+            "getSingleSubscriber": 1,
+            "hlrGetBitrate": 1,
+            "listDetailedLocationZone": 1,
+            "listResellerAccount": 1,
+            "listSubscriberPrepaidPackages": 1,
+            "subscriberNetworkEventsOverPeriod": 1,
+        }
     )
 
 

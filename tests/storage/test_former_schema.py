@@ -28,7 +28,8 @@ ASKED_FOR = frozenset(
         *("schema_step", "limit_process", "limit_bucket", "limit_place"),
         *("call_record_digest", "call_record_pass", "copied_rows"),
         *("fleet_sync", "fleet_setting", "fleet_line", "fleet_line_detail", "fleet_package", "fleet_problem"),
-        *("fleet_usage", "fleet_day", "fleet_line_money", "fleet_month", "fleet_network", "fleet_erasure", "fleet_figure", "line_steering"),
+        *("fleet_usage", "fleet_day", "fleet_line_money", "fleet_month", "fleet_network", "fleet_erasure", "fleet_figure"),
+        *("line_steering", "line_change"),
     }
 )
 """Tables that are looked for before they are read."""

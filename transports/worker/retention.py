@@ -26,6 +26,7 @@ from storage.former_tokens import sweep_former_tokens
 from storage.intents import sweep_intents
 from storage.invitations import sweep_invitations
 from storage.key_retention import sweep_issuances, sweep_stored_answers
+from storage.line_changes import LINE_CHANGES_KEPT_SECONDS, has_line_changes, sweep_line_changes
 from storage.line_steering import LINE_STEERING_KEPT_SECONDS, has_line_steering, sweep_line_steering
 from storage.mail import sweep_mails
 from storage.oauth_clients import sweep_unconsented_clients, sweep_unused_clients
@@ -78,11 +79,13 @@ def retention_chore(store: Store, clock: Clock, report: Callable[[str], None], d
 
 
 async def forget_calls(store: Store, now: float) -> None:
-    """Looks at stocks, packages, steering, parts of accounts, confirm tokens, claims, receivers, the processor's events, unpaid orders."""
+    """Looks at stocks, packages, changes of lines, parts of accounts, confirm tokens, claims, receivers, events, unpaid orders."""
     await sweep_in_steps(store, sweep_stock_snapshots, before=now - STOCK_LOOKS_SECONDS)
     await sweep_in_steps(store, sweep_placed_packages, before=now - PLACED_SECONDS)
     if await store.read(has_line_steering):
         await sweep_in_steps(store, sweep_line_steering, before=now - LINE_STEERING_KEPT_SECONDS)
+    if await store.read(has_line_changes):
+        await sweep_in_steps(store, sweep_line_changes, before=now - LINE_CHANGES_KEPT_SECONDS)
     await store.write(sweep_parts, before=now - ACCOUNT_PARTS_SECONDS)
     await store.write(sweep_confirm_tokens, now=now)
     await sweep_in_steps(store, sweep_claims, before=now)

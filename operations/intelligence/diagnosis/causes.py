@@ -11,7 +11,7 @@ from clients.ocs.subscribers import ProviderStatus
 from clients.ocs.times import wire_seconds
 from operations.intelligence.diagnosis.facts import DataPackage, LineFacts, packages_in_date
 from operations.intelligence.offers.coverage_map import CoverageMap
-from operations.vocabulary import upstream_text
+from operations.vocabulary import ProblemCause, upstream_text
 
 ProfileStage = Literal["not_installed", "disabled", "deleted"]
 PROFILE_STAGES: Mapping[str, ProfileStage] = {
@@ -322,17 +322,36 @@ CAUSES_WITH_CHARGE: frozenset[DiagnosisCause] = frozenset(
 
 
 class DiagnosisStep(NamedTuple):
-    """An operation, and what to do with it."""
+    """An operation, and what to do with it.
+
+    `gives`: arguments beside the line; `of_package`: it is about the newest package, so that names its id. `changes`: it changes
+    something. `pays`: micro-euro that the customer pays for it; None: that depends on what is chosen.
+    """
 
     operation: str
     why: str
+    gives: Mapping[str, str | int | bool] = {}
+    changes: bool = False
+    pays: int | None = 0
+    of_package: bool = False
+    of_line: bool = True
 
 
-ASSIGN_PACKAGE_STEP = DiagnosisStep("assign_package", "Put a package with data on the line; list_package_templates names them.")
+ASSIGN_PACKAGE_STEP = DiagnosisStep(
+    "assign_package", "Put a package with data on the line; list_package_templates names them.", changes=True, pays=None
+)
+NETWORK_EVENTS_STEP = DiagnosisStep("subscriber_network_events", "See which networks refused it, and with what result.")
+PUSH_STEP = DiagnosisStep("push_steering_to_subscriber", "Have the SIM try the networks of its steering list.", changes=True)
 CAUSE_STEPS: Mapping[DiagnosisCause, tuple[DiagnosisStep, ...]] = {
-    "status_not_active": (DiagnosisStep("modify_subscriber_status", "Set ACTIVE; a line that has ended stays ended, use another."),),
-    "data_not_allowed": (DiagnosisStep("set_subscriber_traffic_restrictions", "Send data: true."),),
-    "sim_in_stock": (DiagnosisStep("change_sim_status", "Send ENABLED: the SIM is in stock, not in use."),),
+    "status_not_active": (
+        DiagnosisStep(
+            "modify_subscriber_status", "Set ACTIVE; a line that has ended stays ended, use another.", {"status": "ACTIVE"}, changes=True
+        ),
+    ),
+    "data_not_allowed": (DiagnosisStep("set_subscriber_traffic_restrictions", "Send data: true.", {"data": True}, changes=True),),
+    "sim_in_stock": (
+        DiagnosisStep("change_sim_status", "Send ENABLED: the SIM is in stock, not in use.", {"status": "ENABLED"}, changes=True),
+    ),
     "profile_not_installed": (
         DiagnosisStep("get_subscriber", "Ask for the field activationCode and give it to the user once more, to install the eSIM with."),
         DiagnosisStep("get_sim_provider_status", "Look again when the user has installed it."),
@@ -340,33 +359,38 @@ CAUSE_STEPS: Mapping[DiagnosisCause, tuple[DiagnosisStep, ...]] = {
     "profile_disabled": (DiagnosisStep("get_sim_provider_status", "Have the user switch the eSIM on in the device, then look again."),),
     "profile_deleted": (
         DiagnosisStep("get_subscriber", "A deleted profile mostly cannot be installed again: see which line the user had."),
-        DiagnosisStep("list_subscribers", "Choose a line from stock (status INACTIVE) for the user."),
+        DiagnosisStep("list_subscribers", "Choose a line from stock (status INACTIVE) for the user.", of_line=False),
     ),
     "no_package": (ASSIGN_PACKAGE_STEP,),
     "package_not_started": (
-        DiagnosisStep("modify_subscriber_package_active_period", "Begin earlier, where it has no date yet."),
+        DiagnosisStep("modify_subscriber_package_active_period", "Begin earlier, where it has no date yet.", changes=True, of_package=True),
         ASSIGN_PACKAGE_STEP,
     ),
-    "package_expired": (ASSIGN_PACKAGE_STEP, DiagnosisStep("modify_package_expiry", "Or lengthen the package that has data left.")),
-    "package_exhausted": (ASSIGN_PACKAGE_STEP, DiagnosisStep("modify_package_limits", "Or raise the package's data limit.")),
-    "package_blocked": (DiagnosisStep("modify_package_status", "Send ACTIVE to release the package."),),
+    "package_expired": (
+        ASSIGN_PACKAGE_STEP,
+        DiagnosisStep("modify_package_expiry", "Or lengthen the package that has data left.", changes=True, of_package=True),
+    ),
+    "package_exhausted": (
+        ASSIGN_PACKAGE_STEP,
+        DiagnosisStep("modify_package_limits", "Or raise the package's data limit.", changes=True, of_package=True),
+    ),
+    "package_blocked": (
+        DiagnosisStep("modify_package_status", "Send ACTIVE to release the package.", {"status": "ACTIVE"}, changes=True, of_package=True),
+    ),
     "zone_not_covering": (
-        DiagnosisStep("push_steering_to_subscriber", "Its zone has other networks of the country: have the SIM look for one."),
-        DiagnosisStep("modify_subscriber_steering_list", "Or give it a list that prefers covered networks, then push."),
-        DiagnosisStep("assign_package", "Put a package on it whose zone has this network; list_location_zones shows zones."),
+        DiagnosisStep(
+            "audit_network_coverage", "It names a steering list that leads to a covered network, if one is known.", of_line=False
+        ),
     ),
     "throttled": (
-        DiagnosisStep("hlr_set_bitrate", "Send UNLIMITED, where the limit was set by hand."),
-        DiagnosisStep("assign_package", "Where a package's threshold or fair use set it: a new package lifts it."),
+        DiagnosisStep("hlr_set_bitrate", "Send UNLIMITED, where the limit was set by hand.", {"bitrateString": "UNLIMITED"}, changes=True),
+        DiagnosisStep("assign_package", "Where a package's threshold or fair use set it: a new package lifts it.", changes=True, pays=None),
     ),
     "balance_empty": (
-        DiagnosisStep("modify_subscriber_balance", "Add to the line's balance, where that pays."),
-        DiagnosisStep("modify_account_balance", "Else to the account's."),
+        DiagnosisStep("modify_subscriber_balance", "Add to the line's balance, where that pays.", changes=True, pays=None),
+        DiagnosisStep("modify_account_balance", "Else to the account's.", changes=True, pays=None, of_line=False),
     ),
-    "registrations_rejected": (
-        DiagnosisStep("subscriber_network_events", "See which networks refused it, and with what result."),
-        DiagnosisStep("push_steering_to_subscriber", "Have the SIM try the networks of its steering list."),
-    ),
+    "registrations_rejected": (NETWORK_EVENTS_STEP, PUSH_STEP),
     "never_attached": (
         DiagnosisStep("get_sim_provider_status", "See whether the profile is installed and enabled."),
         DiagnosisStep("subscriber_network_events", "Have the user switch data roaming on and the device off and on, then look."),
@@ -374,19 +398,12 @@ CAUSE_STEPS: Mapping[DiagnosisCause, tuple[DiagnosisStep, ...]] = {
     "healthy": (),
     "undetermined": (DiagnosisStep("diagnose_subscriber", "Ask again: not everything could be read."),),
 }
+"""What helps, by cause. Where a zone does not cover the network it is what looks closer; line_advice.py beside says what helps it."""
 
 
-def steps_for_cause(found: CauseMatch) -> tuple[DiagnosisStep, ...]:
-    """What to do. Outside a zone, steering helps only where the zone has another network of the country."""
-    steps = CAUSE_STEPS[found.cause]
-    if found.cause != "zone_not_covering":
-        return steps
-    return steps if any(rule.what == "country_covered" for rule in found.fired) else steps[2:]
-
-
-def cause_effect(cause: DiagnosisCause, facts: LineFacts) -> CauseEffect:
-    if cause in ("healthy", "undetermined"):
-        return "none" if cause == "healthy" else "unknown"
+def cause_effect(cause: DiagnosisCause | ProblemCause, facts: LineFacts) -> CauseEffect:
+    if cause not in CAUSE_RULES:
+        return "unknown" if cause == "undetermined" else "none"
     if cause == "throttled":
         return "slow"
     return "charged" if cause in CAUSES_WITH_CHARGE and (facts.balance or 0) > 0 else "no_data"

@@ -11,14 +11,18 @@ from clients.ocs.packages import Package, PackageList
 from clients.ocs.subscribers import ProviderStatus, Subscriber
 from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
+from operations.fleet.wire_rows import line_rows
+from operations.intelligence.diagnosis.line_days import LineDays, LineDaysReader
 from operations.intelligence.lines.fleet_lines import fleet_line
-from operations.intelligence.lines.usage import LineUse, read_line_use
+from operations.intelligence.lines.usage import LineUse
 from operations.intelligence.offers.coverage_map import CoverageMap, read_coverage_map
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.lines import Line, PackageState, line_status_word, package_end, package_start, package_state
 from operations.upstream.signalling import LineSignalling, NetworkCode, line_signalling, network_code
+from operations.upstream.usage import micro_euros
 from registry.clock import limit_reading_time
 from registry.errors import OcsNotFound, Refusal
+from storage.fleet_judgements import LinePast
 
 FactPart = Literal["packages", "speed", "profile", "signalling", "usage", "zones", "balance"]
 
@@ -34,6 +38,8 @@ class DataPackage(NamedTuple):
     used: int
     starts: float | None
     ends: float | None
+    price: int = 0
+    """Micro-euro that the customer pays for it."""
 
     @property
     def usable(self) -> bool:
@@ -55,12 +61,19 @@ class LineFacts:
     window: DayWindow
     unread: list[FactPart]
     packages: list[DataPackage] | None = None
+    supply: PackageList | None = None
+    """The packages as the charging system told them."""
     upcoming: bool = False
     """Whether a series is to make its first package yet."""
     limit: str | None = None
     profile: list[ProviderStatus] | None = None
     signalling: LineSignalling | None = None
     usage: LineUse | None = None
+    """Of the last seven days with today."""
+    days: LineDays | None = None
+    """What was used in ninety days."""
+    past: LinePast | None = None
+    """What the read model has of the line; None: it is in none."""
     zones: CoverageMap | None = None
     balance: float | None = None
     """EUR that use outside packages can be paid from."""
@@ -128,7 +141,7 @@ class FactReader:
 
     async def packages(self) -> None:
         found = await self._ocs.packages.list_packages(self._line.subscriber_id, version="v2")
-        self._facts.packages = data_packages(found, self._facts.now)
+        self._facts.supply, self._facts.packages = found, data_packages(found, self._facts.now)
         waiting = [series for series in found.get("recurring", []) if series.get("active") is not False and not series.get("nbCreated")]
         self._facts.upcoming = bool(waiting)
 
@@ -149,9 +162,12 @@ class FactReader:
 
     async def usage(self) -> None:
         """The use of the line. A row without an ICCID belongs to no line that could be read."""
-        line = fleet_line(self._line.row)
-        if line is not None:
-            self._facts.usage = await read_line_use(self._ctx, self._line.upstream, line, self._facts.window)
+        line, rows = fleet_line(self._line.row), line_rows(self._line.row, personal=False)
+        if line is not None and rows is not None:
+            reader = LineDaysReader(self._ctx, self._line, line, rows[0])
+            self._facts.past = await reader.past()
+            self._facts.days = await reader.read(self._facts.past)
+            self._facts.usage = self._facts.days.week
 
     async def zones(self) -> None:
         self._facts.zones = await read_coverage_map(self._line.upstream)
@@ -194,6 +210,7 @@ def data_package(row: Package, now: float, single: bool) -> DataPackage:
         used,
         None if starts is None else starts.timestamp(),
         None if ends is None else ends.timestamp(),
+        micro_euros(row.get("cost")),
     )
 
 

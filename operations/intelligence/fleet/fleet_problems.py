@@ -23,7 +23,7 @@ from operations.intelligence.reports.sheet import (
     make_finding,
     sheet_table,
 )
-from operations.intelligence.verdicts.advice import ProblemStep, step_for
+from operations.intelligence.verdicts.advice import LineProblem, line_problem, step_for
 from operations.upstream.usage import euros
 from operations.vocabulary import ProblemCause, UpstreamId
 from registry.clock import rfc3339_utc
@@ -45,16 +45,6 @@ class ProblemsQuery(CamelInput):
     account_id: Annotated[UpstreamId | None, Field(description="Only of this account.")] = None
     limit: Annotated[int, Field(ge=1, le=200, description="Lines per page, 1-200.")] = 100
     starting_after: Annotated[str | None, Field(alias="starting_after", max_length=64, description="`next` of the page before.")] = None
-
-
-class LineProblem(TypedDict):
-    """A cause, and what mends it."""
-
-    cause: ProblemCause
-    since: Annotated[str, Field(description="RFC 3339, UTC: when it began, or was found where that is not known")]
-    money_a_month: Annotated[float, Field(description="EUR a month that it costs the operator; 0: nothing, or not known")]
-    evidence: Annotated[dict[str, str | int | float | None], Field(description="What was seen; money in EUR, data in bytes")]
-    do: ProblemStep
 
 
 class TroubledLineView(TypedDict):
@@ -200,14 +190,7 @@ def troubled_view(line: TroubledLine, problems: list[ListedProblem]) -> Troubled
 
 def problem_view(problem: ListedProblem) -> LineProblem:
     evidence = cast("Mapping[str, str | int | float | None]", orjson.loads(problem.evidence))
-    cause = cast(ProblemCause, problem.cause)
-    return {
-        "cause": cause,
-        "since": rfc3339_utc(problem.since or problem.opened),
-        "money_a_month": euros(problem.money),
-        "evidence": dict(evidence),
-        "do": step_for(cause, problem.iccid, evidence),
-    }
+    return line_problem(cast(ProblemCause, problem.cause), problem.iccid, problem.since or problem.opened, problem.money, evidence)
 
 
 def problems_sheet(found: Finding[FleetProblems]) -> Sheet:

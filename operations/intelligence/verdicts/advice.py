@@ -7,7 +7,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.intelligence.verdicts.rules import EvidenceValue
+from operations.upstream.usage import euros
 from operations.vocabulary import ProblemCause
+from registry.clock import rfc3339_utc
 
 
 class ProblemStep(TypedDict):
@@ -16,7 +18,17 @@ class ProblemStep(TypedDict):
     operation: Annotated[str, Field(description="A tool of this service")]
     arguments: Annotated[dict[str, str | int | bool], Field(description="What to call it with")]
     why: str
-    customer_pays: Annotated[float | None, Field(description="EUR that the customer pays for it; null: nothing, or not known")]
+    customer_pays: Annotated[float | None, Field(description="EUR that the customer pays for it; 0: nothing; null: not known")]
+
+
+class LineProblem(TypedDict):
+    """A cause, and what mends it."""
+
+    cause: ProblemCause
+    since: Annotated[str, Field(description="RFC 3339, UTC: when it began, or was found where that is not known")]
+    money_a_month: Annotated[float, Field(description="EUR a month that it costs the operator; 0: nothing, or not known")]
+    evidence: Annotated[dict[str, str | int | float | None], Field(description="What was seen; money in EUR, data in bytes")]
+    do: ProblemStep
 
 
 class Step(NamedTuple):
@@ -67,6 +79,17 @@ STEPS: Mapping[ProblemCause, Step] = {
 FLEET_WIDE = frozenset({"audit_network_coverage", "high_cost_subscribers", "list_package_templates"})
 """Operations of the table that take no ICCID."""
 
+CHANGING_OPERATIONS = frozenset(
+    {
+        "assign_package",
+        "modify_package_status",
+        "modify_subscriber_status",
+        "set_subscriber_traffic_restrictions",
+        "stop_resume_recurring_package",
+    }
+)
+"""Operations of the table that change something; the others only look."""
+
 
 def step_for(cause: ProblemCause, iccid: str, evidence: Mapping[str, EvidenceValue]) -> ProblemStep:
     """The step for a line with this cause."""
@@ -77,10 +100,21 @@ def step_for(cause: ProblemCause, iccid: str, evidence: Mapping[str, EvidenceVal
         if isinstance(value, str | int):
             given[name] = value
     given.update(step.gives)
-    price = evidence.get(step.price) if step.price else None
+    price = evidence.get(step.price) if step.price else 0.0
     return {
         "operation": step.operation,
         "arguments": given,
         "why": step.why,
         "customer_pays": float(price) if isinstance(price, int | float) else None,
+    }
+
+
+def line_problem(cause: ProblemCause, iccid: str, since: float, money: int, evidence: Mapping[str, EvidenceValue]) -> LineProblem:
+    """What is told of a cause that holds. `since`: Unix seconds; `money`: micro-euro a month that it costs the operator."""
+    return {
+        "cause": cause,
+        "since": rfc3339_utc(since),
+        "money_a_month": euros(money),
+        "evidence": dict(evidence),
+        "do": step_for(cause, iccid, evidence),
     }

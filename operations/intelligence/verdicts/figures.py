@@ -3,6 +3,7 @@
 The same functions make them that look at a line live, so that both say the same of the same facts.
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ from operations.intelligence.offers.offers import SponsorPrefixes
 from operations.intelligence.offers.upsell import profile_text, usage_profile
 from operations.intelligence.usage_anomalies import find_anomalies
 from operations.intelligence.verdicts.cheapest import StoredLinePlan
+from operations.intelligence.verdicts.country_stays import CountrySighting, entry_columns
 from operations.intelligence.verdicts.facts import VerdictFacts
 from operations.intelligence.verdicts.stored_use import FleetNetworks, stored_line_use
 from operations.times import WEEK_DAYS
@@ -85,9 +87,16 @@ NOWHERE = MainNetwork((0, 0), 0.0)
 class LineInView:
     """A stored line at one moment, with what it used in the days that have ended."""
 
-    def __init__(self, line: FleetLine, facts: VerdictFacts, packages: PackageList, networks: FleetNetworks) -> None:
+    def __init__(
+        self,
+        line: FleetLine,
+        facts: VerdictFacts,
+        packages: PackageList,
+        networks: FleetNetworks,
+        pushed: Sequence[CountrySighting] = (),
+    ) -> None:
         self.line, self.facts, self.packages, self.now = line, facts, packages, facts.now
-        self._networks = networks
+        self.pushed, self._networks = pushed, networks
 
     def use(self, days: int) -> LineUse:
         """What it used in the last `days` days that have ended."""
@@ -127,6 +136,7 @@ def line_figures(seen: LineInView, search: StoredLinePlan, coverage: CoverageMap
         plan.now,
         plan.spend.price,
         plan.network_cost,
+        *entry_columns(seen.facts, seen.pushed),
     )
 
 

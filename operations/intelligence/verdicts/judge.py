@@ -12,12 +12,14 @@ from operations.fleet.wire_rows import day_start, line_supply_at, ordinal, store
 from operations.intelligence.offers.coverage_map import CoverageMap, read_coverage_map
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
 from operations.intelligence.verdicts.cheapest import StoredLinePlan
+from operations.intelligence.verdicts.country_stays import CountrySighting
 from operations.intelligence.verdicts.facts import DAY, LineIdentity, VerdictFacts, packages_of_rows, refused_of_text, series_of_rows
 from operations.intelligence.verdicts.figures import LineInView, line_figures
 from operations.intelligence.verdicts.rules import CAUSE_PLACES, LineVerdicts, find_verdicts, is_judged
 from operations.intelligence.verdicts.stored_use import FleetNetworks, countries_of, stored_fleet_line
 from operations.upstream.connection import upstream_of_organisation
 from registry.errors import OcsError
+from storage.country_entries import CountryEntry, sightings_of_line
 from storage.engine.sql import Connection, runs_in_thread
 from storage.fleet_judgements import JudgedLine, LineJudgement, lines_to_judge, numbered_lines_to_judge, record_judgements
 from storage.fleet_packages import FleetPackageRow, packages_of_line
@@ -39,6 +41,8 @@ class StoredLine(NamedTuple):
     line: JudgedLine
     packages: list[FleetPackageRow]
     usage: list[FleetUsageRow]
+    pushed: list[CountryEntry]
+    """The countries that it came into by locations that were pushed to us, whosever it was then."""
 
 
 class StoredLines(NamedTuple):
@@ -63,6 +67,7 @@ def read_lines_to_judge(connection: Connection, *, fleet: int, now: float, most:
             line,
             packages_of_line(connection, fleet=fleet, subscriber_id=line.subscriber_id),
             usage_of_line(connection, fleet=fleet, subscriber_id=line.subscriber_id, first=today - KEPT_USAGE_DAYS, last=today),
+            sightings_of_line(connection, iccid=line.iccid),
         )
         for line in lines
     ]
@@ -75,6 +80,7 @@ class FleetContext(NamedTuple):
     at: float
     coverage: CoverageMap
     offers: OfferCatalogue
+    managed: bool
 
 
 class LineJudge:
@@ -100,7 +106,7 @@ class LineJudge:
             return known
         try:
             upstream = await upstream_of_organisation(deps, fleet.organisation)
-            made = FleetContext(now, await read_coverage_map(upstream), await read_offers(upstream))
+            made = FleetContext(now, await read_coverage_map(upstream), await read_offers(upstream), upstream.managed)
         except OcsError:
             if known is None:
                 raise
@@ -138,9 +144,17 @@ def judge_stored_line(found: StoredLine, context: FleetContext, networks: FleetN
         next_judgement(facts, supply.changes),
         rank,
         due,
-        line_figures(LineInView(told, facts, packages, networks), plan, context.coverage, context.offers.sponsors),
+        line_figures(
+            LineInView(told, facts, packages, networks, pushed_sightings(found, context)), plan, context.coverage, context.offers.sponsors
+        ),
         problem_states(judged),
     )
+
+
+def pushed_sightings(found: StoredLine, context: FleetContext) -> list[CountrySighting]:
+    """Where pushes saw the line while it was in its present account; of a caller with its own token nobody could say whose it was."""
+    accounts = {found.line.account_id} if context.managed else {found.line.account_id, None}
+    return [CountrySighting(each.country, each.occurred_at, "push") for each in found.pushed if each.account_id in accounts]
 
 
 def stored_facts(found: StoredLine, plan: StoredLinePlan, context: FleetContext, networks: FleetNetworks, now: float) -> VerdictFacts:

@@ -5,7 +5,7 @@ what explains what is the table `EXPLAINS`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, log
 from statistics import median
 from typing import NamedTuple
@@ -186,7 +186,7 @@ def mis_steered(facts: VerdictFacts) -> CauseFinding | None:
 def wrong_package(facts: VerdictFacts) -> CauseFinding | None:
     """The cheapest packages for what was used cost the customer half of what is paid now or less, and 5 EUR less a month."""
     now = facts.monthly_price
-    if now < LEAST_SAVING or facts.days_used(-WINDOW_DAYS, 0) < FEWEST_DAYS_OF_NEED or not facts.present():
+    if now < LEAST_SAVING or facts.days_used(-WINDOW_DAYS, 0) < FEWEST_DAYS_OF_NEED:
         return None
     found = facts.find_cheapest()
     if found is None or found.price > PRICE_SHARE * now or now - found.price < LEAST_SAVING:
@@ -378,10 +378,18 @@ def find_verdicts(facts: VerdictFacts) -> LineVerdicts:
             continue
         explained.update(EXPLAINS.get(cause, ()))
         told.append(Verdict(cause, found))
-    return LineVerdicts(told, unseen or is_stay_open(facts))
+    return LineVerdicts(without_explained(told), unseen or is_stay_open(facts))
+
+
+def without_explained(told: Sequence[Verdict]) -> list[Verdict]:
+    """The verdicts without those that a later one explains. Of two that explain each other the first stays, and the other was left out."""
+    return [each for each in told if not any(each.cause in EXPLAINS.get(other.cause, ()) for other in told if other is not each)]
 
 
 def is_stay_open(facts: VerdictFacts) -> bool:
-    """Whether an active line was last seen in a country where it has no use yet, and nobody has asked since when it is there."""
-    here = facts.country
-    return facts.line.status == "ACTIVE" and here is not None and facts.present() and facts.stay_began is None
+    """Whether an active line was last seen in a country where it has no use yet, and nobody has asked since when it is there.
+
+    One that was used too long ago to have been at home anywhere is left alone.
+    """
+    lately = facts.line.last_used >= facts.now - (DAYS_BEFORE_LEAVING + AWAY_DAYS[1]) * DAY
+    return facts.line.status == "ACTIVE" and facts.country is not None and lately and facts.stay_began is None

@@ -56,7 +56,11 @@ def countries_of(networks: FleetNetworks) -> dict[NetworkCode, str]:
 
 def stored_fleet_line(line: JudgedLine) -> FleetLine:
     """The line as a list shows it, as far as the search for packages looks at it."""
-    facts = cast("dict[str, object]", orjson.loads(line.facts))
+    return FleetLine(line.subscriber_id, line.iccid, line.account_id, line.status, row_of_facts(line.facts, line.iccid))
+
+
+def row_of_facts(text: str, iccid: str) -> Subscriber:
+    """The row that the stored `text` of a line was made of, without names and histories."""
+    facts = cast("dict[str, object]", orjson.loads(text))
     imsi = facts.get("imsi")
-    row = {**facts, "imsiList": [{"imsi": imsi, "iccid": line.iccid}] if isinstance(imsi, str) else []}
-    return FleetLine(line.subscriber_id, line.iccid, line.account_id, line.status, cast("Subscriber", row))
+    return cast("Subscriber", {**facts, "imsiList": [{"imsi": imsi, "iccid": iccid}] if isinstance(imsi, str) else []})

@@ -1,4 +1,4 @@
-"""The read model of fleets: lines, packages, use, problems, and how far each fleet has been read; and what was done to steering."""
+"""The read model of fleets: lines, packages, use, problems, and how far each fleet has been read; and what was done to lines through us."""
 
 from collections.abc import Sequence
 
@@ -55,6 +55,7 @@ FIGURE_COLUMNS = (
     ("anomalies", TEXT), ("coverage", TEXT), ("mcc", WHOLE), ("mnc", WHOLE), ("outside_bytes", LARGE), ("outside_cost", LARGE),
     ("outside_income", LARGE), ("coverage_signs", TEXT), ("sponsor", LARGE), ("main_mcc", WHOLE), ("main_mnc", WHOLE), ("main_at", REAL),
     ("profile", TEXT), ("plan", TEXT), ("plan_saving", LARGE), ("plan_now", LARGE), ("plan_income", LARGE), ("plan_cost", LARGE),
+    ("entry_country", TEXT), ("entry_at", REAL), ("entry_facts", TEXT),
 )  # fmt: skip
 KEYS = {
     "fleet_line": ("fleet", "subscriber_id"),
@@ -113,6 +114,7 @@ def upgrade() -> None:
     create("fleet_problem", PROBLEM_COLUMNS)
     op.create_index("fleet_problem_open", "fleet_problem", ["fleet", "closed", "cause", "money"])
     create("fleet_figure", FIGURE_COLUMNS)
+    op.create_index("fleet_figure_entry", "fleet_figure", ["fleet", "entry_at"])
     op.create_table(
         "line_steering",
         sa.Column("organisation", sa.Text(), nullable=False),
@@ -125,8 +127,16 @@ def upgrade() -> None:
     )
     op.create_index("ix_line_steering_changed", "line_steering", ["changed"])
     op.create_index("line_steering_latest", "line_steering", ["organisation", "changed"])
+    op.create_table(
+        "line_change",
+        *(sa.Column(name, TEXT, primary_key=True) for name in ("organisation", "iccid", "kind")),
+        sa.Column("value", TEXT, nullable=False),
+        sa.Column("at", REAL, nullable=False),
+        *(sa.Column(name, TEXT, nullable=False) for name in ("actor_kind", "actor", "key_id")),
+    )
+    op.create_index("ix_line_change_at", "line_change", ["at"])
 
 
 def downgrade() -> None:
-    for name in (*KEYS, "fleet_erasure", "fleet_setting", "fleet_sync", "line_steering"):
+    for name in (*KEYS, "fleet_erasure", "fleet_setting", "fleet_sync", "line_steering", "line_change"):
         op.drop_table(name)

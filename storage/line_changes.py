@@ -1,0 +1,84 @@
+"""Who suspended lines, or switched their data off or on, through us: of each line the latest change of each kind.
+
+The charging system does not say who did it, and the audit log names no lines; without this nobody could say who barred a line.
+"""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.sql import (
+    Command,
+    Connection,
+    Query,
+    StatementBuild,
+    TableDescription,
+    changes_rows,
+    delete_oldest,
+    row_exists,
+    table_lookup,
+    upsert,
+)
+
+LINE_CHANGES_KEPT_SECONDS = 400 * 86_400
+"""Choice: as long as the countries of a line are kept."""
+
+
+class LineChange(NamedTuple):
+    """`kind`: `status` or `data`; `value`: the new status, or `on` or `off`. `at`: Unix seconds.
+
+    `actor_kind`: what called, such as key or session; `actor`: the id of the person or the service behind it; `key_id`: of the key or
+    login that was presented, '' without one.
+    """
+
+    kind: str
+    value: str
+    at: float
+    actor_kind: str
+    actor: str
+    key_id: str
+
+
+class LineChangeTable(TableDescription, row=LineChange, without=("kind", "at"), table=True):
+    """The latest change of a kind that an organisation made to a line."""
+
+    organisation: str = Field(primary_key=True)
+    iccid: str = Field(primary_key=True)
+    kind: str = Field(primary_key=True)
+    at: float = Field(index=True)
+
+
+LINE_CHANGE = LineChangeTable.table
+
+PUT_LINE_CHANGE = Command(upsert(LINE_CHANGE, ["organisation", "iccid", *LineChange._fields], key=["organisation", "iccid", "kind"]))
+
+CHANGES_OF_LINE = Query(
+    LineChange,
+    sa.select(*(LINE_CHANGE.c[name] for name in LineChange._fields)).where(
+        LINE_CHANGE.c.organisation == sa.bindparam("organisation"), LINE_CHANGE.c.iccid == sa.bindparam("iccid")
+    ),
+)
+
+
+@row_exists
+def has_line_changes() -> StatementBuild:
+    """Whether the database has the table: the schema before it does not, and is worked on until it is upgraded."""
+    return table_lookup(LINE_CHANGE.name)
+
+
+def record_line_change(connection: Connection, *, organisation: str, iccid: str, change: LineChange) -> None:
+    """Records what was done to a line, in the commit that ends the call."""
+    if has_line_changes(connection):
+        connection.run(PUT_LINE_CHANGE, organisation=organisation, iccid=iccid, **change._asdict())
+
+
+def changes_of_line(connection: Connection, *, organisation: str, iccid: str) -> list[LineChange]:
+    """The latest change of each kind that the organisation made to the line."""
+    return connection.all(CHANGES_OF_LINE, organisation=organisation, iccid=iccid) if has_line_changes(connection) else []
+
+
+@changes_rows
+def sweep_line_changes(*, before: float, most: int) -> sa.Executable:
+    """Delete the oldest rows; returns how many. `before`: Unix seconds."""
+    return delete_oldest(LINE_CHANGE, LINE_CHANGE.c.at < before, LINE_CHANGE.c.at, most)
