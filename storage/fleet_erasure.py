@@ -18,6 +18,7 @@ from storage.fleet_lines import (
     LINE_IS_THERE,
     LineDetail,
     LineWrite,
+    ListedLine,
     write_lines,
 )
 from storage.fleet_problems import FLEET_PROBLEM
@@ -116,18 +117,27 @@ CHOICE_OF_FLEET = Query(
 )
 
 
+def lines_without_names(connection: Connection, *, fleet: int, numbers: Collection[int]) -> set[int]:
+    """Which of these lines (subscriber ids) are stored without the names and addresses that the charging system tells of them."""
+    if connection.first(CHOICE_OF_FLEET, fleet=fleet) == 0:
+        return set(numbers)
+    return set(connection.all(NAMELESS_LINES, fleet=fleet, numbers=pack_rows([[number] for number in numbers])))
+
+
 @runs_in_thread
 def write_listed_lines(connection: Connection, *, fleet: int, lines: Sequence[LineWrite], now: float) -> int:
     """As `write_lines`, without names that were erased, or ceased to be kept, since the listing began."""
     if connection.first(HOLD_CURRENT_FLEET, fleet=fleet) is None:
         return 0
-    nameless = set(connection.all(NAMELESS_LINES, fleet=fleet, numbers=pack_rows([[line.subscriber_id] for line in lines])))
-    if connection.first(CHOICE_OF_FLEET, fleet=fleet) == 0:
-        nameless = {line.subscriber_id for line in lines}
-    kept = [without_names(line) if line.subscriber_id in nameless and line.listed.search else line for line in lines]
+    nameless = lines_without_names(connection, fleet=fleet, numbers=[line.subscriber_id for line in lines])
+    kept = [
+        line._replace(listed=listed, detail=detail)
+        for line in lines
+        for listed, detail in [without_names(line.listed, line.detail) if line.subscriber_id in nameless else (line.listed, line.detail)]
+    ]
     return write_lines(connection, fleet=fleet, lines=kept, now=now)
 
 
-def without_names(line: LineWrite) -> LineWrite:
-    detail = LineDetail(line.detail.facts, None, None, None, None)
-    return line._replace(listed=line.listed._replace(search="", digest=0), detail=detail)
+def without_names(listed: ListedLine, detail: LineDetail) -> tuple[ListedLine, LineDetail]:
+    """The rows of a line without its names; where it had some, the next listing writes it again."""
+    return (listed._replace(search="", digest=0), LineDetail(detail.facts, None, None, None, None)) if listed.search else (listed, detail)

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread
 from storage.fleet_line_money import add_line_money
+from storage.fleet_erasure import lines_without_names, without_names
 from storage.fleet_lines import (
     FLEET_IS_CURRENT,
     FLEET_LINE,
@@ -173,6 +174,9 @@ def store_reading(connection: Connection, fleet: int, reading: LineReading, now:
         return None
     if reading.line is not None:
         listed, detail = reading.line
+        # Asked here, since what a turn knew of names when it began may be minutes old; an erasure before this reading raised the version.
+        if listed.search and lines_without_names(connection, fleet=fleet, numbers=[reading.subscriber_id]):
+            listed, detail = without_names(listed, detail)
         connection.run(NOTE_LINE, **named, **listed._asdict(), now=now)
         connection.run(PUT_LINE_DETAIL, **named, **detail._asdict())
     if reading.packages is not None:

@@ -168,6 +168,7 @@ async def read_fleet_line(
     renewed = await read_own_row(upstream, line, accounts, names) if own_row or radio else None
     if isinstance(renewed, LineGone):
         return renewed
+    waits = (NO_RANK, NO_DUE) if renewed is None else reading_after_listing(line, renewed.listed, time.now)
     if renewed is not None:
         time = time._replace(told=time.now)
         line = renewed.of(line, time.now)
@@ -176,7 +177,7 @@ async def read_fleet_line(
         line = line._replace(radio=await read_refused_sessions(upstream, line, time.now))
         rank, due = next_reading(line, known, time.now)
         state = unchanged_state(line, time.now)._replace(rank=rank, due=due)
-        return LineReading(line.subscriber_id, line.version, state, line=written)
+        return LineReading(line.subscriber_id, line.version, what_waits_more(state, *waits), line=written)
     part = await read_line_part(upstream, line, accounts, time.now)
     return line_reading(line, part, known, time)._replace(line=written)
 
@@ -199,10 +200,15 @@ async def look_at_line(
     if renewed is None:
         return LineReading(line.subscriber_id, line.version, unchanged_state(line, now))
     state = unchanged_state(line._replace(sighted=renewed.seen, asked=now), now)
-    rank, due = reading_after_listing(line, renewed.listed, now)
-    if due and (not line.due or rank < line.rank or (rank == line.rank and due < line.due)):
-        state = state._replace(rank=rank, due=due)
+    state = what_waits_more(state, *reading_after_listing(line, renewed.listed, now))
     return LineReading(line.subscriber_id, line.version, state, line=(renewed.listed, renewed.detail))
+
+
+def what_waits_more(state: LineReadState, rank: int, due: float) -> LineReadState:
+    """`state` with the reading `rank` from `due` on, where that is more pressing than what it waits for; 0.0: for nothing."""
+    if due and (not state.due or rank < state.rank or (rank == state.rank and due < state.due)):
+        return state._replace(rank=rank, due=due)
+    return state
 
 
 def reading_after_listing(before: LineWork | None, listed: ListedLine, now: float) -> tuple[int, float]:

@@ -102,8 +102,8 @@ async def test_a_line_that_comes_back_has_no_past(both: ReadModelStage) -> None:
 
     def left(connection: Connection) -> list[int]:
         return [
-            len(rows_of(connection, f"select * from {table} where fleet = :fleet", fleet=fleet))
-            for table in ("fleet_month", "fleet_problem")
+            len(rows_of(connection, f"select * from {table} fleet = :fleet", fleet=fleet))
+            for table in ("fleet_month where", "fleet_problem where cause = 'abroad' and")
         ]
 
     assert await both.world.store.read(left) == [0, 0]

@@ -145,7 +145,7 @@ class SimulatedReplica:
             replica=self.journal.replica,
             weeks=UsageCache(),
             internal_calls=InternalCalls(),
-            judge=LineJudge(),
+            judge=LineJudge(in_threads=False),
             rate_limiter=RateLimiter(Limits(), SITE, clock),
             ocs_token=TOKEN,
         )

@@ -25,7 +25,7 @@ from storage.fleet_judgements import JudgedLine, LineJudgement, lines_to_judge, 
 from storage.fleet_packages import FleetPackageRow, packages_of_line
 from storage.fleet_problems import ProblemState
 from storage.fleet_usage import KEPT_USAGE_DAYS, FleetNetworkRow, FleetUsageRow, networks_of_fleet, usage_of_line
-from storage.fleets import RADIO, FleetState
+from storage.fleets import CHANGED, RADIO, FleetState
 
 JUDGED_AT_ONCE = 40
 ASKED_EVERY_SECONDS = DAY
@@ -86,7 +86,9 @@ class FleetContext(NamedTuple):
 class LineJudge:
     """Makes and stores verdicts. One per process: it keeps the zones of the fleets that it judges for an hour."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_threads: bool = True) -> None:
+        """`in_threads`: whether lines are judged beside the event loop; not where everything must happen in one order."""
+        self._in_threads = in_threads
         self._contexts: OrderedDict[int, FleetContext] = OrderedDict()
 
     async def __call__(self, deps: Deps, fleet: FleetState, numbers: Sequence[int] | None) -> int:
@@ -96,7 +98,8 @@ class LineJudge:
         if not found.lines:
             return 0
         context = await self._context(deps, fleet, now)
-        judgements = await anyio.to_thread.run_sync(judge_stored_lines, found, context, now)
+        judging = partial(judge_stored_lines, found, context, now)
+        judgements = await anyio.to_thread.run_sync(judging) if self._in_threads else judging()
         await deps.store.write(record_judgements, fleet=fleet.id, judgements=judgements, now=now)
         return len(judgements)
 
@@ -132,7 +135,8 @@ def judge_stored_line(found: StoredLine, context: FleetContext, networks: FleetN
     facts = stored_facts(found, plan, context, networks, now)
     judged = find_verdicts(facts)
     rank, due = line.rank, line.due
-    if judged.open and line.asked < now - ASKED_EVERY_SECONDS and (due <= 0 or due > now):
+    # What a list has shown to be read later is not forgotten for it: nothing else tells of it again.
+    if judged.open and line.asked < now - ASKED_EVERY_SECONDS and (due <= 0 or (due > now and rank > CHANGED)):
         rank, due = RADIO, now
     return LineJudgement(
         line.subscriber_id,
