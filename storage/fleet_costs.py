@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from storage.engine.sql import Connection, Dialect, Query, bound_list, pack_rows, runs_in_thread
 from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_judgements import JUDGED_LINES, JudgedLine
-from storage.fleet_line_money import COSTS, FLEET_LINE_MONEY, IN_BLOCKS, INCOMES, blocks_of_days, sum_of_days
+from storage.fleet_line_money import COSTS, FLEET_LINE_MONEY, HOLDS_DAYS, INCOMES, blocks_of_days, sum_of_days
 from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
 from storage.fleet_packages import FLEET_PACKAGE, FleetPackageRow, packages_of_line
 from storage.fleet_plans import total
@@ -51,7 +51,7 @@ MONEY_OF_LINES = Query(
         sa.cast(LINE_INCOME, sa.BigInteger).label("usage_income"),
     )
     .select_from(LINES_WITH_MONEY)
-    .where(OF_FLEET, LINE_IS_THERE, IN_BLOCKS)
+    .where(OF_FLEET, LINE_IS_THERE, HOLDS_DAYS)
     .group_by(FLEET_LINE.c.fleet, FLEET_LINE.c.subscriber_id, FLEET_LINE.c.iccid)
     .having(sa.or_(LINE_COST != 0, LINE_INCOME != 0))
     .order_by(sa.desc("network_cost"), sa.desc("usage_income"), FLEET_LINE.c.iccid),

@@ -19,15 +19,15 @@ UncoveredVerdict = Literal["mis_steered", "outside_zone", "no_package", "unknown
 UNCOVERED_VERDICTS: tuple[UncoveredVerdict, ...] = ("mis_steered", "outside_zone", "no_package", "unknown")
 """Verdicts on lines that no package covers where they are, in the order in which they are shown."""
 
-BOUND_ACCOUNT = sa.bindparam("account", type_=sa.BigInteger)
-IN_ACCOUNT = sa.or_(BOUND_ACCOUNT < 0, FLEET_LINE.c.account_id == BOUND_ACCOUNT)
+ASKED_ACCOUNT = sa.bindparam("account", type_=sa.BigInteger)
+IN_ACCOUNT = sa.or_(ASKED_ACCOUNT < 0, FLEET_LINE.c.account_id == ASKED_ACCOUNT)
 """Lines of the account that is bound; of all accounts where it is below 0."""
 
 IS_ACTIVE = FLEET_LINE.c.status == "ACTIVE"
 
-SINCE = sa.bindparam("since", type_=sa.Double)
+LATELY = sa.bindparam("since", type_=sa.Double)
 # Time alone makes a line one that was not seen lately, and a line may not have been judged since.
-SEEN_LATELY = sa.or_(FLEET_LINE.c.last_used >= SINCE, FLEET_LINE.c.sighted >= SINCE)
+SEEN_LATELY = sa.or_(FLEET_LINE.c.last_used >= LATELY, FLEET_LINE.c.sighted >= LATELY)
 STORED_VERDICT = sa.func.coalesce(FLEET_FIGURE.c.coverage, "")
 # A SIM in stock costs no call: it has no figures, and none are waited for.
 IS_NOT_READ = sa.and_(STORED_VERDICT == "", FLEET_LINE.c.rank != NEVER_READ, FLEET_LINE.c.judge_due == 0)

@@ -39,10 +39,10 @@ class EntryPlace(NamedTuple):
     subscriber_id: int
 
 
-SINCE = sa.bindparam("since", type_=sa.Double)
+ENTERED_SINCE = sa.bindparam("since", type_=sa.Double)
 
 HAS_ENTERED = sa.and_(
-    OF_FLEET, LINE_IS_THERE, FLEET_FIGURE.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger), FLEET_FIGURE.c.entry_at >= SINCE
+    OF_FLEET, LINE_IS_THERE, FLEET_FIGURE.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger), FLEET_FIGURE.c.entry_at >= ENTERED_SINCE
 )
 
 

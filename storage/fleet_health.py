@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from storage.engine.sql import Connection, Query, Value, runs_in_thread
 from storage.fleet_costs import LINES_WITH_MONEY
-from storage.fleet_line_money import IN_BLOCKS, INCOMES, blocks_of_days, sum_of_days
+from storage.fleet_line_money import HOLDS_DAYS, INCOMES, blocks_of_days, sum_of_days
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
 from storage.fleets import BACKFILL
 
@@ -98,7 +98,7 @@ class AccountCharges(NamedTuple):
 CHARGES = (
     sa.select(FLEET_LINE.c.account_id, sa.cast(sum_of_days(INCOMES), sa.BigInteger).label("usage_income"))
     .select_from(LINES_WITH_MONEY)
-    .where(OF_FLEET, LINE_IS_THERE, IN_BLOCKS, IS_PAYING, ~IS_UNKNOWN)
+    .where(OF_FLEET, LINE_IS_THERE, HOLDS_DAYS, IS_PAYING, ~IS_UNKNOWN)
     .group_by(FLEET_LINE.c.account_id)
 )
 

@@ -66,7 +66,7 @@ BLOCK_NAMES = ("first_block", "last_block", "before_first", "last_place")
 
 FIRST_BLOCK, LAST_BLOCK, BEFORE_FIRST, LAST_PLACE = (sa.bindparam(name, type_=sa.Integer) for name in BLOCK_NAMES)
 
-IN_BLOCKS = sa.and_(FLEET_LINE_MONEY.c.block >= FIRST_BLOCK, FLEET_LINE_MONEY.c.block <= LAST_BLOCK)
+HOLDS_DAYS = sa.and_(FLEET_LINE_MONEY.c.block >= FIRST_BLOCK, FLEET_LINE_MONEY.c.block <= LAST_BLOCK)
 """The rows that the days which `blocks_of_days` was asked for lie in."""
 
 
@@ -77,7 +77,7 @@ def blocks_of_days(first: int, last: int) -> dict[str, Value]:
 
 
 def sum_of_days(columns: Sequence[sa.ColumnElement[int]]) -> sa.ColumnElement[int]:
-    """The sum of the days for one of COSTS and INCOMES, of rows that are IN_BLOCKS."""
+    """The sum of the days for one of COSTS and INCOMES, of rows that are HOLDS_DAYS."""
     places = dict(enumerate(columns))
     until = sa.case((FLEET_LINE_MONEY.c.block == LAST_BLOCK, sa.case(places, value=LAST_PLACE, else_=0)), else_=columns[-1])
     before = sa.case((FLEET_LINE_MONEY.c.block == FIRST_BLOCK, sa.case(places, value=BEFORE_FIRST, else_=0)), else_=0)

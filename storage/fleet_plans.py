@@ -46,7 +46,7 @@ PLAN_SUMS = Query(
 )
 
 # A line that used nothing and has nothing is counted, and not listed.
-PLAN_ORDER = Query(
+PLANS_IN_ORDER = Query(
     int,
     sa.select(FLEET_LINE.c.subscriber_id)
     .select_from(WITH_FIGURES)
@@ -87,5 +87,5 @@ def fleet_plans(connection: Connection, *, fleet: int) -> FleetPlans:
     """The plans of a fleet's lines: largest saving first, then the largest loss, then the highest payment."""
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
         return FleetPlans([], [], [])
-    order, sums = connection.all(PLAN_ORDER, fleet=fleet), connection.all(PLAN_SUMS, fleet=fleet)
+    order, sums = connection.all(PLANS_IN_ORDER, fleet=fleet), connection.all(PLAN_SUMS, fleet=fleet)
     return FleetPlans(order, sums, connection.all(MAIN_NETWORKS, fleet=fleet))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread
-from storage.fleet_line_money import add_line_money
 from storage.fleet_erasure import lines_without_names, without_names
+from storage.fleet_line_money import add_line_money
 from storage.fleet_lines import (
     FLEET_IS_CURRENT,
     FLEET_LINE,

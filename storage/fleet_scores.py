@@ -24,7 +24,7 @@ STATE = sa.case(
 ).label("state")
 
 
-class StateCount(NamedTuple):
+class LinesInState(NamedTuple):
     """Lines in a state: in_use, stock, never_used, ended, lapsed."""
 
     state: str
@@ -32,7 +32,7 @@ class StateCount(NamedTuple):
 
 
 COUNT_STATES = Query(
-    StateCount, sa.select(STATE, sa.func.count().label("lines")).select_from(FLEET_LINE).where(OF_FLEET, LINE_IS_THERE).group_by(STATE)
+    LinesInState, sa.select(STATE, sa.func.count().label("lines")).select_from(FLEET_LINE).where(OF_FLEET, LINE_IS_THERE).group_by(STATE)
 )
 
 
@@ -56,7 +56,7 @@ class ChurnOrder(NamedTuple):
     """Lines in use by their scores, highest first, and how many lines there are in each state."""
 
     lines: list[ScoredNumber]
-    states: list[StateCount]
+    states: list[LinesInState]
 
 
 @runs_in_thread
@@ -139,7 +139,7 @@ class FleetAnomalies(NamedTuple):
 
     found: list[AnomalousLine]
     compared: ComparedLines
-    states: list[StateCount]
+    states: list[LinesInState]
 
 
 @runs_in_thread

@@ -89,7 +89,7 @@ class EntryEvidence(TypedDict):
     at: Annotated[str, Field(description="RFC 3339, UTC; of use the beginning of its day")]
 
 
-class CountryStay(TypedDict):
+class UnusualStay(TypedDict):
     """An entry into a country."""
 
     country: Annotated[str, Field(description="ISO 3166-1 alpha-2")]
@@ -98,13 +98,13 @@ class CountryStay(TypedDict):
     evidence: Annotated[list[EntryEvidence], Field(description="The most trusted first")]
 
 
-class EnteredCountry(CountryStay):
+class EnteredCountry(UnusualStay):
     """A line that entered a country that is unusual for it."""
 
     iccid: str
     account_id: int
     there_now: Annotated[bool, Field(description="By what is trusted most of where it is")]
-    earlier: Annotated[list[CountryStay], Field(description="Other such entries in these days, newest first")]
+    earlier: Annotated[list[UnusualStay], Field(description="Other such entries in these days, newest first")]
 
 
 class CountryEntries(TypedDict):
@@ -278,15 +278,15 @@ def entered_country(line: EnteredLine, since: float) -> EnteredCountry:
     entries = [entry for entry in entries_of_text(line.entry_facts) if entry.at >= since]
     newest = entries[0]
     return {
-        **country_stay(newest),
+        **unusual_stay(newest),
         "iccid": line.iccid,
         "account_id": line.account_id,
         "there_now": newest.there,
-        "earlier": [country_stay(entry) for entry in entries[1:]],
+        "earlier": [unusual_stay(entry) for entry in entries[1:]],
     }
 
 
-def country_stay(entry: UnusualEntry) -> CountryStay:
+def unusual_stay(entry: UnusualEntry) -> UnusualStay:
     return {
         "country": entry.country,
         "first_seen": rfc3339_utc(entry.at),

@@ -8,29 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, NamedTuple, NoReturn, Self, cast
+from typing import Annotated, NamedTuple, NoReturn, Self
 
 import anyio.to_thread
 from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
 from clients.ocs.packages import PackageList
-from clients.ocs.subscribers import Subscriber
 from operations.deps import Ctx
 from operations.fleet.wire_rows import day_start, stored_packages
 from operations.intelligence.diagnosis.cost_advice import CostAdviser, CostedLine
 from operations.intelligence.diagnosis.facts import data_packages
-from operations.intelligence.diagnosis.steering_facts import read_line_steering, read_steering_facts
-from operations.intelligence.lines.fleet_lines import (
-    FleetLine,
-    FleetResult,
-    PageCursor,
-    RankingLimit,
-    cached_result,
-    is_in_stock,
-    ranking_page,
-)
+from operations.intelligence.diagnosis.steering_facts import read_steering_changes, read_steering_facts
+from operations.intelligence.lines.fleet_lines import FleetResult, PageCursor, RankingLimit, cached_result, is_in_stock, ranking_page
 from operations.intelligence.lines.fleet_view import FleetView, view_fleet
+from operations.intelligence.lines.stored_use import FleetNetworks, listed_line, stored_line_use
 from operations.intelligence.lines.usage import LATE_RECORD_DAYS
 from operations.intelligence.money.advice import LineAdvice
 from operations.intelligence.money.bill_figures import (
@@ -70,14 +62,12 @@ from operations.intelligence.reports.sheet import (
     sheet_table,
     stacked_chart,
 )
-from operations.intelligence.verdicts.stored_use import FleetNetworks, stored_fleet_line, stored_line_use
 from operations.times import WEEK_DAYS, DayWindow, UtcDay, day_window, utc_today
 from operations.upstream.signalling import NetworkCode
 from operations.upstream.usage import USAGE_TYPE_DATA, UseKind, euros
 from registry.errors import BadRequest, MethodNotAllowed, OcsError
 from registry.operation import CamelInput, Example, Input, operation
 from storage.fleet_costs import FleetMoney, NetworkMoney, PackageLife, UsedLine, fleet_money, used_lines
-from storage.fleet_judgements import JudgedLine
 from storage.fleet_usage import KEPT_USAGE_DAYS
 from storage.line_steering import LineSteering
 
@@ -256,7 +246,7 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
     numbers = ranking_page(ctx, costs.figures.bill.lines, params.limit, params.starting_after)
     days = {"first": first.toordinal(), "last": window.last.toordinal()}
     stored = await ctx.deps.store.read(used_lines, fleet=view.fleet.state.id, numbers=numbers, **days)
-    steering = await read_line_steering(ctx)  # anew for each page: figures are kept for a minute, and a push must not be advised again
+    steering = await read_steering_changes(ctx)  # anew for each page: figures are kept for a minute, and a push must not be advised again
     advised = await anyio.to_thread.run_sync(advise_lines, costs.figures, numbers, stored, steering, ctx.now)
     data = fleet_costs_answer(costs.figures, cost_days(window, costs.at), advised, params.limit)
     return costs.finding(data, COST_METHOD)
@@ -386,13 +376,6 @@ def advised_line(costs: FleetCostResult, used: UsedLine, steering: Mapping[str, 
         return bill, LineAdvice("none", "not_read")
     costed = CostedLine(line, use, week, None if packages is None else data_packages(packages, now))
     return bill, costs.catalogue.adviser.advise(costed, steering, now)
-
-
-def listed_line(line: JudgedLine) -> FleetLine:
-    """The line as a list shows it, with the steering list that it has now: its own row may be older."""
-    found = stored_fleet_line(line)
-    row = {name: value for name, value in found.row.items() if name != "steeringListId"}
-    return found._replace(row=cast("Subscriber", row | ({"steeringListId": line.steering_list} if line.steering_list else {})))
 
 
 def fleet_costs_answer(costs: FleetCostResult, days: CostDays, page: Sequence[tuple[LineBill, LineAdvice]], most: int) -> FleetCosts:

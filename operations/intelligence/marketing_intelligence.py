@@ -53,7 +53,7 @@ from storage.fleet_market import MarketCounts, MarketDays, MarketSample, market_
 NO_PRICES = "The catalogue could not be read: there are no prices, and nothing is said of what could be sold."
 PACKAGE_SAMPLE_LINES = 2_000
 """Choice: lines whose packages are looked at; of a larger fleet they are a sample, which says as much as all of them."""
-LINES_AT_ONCE = 5_000
+MARKET_LINES_AT_ONCE = 5_000
 
 
 class SampledLine(NamedTuple):
@@ -368,7 +368,7 @@ async def read_fleet_market(ctx: Ctx, view: FleetView) -> FleetResult[MarketingI
     }
     store, use = ctx.deps.store, MarketUse()
     counts = await store.read(market_counts, **asked)
-    while rows := await store.read(market_lines, **asked, after=use.numbers[-1] if use.numbers else 0, most=LINES_AT_ONCE):
+    while rows := await store.read(market_lines, **asked, after=use.numbers[-1] if use.numbers else 0, most=MARKET_LINES_AT_ONCE):
         await anyio.to_thread.run_sync(use.add, rows)
     sample = await store.read(market_sample, **asked, numbers=sample_evenly(use.numbers, PACKAGE_SAMPLE_LINES))
     figures = await anyio.to_thread.run_sync(market_figures, sample, FleetMarket(window, counts, use, {}, templates), ctx.now)

@@ -23,7 +23,7 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
     rank_at,
     read_uncovered_lines,
 )
-from operations.intelligence.diagnosis.steering_facts import SEEN_LATELY_DAYS, read_line_steering
+from operations.intelligence.diagnosis.steering_facts import SEEN_LATELY_DAYS, read_steering_changes
 from operations.intelligence.lines.fleet_lines import cached_result
 from operations.intelligence.lines.fleet_view import view_fleet
 from operations.intelligence.lines.usage import last_whole_days
@@ -263,7 +263,7 @@ async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Cov
         ctx.next_cursor = coverage_cursor(rank_at(order, begin + len(numbers) - 1))
         ctx.note = f"{len(numbers)} of {len(order.numbers)}."
     page = await read_uncovered_lines(ctx, view, audit, numbers)
-    steering = await read_line_steering(ctx)  # anew for each page: the audit is kept for a minute, and a push must not be advised again
+    steering = await read_steering_changes(ctx)  # anew for each page: the audit is kept for a minute, and a push must not be advised again
     lines = await anyio.to_thread.run_sync(outside_lines, audit, page, steering, ctx.now)
     return found.finding(coverage_page(audit, lines, more, params.limit), COVERAGE_METHOD)
 

@@ -23,6 +23,7 @@ from operations.intelligence.lines.fleet_lines import (
     ranking_page,
 )
 from operations.intelligence.lines.fleet_view import FleetView, view_fleet
+from operations.intelligence.lines.stored_use import stored_fleet_line
 from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
 from operations.intelligence.offers.coverage_map import NetworkCodes
 from operations.intelligence.offers.offers import MONTH_DAYS, NEED_MARGIN_PERCENT, OfferCatalogue, read_offers
@@ -50,7 +51,6 @@ from operations.intelligence.reports.sheet import (
 )
 from operations.intelligence.verdicts.cheapest import StoredLinePlan
 from operations.intelligence.verdicts.judge import StoredLines, read_lines_to_judge
-from operations.intelligence.verdicts.stored_use import stored_fleet_line
 from operations.times import WEEK_DAYS
 from operations.upstream.usage import euros
 from operations.vocabulary import Iccid

@@ -18,13 +18,13 @@ from operations.intelligence.diagnosis.facts import DataPackage, data_packages
 from operations.intelligence.diagnosis.steering_facts import SEEN_LATELY_DAYS, SteeringFacts, moved_line, read_steering_facts
 from operations.intelligence.lines.fleet_lines import FleetLine, FleetResult
 from operations.intelligence.lines.fleet_view import FleetView
+from operations.intelligence.lines.stored_use import FleetNetworks, listed_line, stored_line_use
 from operations.intelligence.lines.usage import CALENDAR_DAYS, LineUse, last_whole_days
 from operations.intelligence.money.advice import LineAdvice
 from operations.intelligence.money.package_advice import PackageAdviser
 from operations.intelligence.money.steering_advice import SteeredLine, SteeringAdviser, SteeringEvidence, sightings_of_fleet
 from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork, NetworkCodes, network_outside, read_coverage_map
 from operations.intelligence.offers.offers import read_offers
-from operations.intelligence.verdicts.stored_use import FleetNetworks, stored_fleet_line, stored_line_use
 from operations.times import DayWindow
 from operations.upstream.signalling import NetworkCode
 from operations.upstream.usage import USAGE_TYPE_DATA
@@ -399,13 +399,3 @@ def stored_verdict(line: JudgedLine, figure: CoverageFigure, held: Sequence[Data
     sighting = LineSighting(code, signs.seen, held)
     verdict = cast("CoverageVerdict", figure.coverage)
     return LineVerdict(listed_line(line), sighting, verdict, country, coverage.find(code), signs.zones, options, signs.by)
-
-
-def listed_line(line: JudgedLine) -> FleetLine:
-    """The line as a list shows it, with the steering list that a call of ours may have given it since."""
-    found = stored_fleet_line(line)
-    row = found.row.copy()
-    row.pop("steeringListId", None)
-    if line.steering_list:
-        row["steeringListId"] = line.steering_list
-    return found._replace(row=row)

@@ -15,6 +15,7 @@ from operations.intelligence.diagnosis.facts import LineFacts
 from operations.intelligence.diagnosis.line_days import newest_networks
 from operations.intelligence.diagnosis.steering_facts import moved_line, read_steering_facts
 from operations.intelligence.lines.fleet_lines import FleetLine, fleet_line
+from operations.intelligence.lines.stored_use import stored_line_use
 from operations.intelligence.lines.usage import LineUse, last_whole_days
 from operations.intelligence.money.advice import AdviceReason, LineAdvice
 from operations.intelligence.money.package_advice import PackageAdviser
@@ -28,7 +29,6 @@ from operations.intelligence.money.steering_advice import (
 )
 from operations.intelligence.offers.coverage_map import CoverageMap, KnownNetwork
 from operations.intelligence.offers.offers import read_offers
-from operations.intelligence.verdicts.stored_use import stored_line_use
 from operations.upstream.lines import Line
 from registry.errors import OcsError
 from storage.line_steering import LineSteering, steering_of_line

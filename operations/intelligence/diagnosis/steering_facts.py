@@ -111,7 +111,7 @@ class SteeringFacts(NamedTuple):
                 yield ListSighting(list_id, self.sponsors.sponsor_of(line), network.country, network.id)
 
 
-async def read_line_steering(ctx: Ctx) -> dict[str, LineSteering]:
+async def read_steering_changes(ctx: Ctx) -> dict[str, LineSteering]:
     """What the caller's organisation did to the steering of its lines in thirty days, by ICCID."""
     since = ctx.now - LINE_STEERING_KEPT_SECONDS
     rows = await ctx.deps.store.read(latest_line_steering, organisation=ctx.organisation, since=since, most=LINE_STEERING_LIMIT)
@@ -139,7 +139,7 @@ async def read_steering_facts(ctx: Ctx, upstream: Upstream) -> SteeringFacts:
         selling = await read_selling_rates(ctx, upstream)
     except OcsError:
         unread.append(UNREAD_SELLING)
-    steering = await read_line_steering(ctx)
+    steering = await read_steering_changes(ctx)
     return SteeringFacts(ctx.now, accounts, known, sponsors, NetworkPrices(buying, selling), steering, tuple(unread))
 
 

@@ -28,11 +28,11 @@ from operations.vocabulary import Iccid
 from registry.clock import limit_reading_time, request_is_over, seconds_left
 from registry.errors import NotFound, OcsError, Refusal
 from registry.operation import CamelInput
-from storage.fleet_scores import StateCount
+from storage.fleet_scores import LinesInState
 
 LineReading = TypeVar("LineReading")
 Figures = TypeVar("Figures")
-SampledLine = TypeVar("SampledLine")
+DrawnLine = TypeVar("DrawnLine")
 PARALLEL_LINES = 8
 """How many calls the charging system takes at once from a token by default; further ones wait in the link."""
 READING_SECONDS = 100.0
@@ -232,7 +232,7 @@ class FleetReader(Generic[LineReading]):
             self._failed += 1
 
 
-def sample_evenly(lines: Sequence[SampledLine], most: int) -> list[SampledLine]:
+def sample_evenly(lines: Sequence[DrawnLine], most: int) -> list[DrawnLine]:
     """`most` of `lines`, evenly spread over the list; the same ones in every call."""
     count = len(lines)
     return list(lines) if count <= most else [lines[place * count // most] for place in range(most)]
@@ -356,13 +356,13 @@ def line_state(line: FleetLine, first: date) -> LineState:
     return "in_use" if used >= first else "lapsed"
 
 
-def counted_states(states: Iterable[StateCount]) -> dict[LineState, int]:
+def counted_states(states: Iterable[LinesInState]) -> dict[LineState, int]:
     """How many lines are in each state but in use."""
     found = {cast(LineState, each.state): each.lines for each in states}
     return {state: found.get(state, 0) for state in ("stock", "never_used", "ended", "lapsed")}
 
 
-def lines_in_use(states: Iterable[StateCount]) -> int:
+def lines_in_use(states: Iterable[LinesInState]) -> int:
     return sum(each.lines for each in states if each.state == "in_use")
 
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from clients.ocs.packages import PackageList
 from operations.intelligence.lines.fleet_lines import FleetLine
+from operations.intelligence.lines.stored_use import FleetNetworks, stored_line_use
 from operations.intelligence.lines.usage import last_whole_days
 from operations.intelligence.offers.offers import OfferCatalogue
 from operations.intelligence.offers.plans import LinePackagePlan, draft_plan, finish_plans
-from operations.intelligence.verdicts.stored_use import FleetNetworks, stored_line_use
 from operations.times import WEEK_DAYS
 from storage.fleet_usage import FleetUsageRow
 

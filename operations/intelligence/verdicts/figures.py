@@ -30,6 +30,7 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
 from operations.intelligence.diagnosis.facts import data_packages
 from operations.intelligence.diagnosis.steering_facts import is_seen_lately, main_networks
 from operations.intelligence.lines.fleet_lines import FleetLine, is_in_stock, line_state
+from operations.intelligence.lines.stored_use import FleetNetworks, stored_line_use
 from operations.intelligence.lines.usage import CALENDAR_DAYS, LineCalendar, LineUse, last_whole_days, line_calendar
 from operations.intelligence.offers.coverage_map import CoverageMap
 from operations.intelligence.offers.offers import SponsorPrefixes
@@ -38,7 +39,6 @@ from operations.intelligence.usage_anomalies import find_anomalies
 from operations.intelligence.verdicts.cheapest import StoredLinePlan
 from operations.intelligence.verdicts.country_stays import CountrySighting, entry_columns
 from operations.intelligence.verdicts.facts import VerdictFacts
-from operations.intelligence.verdicts.stored_use import FleetNetworks, stored_line_use
 from operations.times import WEEK_DAYS
 from operations.upstream.signalling import NetworkCode
 from operations.vocabulary import network_country
@@ -112,8 +112,8 @@ def line_figures(seen: LineInView, search: StoredLinePlan, coverage: CoverageMap
     line, month = seen.line, seen.use(CALENDAR_DAYS)
     in_use = line_state(line, last_whole_days(seen.now).first) == "in_use"
     calendar = line_calendar(line, month, last_whole_days(seen.now))
-    churn = churn_figures(seen, calendar) if in_use else NO_CHURN
-    odd = anomaly_figures(line, calendar) if in_use else NO_ANOMALIES
+    churn = line_churn(seen, calendar) if in_use else NO_CHURN
+    odd = line_anomalies(line, calendar) if in_use else NO_ANOMALIES
     main = main_network(seen) if line.status == "ACTIVE" else NOWHERE
     place = place_figures(seen, month, coverage) if line.status == "ACTIVE" else NO_PLACE
     sponsor, plan = sponsors.sponsor_of(line), search.plan
@@ -140,7 +140,7 @@ def line_figures(seen: LineInView, search: StoredLinePlan, coverage: CoverageMap
     )
 
 
-def churn_figures(seen: LineInView, calendar: LineCalendar) -> ChurnFigures:
+def line_churn(seen: LineInView, calendar: LineCalendar) -> ChurnFigures:
     """The churn score of a line in use; `calendar`: its last four weeks."""
     silent = silent_days(seen.line, calendar)
     if silent >= QUIET_LINE_DAYS:
@@ -151,7 +151,7 @@ def churn_figures(seen: LineInView, calendar: LineCalendar) -> ChurnFigures:
     return ChurnFigures(round(10 * score.points), orjson.dumps([used.isoformat(), factors]).decode())
 
 
-def anomaly_figures(line: FleetLine, calendar: LineCalendar) -> AnomalyFigures:
+def line_anomalies(line: FleetLine, calendar: LineCalendar) -> AnomalyFigures:
     """What stands out in the last four weeks of a line in use."""
     found = find_anomalies(line, calendar)
     rows = [{name: value for name, value in one.items() if name != "iccid"} for one in found.anomalies]

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -9,6 +10,7 @@ import orjson
 
 from operations.deps import Deps
 from operations.fleet.wire_rows import day_start, line_supply_at, ordinal, stored_packages
+from operations.intelligence.lines.stored_use import FleetNetworks, countries_of, stored_fleet_line
 from operations.intelligence.offers.coverage_map import CoverageMap, read_coverage_map
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
 from operations.intelligence.verdicts.cheapest import StoredLinePlan
@@ -16,7 +18,6 @@ from operations.intelligence.verdicts.country_stays import CountrySighting
 from operations.intelligence.verdicts.facts import DAY, LineIdentity, VerdictFacts, packages_of_rows, refused_of_text, series_of_rows
 from operations.intelligence.verdicts.figures import LineInView, line_figures
 from operations.intelligence.verdicts.rules import CAUSE_PLACES, LineVerdicts, find_verdicts, is_judged
-from operations.intelligence.verdicts.stored_use import FleetNetworks, countries_of, stored_fleet_line
 from operations.upstream.connection import upstream_of_organisation
 from registry.errors import OcsError
 from storage.country_entries import CountryEntry, sightings_of_line

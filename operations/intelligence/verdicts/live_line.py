@@ -11,6 +11,7 @@ from operations.fleet.wire_rows import date_text, line_rows, package_rows, store
 from operations.intelligence.diagnosis.facts import LineFacts
 from operations.intelligence.diagnosis.line_days import newest_networks
 from operations.intelligence.lines.fleet_lines import FleetLine
+from operations.intelligence.lines.stored_use import countries_of, row_of_facts
 from operations.intelligence.offers.coverage_map import CoverageMap
 from operations.intelligence.offers.offers import read_offers
 from operations.intelligence.verdicts.advice import LineProblem, line_problem
@@ -24,7 +25,6 @@ from operations.intelligence.verdicts.facts import (
     series_of_rows,
 )
 from operations.intelligence.verdicts.rules import LineVerdicts, find_verdicts
-from operations.intelligence.verdicts.stored_use import countries_of, row_of_facts
 from operations.upstream.connection import Upstream
 from operations.upstream.signalling import LineSignalling
 from registry.errors import OcsError

@@ -22,7 +22,7 @@ LEAD_SECONDS = 12 * 3600
 SUSPENDED_USE_DAYS = 14
 SLOW_KBPS = 10_240
 OUTSIDE_SHARE, STEERED_DAYS, STEERED_ON_DAYS = 0.5, 7, 2
-PRICE_SHARE, LEAST_SAVING, FEWEST_DAYS_OF_NEED = 0.5, 5_000_000, 7
+PRICE_SHARE, LEAST_PRICE_SAVING, FEWEST_DAYS_OF_NEED = 0.5, 5_000_000, 7
 LEAST_LOSS, LOSS_SHARE = 5_000_000, 0.5
 AWAY_DAYS, THERE_SHARE, FOREIGN_SHARE, DAYS_BEFORE_LEAVING, FEWEST_DAYS_AT_HOME = (1, 14), 0.05, 0.1, 56, 10
 SPIKE_RATIO, SPIKE_LATELY_DAYS, SPIKE_OVER_OTHERS, FEWEST_OTHER_DAYS, LEAST_SPIKE_BYTES = 5.0, 7, 1.5, 6, 1_000_000
@@ -186,10 +186,10 @@ def mis_steered(facts: VerdictFacts) -> CauseFinding | None:
 def wrong_package(facts: VerdictFacts) -> CauseFinding | None:
     """The cheapest packages for what was used cost the customer half of what is paid now or less, and 5 EUR less a month."""
     now = facts.monthly_price
-    if now < LEAST_SAVING or facts.days_used(-WINDOW_DAYS, 0) < FEWEST_DAYS_OF_NEED:
+    if now < LEAST_PRICE_SAVING or facts.days_used(-WINDOW_DAYS, 0) < FEWEST_DAYS_OF_NEED:
         return None
     found = facts.find_cheapest()
-    if found is None or found.price > PRICE_SHARE * now or now - found.price < LEAST_SAVING:
+    if found is None or found.price > PRICE_SHARE * now or now - found.price < LEAST_PRICE_SAVING:
         return None
     saving = euros(now - found.price)
     template = found.templates[0] if found.templates else None

@@ -64,3 +64,13 @@ def row_of_facts(text: str, iccid: str) -> Subscriber:
     facts = cast("dict[str, object]", orjson.loads(text))
     imsi = facts.get("imsi")
     return cast("Subscriber", {**facts, "imsiList": [{"imsi": imsi, "iccid": iccid}] if isinstance(imsi, str) else []})
+
+
+def listed_line(line: JudgedLine) -> FleetLine:
+    """The line as a list shows it, with the steering list that a call of ours may have given it since."""
+    found = stored_fleet_line(line)
+    row = found.row.copy()
+    row.pop("steeringListId", None)
+    if line.steering_list:
+        row["steeringListId"] = line.steering_list
+    return found._replace(row=row)
