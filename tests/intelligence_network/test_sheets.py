@@ -7,6 +7,7 @@ import orjson
 from operations.intelligence import line_diagnosis, network_coverage
 from operations.intelligence.diagnosis.causes import DiagnosisCause
 from operations.intelligence.reports.sheet import PublicKind, Sheet
+from operations.vocabulary import ProblemCause
 from simulators.network.entities import ProviderRow
 from tests.intelligence_network.stage import COVERAGE_AUDIT, DiagnosisStage
 from tests.intelligence_network.test_coverage import missteer, others
@@ -66,4 +67,4 @@ async def test_a_diagnosis_is_told_without_names_and_lines(stage: DiagnosisStage
 
 
 def test_every_cause_has_its_sentence() -> None:
-    assert set(line_diagnosis.CAUSE_HEADLINES) == set(get_args(DiagnosisCause))
+    assert set(line_diagnosis.CAUSE_HEADLINES) == {*get_args(DiagnosisCause), *get_args(ProblemCause)}
