@@ -1,8 +1,10 @@
 """Which networks the zones of a reseller hold: what a code stands for, whether a zone covers it, what else there is in its country."""
 
 import re
+from bisect import insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
 from typing import Annotated, NamedTuple, NotRequired
 
 import anyio.lowlevel
@@ -39,6 +41,7 @@ class CoverageMap:
         self._zones: dict[int, frozenset[int]] = {}
         self._holding: dict[int, int] = {}
         self._in_country: dict[str, int] = {}
+        self._of_country: dict[str, list[KnownNetwork]] = {}
 
     def add(self, zone: DetailedLocationZone) -> None:
         operators = zone.get("operators", [])
@@ -60,6 +63,8 @@ class CoverageMap:
         iso2 = country if NETWORK_COUNTRY.fullmatch(country) else ""
         found = KnownNetwork(id, iso2, upstream_text(operator.get("operatorName")), pairs[0].get("mcc", ""), pairs[0].get("mnc", ""))
         known = self._networks.setdefault(id, found)
+        if known is found:
+            insort(self._of_country.setdefault(iso2, []), found, key=attrgetter("id"))
         for pair in pairs:
             self._by_code.setdefault((int(pair.get("mcc", "")), int(pair.get("mnc", ""))), known)
 
@@ -80,17 +85,17 @@ class CoverageMap:
         found = self.find(code)
         return found is not None and any(found.id in self._zones.get(zone_id, ()) for zone_id in zone_ids)
 
-    def networks_of(self, country: str) -> list[KnownNetwork]:
+    def networks_of(self, country: str) -> Sequence[KnownNetwork]:
         """All networks of `country` that any zone holds, by number."""
-        return [self._networks[id] for id in sorted(self._networks) if self._networks[id].country == country]
+        return self._of_country.get(country, [])
 
     def network(self, network_id: int) -> KnownNetwork | None:
         return self._networks.get(network_id)
 
     def options(self, zone_ids: Iterable[int], country: str) -> list[KnownNetwork]:
         """The networks of `country` that the zones hold, by number."""
-        ids = frozenset[int]().union(*(self._zones.get(zone_id, frozenset()) for zone_id in zone_ids))
-        return [found for id in sorted(ids) if (found := self._networks.get(id)) is not None and found.country == country]
+        zones = [self._zones[zone_id] for zone_id in zone_ids if zone_id in self._zones]
+        return [found for found in self.networks_of(country) if any(found.id in held for held in zones)]
 
     def held_by(self, zone_id: int) -> frozenset[int]:
         """The numbers of the networks of a zone."""

@@ -98,17 +98,25 @@ def packages_in_turn(used: Sequence[bool], days: int) -> int:
         return 1
     if all(used):
         return -(-MONTH_DAYS // days)
-    return min(packages_in_turn_from(used, days, start) for start in range(len(used)))
+    waits = days_until_use(used)
+    return min(packages_in_turn_from(waits, days, start) for start in range(len(used)))
 
 
-def packages_in_turn_from(used: Sequence[bool], days: int, start: int) -> int:
+def days_until_use(used: Sequence[bool]) -> list[int]:
+    """For each day of a calendar that repeats, how many days later the next day of use is; some day is one."""
+    waits, wait = [0] * len(used), used.index(True)
+    for day in reversed(range(len(used))):
+        wait = 0 if used[day] else wait + 1
+        waits[day] = wait
+    return waits
+
+
+def packages_in_turn_from(waits: Sequence[int], days: int, start: int) -> int:
     """The same for the thirty days from `start` on: each package begins on the first day of use that no package covers."""
-    count, place = 0, 0
+    count, place = 0, waits[start]
     while place < MONTH_DAYS:
-        if used[(start + place) % len(used)]:
-            count, place = count + 1, place + days
-        else:
-            place += 1
+        count, place = count + 1, place + days
+        place += waits[(start + place) % len(waits)]
     return count
 
 
