@@ -1,6 +1,7 @@
 """A fleet of any size in a database of its own: one that was read from a simulated network, and as many copies of its rows as it takes.
 
-The days, networks, packages, problems and figures of the lines are those of the simulated network; copies differ in their numbers alone.
+The days, networks, packages, problems, money and figures of the lines are those of the simulated network; copies differ in their numbers
+alone.
 """
 
 from typing import Any, NamedTuple
@@ -10,13 +11,14 @@ import sqlalchemy as sa
 from storage.engine.sql import Command, Connection, Query, runs_in_thread
 from storage.engine.store import Store
 from storage.fleet_figures import FLEET_FIGURE
+from storage.fleet_line_money import FLEET_LINE_MONEY
 from storage.fleet_lines import FLEET_LINE, FLEET_LINE_DETAIL
 from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
-from storage.fleet_usage import FLEET_USAGE
+from storage.fleet_usage import FLEET_DAY, FLEET_USAGE
 from storage.fleets import FLEET
 
-TABLES = (FLEET_LINE, FLEET_LINE_DETAIL, FLEET_PACKAGE, FLEET_USAGE, FLEET_PROBLEM, FLEET_FIGURE)
+TABLES = (FLEET_LINE, FLEET_LINE_DETAIL, FLEET_PACKAGE, FLEET_USAGE, FLEET_PROBLEM, FLEET_FIGURE, FLEET_LINE_MONEY)
 COPY_DISTANCE = 100_000_000
 """Subscriber ids of a copy lie so far beyond those of the one before."""
 COPIES_AT_ONCE = 10
@@ -51,6 +53,8 @@ LEAVE_ALONE = (
     Command(sa.update(FLEET).values(due=NEVER, list_due=NEVER)),
     Command(sa.update(FLEET_LINE).values(due=0.0)),
 )
+SUMS = ("uses", "free", "network_cost", "usage_income")
+ADD_UP_DAYS = Command(sa.update(FLEET_DAY).values({name: FLEET_DAY.c[name] * sa.bindparam("fleets", type_=sa.BigInteger) for name in SUMS}))
 COUNTS = tuple(Query(int, sa.select(sa.func.count().label("rows")).select_from(table)) for table in TABLES)
 
 
@@ -76,6 +80,12 @@ def command_names(command: Command) -> tuple[str, ...]:
 
 
 @runs_in_thread
+def add_up_days(connection: Connection, *, fleets: int) -> None:
+    """The sums of the fleet's days become those of the fleet and its copies."""
+    connection.run(ADD_UP_DAYS, fleets=fleets)
+
+
+@runs_in_thread
 def leave_alone(connection: Connection) -> None:
     """Nobody reads the fleet any more: it stays as it is."""
     for command in LEAVE_ALONE:
@@ -94,4 +104,5 @@ async def grow_fleet(store: Store, lines: int) -> list[TableRows]:
     copies = max(0, -(-lines // had) - 1)
     for first in range(1, copies + 1, COPIES_AT_ONCE):
         await store.write(copy_fleet, first=first, last=min(copies, first + COPIES_AT_ONCE - 1))
+    await store.write(add_up_days, fleets=copies + 1)
     return await store.read(table_rows)
