@@ -59,7 +59,6 @@ class ToolSelection:
 
 USUAL_TOOLS = ToolSelection()
 """What a caller sees who asks for nothing."""
-DEFAULT_TOOLSETS = ("connectivity", "operator", "fleet")
 NO_CORE_TOOLS: tuple[str, ...] = ()
 CACHED_SELECTIONS = 256
 

@@ -29,7 +29,6 @@ from operations.caches.account_parts import (
     narrowest_prefix,
 )
 from operations.upstream.connection import Upstream
-from registry.clock import request_is_over
 from registry.errors import OcsError, OcsNotFound, Refusal
 
 OCS_INVALID_REQUEST = 2
@@ -49,26 +48,15 @@ class LineList(NamedTuple):
     incomplete: bool
 
 
-async def read_account_lines(
-    upstream: Upstream, accounts: Sequence[int], *, calls: int = ACCOUNT_CALL_LIMIT, partial: bool = False
-) -> LineList:
-    """Every line of `accounts`, for at most `calls` calls in all. Waits for the network.
-
-    `partial`: when the time of the request is over, what was read by then.
-    """
+async def read_account_lines(upstream: Upstream, accounts: Sequence[int]) -> LineList:
+    """Every line of `accounts`, for at most ACCOUNT_CALL_LIMIT calls in all. Waits for the network."""
     rows: list[Subscriber] = []
-    incomplete = False
+    calls, incomplete = ACCOUNT_CALL_LIMIT, False
     for account in accounts:
         if calls <= 0:
             return LineList(rows, True)
         sweep = AccountSweep(upstream, account, calls)
-        try:
-            incomplete = await sweep.run() or incomplete
-        except OcsError:
-            rows += sweep.found.values()
-            if partial and rows and request_is_over():
-                return LineList(rows, True)
-            raise
+        incomplete = await sweep.run() or incomplete
         rows += sweep.found.values()
         calls = sweep.calls
     return LineList(rows, incomplete)

@@ -1,7 +1,6 @@
 """What advice on steering is made of, beside the lines themselves: lists, tariffs, sponsors, and what was done to lines through us."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from clients.ocs.times import wire_seconds
@@ -14,12 +13,10 @@ from operations.intelligence.money.network_rates import NetworkRates, read_buyin
 from operations.intelligence.money.steering_advice import ListSighting, SteeringAdviser, SteeringEvidence, steered_list
 from operations.intelligence.offers.coverage_map import CoverageMap
 from operations.intelligence.offers.offers import SponsorPrefixes, read_sponsors
-from operations.times import DayWindow
 from operations.upstream.connection import Upstream
 from operations.upstream.resellers import STEERING_LISTS, read_reseller_list
 from operations.upstream.signalling import NetworkCode, network_code
 from operations.upstream.usage import USAGE_TYPE_DATA
-from operations.vocabulary import network_country
 from registry.clock import DAY_SECONDS
 from registry.errors import OcsError
 from storage.line_steering import LINE_STEERING_KEPT_SECONDS, LineSteering, latest_line_steering
@@ -51,24 +48,6 @@ def seen_line(line: FleetLine, now: float) -> SeenLine | None:
     """Where the list says that the line is; None where it was used longer ago, or nowhere. `now`: Unix seconds."""
     code, at = network_code(line.row.get("lastMcc"), line.row.get("lastMnc")), wire_seconds(line.row.get("lastUsageDate"))
     return None if code is None or at is None or not is_seen_lately(at, now) else SeenLine(line, code, at)
-
-
-def seen_lines(lines: Iterable[FleetLine], weeks: Mapping[int, LineUse], window: DayWindow, now: float) -> list[SeenLine]:
-    """Where active lines are, and where else they used most data of a country in `window`, if that is not long ago. `now`: Unix seconds.
-
-    `weeks`: their use in `window`, by number.
-    """
-    first = datetime(window.first.year, window.first.month, window.first.day, tzinfo=UTC).timestamp()
-    found: list[SeenLine] = []
-    for line in lines:
-        at, week = seen_line(line, now), weeks.get(line.subscriber_id)
-        if at is None or line.status != "ACTIVE":
-            continue
-        codes = main_networks(week) if week is not None and is_seen_lately(first, now - DAY_SECONDS) else {}
-        country = network_country(f"{at.code[0]:03d}", str(at.code[1])) or ""
-        found += [SeenLine(line, code, first) for code in codes.values()]
-        found += [at] if country not in codes else []
-    return found
 
 
 def main_networks(use: LineUse) -> dict[str, NetworkCode]:

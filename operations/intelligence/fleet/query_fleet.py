@@ -30,7 +30,6 @@ from storage.fleets import CHANGED, MARKED, NEVER_READ
 
 LIVE_LINES_LIMIT = 20
 IDENTIFIER_TERM = re.compile(r"\+?[0-9][0-9 ./-]*", re.ASCII)
-NETWORK_TERM = re.compile(r"[0-9]{3}-?[0-9]{2,3}", re.ASCII)
 LONGEST_NUMBER_IN_NAME = 4
 """Digits that may be part of a name, such as Truck 123; longer ones are looked for in identifiers alone."""
 

@@ -14,7 +14,6 @@ from typing_extensions import TypedDict
 from registry.clock import rfc3339_utc
 
 FindingData = TypeVar("FindingData")
-UNLISTED_LINES = "The charging system's lists did not show every line; those it left out are in no figure."
 
 
 class Factor(TypedDict):
@@ -49,20 +48,6 @@ class Finding(ListingTime, Generic[FindingData]):
     method: Annotated[str, Field(description="How the figures were made, in a sentence")]
     incomplete: Annotated[Incomplete | None, Field(description="What is missing; null: nothing")]
     data: FindingData
-
-
-def missing_parts(*, failed: int = 0, left: int = 0, unlisted: bool = False, others: Sequence[str] = ()) -> Incomplete | None:
-    """What is missing: `failed` could not be read, `left` for lack of time, `unlisted` by no list; `others` are sentences. None where
-    nothing is."""
-    reasons: list[str] = []
-    if failed:
-        reasons.append(f"The charging system did not answer for {failed} lines.")
-    if left:
-        reasons.append(f"{left} lines were not looked into: the time was over, or too many reads failed; ask again, what was read is kept.")
-    if unlisted:
-        reasons.append(UNLISTED_LINES)
-    reasons += others
-    return {"lines": failed + left, "reasons": reasons} if reasons else None
 
 
 def make_finding(
