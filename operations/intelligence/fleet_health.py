@@ -36,6 +36,7 @@ from operations.upstream.paging import cursor_index
 from operations.upstream.usage import MICROS_PER_EURO, euros
 from operations.vocabulary import UpstreamId, upstream_text
 from registry.errors import BadRequest, NotFound, OcsError
+from registry.free_text import FreeText
 from registry.operation import CamelInput, Example, Scope, operation
 from storage.fleet_health import HealthMoments, LineStanding, fleet_standing
 
@@ -111,7 +112,7 @@ class AccountState(TypedDict):
     """One account."""
 
     account_id: int
-    name: str
+    name: FreeText
     issued: Annotated[int, Field(description="Lines that are not in stock")]
     used_30d: int
     free_esims: int

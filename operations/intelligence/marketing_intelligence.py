@@ -47,6 +47,7 @@ from operations.upstream.connection import AccountGone
 from operations.upstream.usage import euros
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
+from registry.free_text import FreeText
 from registry.operation import CamelInput, Example, Scope, operation
 from storage.fleet_market import MarketCounts, MarketDays, MarketSample, market_counts, market_lines, market_sample
 
@@ -138,7 +139,7 @@ class PackageSales(TypedDict):
     """A package template, of the lines whose packages were read."""
 
     template_id: Annotated[int | None, Field(description="Null: other")]
-    name: str
+    name: FreeText
     price: Annotated[float | None, Field(description="Same as package_income_each", deprecated=True)]
     package_income_each: Annotated[float | None, Field(description="EUR that a customer pays for one; null: none in the catalogue")]
     lines: Annotated[int, Field(description="Lines that got one in 56 days")]

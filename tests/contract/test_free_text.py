@@ -20,19 +20,16 @@ WORDS = re.compile(
 )
 """What a field of free text is called, or its description says."""
 OURS, CODE, REFERENCE = "a text of ours", "an id, or a word of a closed list", "reference data, the same for everybody"
-INTELLIGENCE = (
-    "declared in the room of intelligence, which is to mark its own: names of accounts, templates, networks, and cells of reports"
-)
+INTELLIGENCE = "cells of reports, most of them words and numbers: a sheet says of each column what kind it is"
 UNMARKED: dict[str, str] = {
     **dict.fromkeys(("Effective.note", "NumberChanged.note", "PaymentBalance.note", "FleetHealth.notes"), OURS),
     **dict.fromkeys(("IntentError.message", "OrderError.message", "LineItem.description"), OURS),
     **dict.fromkeys(("SimStatusChanged.warning", "SteeringPushed.warning", "Incomplete.reasons", "LineAtRisk.reasons"), OURS),
     **dict.fromkeys(("MeasuredFigure.name", "MeasuredFigure.unit", "Factor.name"), OURS),
-    **dict.fromkeys(("CommissionOfMonth.organization", "Order.id", "Order.number", "TopUpCheckout.order"), CODE),
+    **dict.fromkeys(("CommissionOfMonth.organization", "LineBar.notes", "Order.id", "Order.number", "TopUpCheckout.order"), CODE),
     **dict.fromkeys(("AccountStatus.currently_due", "FraudValueList.item_type", "FraudReview.reason", "DisputeRecord.reason"), CODE),
     **dict.fromkeys(("RefundRecord.reason", "RefundRecord.failure_reason"), CODE),
     **dict.fromkeys(("Country.countryName", "Operator.countryName", "CountryQuantity.name", "TariffCurrency.currencyname"), REFERENCE),
-    **dict.fromkeys(("AccountState.name", "PackageSales.name", "TemplateFigures.name", "SharedReport.organization"), INTELLIGENCE),
     **dict.fromkeys(("Sheet.title", "Chart.title", "Table.title", "Table.note"), INTELLIGENCE),
     **dict.fromkeys(("Column.label", "Figure.label", "Series.label"), INTELLIGENCE),
 }

@@ -52,7 +52,7 @@ class Saving(NamedTuple):
 
 
 class LineAdvice(NamedTuple):
-    """What to do for a line. `list_id` is of change_steering_list, `template_id` of offer_package, `network` is where the line would be.
+    """What to do for a line: the list to change to, or the template to offer; `network` is where the line would be.
 
     `saving` is None where there is nothing to compare with: nothing was used.
     """
