@@ -251,12 +251,11 @@ COMPOSITES = {
     "optimize-package": "subscriberUsageOverPeriod",
     "detect-usage-anomalies": "subscriberUsageOverPeriod",
     "marketing-intelligence": "subscriberUsageOverPeriod",
-    "audit-network-coverage": "listSubscriberPrepaidPackages",
 }
 
 
-async def late(stage: IssuanceStage, name: str, method: str, times: int) -> tuple[Any, int]:
-    """What a composite lacks whose time is over when this method was called so often, and how often it was called in all."""
+async def late(stage: IssuanceStage, name: str, method: str, times: int, status: int = 200) -> tuple[Any, int]:
+    """A composite's answer whose time is over when this method was called so often, and how often it was called in all."""
     reached: list[str] = []
 
     def seen(called: str) -> None:
@@ -268,17 +267,24 @@ async def late(stage: IssuanceStage, name: str, method: str, times: int) -> tupl
     stage.road.seen = seen
     body = {"start": "2027-01-01", "end": "2027-01-14"} if name == "high-cost-subscribers" else {}
     said = await stage.http.post(f"/v1/intelligence/{name}", json=body)
-    assert said.status_code == 200, said.text
-    return said.json()["incomplete"], len(reached)
+    assert said.status_code == status, said.text
+    return said.json(), len(reached)
 
 
 @pytest.mark.parametrize("name", COMPOSITES)
 async def test_a_composite_whose_time_is_over_answers_with_what_it_has_and_says_what_is_missing(stage: IssuanceStage, name: str) -> None:
-    incomplete, reached = await late(stage, name, COMPOSITES[name], 9)
-    assert incomplete["lines"] > 0 and 9 <= reached <= 16
+    said, reached = await late(stage, name, COMPOSITES[name], 9)
+    assert said["incomplete"]["lines"] > 0 and 9 <= reached <= 16
 
 
 @pytest.mark.parametrize("name", COMPOSITES)
 async def test_a_composite_that_had_time_for_the_list_alone_answers_with_that(stage: IssuanceStage, name: str) -> None:
-    incomplete, listed = await late(stage, name, "listSubscriber", 1)
-    assert incomplete is not None and listed == 1
+    said, listed = await late(stage, name, "listSubscriber", 1)
+    assert said["incomplete"] is not None and listed == 1
+
+
+async def test_an_audit_that_had_no_time_to_read_zones_is_refused_and_says_so(stage: IssuanceStage) -> None:
+    said, _ = await late(stage, "audit-network-coverage", "listSubscriber", 1, 502)
+    assert said["code"] == "ocs_timeout" and said["error"].endswith("so the call was not sent. Call again.")
+    stage.road.seen = lambda called: None
+    assert (await stage.http.post("/v1/intelligence/audit-network-coverage", json={})).status_code == 200
