@@ -27,6 +27,7 @@ NO_SCHEMA_SAYS = frozenset(
 # Rules between fields, each by words of its refusal: a schema speaks of one field at a time.
 BETWEEN_FIELDS = (
     "give at least one",
+    "it is of one line, and no iccid is given",
     "give at most one",
     "and so is",
     "exclude each other",

@@ -90,7 +90,7 @@ async def test_refusals_teach(house: ServiceHouse) -> None:
                 "code": "invalid_request",
                 "param": "restrictions.toolsets",
                 "hint": (
-                    "Known are connectivity, accounts, subscribers, network, invoicing, billing, storefronts, assistant, setup, "
+                    "Known are connectivity, accounts, subscribers, network, invoicing, billing, storefronts, assistant, setup, fleet, "
                     "intelligence, core, operator, all"
                 ),
             },

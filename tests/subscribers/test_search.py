@@ -129,7 +129,9 @@ async def test_what_the_hint_of_an_ending_says_finds_the_line(stage: AccountsSta
     line = stage.lines(8101)[20]
     missed = (await stage.managed.get(PATH, params={"q": line.iccid[-6:]})).json()
     assert missed == {"data": [], "hint": NUMBER_SEARCH_HINTS["msisdnPrefix"]}
-    assert missed["hint"].endswith("An ending is found by its last 2 to 5 digits alone.")
+    assert missed["hint"].endswith(
+        "An ending is found by its last 2 to 5 digits alone, and query_fleet finds beginnings and endings of any length."
+    )
     assert line.id in await ids(stage.managed, q=line.iccid[-5:])
     assert line.id in await ids(stage.managed, imsi=line.imsi[:6])
 
