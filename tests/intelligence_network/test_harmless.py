@@ -13,7 +13,7 @@ from benchmarks.intelligence_advice import harms_nobody, led_to, list_told
 from simulators.network.entities import Cdr, Line
 from tests.intelligence_network.stage import COVERAGE_AUDIT, NORDIC_1GB, DiagnosisStage, open_diagnosis_stage
 from tests.intelligence_network.steering import COSTS_OF_LINES, INSIDE_LIST, PACKAGES_OF_LINES, alike, list_of, norwegian_networks, price
-from tests.network_facts import MIB
+from tests.network_facts import MIB, SIBLING
 
 LISTS, LINES = 3, 5
 RATES = st.tuples(st.integers(10, 60_000), st.integers(10, 200_000), st.sampled_from([True] * 6 + [False]))
@@ -51,6 +51,9 @@ async def live(stage: DiagnosisStage, market: Market) -> None:
         price(stage, network, buying, selling=selling, active=bought)
     zone = stage.zone("Norway, some networks", tuple(networks[place] for place in sorted(market.covered)))
     lines = alike(stage, LISTS * LINES)
+    for other in stage.lines():
+        if other not in lines:
+            other.account_id = SIBLING  # what is not looked at need not be read
     for place, habits in enumerate(market.habits):
         list_of(stage, INSIDE_LIST + place, networks[place])
         for line, habit in zip(lines[place * LINES : (place + 1) * LINES], habits, strict=True):
