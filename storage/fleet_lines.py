@@ -116,6 +116,7 @@ class FleetLineTable(TableDescription, row=(FleetLineHead, ListedLine, LineReadS
         sa.Index("fleet_line_work", "fleet", "rank", "due"),
         sa.Index("fleet_line_judge", "fleet", "judge_due"),
         sa.Index("fleet_line_iccid", "iccid"),
+        sa.Index("fleet_line_used", "fleet", "gone", "last_used"),
         CLUSTERED,
     )
 

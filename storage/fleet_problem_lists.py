@@ -64,6 +64,16 @@ OPEN_ON_LINE = FLEET_PROBLEM.join(
 )
 
 
+LINES_THAT_LEFT = sa.select(FLEET_LINE.c.subscriber_id).where(FLEET_LINE.c.fleet == BOUND_FLEET, FLEET_LINE.c.gone > 0)
+OF_LINES = frozenset({"account", "iccids", "accounts"})
+"""Filters that look at the line itself: without one problems are counted without a look at their lines, but for the few that have left."""
+
+
+def problems_asked(names: frozenset[str]) -> sa.FromClause:
+    """Where to look for open problems with the filters `names`."""
+    return FLEET_PROBLEM if OF_LINES.isdisjoint(names) else OPEN_ON_LINE
+
+
 def conditions(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElement[bool]]:
     """What an open problem must be like: of this fleet and a line that is there, and as the filters `names` say."""
     possible = {
@@ -71,7 +81,8 @@ def conditions(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElement
         "iccids": FLEET_LINE.c.iccid.in_(bound_list(dialect, "iccids")),
         "accounts": FLEET_LINE.c.account_id.in_(bound_list(dialect, "accounts", sa.BigInteger)),
     }
-    always = [FLEET_PROBLEM.c.fleet == BOUND_FLEET, FLEET_PROBLEM.c.closed == 0, LINE_IS_THERE]
+    there = FLEET_PROBLEM.c.subscriber_id.not_in(LINES_THAT_LEFT) if OF_LINES.isdisjoint(names) else LINE_IS_THERE
+    always = [FLEET_PROBLEM.c.fleet == BOUND_FLEET, FLEET_PROBLEM.c.closed == 0, there]
     return [*always, *(condition for name, condition in possible.items() if name in names)]
 
 
@@ -88,7 +99,7 @@ def troubled_page(names: frozenset[str], *, further: bool) -> Query[TroubledLine
                 sa.func.min(FLEET_PROBLEM.c.place).label("place"),
                 sa.func.max(sa.case((FLEET_PROBLEM.c.cause == sa.bindparam("cause", type_=sa.Text), 1), else_=0)).label("has"),
             )
-            .select_from(OPEN_ON_LINE)
+            .select_from(problems_asked(names))
             .where(*conditions(dialect, names))
             .group_by(number)
             .subquery("found")
@@ -119,7 +130,7 @@ def problem_sums(names: frozenset[str]) -> Query[ProblemSum]:
                 sa.func.count().label("lines"),
                 sa.cast(sa.func.sum(FLEET_PROBLEM.c.money), sa.BigInteger).label("money"),
             )
-            .select_from(OPEN_ON_LINE)
+            .select_from(problems_asked(names))
             .where(*conditions(dialect, names))
             .group_by(FLEET_PROBLEM.c.cause, FLEET_PROBLEM.c.place)
             .order_by(FLEET_PROBLEM.c.place)
@@ -132,9 +143,9 @@ def count_troubled(names: frozenset[str]) -> Query[int]:
     """How many lines have problems."""
 
     def build(dialect: Dialect) -> sa.Executable:
-        count = sa.select(sa.func.count(sa.distinct(FLEET_PROBLEM.c.subscriber_id)).label("lines")).select_from(OPEN_ON_LINE)
         cause = [FLEET_PROBLEM.c.cause == sa.bindparam("cause", type_=sa.Text)] if "cause" in names else []
-        return count.where(*conditions(dialect, names), *cause)
+        lines = sa.select(FLEET_PROBLEM.c.subscriber_id).distinct().select_from(problems_asked(names))
+        return sa.select(sa.func.count().label("lines")).select_from(lines.where(*conditions(dialect, names), *cause).subquery("found"))
 
     return Query(int, build)
 

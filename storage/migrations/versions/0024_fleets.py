@@ -96,6 +96,7 @@ def upgrade() -> None:
     op.create_index("fleet_line_work", "fleet_line", ["fleet", "rank", "due"])
     op.create_index("fleet_line_judge", "fleet_line", ["fleet", "judge_due"])
     op.create_index("fleet_line_iccid", "fleet_line", ["iccid"])
+    op.create_index("fleet_line_used", "fleet_line", ["fleet", "gone", "last_used"])
     op.create_table(
         "fleet_line_detail",
         sa.Column("fleet", sa.BigInteger(), nullable=False),
@@ -113,6 +114,7 @@ def upgrade() -> None:
     create("fleet_network", NETWORK_COLUMNS)
     create("fleet_problem", PROBLEM_COLUMNS)
     op.create_index("fleet_problem_open", "fleet_problem", ["fleet", "closed", "cause", "money"])
+    op.create_index("fleet_problem_lines", "fleet_problem", ["fleet", "closed", "subscriber_id", "cause", "place", "money"])
     create("fleet_figure", FIGURE_COLUMNS)
     op.create_index("fleet_figure_entry", "fleet_figure", ["fleet", "entry_at"])
     op.create_table(
