@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.sql.selectable import GenerativeSelect
 
 from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread
 from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
@@ -110,6 +111,9 @@ DETAIL_FIELDS = ("facts", "name", "company", "email", "phone")
 
 BOUND_NOW = sa.bindparam("now", type_=sa.Double)
 
+MOST_LINES = 1_000_000_000
+"""More than any fleet has."""
+
 # A package that has ended since it was read: only time has passed, so nobody has written it yet.
 STATE_NOW = sa.case(
     (
@@ -165,6 +169,12 @@ def is_filtered(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElemen
     return [*found, sa.or_(*named)] if named else found
 
 
+def in_table_order(asked: GenerativeSelect) -> sa.Subquery:
+    """The lines that `asked` finds, in the order of the table: SQLite then reads its rows as they lie, and not one by one by an index of
+    something that most lines have, or in an order in which few are asked for."""
+    return asked.order_by(FLEET_LINE.c.subscriber_id).limit(MOST_LINES).subquery("rows")
+
+
 @lru_cache(maxsize=512)
 def fleet_page(names: frozenset[str], sort: FleetSort, *, descending: bool, further: bool) -> Query[FoundLine]:
     """A page of lines with these filters in this order; `further`: behind a place."""
@@ -180,13 +190,13 @@ def fleet_page(names: frozenset[str], sort: FleetSort, *, descending: bool, furt
         value, last = sa.bindparam("place", type_=by.type), sa.bindparam("last", type_=sa.BigInteger)
         behind = [sa.or_(by < value if descending else by > value, sa.and_(by == value, number > last))] if further else []
         order = [by.desc() if descending else by, number]
-        page = (
-            sa.select(number.label("found"))
-            .where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names), *behind)
-            .order_by(*order)
-            .limit(sa.bindparam("most", type_=sa.Integer))
-            .subquery("page")
-        )
+        asked = sa.select(number.label("found"), by.label("by")).where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names), *behind)
+        if names and sort != "subscriber_id" and dialect.name == "sqlite":
+            rows = in_table_order(asked)
+            asked = sa.select(rows.c.found).order_by(rows.c.by.desc() if descending else rows.c.by, rows.c.found)
+        else:
+            asked = asked.order_by(*order)
+        page = asked.limit(sa.bindparam("most", type_=sa.Integer)).subquery("page")
         # The page is found in the narrow table first: only its own lines are looked up in the wide one.
         return (
             sa.select(*columns)
@@ -200,12 +210,15 @@ def fleet_page(names: frozenset[str], sort: FleetSort, *, descending: bool, furt
 @lru_cache(maxsize=512)
 def fleet_count(names: frozenset[str]) -> Query[int]:
     """How many lines there are with these filters."""
-    return Query(
-        int,
-        lambda dialect: (
-            sa.select(sa.func.count().label("lines")).select_from(FLEET_LINE).where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names))
-        ),
-    )
+
+    def build(dialect: Dialect) -> sa.Executable:
+        number = FLEET_LINE.c.subscriber_id
+        asked = sa.select(number).where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names))
+        if names and dialect.name == "sqlite":
+            return sa.select(sa.func.count().label("lines")).select_from(in_table_order(asked))
+        return sa.select(sa.func.count().label("lines")).select_from(asked.subquery("asked"))
+
+    return Query(int, build)
 
 
 def filter_values(wanted: FleetFilter, bounds: FleetBounds, now: float) -> tuple[frozenset[str], dict[str, Value]]:

@@ -57,6 +57,16 @@ FIGURE_COLUMNS = (
     ("profile", TEXT), ("plan", TEXT), ("plan_saving", LARGE), ("plan_now", LARGE), ("plan_income", LARGE), ("plan_cost", LARGE),
     ("entry_country", TEXT), ("entry_at", REAL), ("entry_facts", TEXT),
 )  # fmt: skip
+LINE_INDEXES = (
+    ("fleet_line_work", ["fleet", "rank", "due"]),
+    ("fleet_line_judge", ["fleet", "judge_due"]),
+    ("fleet_line_iccid", ["iccid"]),
+    ("fleet_line_used", ["fleet", "gone", "last_used"]),
+)
+PROBLEM_INDEXES = (
+    ("fleet_problem_open", ["cause", "money"]),
+    ("fleet_problem_lines", ["subscriber_id", "cause", "place", "money"]),
+)
 KEYS = {
     "fleet_line": ("fleet", "subscriber_id"),
     "fleet_line_detail": ("fleet", "subscriber_id"),
@@ -93,10 +103,8 @@ def upgrade() -> None:
         sa.Column("subscriber_id", sa.BigInteger(), primary_key=True, autoincrement=False),
     )
     create("fleet_line", LINE_COLUMNS)
-    op.create_index("fleet_line_work", "fleet_line", ["fleet", "rank", "due"])
-    op.create_index("fleet_line_judge", "fleet_line", ["fleet", "judge_due"])
-    op.create_index("fleet_line_iccid", "fleet_line", ["iccid"])
-    op.create_index("fleet_line_used", "fleet_line", ["fleet", "gone", "last_used"])
+    for name, columns in LINE_INDEXES:
+        op.create_index(name, "fleet_line", columns)
     op.create_table(
         "fleet_line_detail",
         sa.Column("fleet", sa.BigInteger(), nullable=False),
@@ -113,8 +121,8 @@ def upgrade() -> None:
     create("fleet_day", DAY_COLUMNS)
     create("fleet_network", NETWORK_COLUMNS)
     create("fleet_problem", PROBLEM_COLUMNS)
-    op.create_index("fleet_problem_open", "fleet_problem", ["fleet", "closed", "cause", "money"])
-    op.create_index("fleet_problem_lines", "fleet_problem", ["fleet", "closed", "subscriber_id", "cause", "place", "money"])
+    for name, columns in PROBLEM_INDEXES:
+        op.create_index(name, "fleet_problem", ["fleet", "closed", *columns])
     create("fleet_figure", FIGURE_COLUMNS)
     op.create_index("fleet_figure_entry", "fleet_figure", ["fleet", "entry_at"])
     op.create_table(
