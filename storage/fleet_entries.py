@@ -9,16 +9,7 @@ from storage.engine.sql import Connection, Query, Value, runs_in_thread
 from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
 from storage.fleet_scores import WITH_FIGURES
-from storage.fleet_search import (
-    FleetBounds,
-    FleetFilter,
-    FleetProgress,
-    KnownLines,
-    count_known,
-    filter_values,
-    fleet_progress,
-    is_filtered,
-)
+from storage.fleet_search import NOTHING_KNOWN, FleetBounds, FleetFilter, FleetKnowledge, filter_values, is_filtered, knowledge_within
 
 
 class EnteredLine(NamedTuple):
@@ -81,8 +72,7 @@ class FleetEntries(NamedTuple):
 
     page: list[EnteredLine]
     lines: int
-    known: KnownLines
-    progress: FleetProgress
+    known: FleetKnowledge
 
 
 @runs_in_thread
@@ -94,12 +84,11 @@ def entered_lines(
     `first`: the oldest day that is needed to tell what is usual, an ordinal. Nothing of a fleet that has ended.
     """
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
-        return FleetEntries([], 0, KnownLines(0, 0, 0, 0), FleetProgress(0, 0))
+        return FleetEntries([], 0, NOTHING_KNOWN)
     names, values = filter_values(FleetFilter(), bounds, now)
     place: dict[str, Value] = {} if after is None else {"last_at": after.at, "last": after.subscriber_id}
     return FleetEntries(
         connection.all(entered_page(names, further=after is not None), **values, **place, fleet=fleet, since=since, most=most),
         connection.first(count_entered(names), **values, fleet=fleet, since=since) or 0,
-        connection.first(count_known(names), **{**values, "now": now, "first": first}, fleet=fleet) or KnownLines(0, 0, 0, 0),
-        fleet_progress(connection, fleet=fleet, bounds=bounds, now=now),
+        knowledge_within(connection, fleet=fleet, bounds=bounds, first=first, now=now),
     )

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread
 from storage.fleet_lines import BOUND_FLEET, FLEET_LINE, LINE_IS_THERE
 from storage.fleet_problems import FLEET_PROBLEM
-from storage.fleet_search import FleetBounds, FleetProgress, fleet_progress
+from storage.fleet_search import FleetBounds, FleetKnowledge, knowledge_within
 
 
 class TroubledLine(NamedTuple):
@@ -174,11 +174,7 @@ class ProblemList(NamedTuple):
     problems: list[ListedProblem]
     sums: list[ProblemSum]
     lines: int
-    all_lines: int
-    progress: FleetProgress
-
-
-ALL_LINES = Query(int, sa.select(sa.func.count().label("lines")).where(FLEET_LINE.c.fleet == BOUND_FLEET, LINE_IS_THERE))
+    known: FleetKnowledge
 
 
 @runs_in_thread
@@ -190,9 +186,11 @@ def list_problems(
     wanted: ProblemFilter,
     after: ProblemPlace | None,
     most: int,
+    first: int,
     now: float,
 ) -> ProblemList:
-    """At most `most` lines behind the place `after`, worst money first. `now`: Unix seconds."""
+    """At most `most` lines behind the place `after`, worst money first. `now`: Unix seconds; `first`: the oldest day that verdicts look at,
+    an ordinal."""
     values: dict[str, Value] = {"fleet": fleet}
     if wanted.account is not None:
         values["account"] = wanted.account
@@ -213,6 +211,5 @@ def list_problems(
         connection.all(LISTED_PROBLEMS, fleet=fleet, numbers=pack_rows(numbers)),
         connection.all(problem_sums(names), **values),
         connection.first(count_troubled(names), **counted) or 0,
-        connection.first(ALL_LINES, fleet=fleet) or 0 if bounds == FleetBounds() else 0,
-        fleet_progress(connection, fleet=fleet, bounds=bounds, now=now),
+        knowledge_within(connection, fleet=fleet, bounds=bounds, first=first, now=now),
     )

@@ -36,7 +36,7 @@ class FleetProblemTable(TableDescription, row=(ProblemState, ProblemTimes), tabl
     subscriber_id: BigInt
     __table_args__ = (
         sa.PrimaryKeyConstraint("fleet", "subscriber_id", "cause"),
-        sa.Index("fleet_problem_open", "fleet", "closed", "cause", "money"),
+        sa.Index("fleet_problem_open", "fleet", "closed", "cause", "place", "money"),
         sa.Index("fleet_problem_lines", "fleet", "closed", "subscriber_id", "cause", "place", "money"),
         CLUSTERED,
     )

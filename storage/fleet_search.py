@@ -303,10 +303,11 @@ def count_unread(names: frozenset[str]) -> Query[UnreadLines]:
 
 
 # What we wrote ourselves is marked as due before it was written (OWN_MARK_SECONDS); a mark of a push or a listing never is.
-IS_CHANGED_BY_US = sa.and_(FLEET_LINE.c.rank == MARKED, FLEET_LINE.c.due > 0, FLEET_LINE.c.written > FLEET_LINE.c.due)
+IS_MARKED = sa.and_(FLEET_LINE.c.rank == MARKED, FLEET_LINE.c.due > 0)
+IS_CHANGED_BY_US = sa.and_(IS_MARKED, FLEET_LINE.c.written > FLEET_LINE.c.due)
 
 # A marked line whose reading has failed waits; nobody knows then who marked it.
-IS_UNSETTLED = sa.or_(IS_CHANGED_BY_US, sa.and_(FLEET_LINE.c.rank == MARKED, FLEET_LINE.c.due > BOUND_NOW))
+IS_UNSETTLED = sa.and_(IS_MARKED, sa.or_(FLEET_LINE.c.written > FLEET_LINE.c.due, FLEET_LINE.c.due > BOUND_NOW))
 
 
 @lru_cache(maxsize=4)
@@ -424,45 +425,62 @@ def waiting_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, no
     return found or WaitingLines(0, 0, 0, 0)
 
 
-class KnownLines(NamedTuple):
-    """How many lines there are, how many have been read, some days of how many are missing, and how many were not judged since."""
-
-    lines: int
-    read: int
-    days_missing: int
-    unjudged: int
-
-
 class FleetKnowledge(NamedTuple):
-    """How far a fleet, or an account of it, is known."""
+    """How far a fleet, or what of it a caller asks of, is known: how many lines there are, whether any has been read, of how many some days
+    are missing, and how many were not judged since they were read."""
 
     lines: int
-    read: int
+    some_read: bool
     days_missing: int
     unjudged: int
     progress: FleetProgress
 
 
+NOTHING_KNOWN = FleetKnowledge(0, False, 0, 0, FleetProgress(0, 0))
+
+LACKS_DAYS = sa.and_(
+    FLEET_LINE.c.rank == BACKFILL, FLEET_LINE.c.due > 0, FLEET_LINE.c.usage_first > sa.bindparam("first", type_=sa.Integer)
+)
+
+IS_UNJUDGED = sa.and_(FLEET_LINE.c.judge_due > 0, FLEET_LINE.c.judge_due <= BOUND_NOW, FLEET_LINE.c.judged == 0, ~LACKS_DAYS)
+
+
 @lru_cache(maxsize=4)
-def count_known(names: frozenset[str]) -> Query[KnownLines]:
-    line = FLEET_LINE.c
-    days = sa.and_(line.rank == BACKFILL, line.due > 0, line.usage_first > sa.bindparam("first", type_=sa.Integer))
-    unjudged = sa.and_(line.judged == 0, line.judge_due > 0, line.judge_due <= BOUND_NOW, ~days)
-    counts = (("read", line.read > 0), ("days_missing", days), ("unjudged", unjudged))
-    sums = [sa.func.coalesce(sa.func.sum(sa.case((condition, 1), else_=0)), 0).label(name) for name, condition in counts]
-    every = sa.func.count().label("lines")
+def first_read(names: frozenset[str]) -> Query[int]:
+    """A line with these filters that has been read."""
+    number, read = FLEET_LINE.c.subscriber_id, FLEET_LINE.c.read > 0
+    return Query(int, lambda dialect: sa.select(number).where(OF_FLEET, LINE_IS_THERE, read, *is_filtered(dialect, names)).limit(1))
+
+
+@lru_cache(maxsize=8)
+def count_lacking(names: frozenset[str], *, for_days: bool) -> Query[int]:
+    """How many lines with these filters wait for days of use, or to be judged. A line that has left waits for neither."""
+    waits = LACKS_DAYS if for_days else IS_UNJUDGED
     return Query(
-        KnownLines,
-        lambda dialect: sa.select(every, *sums).select_from(FLEET_LINE).where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names)),
+        int,
+        lambda dialect: (
+            sa.select(sa.func.count().label("lines")).select_from(FLEET_LINE).where(OF_FLEET, waits, *is_filtered(dialect, names))
+        ),
+    )
+
+
+def knowledge_within(connection: Connection, *, fleet: int, bounds: FleetBounds, first: int, now: float) -> FleetKnowledge:
+    """How far the lines within `bounds` are known at `now`, Unix seconds; `first`: the oldest day that is needed, an ordinal."""
+    names, values = filter_values(FleetFilter(), bounds, now)
+    moments = {**values, "first": first}
+    return FleetKnowledge(
+        connection.first(fleet_count(names), **values, fleet=fleet) or 0,
+        connection.first(first_read(names), **values, fleet=fleet) is not None,
+        connection.first(count_lacking(names, for_days=True), **moments, fleet=fleet) or 0,
+        connection.first(count_lacking(names, for_days=False), **{**moments, "now": now}, fleet=fleet) or 0,
+        fleet_progress(connection, fleet=fleet, bounds=bounds, now=now),
     )
 
 
 @runs_in_thread
 def fleet_knowledge(connection: Connection, *, fleet: int, account: int | None, first: int, now: float) -> FleetKnowledge:
-    """How far the lines of `account` (None: all) are known at `now`, Unix seconds; `first`: the oldest day that is needed, an ordinal."""
+    """How far the lines of `account` (None: all) are known; as `knowledge_within`. Nothing of a fleet that has ended."""
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
-        return FleetKnowledge(0, 0, 0, 0, FleetProgress(0, 0))
+        return NOTHING_KNOWN
     bounds = FleetBounds(accounts=None if account is None else [account])
-    names, values = filter_values(FleetFilter(), bounds, now)
-    known = connection.first(count_known(names), **{**values, "now": now, "first": first}, fleet=fleet) or KnownLines(0, 0, 0, 0)
-    return FleetKnowledge(*known, fleet_progress(connection, fleet=fleet, bounds=bounds, now=now))
+    return knowledge_within(connection, fleet=fleet, bounds=bounds, first=first, now=now)

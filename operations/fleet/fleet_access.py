@@ -1,6 +1,8 @@
 """The way to the read model of the caller's fleet: which rows the credential may see, the first look at a new connection, and how old
 what is known is."""
 
+from typing import Protocol
+
 import anyio
 
 from operations.deps import Ctx
@@ -9,7 +11,6 @@ from operations.fleet.sync import open_fleet, take_turn
 from operations.upstream.connection import connect_upstream
 from registry.clock import limit_reading_time, rfc3339_utc, seconds_left
 from registry.errors import NotFound, Restricted, StoreUnavailable
-from registry.operation import Input
 from storage.fleet_lines import lines_of_fleet
 from storage.fleet_search import FleetBounds, FleetKnowledge, FleetProgress, changed_lines, fleet_knowledge, fleet_progress
 from storage.fleets import FleetState, fleet_state, has_fleet_tables, is_listing_asked_for
@@ -27,7 +28,7 @@ CHANGED_LINES_READ = 20
 """Lines that calls of the organisation have just changed and that are read before the next question is answered."""
 
 
-async def own_fleet(ctx: Ctx, params: Input) -> OwnFleet:
+async def own_fleet(ctx: Ctx, params: object) -> OwnFleet:
     """The access rule of operations on the fleet as a whole. Waits for the database, and at a first look for the network."""
     del params
     held = ctx.row_bounds()
@@ -37,6 +38,20 @@ async def own_fleet(ctx: Ctx, params: Input) -> OwnFleet:
         raise StoreUnavailable("The database has not been upgraded for this yet", hint=hint)
     state = await open_fleet(ctx.deps, upstream)
     return OwnFleet(upstream, state, FleetBounds(held.iccids, held.account_ids))
+
+
+class AccountAsked(Protocol):
+    """An input that may ask for one account."""
+
+    @property
+    def account_id(self) -> int | None: ...
+
+
+async def own_fleet_or_account(ctx: Ctx, params: AccountAsked) -> OwnFleet:
+    """The access rule where an account may be named, too: it must be the caller's. Raises NotFound."""
+    fleet = await own_fleet(ctx, params)
+    await require_account_in_fleet(fleet, params.account_id)
+    return fleet
 
 
 async def require_account_in_fleet(fleet: OwnFleet, account_id: int | None) -> None:
@@ -126,6 +141,26 @@ async def read_knowledge(ctx: Ctx, state: FleetState, first: int) -> FleetKnowle
     return await ctx.deps.store.read(fleet_knowledge, fleet=state.id, account=None, first=first, now=ctx.deps.clock.now())
 
 
+def missing_knowledge(state: FleetState, known: FleetKnowledge, now: float) -> list[str]:
+    """What verdicts and figures lack, a sentence each: what `missing_sentences` says, days of use, and a look at what was read."""
+    sentences = missing_sentences(state, known.progress, now)
+    if known.days_missing:
+        sentences.append(f"The last weeks of {known.days_missing} of {known.lines} lines have not been read yet; that goes on now.")
+    if known.unjudged:
+        sentences.append(f"{lines_have(known.unjudged)} not been looked into since they were read; that goes on now.")
+    return sentences
+
+
+def missing_lines(known: FleetKnowledge) -> int:
+    """Of how many lines something is missing."""
+    return min(known.lines, known.progress.unread + known.progress.changed + known.days_missing + known.unjudged)
+
+
+def lines_have(count: int) -> str:
+    """The beginning of a sentence about so many lines."""
+    return "1 line has" if count == 1 else f"{count} lines have"
+
+
 def missing_sentences(state: FleetState, known: FleetProgress, now: float) -> list[str]:
     """What the model lacks, a sentence each, and when it will be there."""
     sentences: list[str] = []
@@ -138,9 +173,8 @@ def missing_sentences(state: FleetState, known: FleetProgress, now: float) -> li
     if known.unread:
         sentences.append(f"The packages and use of {known.unread} of {known.lines} lines have not been read yet; that goes on now.")
     if known.changed:
-        sentences.append(
-            f"{known.changed} lines have changed and could not be read again yet: filters by packages and use may miss them; they are next."
-        )
+        told = "changed and could not be read again yet: filters by packages and use may miss them; they are next"
+        sentences.append(f"{lines_have(known.changed)} {told}.")
     if state.backoff_until > now:
         again = rfc3339_utc(state.backoff_until)
         sentences.append(f"The charging system could not be read ({state.error.rstrip('.')}); it is asked again at {again}.")

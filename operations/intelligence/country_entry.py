@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.fleet.fleet_access import look_at_fleet, look_at_weeks, missing_sentences, own_fleet
+from operations.fleet.fleet_access import look_at_fleet, look_at_weeks, missing_knowledge, missing_lines, own_fleet
 from operations.fleet.line_refresh import OwnFleet
 from operations.fleet.wire_rows import ordinal
 from operations.intelligence.lines.fleet_lines import PageCursor, RankingLimit
@@ -242,14 +242,15 @@ async def entries_of_fleet(ctx: Ctx, params: CountryQuery, fleet: OwnFleet) -> F
     if len(found.page) > params.limit:
         ctx.next_cursor = f"{int(page[-1].entry_at)}_{page[-1].subscriber_id}"
         ctx.note = f"{len(page)} of {found.lines} lines."
+    now = ctx.deps.clock.now()  # the first look may have taken a while
     data: CountryEntries = {"days": params.days, "lines": found.lines, "entries": [entered_country(line, since) for line in page]}
     made: Finding[CountryPresence | CountryEntries] = make_finding(
         data,
-        now=ctx.now,
-        sampled=found.known.lines - found.progress.unread,
+        now=now,
+        sampled=found.known.lines - found.known.progress.unread,
         of=found.known.lines,
         method=ENTRIES_METHOD,
-        incomplete=missing_of_entries(fleet, found, ctx.now),
+        incomplete=missing_of_entries(fleet, found, now),
         as_of=fleet.state.listed or None,
     )
     return made
@@ -264,13 +265,9 @@ def entry_place(cursor: str) -> EntryPlace:
 
 
 def missing_of_entries(fleet: OwnFleet, found: FleetEntries, now: float) -> Incomplete | None:
-    known, reasons = found.known, missing_sentences(fleet.state, found.progress, now)
-    if known.days_missing:
-        reasons.append(f"The weeks before of {known.days_missing} of {known.lines} lines have not been read yet; that goes on now.")
-    if known.unjudged:
-        reasons.append(f"{known.unjudged} lines have not been looked into since they were read; that goes on now.")
-    missing = found.progress.unread + found.progress.changed + known.days_missing + known.unjudged
-    return {"lines": min(known.lines, missing), "reasons": reasons} if reasons else None
+    known = found.known
+    reasons = missing_knowledge(fleet.state, known, now)
+    return {"lines": missing_lines(known), "reasons": reasons} if reasons else None
 
 
 def entered_country(line: EnteredLine, since: float) -> EnteredCountry:

@@ -10,7 +10,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet, require_account_in_fleet
+from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_knowledge, missing_lines, own_fleet_or_account
+from operations.fleet.wire_rows import ordinal
 from operations.intelligence.reports.sheet import (
     Figure,
     Finding,
@@ -26,10 +27,10 @@ from operations.intelligence.reports.sheet import (
 from operations.intelligence.verdicts.advice import LineProblem, line_problem, step_for
 from operations.upstream.usage import euros
 from operations.vocabulary import ProblemCause, UpstreamId
-from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import CamelInput, Example, operation
 from storage.fleet_problem_lists import ListedProblem, ProblemFilter, ProblemList, ProblemPlace, TroubledLine, list_problems
+from storage.fleet_usage import KEPT_USAGE_DAYS
 
 PROBLEM_CURSOR = re.compile(r"-?[0-9]{1,18}_[0-9]{1,3}_[0-9]{1,18}", re.ASCII)
 PROBLEMS_METHOD = (
@@ -68,7 +69,6 @@ class CauseSum(TypedDict):
 class FleetProblems(TypedDict):
     """The problems of the fleet."""
 
-    as_of: Annotated[str | None, Field(description="RFC 3339, UTC: when the lines were listed last")]
     lines_with_problems: Annotated[int, Field(description="That match")]
     money_a_month: Annotated[float, Field(description="EUR, of all problems of these lines by cause")]
     causes: Annotated[dict[ProblemCause, CauseSum], Field(description="Whatever `cause` says; a line may have several")]
@@ -76,7 +76,6 @@ class FleetProblems(TypedDict):
 
 
 PROBLEMS_EXAMPLE: FleetProblems = {
-    "as_of": "2027-01-15T09:40:00Z",
     "lines_with_problems": 1,
     "money_a_month": 9.0,
     "causes": {"exhausted": {"lines": 1, "money_a_month": 9.0}},
@@ -101,20 +100,13 @@ PROBLEMS_EXAMPLE: FleetProblems = {
 }
 
 
-async def own_fleet_problems(ctx: Ctx, params: ProblemsQuery) -> OwnFleet:
-    """The access rule: the caller's fleet; an account that is named must be the caller's. Raises NotFound."""
-    fleet = await own_fleet(ctx, params)
-    await require_account_in_fleet(fleet, params.account_id)
-    return fleet
-
-
 @operation(
     "GET",
     "/v1/fleet/problems",
     upstream=True,
     bounded=True,
     title="Fleet problems",
-    access=own_fleet_problems,
+    access=own_fleet_or_account,
     raises=[NotFound, BadRequest, OcsError],
     examples=[Example("What is wrong today?", {"limit": 10}, example_finding(PROBLEMS_EXAMPLE, PROBLEMS_METHOD, of=140))],
     tool_defaults={"limit": 15},
@@ -137,19 +129,20 @@ async def fleet_problems(ctx: Ctx, params: ProblemsQuery, fleet: OwnFleet) -> Fi
         wanted=ProblemFilter(params.cause, params.account_id),
         after=after,
         most=params.limit + 1,
+        first=ordinal(ctx.now) - KEPT_USAGE_DAYS + 1,
         now=ctx.now,
     )
     page = found.page[: params.limit]
     if len(found.page) > params.limit:
         ctx.next_cursor = f"{page[-1].money}_{page[-1].place}_{page[-1].subscriber_id}"
         ctx.note = f"{len(page)} of {found.lines} lines."
-    known = found.progress
-    reasons = missing_sentences(fleet.state, known, ctx.now)
-    incomplete: Incomplete | None = {"lines": known.unread + known.changed, "reasons": reasons} if reasons else None
-    lines = found.all_lines or found.lines
-    sampled = max(0, lines - found.progress.unread)
-    data = problems_view(found, page, fleet.state.listed)
-    return make_finding(data, now=ctx.now, sampled=sampled, of=lines, method=PROBLEMS_METHOD, incomplete=incomplete)
+    now, known = ctx.deps.clock.now(), found.known  # the first look may have taken a while
+    reasons = missing_knowledge(fleet.state, known, now)
+    incomplete: Incomplete | None = {"lines": missing_lines(known), "reasons": reasons} if reasons else None
+    sampled = max(0, known.lines - known.progress.unread)
+    told = {"sampled": sampled, "of": known.lines}
+    data = problems_view(found, page)
+    return make_finding(data, now=now, **told, method=PROBLEMS_METHOD, incomplete=incomplete, as_of=fleet.state.listed or None)
 
 
 def problem_place(cursor: str) -> ProblemPlace:
@@ -160,7 +153,7 @@ def problem_place(cursor: str) -> ProblemPlace:
     return ProblemPlace(int(money), int(place), int(number))
 
 
-def problems_view(found: ProblemList, page: list[TroubledLine], listed: float) -> FleetProblems:
+def problems_view(found: ProblemList, page: list[TroubledLine]) -> FleetProblems:
     by_line = defaultdict[int, list[ListedProblem]](list)
     for problem in found.problems:
         by_line[problem.subscriber_id].append(problem)
@@ -168,7 +161,6 @@ def problems_view(found: ProblemList, page: list[TroubledLine], listed: float) -
         cast(ProblemCause, each.cause): {"lines": each.lines, "money_a_month": euros(each.money)} for each in found.sums
     }
     return {
-        "as_of": rfc3339_utc(listed) if listed else None,
         "lines_with_problems": found.lines,
         "money_a_month": euros(sum(each.money for each in found.sums)),
         "causes": sums,

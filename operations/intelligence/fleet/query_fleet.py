@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet, require_account_in_fleet
+from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet_or_account
 from operations.fleet.line_refresh import refresh_lines
 from operations.fleet.sync import keeps_names
 from operations.fleet.wire_rows import date_text, fold_text
@@ -153,20 +153,13 @@ FLEET_LINE_EXAMPLE: FleetLineView = {
 }
 
 
-async def own_fleet_to_search(ctx: Ctx, params: FleetQuery) -> OwnFleet:
-    """The access rule: the caller's fleet; an account that is named must be the caller's. Raises NotFound."""
-    fleet = await own_fleet(ctx, params)
-    await require_account_in_fleet(fleet, params.account_id)
-    return fleet
-
-
 @operation(
     "GET",
     "/v1/fleet/lines",
     upstream=True,
     bounded=True,
     title="Query fleet",
-    access=own_fleet_to_search,
+    access=own_fleet_or_account,
     raises=[NotFound, BadRequest, OcsError],
     examples=[
         Example(

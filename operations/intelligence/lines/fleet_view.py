@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from operations.deps import Ctx
-from operations.fleet.fleet_access import look_at_fleet, look_at_weeks, missing_sentences, own_fleet, require_account_in_fleet
+from operations.fleet.fleet_access import look_at_fleet, look_at_weeks, missing_knowledge, own_fleet, require_account_in_fleet
 from operations.fleet.line_refresh import OwnFleet
 from operations.intelligence.lines.fleet_lines import Figures, FleetResult
 from operations.intelligence.reports.sheet import Incomplete
@@ -31,14 +31,10 @@ class FleetView(NamedTuple):
 
     def result(self, ctx: Ctx, figures: Figures, *, sampled: int, missing: int, others: Sequence[str] = ()) -> FleetResult[Figures]:
         """`figures`, made of `sampled` lines; `missing` ones would belong to them. `others`: sentences on what else is missing."""
-        known, state = self.known, self.fleet.state
-        reasons = [*missing_sentences(state, known.progress, ctx.now), *others]
-        if known.days_missing:
-            reasons.append(f"The last weeks of {known.days_missing} of {known.lines} lines have not been read yet; that goes on now.")
-        if known.unjudged:
-            reasons.append(f"{known.unjudged} lines have not been looked into since they were read; that goes on now.")
+        now, known, state = ctx.deps.clock.now(), self.known, self.fleet.state  # the first look may have taken a while
+        reasons = [*missing_knowledge(state, known, now), *others]
         incomplete: Incomplete | None = {"lines": missing, "reasons": reasons} if reasons else None
-        return FleetResult(ctx.now, figures, sampled, known.lines, incomplete, state.listed or None)
+        return FleetResult(now, figures, sampled, known.lines, incomplete, state.listed or None)
 
 
 async def view_fleet(
@@ -54,7 +50,7 @@ async def view_fleet(
     fleet = await look_at_weeks(ctx, await look_at_fleet(ctx, fleet), window.first.toordinal())
     first = window.first.toordinal()
     known = await ctx.deps.store.read(fleet_knowledge, fleet=fleet.state.id, account=account_id, first=first, now=ctx.now)
-    nothing_read = not known.read and known.progress.unread > 0 and not listed_is_enough
+    nothing_read = not known.some_read and known.progress.unread > 0 and not listed_is_enough
     if fleet.state.error and (nothing_read or not fleet.state.listed):
         raise OcsError(fleet.state.error)
     return FleetView(fleet, known, account_id)

@@ -64,7 +64,7 @@ LINE_INDEXES = (
     ("fleet_line_used", ["fleet", "gone", "last_used"]),
 )
 PROBLEM_INDEXES = (
-    ("fleet_problem_open", ["cause", "money"]),
+    ("fleet_problem_open", ["cause", "place", "money"]),
     ("fleet_problem_lines", ["subscriber_id", "cause", "place", "money"]),
 )
 KEYS = {
