@@ -228,7 +228,7 @@ async def diagnose_subscriber(ctx: Ctx, params: LineRef, line: Line) -> Finding[
         "line": line_now(facts),
     }
     made = make_finding(data, now=ctx.now, sampled=1, of=1, method=DIAGNOSIS_METHOD)
-    reasons = [*(UNREAD_FACTS[part] for part in facts.unread), *([] if judged is None else judged.unread)]
+    reasons = [*(UNREAD_FACTS[part] for part in facts.unread), *([] if judged is None else judged.unread), *help_.unread]
     if reasons:
         made["incomplete"] = {"lines": 0, "reasons": reasons}
     return made

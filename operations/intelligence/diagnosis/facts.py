@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import anyio
 
 from clients.ocs.packages import Package, PackageList
+from clients.ocs.resellers import Account
 from clients.ocs.subscribers import ProviderStatus, Subscriber
 from clients.ocs.times import wire_seconds
 from operations.deps import Ctx
@@ -137,7 +138,7 @@ class FactReader:
 
     def __init__(self, ctx: Ctx, line: Line, facts: LineFacts) -> None:
         self._ctx, self._line, self._facts = ctx, line, facts
-        self._ocs = line.upstream.ocs
+        self._ocs, self._lock = line.upstream.ocs, anyio.Lock()
 
     async def packages(self) -> None:
         found = await self._ocs.packages.list_packages(self._line.subscriber_id, version="v2")
@@ -166,8 +167,13 @@ class FactReader:
         if line is not None and rows is not None:
             reader = LineDaysReader(self._ctx, self._line, line, rows[0])
             self._facts.past = await reader.past()
-            self._facts.days = await reader.read(self._facts.past)
+            self._facts.days = await reader.read(self._facts.past, await self._accounts())
             self._facts.usage = self._facts.days.week
+
+    async def _accounts(self) -> Sequence[Account]:
+        """The caller's accounts. Two parts need them: whoever comes second waits for the first."""
+        async with self._lock:
+            return await self._line.upstream.accounts()
 
     async def zones(self) -> None:
         self._facts.zones = await read_coverage_map(self._line.upstream)
@@ -178,7 +184,7 @@ class FactReader:
         if not row.get("useAccountForCharging"):
             self._facts.balance = row.get("balance")
             return
-        for account in await self._line.upstream.accounts():
+        for account in await self._accounts():
             if account.get("id") == row.get("accountId"):
                 self._facts.balance = 0.0 if account.get("packageOnly") else account.get("balance")
 

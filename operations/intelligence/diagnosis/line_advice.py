@@ -38,15 +38,20 @@ WHY_NO_STEERING: Mapping[AdviceReason, str] = {
     "push_did_not_help": "Its list is right and was pushed, and the line was seen there again: see what refuses it.",
 }
 """What to look at where steering is not to be tried again."""
+UNREAD_ADVICE = (
+    "Tariffs, templates or steering lists could not be read: what leads to a covered network, and what that costs, was not worked out."
+)
 
 
 @dataclass(slots=True)
 class LineHelp:
-    """What helps a line. `steering`: what was done through us in thirty days; `outside`: the steps where it is outside its zone."""
+    """What helps a line. `steering`: what was done through us in thirty days; `outside`: the steps where it is outside its zone; `unread`:
+    sentences on what they could not be made of."""
 
     now: float
     steering: LineSteering | None
     outside: Sequence[DiagnosisStep]
+    unread: Sequence[str] = ()
 
     def steps(self, found: CauseMatch, facts: LineFacts) -> list[DiagnosisStep]:
         """The steps of a cause, without a push that would repeat one of a day ago."""
@@ -88,7 +93,7 @@ async def read_line_help(ctx: Ctx, line: Line, facts: LineFacts, causes: Sequenc
     try:
         outside = steering_steps(await adviser.steering(use, steering)) if steered else package_steps(*await adviser.package(use))
     except OcsError:
-        outside = []
+        return LineHelp(ctx.now, steering, fallback, [UNREAD_ADVICE])
     return LineHelp(ctx.now, steering, outside or fallback)
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import anyio
 
+from clients.ocs.resellers import Account
 from operations.deps import Ctx
 from operations.fleet.line_reading import FINAL_AFTER_DAYS, WEEK, UsageSpanDays, final_day, oldest_day
 from operations.fleet.sync import fleet_identity
@@ -62,9 +63,12 @@ class LineDaysReader:
             last=self._today,
         )
 
-    async def read(self, past: LinePast | None) -> LineDays:
-        """The newest week, which must be readable, and what can be read of the days before. Waits for the network; raises Refusal."""
-        accounts = frozenset(account.get("id", 0) for account in await self._line.upstream.accounts())
+    async def read(self, past: LinePast | None, own: Sequence[Account]) -> LineDays:
+        """The newest week, which must be readable, and what can be read of the days before. Waits for the network; raises Refusal.
+
+        `own`: the caller's accounts; use in another one is not told.
+        """
+        accounts = frozenset(account.get("id", 0) for account in own)
         newest, week = await self._newest(accounts)
         wanted = missing_weeks(self._listed, past, self._today)
         seconds = min(OLDER_DAYS_SECONDS, seconds_left(OLDER_DAYS_SECONDS + SPARE_SECONDS) - SPARE_SECONDS)
