@@ -51,7 +51,8 @@ COPY_ROWS = tuple(
 )
 LEAVE_ALONE = (
     Command(sa.update(FLEET).values(due=NEVER, list_due=NEVER)),
-    Command(sa.update(FLEET_LINE).values(due=0.0)),
+    Command(sa.update(FLEET_LINE).where(FLEET_LINE.c.due > 0).values(due=NEVER)),
+    Command(sa.update(FLEET_LINE).where(FLEET_LINE.c.judge_due > 0).values(judge_due=NEVER)),
 )
 SUMS = ("uses", "free", "network_cost", "usage_income")
 ADD_UP_DAYS = Command(sa.update(FLEET_DAY).values({name: FLEET_DAY.c[name] * sa.bindparam("fleets", type_=sa.BigInteger) for name in SUMS}))

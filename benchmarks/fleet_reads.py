@@ -162,7 +162,6 @@ def await_sync(port: int, key: str) -> None:
 async def grown(url: str, lines: int) -> list[TableRows]:
     store = open_store(url)
     rows = await grow_fleet(store, lines)
-    await store.write(lambda connection: connection.run(Command(sa.text("ANALYZE"))))
     await store.aclose()
     return rows
 
