@@ -214,7 +214,7 @@ async def test_a_change_that_cannot_be_read_again_is_said_to_be_missing(stage: R
     said = await stage.query(text=line.iccid, packageState="none")
     assert (said["data"], said["incomplete"]["reasons"]) == (
         [],
-        ["1 lines have changed and could not be read again yet: filters by packages and use may miss them; they are next."],
+        ["1 line has changed and could not be read again yet: filters by packages and use may miss them; they are next."],
     )
 
 
