@@ -4,7 +4,6 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from typing import Protocol
 
 DAY_SECONDS = 86_400
@@ -12,7 +11,7 @@ DAY_SECONDS = 86_400
 
 def rfc3339_utc(seconds: float) -> str:
     """Unix seconds as RFC 3339 in UTC, such as 2026-11-20T09:00:00Z; fractions of a second are cut off."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(seconds)))
 
 
 class Clock(Protocol):

@@ -150,33 +150,46 @@ COUNT_UNREAD_PACKAGES = Query(
 SPONSORS_OF_LINES = Query(int, sa.select(FLEET_FIGURE.c.sponsor).distinct().select_from(WITH_FIGURES).where(OF_FLEET, LINE_IS_THERE))
 
 
-class FleetMoney(NamedTuple):
-    """The money of a fleet in some days.
-
-    `lines`: those that cost or brought in something, dearest first; `package_income`: of packages with a usual price; `packages`: the
-    others; `unread`: issued lines whose packages were never read; `sponsors`: whose SIMs the lines have, -1: not known.
-    """
+class UsageMoney(NamedTuple):
+    """What use in some days cost and brought in. `lines`: those that did either, dearest first."""
 
     lines: list[LineMoney]
     uses: list[NetworkMoney]
     networks: list[FleetNetworkRow]
-    package_income: int
+
+
+@runs_in_thread
+def usage_money(connection: Connection, *, fleet: int, first: int, last: int) -> UsageMoney:
+    """The money of use in the days from `first` to `last`. Nothing of a fleet that has ended."""
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return UsageMoney([], [], [])
+    return UsageMoney(
+        connection.all(MONEY_OF_LINES, fleet=fleet, **blocks_of_days(first, last)) if first <= last else [],
+        connection.all(MONEY_OF_NETWORKS, fleet=fleet, first=first, last=last),
+        networks_of_fleet(connection, fleet=fleet),
+    )
+
+
+class PackageMoney(NamedTuple):
+    """What packages brought in in some days.
+
+    `income`: of packages with a usual price; `packages`: the others; `unread`: issued lines whose packages were never read; `sponsors`:
+    whose SIMs the lines have, -1: not known.
+    """
+
+    income: int
     packages: list[PackageLife]
     unread: int
     sponsors: list[int]
 
 
 @runs_in_thread
-def fleet_money(connection: Connection, *, fleet: int, first: int, last: int, begin: int, end: int) -> FleetMoney:
-    """The money of the days from `first` to `last`, which begin at `begin` and end at `end`. Nothing of a fleet that has ended."""
+def package_money(connection: Connection, *, fleet: int, begin: int, end: int) -> PackageMoney:
+    """The money of packages from `begin` until before `end`. Nothing of a fleet that has ended."""
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
-        return FleetMoney([], [], [], 0, [], 0, [])
-    days = {"fleet": fleet, "first": first, "last": last}
+        return PackageMoney(0, [], 0, [])
     moments = {"fleet": fleet, "begin": begin, "end": end}
-    return FleetMoney(
-        connection.all(MONEY_OF_LINES, fleet=fleet, **blocks_of_days(first, last)) if first <= last else [],
-        connection.all(MONEY_OF_NETWORKS, **days),
-        networks_of_fleet(connection, fleet=fleet),
+    return PackageMoney(
         connection.first(PACKAGE_INCOME, **moments) or 0,
         connection.all(OTHER_PACKAGES, **moments),
         connection.first(COUNT_UNREAD_PACKAGES, fleet=fleet) or 0,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import Command, Connection, Query, TableDescription, bound_list, insert_once, pack_rows, runs_in_thread
+from storage.engine.sql import Command, Connection, Query, TableDescription, bound_list, insert_once, pack_rows, runs_in_thread, unindexed
 from storage.fleet_lines import (
     BOUND_FLEET,
     CURRENT_FLEETS,
@@ -62,7 +62,7 @@ ERASE_PROBLEMS = Command(
 LINES_OF_ICCIDS = Query(
     int,
     lambda dialect: sa.select(FLEET_LINE.c.subscriber_id).where(
-        FLEET_LINE.c.fleet.in_(CURRENT_FLEETS), FLEET_LINE.c.iccid.in_(bound_list(dialect, "iccids")), LINE_IS_THERE
+        unindexed(FLEET_LINE.c.fleet).in_(CURRENT_FLEETS), FLEET_LINE.c.iccid.in_(bound_list(dialect, "iccids")), LINE_IS_THERE
     ),
 )
 

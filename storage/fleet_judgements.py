@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread
+from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread, unindexed
 from storage.fleet_figures import LineFigures, record_figures
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET, OF_FLEET_LINE
 from storage.fleet_problems import OpenProblem, ProblemState, open_problems_of_line, record_problems
@@ -69,7 +69,7 @@ LINES_TO_JUDGE = Query(
 NUMBERED_LINES_TO_JUDGE = Query(
     JudgedLine,
     lambda dialect: JUDGED_LINES.where(
-        FLEET_LINE.c.judge_due > 0, FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger))
+        unindexed(FLEET_LINE.c.judge_due) > 0, FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger))
     ),
 )
 

@@ -23,6 +23,7 @@ from storage.engine.sql import (
     bound_list,
     pack_rows,
     runs_in_thread,
+    unindexed,
     upsert,
     value_or,
 )
@@ -148,6 +149,9 @@ BOUND_FLEET = sa.bindparam("fleet", type_=sa.BigInteger)
 OF_FLEET = FLEET_LINE.c.fleet == BOUND_FLEET
 
 LINE_IS_THERE = FLEET_LINE.c.gone == 0
+
+THERE_IN_TABLE_ORDER = unindexed(FLEET_LINE.c.gone) == 0
+"""The same where most lines of a fleet are looked at together with rows of other tables: SQLite reads them as they lie."""
 
 BOUND_LINE = sa.bindparam("subscriber_id", type_=sa.BigInteger)
 
@@ -383,7 +387,7 @@ def marking(values: Mapping[str, object]) -> Command:
         lambda dialect: (
             sa.update(FLEET_LINE)
             .where(
-                FLEET_LINE.c.fleet.in_(sa.select(FLEET.c.id).where(IS_CURRENT)),
+                unindexed(FLEET_LINE.c.fleet).in_(sa.select(FLEET.c.id).where(IS_CURRENT)),
                 FLEET_LINE.c.iccid.in_(bound_list(dialect, "iccids")),
                 LINE_IS_THERE,
             )

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from storage.engine.sql import Connection, Query, bound_list, pack_rows, runs_in_thread
 from storage.fleet_figures import FLEET_FIGURE
-from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
+from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET, THERE_IN_TABLE_ORDER
 
 WITH_FIGURES = FLEET_LINE.join(
     FLEET_FIGURE, sa.and_(FLEET_FIGURE.c.fleet == FLEET_LINE.c.fleet, FLEET_FIGURE.c.subscriber_id == FLEET_LINE.c.subscriber_id)
@@ -47,7 +47,7 @@ CHURN_ORDER = Query(
     ScoredNumber,
     sa.select(FLEET_LINE.c.subscriber_id, FLEET_FIGURE.c.churn)
     .select_from(WITH_FIGURES)
-    .where(OF_FLEET, LINE_IS_THERE, IS_IN_USE, FLEET_FIGURE.c.churn >= 0)
+    .where(OF_FLEET, THERE_IN_TABLE_ORDER, IS_IN_USE, FLEET_FIGURE.c.churn >= 0)
     .order_by(FLEET_FIGURE.c.churn.desc(), FLEET_LINE.c.subscriber_id),
 )
 
@@ -111,7 +111,7 @@ ANOMALOUS_LINES = Query(
     AnomalousLine,
     sa.select(FLEET_LINE.c.iccid, FLEET_FIGURE.c.anomalies)
     .select_from(WITH_FIGURES)
-    .where(OF_FLEET, LINE_IS_THERE, IS_IN_USE, FLEET_FIGURE.c.anomalies != "")
+    .where(OF_FLEET, THERE_IN_TABLE_ORDER, IS_IN_USE, FLEET_FIGURE.c.anomalies != "")
     .order_by(FLEET_LINE.c.subscriber_id),
 )
 
@@ -130,7 +130,7 @@ COUNT_COMPARED = Query(
         sa.cast(sa.func.coalesce(sa.func.sum(FLEET_FIGURE.c.line_days), 0), sa.BigInteger).label("line_days"),
     )
     .select_from(WITH_FIGURES)
-    .where(OF_FLEET, LINE_IS_THERE, IS_IN_USE),
+    .where(OF_FLEET, THERE_IN_TABLE_ORDER, IS_IN_USE),
 )
 
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from storage.engine.sql import Connection, Query, runs_in_thread
 from storage.fleet_coverage import IN_ACCOUNT
 from storage.fleet_figures import FLEET_FIGURE
-from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
+from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, OF_FLEET, THERE_IN_TABLE_ORDER
 from storage.fleet_scores import WITH_FIGURES
 from storage.line_steering import LINE_STEERING
 
@@ -52,7 +52,7 @@ STEERED_LINES = Query(
     .select_from(WITH_FIGURES)
     .where(
         OF_FLEET,
-        LINE_IS_THERE,
+        THERE_IN_TABLE_ORDER,
         IN_ACCOUNT,
         FLEET_LINE.c.status == "ACTIVE",
         FLEET_LINE.c.last_used >= sa.bindparam("since", type_=sa.Double),

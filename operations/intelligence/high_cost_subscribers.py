@@ -21,7 +21,7 @@ from operations.intelligence.diagnosis.cost_advice import CostAdviser, CostedLin
 from operations.intelligence.diagnosis.facts import data_packages
 from operations.intelligence.diagnosis.steering_facts import read_steering_changes, read_steering_facts
 from operations.intelligence.lines.fleet_lines import FleetResult, PageCursor, RankingLimit, cached_result, is_in_stock, ranking_page
-from operations.intelligence.lines.fleet_view import FleetView, view_fleet
+from operations.intelligence.lines.fleet_view import FleetView, at_once, view_fleet
 from operations.intelligence.lines.stored_use import FleetNetworks, listed_line, stored_line_use
 from operations.intelligence.lines.usage import LATE_RECORD_DAYS
 from operations.intelligence.money.advice import LineAdvice
@@ -67,7 +67,7 @@ from operations.upstream.signalling import NetworkCode
 from operations.upstream.usage import USAGE_TYPE_DATA, UseKind, euros
 from registry.errors import BadRequest, MethodNotAllowed, OcsError
 from registry.operation import CamelInput, Example, Input, operation
-from storage.fleet_costs import FleetMoney, NetworkMoney, PackageLife, UsedLine, fleet_money, used_lines
+from storage.fleet_costs import NetworkMoney, PackageLife, PackageMoney, UsageMoney, UsedLine, package_money, usage_money, used_lines
 from storage.fleet_usage import KEPT_USAGE_DAYS
 from storage.line_steering import LineSteering
 
@@ -282,16 +282,17 @@ class FleetCostResult(NamedTuple):
 
 async def read_fleet_costs(ctx: Ctx, view: FleetView, window: DayWindow) -> FleetResult[FleetCostResult]:
     """The bill of a fleet, from the read model. Waits for the database, and a few times for the network."""
-    catalogue, oldest = await read_cost_catalogue(ctx, view), oldest_kept_day(ctx.now)
-    days = {"first": max(window.first, oldest).toordinal(), "last": window.last.toordinal()}
-    begin, end = (int(day_start(day)) for day in (window.first.toordinal(), window.last.toordinal() + 1))
-    money = await ctx.deps.store.read(fleet_money, fleet=view.fleet.state.id, **days, begin=begin, end=end)
-    figures = await anyio.to_thread.run_sync(fleet_cost_result, money, window, catalogue)
+    fleet, oldest, store = view.fleet.state.id, oldest_kept_day(ctx.now), ctx.deps.store
+    first, last = window.first.toordinal(), window.last.toordinal()
+    usage = store.read(usage_money, fleet=fleet, first=max(first, oldest.toordinal()), last=last)
+    packages = store.read(package_money, fleet=fleet, begin=int(day_start(first)), end=int(day_start(last + 1)))
+    catalogue, money = await at_once(read_cost_catalogue(ctx, view), at_once(usage, packages))
+    figures = await anyio.to_thread.run_sync(fleet_cost_result, *money, window, catalogue)
     gaps = list(catalogue.unread)
     if window.first < oldest:
         gaps.append(f"Use is kept for {KEPT_USAGE_DAYS} days: what was used before {oldest} is in no figure.")
-    if money.unread:
-        gaps.append(f"The packages of {money.unread} lines have not been read: their package income is not known, nor is the fleet's.")
+    if money[1].unread:
+        gaps.append(f"The packages of {money[1].unread} lines have not been read: their package income is not known, nor is the fleet's.")
     missing = view.known.progress.unread
     return view.result(ctx, figures, sampled=view.known.lines - missing, missing=missing, others=gaps)
 
@@ -310,14 +311,14 @@ async def read_cost_catalogue(ctx: Ctx, view: FleetView) -> CostCatalogue:
     return CostCatalogue(coverage, offers.costs, adviser, facts.unread)
 
 
-def fleet_cost_result(money: FleetMoney, window: DayWindow, catalogue: CostCatalogue) -> FleetCostResult:
+def fleet_cost_result(usage: UsageMoney, packages: PackageMoney, window: DayWindow, catalogue: CostCatalogue) -> FleetCostResult:
     """The bill that follows from the sums of a fleet. It looks at each line's sum, so it runs in a thread."""
-    networks = {(row.mcc, row.mnc): row for row in money.networks}
-    codes = NetworkCodes(catalogue.coverage, most_used_codes(money.uses))
-    others = sum(round(price * share) for price, share in other_package_parts(money.packages, window, catalogue.prices))
-    income = None if money.unread else money.package_income + others
-    bill = fleet_bill(money.lines, money.uses, networks, codes, income)
-    unpriced = 0 if catalogue.adviser is None else count_unpriced(money, catalogue.adviser)
+    networks = {(row.mcc, row.mnc): row for row in usage.networks}
+    codes = NetworkCodes(catalogue.coverage, most_used_codes(usage.uses))
+    others = sum(round(price * share) for price, share in other_package_parts(packages.packages, window, catalogue.prices))
+    income = None if packages.unread else packages.income + others
+    bill = fleet_bill(usage.lines, usage.uses, networks, codes, income)
+    unpriced = 0 if catalogue.adviser is None else count_unpriced(usage.uses, packages.sponsors, catalogue.adviser)
     return FleetCostResult(bill, window, catalogue, unpriced, codes, networks)
 
 
@@ -339,19 +340,19 @@ def other_package_parts(packages: Sequence[PackageLife], window: DayWindow, pric
         yield package.price or prices.get(package.template_id, 0), Fraction(max(0, inside), package.ends - package.starts)
 
 
-def count_unpriced(money: FleetMoney, adviser: CostAdviser) -> int:
+def count_unpriced(uses: Sequence[NetworkMoney], sponsors_of_lines: Sequence[int], adviser: CostAdviser) -> int:
     """The networks that were used and have no active rule for SIMs of the fleet; of those that have one for some of them, the ones that
     some use was free of."""
-    sponsors = [None if sponsor < 0 else sponsor for sponsor in money.sponsors] or [None]
+    sponsors = [None if sponsor < 0 else sponsor for sponsor in sponsors_of_lines] or [None]
     buying, free = adviser.facts.prices.buying, dict[int, int]()
-    for use in money.uses:
+    for use in uses:
         network = adviser.coverage.find((use.mcc, use.mnc)) if use.kind == USAGE_TYPE_DATA else None
         if network is not None:
             free[network.id] = free.get(network.id, 0) + use.free
     unpriced = 0
-    for network_id, uses in free.items():
+    for network_id, free_uses in free.items():
         known = [buying.rate(network_id, sponsor, "data") is not None for sponsor in sponsors]
-        unpriced += not any(known) or (not all(known) and uses > 0)
+        unpriced += not any(known) or (not all(known) and free_uses > 0)
     return unpriced
 
 

@@ -185,30 +185,31 @@ def upsert(
     return lambda dialect: dialect.insert(table).values(given).on_conflict_do_update(index_elements=key, set_=changed, where=where)
 
 
-class Unindexed(FunctionElement[str]):
+class Unindexed(FunctionElement[T]):
     name = "unindexed"
-    type = sa.Text()
     inherit_cache = True
 
 
 @compiles(Unindexed)
-def compile_plain(element: Unindexed, compiler: SQLCompiler, **how: object) -> str:
+def compile_plain(element: Unindexed[object], compiler: SQLCompiler, **how: object) -> str:
     """PostgreSQL knows how many rows have which value."""
     return compiler.process(element.clauses, **how)
 
 
 @compiles(Unindexed, "sqlite")
-def compile_hidden(element: Unindexed, compiler: SQLCompiler, **how: object) -> str:
+def compile_hidden(element: Unindexed[object], compiler: SQLCompiler, **how: object) -> str:
     """No index is over this."""
-    return f"({compiler.process(element.clauses, **how)} || '')"
+    return f"+{compiler.process(element.clauses, **how)}"
 
 
-def unindexed(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """A text column to compare with, but not to search by.
+def unindexed(column: sa.ColumnElement[T]) -> sa.ColumnElement[T]:
+    """A column to compare with, but not to search by.
 
     SQLite keeps no statistics here: it takes an equality for better than a range, and would read every finished row to find what is due.
     """
-    return Unindexed(column)
+    hidden = Unindexed[T](column)
+    hidden.type = column.type
+    return hidden
 
 
 RowCondition = Callable[[sa.FromClause], sa.ColumnElement[bool]]

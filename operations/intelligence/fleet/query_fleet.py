@@ -4,8 +4,8 @@ import base64
 import binascii
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, NotRequired, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Literal, NamedTuple, NotRequired, cast
 
 import orjson
 from pydantic import AfterValidator, Field
@@ -224,11 +224,16 @@ async def count_page(ctx: Ctx, fleet: OwnFleet, wanted: FleetFilter) -> FleetPag
 
 
 def line_views(look: FleetLook, rows: Sequence[FoundLine], fields: Sequence[FleetField], listed: float) -> list[FleetLineView]:
-    """The lines of a page, each with its open causes. `listed`: when the fleet was listed last, Unix seconds."""
+    """The lines of a page, each with its ICCID, its open causes, and the `fields` that were asked for in their order of the answer.
+
+    `listed`: when the fleet was listed last, Unix seconds.
+    """
     causes = defaultdict[int, list[str]](list)
     for problem in look.causes:
         causes[problem.subscriber_id].append(problem.cause)
-    return [line_view(row, causes[row.subscriber_id], fields, listed) for row in rows]
+    views = [(name, view) for name, view in FIELD_VIEWS.items() if name in fields]
+    lines = (LineRow(row, causes[row.subscriber_id], listed) for row in rows)
+    return [cast(FleetLineView, {"iccid": line.row.iccid, **{name: view(line) for name, view in views}}) for line in lines]
 
 
 async def filter_of(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetFilter:
@@ -310,47 +315,59 @@ def incomplete_of(lines: int, reasons: Sequence[str]) -> Incomplete | None:
     return {"lines": lines, "reasons": list(reasons)} if reasons else None
 
 
-def line_view(row: FoundLine, causes: list[str], fields: Sequence[FleetField], listed: float) -> FleetLineView:
-    """The line with its ICCID and the `fields` that were asked for, in their order of the answer."""
-    facts = cast("Mapping[str, str | None]", orjson.loads(row.facts))
-    whole: dict[str, object] = {
-        "iccid": row.iccid,
-        "subscriber_id": row.subscriber_id,
-        "account_id": row.account_id,
-        "imsi": facts.get("imsi"),
-        "msisdn": facts.get("msisdn"),
-        "name": row.name,
-        "company": row.company,
-        "email": row.email,
-        "phone": row.phone,
-        "status": row.status,
-        "status_since": time_text(row.status_since),
-        "in_stock": row.sim_status == "FREE",
-        "esim": bool(row.esim),
-        "issued": time_text(row.issued),
-        "last_used": time_text(row.last_used),
-        "country": row.country or None,
-        "network": {"mcc": f"{row.mcc:03d}", "mnc": f"{row.mnc:02d}"} if row.mcc else None,
-        "allowed": {
-            "data": told_flag(row.data_allowed),
-            "calls_out": told_flag(row.calls_out_allowed),
-            "calls_in": told_flag(row.calls_in_allowed),
-            "sms_out": told_flag(row.sms_out_allowed),
-            "sms_in": told_flag(row.sms_in_allowed),
-        },
-        "speed_limit_kbps": row.speed_limit or None,
-        "steering_list": row.steering_list or None,
-        "balance": euros(row.balance),
-        "pays": row.pays,
-        "package_state": row.package_state or None,
-        "package_ends": time_text(row.package_ends),
-        "data_left": None if row.data_left < 0 else row.data_left,
-        "data_limit": None if row.data_limit < 0 else row.data_limit,
-        "problems": causes,
-        "usage_since": date_text(row.usage_first) if row.usage_first else None,
-        "as_of": time_text(fact_time(row, listed)),
+class LineRow(NamedTuple):
+    """What a line of an answer is made of. `listed`: when the fleet was listed last, Unix seconds."""
+
+    row: FoundLine
+    causes: list[str]
+    listed: float
+
+    def fact(self, name: str) -> str | None:
+        """A fact that the charging system lists of the line."""
+        return cast("Mapping[str, str | None]", orjson.loads(self.row.facts)).get(name)
+
+
+FIELD_VIEWS: Mapping[FleetField, Callable[[LineRow], object]] = {
+    "subscriber_id": lambda line: line.row.subscriber_id,
+    "account_id": lambda line: line.row.account_id,
+    "imsi": lambda line: line.fact("imsi"),
+    "msisdn": lambda line: line.fact("msisdn"),
+    "name": lambda line: line.row.name,
+    "company": lambda line: line.row.company,
+    "email": lambda line: line.row.email,
+    "phone": lambda line: line.row.phone,
+    "status": lambda line: line.row.status,
+    "status_since": lambda line: time_text(line.row.status_since),
+    "in_stock": lambda line: line.row.sim_status == "FREE",
+    "esim": lambda line: bool(line.row.esim),
+    "issued": lambda line: time_text(line.row.issued),
+    "last_used": lambda line: time_text(line.row.last_used),
+    "country": lambda line: line.row.country or None,
+    "network": lambda line: {"mcc": f"{line.row.mcc:03d}", "mnc": f"{line.row.mnc:02d}"} if line.row.mcc else None,
+    "allowed": lambda line: allowed_services(line.row),
+    "speed_limit_kbps": lambda line: line.row.speed_limit or None,
+    "steering_list": lambda line: line.row.steering_list or None,
+    "balance": lambda line: euros(line.row.balance),
+    "pays": lambda line: line.row.pays,
+    "package_state": lambda line: line.row.package_state or None,
+    "package_ends": lambda line: time_text(line.row.package_ends),
+    "data_left": lambda line: None if line.row.data_left < 0 else line.row.data_left,
+    "data_limit": lambda line: None if line.row.data_limit < 0 else line.row.data_limit,
+    "problems": lambda line: line.causes,
+    "usage_since": lambda line: date_text(line.row.usage_first) if line.row.usage_first else None,
+    "as_of": lambda line: time_text(fact_time(line.row, line.listed)),
+}
+"""What each field that may be asked for says, in the order of the answer."""
+
+
+def allowed_services(row: FoundLine) -> dict[str, bool | None]:
+    return {
+        "data": told_flag(row.data_allowed),
+        "calls_out": told_flag(row.calls_out_allowed),
+        "calls_in": told_flag(row.calls_in_allowed),
+        "sms_out": told_flag(row.sms_out_allowed),
+        "sms_in": told_flag(row.sms_in_allowed),
     }
-    return cast(FleetLineView, {name: value for name, value in whole.items() if name == "iccid" or name in fields})
 
 
 def told_flag(value: int) -> bool | None:

@@ -3,8 +3,9 @@
 An answer is made of figures that were stored with each line, so that it takes one look at the database, however many lines there are.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import NamedTuple, TypeVar
 
 from operations.deps import Ctx
 from operations.fleet.fleet_access import look_at_fleet, look_at_weeks, missing_knowledge, own_fleet, require_account_in_fleet
@@ -16,6 +17,9 @@ from operations.upstream.connection import Upstream
 from registry.errors import OcsError
 from registry.operation import Input
 from storage.fleet_search import FleetKnowledge, fleet_knowledge
+
+One = TypeVar("One")
+Other = TypeVar("Other")
 
 
 class FleetView(NamedTuple):
@@ -54,3 +58,13 @@ async def view_fleet(
     if fleet.state.error and (nothing_read or not fleet.state.listed):
         raise OcsError(fleet.state.error)
     return FleetView(fleet, known, account_id)
+
+
+async def at_once(one: Coroutine[object, object, One], other: Coroutine[object, object, Other]) -> tuple[One, Other]:
+    """What both give, which wait at the same time. What one of them raises is raised, and ends the other."""
+    beside = asyncio.ensure_future(other)
+    try:
+        return await one, await beside
+    finally:
+        beside.cancel()
+        await asyncio.gather(beside, return_exceptions=True)
