@@ -198,8 +198,9 @@ def compile_plain(element: Unindexed[object], compiler: SQLCompiler, **how: obje
 
 @compiles(Unindexed, "sqlite")
 def compile_hidden(element: Unindexed[object], compiler: SQLCompiler, **how: object) -> str:
-    """No index is over this."""
-    return f"+{compiler.process(element.clauses, **how)}"
+    """No index is over this, but those that were made with these words."""
+    column = compiler.process(element.clauses, **how)
+    return f"({column} || '')" if isinstance(element.type, sa.String) else f"+{column}"
 
 
 def unindexed(column: sa.ColumnElement[T]) -> sa.ColumnElement[T]:

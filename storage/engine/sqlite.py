@@ -2,9 +2,13 @@
 
 import asyncio
 import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import Concatenate
 
@@ -14,6 +18,8 @@ from storage.engine.sql import Connection, P, T, is_run_in_thread, sqlite_dialec
 from storage.engine.sqlite_file import enable_wal, open_sqlite_file, outage_of, sqlite_code, tune_sqlite
 
 BUSY_WAIT_SECONDS = 5.0
+LONG_READS = min(4, max(2, os.cpu_count() or 2))
+"""Long reads at once. Every thread that makes rows keeps the loop from the interpreter for a turn; more of them than cores gain nothing."""
 IDLE_READERS = 2
 """Connections of long reads that are kept for the next ones."""
 READ_BUSY_MS = 250  # readers wait only while another process recovers the log after a crash
@@ -105,6 +111,7 @@ class SqliteStore:
         self._connection = Connection(self._reader, self._dialect)
         self._looking: asyncio.AbstractEventLoop | None = None
         self._idle: list[sqlite3.Connection] = []
+        self._long_reads = ThreadPoolExecutor(LONG_READS, thread_name_prefix="long-read")
         self._closed = False
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -113,12 +120,13 @@ class SqliteStore:
         Reads of one tick of the loop share one snapshot, since taking and leaving it costs as much as a query. What a caller
         has written it reads: it learns of the COMMIT in a later tick, after the snapshot of this one has ended.
 
-        A long one has a thread and a connection of its own.
+        A long one has a thread and a connection of its own, and waits while LONG_READS others run.
         """
         began = self.signals.clock.monotonic()
         try:
             if is_run_in_thread(fn):
-                found = await asyncio.to_thread(self._read_long, lambda connection: fn(connection, *args, **kwargs))
+                threads, long_read = self._long_reads, partial(self._read_long, lambda connection: fn(connection, *args, **kwargs))
+                found = await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, long_read)
             else:
                 self._look(asyncio.get_running_loop())
                 found = fn(self._connection, *args, **kwargs)
@@ -186,6 +194,7 @@ class SqliteStore:
             return
         self._closed = True
         await self._writer.drain()
+        await asyncio.to_thread(self._long_reads.shutdown)
         self._checkpointer.close()
         self._look_away()
         for idle in self._idle:

@@ -15,6 +15,10 @@ from storage.cdr_events import REMOVE_CDRS as REMOVE_RECORDS
 from storage.claims import sweep_claims
 from storage.engine.sql import Query, Statement, sqlite_dialect
 from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_EVENTS
+from storage.fleet_judgements import LINES_TO_JUDGE, NUMBERED_LINES_TO_JUDGE
+from storage.fleet_lines import FLEETS_OF_ICCIDS_DUE, MARK_ICCIDS, MARK_WRITTEN_ICCIDS
+from storage.fleet_readings import NEXT_LINES, NUMBERED_LINES
+from storage.fleet_search import count_lacking
 from storage.intents import OLD_INTENTS
 from storage.key_retention import REMOVE_ISSUANCES
 from storage.key_retention import REMOVE_STORED_ANSWERS as REMOVE_CLAIMS
@@ -167,3 +171,20 @@ def test_a_step_through_call_records_goes_on_behind_the_last_one_and_ids_are_loo
 )
 def test_what_a_processor_says_of_a_refund_is_looked_up_among_the_failed_orders(raw: sqlite3.Connection, statement: Statement) -> None:
     assert plan(raw, statement) == ["SEARCH storefront_order USING INDEX storefront_order_status (status=?)"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "found_by"),
+    [
+        (MARK_ICCIDS, "INDEX fleet_line_iccid (iccid=?)"),
+        (MARK_WRITTEN_ICCIDS, "INDEX fleet_line_iccid (iccid=?)"),
+        (FLEETS_OF_ICCIDS_DUE, "INDEX fleet_line_iccid (iccid=?)"),
+        (NUMBERED_LINES, "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
+        (NUMBERED_LINES_TO_JUDGE, "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
+        (NEXT_LINES, "INDEX fleet_line_work (fleet=? AND rank=? AND due>? AND due<?)"),
+        (LINES_TO_JUDGE, "INDEX fleet_line_judge (fleet=? AND judge_due>? AND judge_due<?)"),
+        (count_lacking(frozenset(), for_days=True), "INDEX fleet_line_work (fleet=? AND rank=? AND due>?)"),
+    ],
+)
+def test_lines_of_a_fleet_are_looked_up_by_what_is_asked_of_them(raw: sqlite3.Connection, statement: Statement, found_by: str) -> None:
+    assert [step for step in plan(raw, statement) if step.startswith("SEARCH fleet_line USING")] == [f"SEARCH fleet_line USING {found_by}"]

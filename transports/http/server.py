@@ -6,6 +6,7 @@ import importlib.util
 import logging
 import signal
 import socket
+import sys
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -28,6 +29,8 @@ SERVER_PACKAGES = ("uvicorn", "uvloop", "httptools")
 LOGGED_LIBRARIES = ("uvicorn.error", "mcp", "asyncio", "aiohttp", "httpx", "httpcore")
 # Allocations between collections of the youngest generation; what start-up left behind is frozen and never looked at again.
 GC_THRESHOLD = 20_000
+SWITCH_SECONDS = 0.0005
+"""After which a thread that computes gives the interpreter to whoever waits, such as the loop. Python's 5 ms are a call's whole time."""
 SEND_BUFFER_BYTES = 256 * 1024
 """Bytes that the system holds of what a client has not read: where it holds megabytes, a slow one's progress is not seen for minutes."""
 
@@ -62,9 +65,11 @@ def socket_port(bound: socket.socket) -> int:
 
 
 def run_on_uvloop(main: Coroutine[object, object, T]) -> T:
+    """Runs `main` to its end on a loop that gets the interpreter back soon from threads that compute."""
     require_packages()
     import uvloop  # after the check, which names it when it is missing
 
+    sys.setswitchinterval(SWITCH_SECONDS)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(main)
 
