@@ -153,7 +153,7 @@ def await_sync(port: int, key: str) -> None:
     ask(f"http://127.0.0.1:{port}/v1/fleet/problems", key=key)
     while time.perf_counter() < deadline:
         said = json.loads(ask(f"http://127.0.0.1:{port}/v1/fleet/sync-status", key=key))
-        if said["complete"]:
+        if said["status"] == "up_to_date":
             return
         time.sleep(0.5)
     raise SystemExit("the fleet was not read in time")

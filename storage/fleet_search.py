@@ -452,6 +452,14 @@ def first_read(names: frozenset[str]) -> Query[int]:
     return Query(int, lambda dialect: sa.select(number).where(OF_FLEET, LINE_IS_THERE, read, *is_filtered(dialect, names)).limit(1))
 
 
+UNJUDGED_LINE = Query(
+    int,
+    sa.select(FLEET_LINE.c.subscriber_id)
+    .where(OF_FLEET, FLEET_LINE.c.judge_due > 0, FLEET_LINE.c.judge_due <= BOUND_NOW, FLEET_LINE.c.judged == 0)
+    .limit(1),
+)
+
+
 @lru_cache(maxsize=8)
 def count_lacking(names: frozenset[str], *, for_days: bool) -> Query[int]:
     """How many lines with these filters wait for days of use, or to be judged. A line that has left waits for neither."""
@@ -484,3 +492,8 @@ def fleet_knowledge(connection: Connection, *, fleet: int, account: int | None, 
         return NOTHING_KNOWN
     bounds = FleetBounds(accounts=None if account is None else [account])
     return knowledge_within(connection, fleet=fleet, bounds=bounds, first=first, now=now)
+
+
+def has_unjudged_line(connection: Connection, *, fleet: int, now: float) -> bool:
+    """Whether a line has been read, and was never looked into since, at `now`, Unix seconds."""
+    return connection.first(UNJUDGED_LINE, fleet=fleet, now=now) is not None

@@ -12,7 +12,15 @@ from operations.upstream.connection import connect_upstream
 from registry.clock import limit_reading_time, rfc3339_utc, seconds_left
 from registry.errors import NotFound, Restricted, StoreUnavailable
 from storage.fleet_lines import lines_of_fleet
-from storage.fleet_search import FleetBounds, FleetKnowledge, FleetProgress, changed_lines, fleet_knowledge, fleet_progress
+from storage.fleet_search import (
+    FleetBounds,
+    FleetKnowledge,
+    FleetProgress,
+    changed_lines,
+    fleet_knowledge,
+    fleet_progress,
+    has_unjudged_line,
+)
 from storage.fleets import FleetState, fleet_state, has_fleet_tables, is_listing_asked_for
 
 FIRST_LOOK_SECONDS = 20.0
@@ -103,16 +111,20 @@ async def read_for_first_time(ctx: Ctx, fleet: OwnFleet) -> OwnFleet:
             break
         taken = False
         with anyio.move_on_after(left):  # a listing that has begun would be finished, however long it takes
-            taken = await take_turn(deps, state, min(TURN_OF_LOOK_SECONDS, left))
+            taken = await take_turn(deps, state, min(TURN_OF_LOOK_SECONDS, left), first_look=True)
         if not taken:
             await anyio.sleep(LOOK_SECONDS)
         known = await read_progress(ctx, state)
         state = await deps.store.read(fleet_state, fleet=state.id) or state
         lines = known.lines or await deps.store.read(lines_of_fleet, fleet=state.id)
         await ctx.progress(lines - known.unread, lines or None, f"Read {lines - known.unread} of {lines} lines")
-        if not is_first_look(state, known) and not known.due:
+        if not is_first_look(state, known) and not known.due and not await has_unjudged(ctx, state):
             break
     return fleet._replace(state=state)
+
+
+async def has_unjudged(ctx: Ctx, state: FleetState) -> bool:
+    return await ctx.deps.store.read(has_unjudged_line, fleet=state.id, now=ctx.deps.clock.now())
 
 
 async def look_at_weeks(ctx: Ctx, fleet: OwnFleet, first: int) -> OwnFleet:

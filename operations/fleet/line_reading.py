@@ -36,6 +36,9 @@ NEAR_LIMIT_SHARE = 10
 NEAR_LIMIT_SECONDS = 3600.0
 LOOK_AGAIN_SECONDS = 7 * 86_400.0
 """Packages are read again after so long, whatever is told of the line."""
+SETTLED_SECONDS = 5.0
+"""A line that was read so soon after its last use is read again, as if it had been used since: no list shows a second use in the same
+second, and clocks may differ."""
 SERIES_AHEAD_SECONDS = 12 * 3600.0
 """A series makes its next package so long before that begins."""
 SERIES_LATE_SECONDS = 600.0
@@ -223,8 +226,13 @@ def reading_after_listing(before: LineWork | None, listed: ListedLine, now: floa
         return NO_RANK, NO_DUE
     if before.read <= 0 or before.sim_status != listed.sim_status:
         return NEVER_READ, now
-    near = 0 <= before.data_left * NEAR_LIMIT_SHARE < before.data_limit
-    return CHANGED, max(now, before.read + (NEAR_LIMIT_SECONDS if near else CHANGED_EVERY_SECONDS))
+    return CHANGED, max(now, before.read + changes_every(before))
+
+
+def changes_every(line: LineWork) -> float:
+    """So many seconds after a line was read it is read again where it was used since."""
+    near = 0 <= line.data_left * NEAR_LIMIT_SHARE < line.data_limit
+    return NEAR_LIMIT_SECONDS if near else CHANGED_EVERY_SECONDS
 
 
 def unchanged_state(line: LineWork, now: float) -> LineReadState:
@@ -308,6 +316,8 @@ def next_reading(line: LineWork, packages: PackageList, now: float) -> tuple[int
     if older_days(line, now) is not None:
         return BACKFILL, now
     waits: list[tuple[float, int]] = []
+    if line.last_used > 0 and line.read - line.last_used < SETTLED_SECONDS:
+        waits.append((max(now, line.read + changes_every(line)), CHANGED))
     spread = line.subscriber_id * 2654435761 % FINISH_SPREAD_SECONDS
     if used and final_day(line) < used:
         waits.append((max(now, day_start(used + FINAL_AFTER_DAYS) + spread), FINISH_DAY))

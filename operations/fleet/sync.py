@@ -26,6 +26,7 @@ from storage.fleet_lines import KnownLine, hide_lines
 from storage.fleet_packages import FleetPackageRow
 from storage.fleet_readings import LineWork, TimedReading, next_line_due, next_lines, postpone_line, record_readings
 from storage.fleets import (
+    BACKFILL,
     MARKED,
     FleetState,
     begin_fleet,
@@ -169,14 +170,17 @@ class FleetTurn:
         self._failures, self._lease = TurnFailures(), TurnLease(deps, fleet)
         self._accounts = frozenset[int]()
         self._calls = 0
-        self._ends = 0.0
+        self._ends, self._first_look = 0.0, False
         self._readings = list[TimedReading]()
         self._places = anyio.CapacityLimiter(deps.ocs.background_places)
         self._listed, self._cut = fleet.listed, bool(fleet.cut)
 
-    async def run(self, seconds: float = TURN_SECONDS) -> None:
-        """Lists and reads for `seconds` at most, then gives the lease back. A listing that has begun is finished. Waits for the network."""
-        self._ends = self._deps.clock.monotonic() + seconds
+    async def run(self, seconds: float = TURN_SECONDS, *, first_look: bool = False) -> None:
+        """Lists and reads for `seconds` at most, then gives the lease back. A listing that has begun is finished. Waits for the network.
+
+        A `first_look` ends when every line was read and looked into once.
+        """
+        self._ends, self._first_look = self._deps.clock.monotonic() + seconds, first_look
         try:
             with in_background():
                 async with anyio.create_task_group() as group:
@@ -204,9 +208,15 @@ class FleetTurn:
         self._accounts = frozenset(account.get("id", 0) for account in await self._upstream.accounts())
         if self._fleet.list_due <= clock.now():
             await self._list()
-        readers = READERS_A_PLACE * int(self._places.total_tokens)
+        readers, caught_up = READERS_A_PLACE * int(self._places.total_tokens), False
         while not self._over:
             found = await store.read(next_lines, fleet=fleet, now=clock.now(), most=LINES_AT_ONCE)
+            if not caught_up and all(line.rank == BACKFILL for line in found.lines):
+                caught_up = True  # whoever waits for a first look sees what is known of each line, before older weeks are read
+                while not self._over and await self._judge():
+                    pass
+                if self._first_look:
+                    return
             waiting, judged = iter(found.lines), 0
             async with anyio.create_task_group() as group:
                 for _ in range(min(readers, len(found.lines))):
@@ -350,8 +360,8 @@ class FleetSync:
         return True
 
 
-async def run_turn(deps: Deps, fleet: FleetState, seconds: float = TURN_SECONDS) -> None:
-    """One turn of the fleet, whose lease the caller has just taken. Waits for the network."""
+async def run_turn(deps: Deps, fleet: FleetState, seconds: float = TURN_SECONDS, *, first_look: bool = False) -> None:
+    """One turn of the fleet, whose lease the caller has just taken, as `take_turn` says. Waits for the network."""
     try:
         upstream = await upstream_of_organisation(deps, fleet.organisation)
     except OcsError as failure:
@@ -363,15 +373,18 @@ async def run_turn(deps: Deps, fleet: FleetState, seconds: float = TURN_SECONDS)
         # The service has another token, or a call that began before the connection was replaced has made this fleet.
         await deps.store.write(end_fleet, fleet=fleet.id)
         return
-    await FleetTurn(deps, fleet, upstream, await names_kept(deps, fleet.organisation)).run(seconds)
+    await FleetTurn(deps, fleet, upstream, await names_kept(deps, fleet.organisation)).run(seconds, first_look=first_look)
 
 
-async def take_turn(deps: Deps, fleet: FleetState, seconds: float) -> bool:
-    """Reads this fleet for `seconds`, whether it is due or not; False while another process reads it. Waits for the network."""
+async def take_turn(deps: Deps, fleet: FleetState, seconds: float, *, first_look: bool = False) -> bool:
+    """Reads this fleet for `seconds`, whether it is due or not; False while another process reads it. Waits for the network.
+
+    A `first_look` ends when every line was read and looked into once.
+    """
     now = deps.clock.now()
     token = deps.ids.new("lse_")
     claimed = await deps.store.write(claim_fleet, fleet=fleet.id, token=token, now=now, until=now + LEASE_SECONDS)
     if claimed is None:
         return False
-    await run_turn(deps, claimed, seconds)
+    await run_turn(deps, claimed, seconds, first_look=first_look)
     return True

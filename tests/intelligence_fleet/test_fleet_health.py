@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 
 from operations.intelligence.fleet_health import HEALTH_METHOD, HEALTH_NOTES
 from simulators.network.entities import DAY_SECONDS, Line
-from tests.intelligence_fleet.stage import FLEET_HEALTH, FleetStage, fleet_answer, open_fleet_stage, total_of
+from tests.intelligence_fleet.stage import FLEET_HEALTH, MARKET, FleetStage, fleet_answer, open_fleet_stage, total_of
 
 NOON_DAY = 20_833
 """Days from 1970 to the day that it is."""
@@ -53,6 +53,8 @@ async def told(tmp_path: Path) -> HealthAnswers:
 
 
 async def ask_all(stage: FleetStage) -> HealthAnswers:
+    for http in (stage.http, stage.all):
+        await fleet_answer(http, MARKET)  # it needs the days that fleet_health does not ask for
     own, whole = await fleet_answer(stage.http, FLEET_HEALTH), await fleet_answer(stage.all, FLEET_HEALTH)
     asked, pages, cursors = len(stage.house.world.sandbox.calls), list[dict[str, Any]](), list[str | None]()
     for _ in range(2):

@@ -148,6 +148,10 @@ async def test_the_status_says_how_far_the_fleet_was_read(stage: OperatorStage) 
     before = (await stage.http.get(STATUS)).json()
     assert (before["status"], before["lines"], before["listed_at"]) == ("never_read", 0, None)
     await found(stage.http)
+    looked = (await stage.http.get(STATUS)).json()
+    assert (looked["status"], looked["lines"], looked["complete"]) == ("catching_up", len(own_lines(stage)), True)
+    assert (looked["waiting"]["never_read"], looked["waiting"]["days_of_use"] > 0) == (0, True)  # older weeks follow in the background
+    await stage.http.post("/v1/intelligence/churn-risk", json={})
     after = (await stage.http.get(STATUS)).json()
     assert (after["status"], after["lines"], after["complete"]) == ("up_to_date", len(own_lines(stage)), True)
     assert after["waiting"] == {"never_read": 0, "changed": 0, "days_of_use": 0}
