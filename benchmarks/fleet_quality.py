@@ -37,6 +37,7 @@ async def told_of(world: World) -> Told:
 async def read_whole(http: httpx.AsyncClient) -> None:
     """Asks until nothing waits to be read: no worker runs here, so questions read the fleet."""
     status: dict[str, object] = {}
+    await http.post("/v1/intelligence/churn-risk", json={})  # it needs eight weeks of each line
     for _ in range(LOOKS):
         await http.get("/v1/fleet/problems", params={"limit": 1})
         status = (await http.get("/v1/fleet/sync-status")).json()
