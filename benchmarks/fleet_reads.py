@@ -290,8 +290,8 @@ def page(runs: Sequence[EngineRun]) -> str:
             table(["GET intent", "p50 ms", "p99 ms", "Aim ms", "a second"], [load_cells(name, load) for name, load in run.intents])
         )
         parts.append(
-            f"The server's own memory: {run.before.own_mb:.0f} MB before the clients, {run.peak.own_mb:.0f} MB at most. Files mapped into it, "
-            f"which the system takes back when it needs them: {run.before.mapped_mb:.0f} MB, {run.peak.mapped_mb:.0f} MB at most."
+            f"The server's own memory: {run.before.own_mb:.0f} MB before the clients, {run.peak.own_mb:.0f} MB at most. Files mapped, "
+            f"which the system takes back when needed: {run.before.mapped_mb:.0f} MB, {run.peak.mapped_mb:.0f} MB at most."
         )
     return "\n".join(parts)
 
