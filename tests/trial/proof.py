@@ -72,6 +72,7 @@ The last run: {about}. {remark}
 
 {table}
 """
+SECTION = "\n## "
 LOADED = "Other programs were at work on this machine: read milliseconds and seconds with that in mind; counts do not depend on it."
 ALONE = "The machine had little else to do when it began."
 
@@ -87,5 +88,7 @@ def is_busy() -> bool:
 
 
 def write_page(place: Path, text: str) -> None:
-    """In the place of the one of the run before."""
-    place.write_text(text)
+    """In the place of the one of the run before. The page's sections, which other commands are the source of, stay."""
+    former = place.read_text() if place.exists() else ""
+    begins = former.find(SECTION)
+    place.write_text(text if begins < 0 else text + former[begins:])

@@ -1,6 +1,7 @@
 """What the command says of a machine that lacks something, and the page that it writes. The trials themselves take minutes."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from inline_snapshot import snapshot
@@ -8,7 +9,7 @@ from inline_snapshot import snapshot
 from tests.trial.installation import lacks
 from tests.trial.main import PROOFS_PAGE, TRIALS, Trial, attempts, reader
 from tests.trial.plan import TrialPlan
-from tests.trial.proof import HEAD, PAGE, ProofRow, missed, proof_page, proof_table
+from tests.trial.proof import HEAD, PAGE, ProofRow, missed, proof_page, proof_table, write_page
 
 MET = ProofRow("load", "calls", "0 failed", "none fails", True)
 MISSED = ProofRow("outage", "a | hangs", "p99 70 ms", "p99 50 ms", False)
@@ -45,6 +46,16 @@ def test_the_page_of_the_last_run_says_where_it_was_made_and_has_a_row_for_each_
     assert len(rows) > len(TRIALS)
     assert "Other programs were at work" in proof_page("a machine", [MET], busy=True)
     assert "little else to do" in proof_page("a machine", [MET], busy=False)
+
+
+def test_a_new_page_leaves_the_sections_of_other_commands(tmp_path: Path) -> None:
+    page = tmp_path / "proofs.md"
+    for text in ("# One\n", "# Two\n"):
+        write_page(page, text)
+        assert page.read_text() == text
+    page.write_text("# Two\n\n## Fleets\n\nTold.\n")
+    write_page(page, "# Three\n")
+    assert page.read_text() == "# Three\n\n## Fleets\n\nTold.\n"
 
 
 async def reached(plan: TrialPlan) -> list[ProofRow]:
