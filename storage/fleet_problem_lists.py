@@ -7,9 +7,9 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread
-from storage.fleet_lines import BOUND_FLEET, FLEET_LINE, LINE_IS_THERE
+from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE
 from storage.fleet_problems import FLEET_PROBLEM
-from storage.fleet_search import FleetBounds, FleetKnowledge, knowledge_within
+from storage.fleet_search import NOTHING_KNOWN, FleetBounds, FleetKnowledge, knowledge_within
 
 
 class TroubledLine(NamedTuple):
@@ -190,7 +190,9 @@ def list_problems(
     now: float,
 ) -> ProblemList:
     """At most `most` lines behind the place `after`, worst money first. `now`: Unix seconds; `first`: the oldest day that verdicts look at,
-    an ordinal."""
+    an ordinal. Nothing of a fleet that has ended."""
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return ProblemList([], [], [], 0, NOTHING_KNOWN)
     values: dict[str, Value] = {"fleet": fleet}
     if wanted.account is not None:
         values["account"] = wanted.account

@@ -96,8 +96,10 @@ class LinesToRead(NamedTuple):
 
 @runs_in_thread
 def next_lines(connection: Connection, *, fleet: int, now: float, most: int) -> LinesToRead:
-    """At most `most` lines to read at `now` (Unix seconds)."""
+    """At most `most` lines to read at `now` (Unix seconds). None of a fleet that has ended."""
     found: list[LineWork] = []
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return LinesToRead(found, {})
     for rank in range(RANKS):
         if len(found) < most:
             found += connection.all(NEXT_LINES, fleet=fleet, rank=rank, now=now, most=most - len(found))

@@ -148,7 +148,10 @@ def is_filtered(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElemen
         "package_ends_before": sa.and_(
             line.package_ends > BOUND_NOW, line.package_ends < sa.bindparam("package_ends_before", type_=sa.Double)
         ),
-        "left_below": sa.and_(line.data_left >= 0, line.data_left < sa.bindparam("left_below", type_=sa.BigInteger)),
+        "left_below": sa.or_(
+            sa.and_(line.data_left >= 0, line.data_left < sa.bindparam("left_below", type_=sa.BigInteger)),
+            sa.and_(STATE_NOW == "exhausted", sa.bindparam("left_below", type_=sa.BigInteger) > 0),
+        ),
         "used_after": line.last_used >= sa.bindparam("used_after", type_=sa.Double),
         "used_before": sa.and_(line.last_used > 0, line.last_used < sa.bindparam("used_before", type_=sa.Double)),
         "barred_data": line.data_allowed == 0,
@@ -246,7 +249,7 @@ def filter_values(wanted: FleetFilter, bounds: FleetBounds, now: float) -> tuple
         names.add(f"barred_{wanted.barred}")
     if wanted.speed_limited is not None:
         names.add("limited" if wanted.speed_limited else "unlimited")
-    if not names.isdisjoint({"package_state", "package_ends_before"}):
+    if not names.isdisjoint({"package_state", "package_ends_before", "left_below"}):
         values["now"] = now
     return frozenset(names), values
 

@@ -200,15 +200,24 @@ def connected_without_fleet(*, instance: str, after: str, most: int) -> sa.Execu
     return sa.select(ORGANISATION.c.id).where(waiting).order_by(ORGANISATION.c.id).limit(most)
 
 
-LEASE_IS_FREE = FLEET.c.lease_until < sa.bindparam("now", type_=sa.Double)
+WRONG_CLOCK_SECONDS = 3600.0
+"""No lease and no pause lasts so long, and nothing was read in the future: what says so was written by a clock that was wrong."""
 
-MAY_BE_READ = sa.and_(IS_CURRENT, LEASE_IS_FREE, FLEET.c.backoff_until <= sa.bindparam("now", type_=sa.Double))
+NOW = sa.bindparam("now", type_=sa.Double)
+
+LATER_THAN_ANY = NOW + WRONG_CLOCK_SECONDS
+
+LEASE_IS_FREE = sa.or_(FLEET.c.lease_until < NOW, FLEET.c.lease_until > LATER_THAN_ANY)
+
+MAY_BE_READ = sa.and_(IS_CURRENT, LEASE_IS_FREE, sa.or_(FLEET.c.backoff_until <= NOW, FLEET.c.backoff_until > LATER_THAN_ANY))
+
+IS_DUE = sa.or_(FLEET.c.due <= NOW, FLEET.c.listed > LATER_THAN_ANY)
 
 NEXT_DUE = (
     sa.select(FLEET.c.id)
     .where(
         MAY_BE_READ,
-        FLEET.c.due <= sa.bindparam("now", type_=sa.Double),
+        IS_DUE,
         FLEET.c.instance.in_((sa.bindparam("instance", type_=sa.Text), sa.bindparam("none", "", type_=sa.Text))),
     )
     .order_by(FLEET.c.served)
@@ -241,12 +250,7 @@ CLAIM_THIS = Query(
 @value_or(0.0)
 def next_fleet_due(*, now: float, instance: str) -> sa.Executable:
     """When the fleet that waits longest became due; 0.0 where none is due and free. A read, so that idle workers take no lock."""
-    return (
-        sa.select(FLEET.c.due + 1e-9)
-        .where(MAY_BE_READ, FLEET.c.due <= now, FLEET.c.instance.in_((instance, "")))
-        .order_by(FLEET.c.served)
-        .limit(1)
-    )
+    return sa.select(FLEET.c.due + 1e-9).where(MAY_BE_READ, IS_DUE, FLEET.c.instance.in_((instance, ""))).order_by(FLEET.c.served).limit(1)
 
 
 def claim_next_fleet(connection: Connection, *, token: str, now: float, until: float, instance: str) -> FleetState | None:
@@ -290,13 +294,28 @@ LIST_EVERY_SECONDS = 300.0
 
 
 @writes
-def note_listing(*, fleet: int, began: float, seconds: float, list_due: float, seen: float, cut: int, parts: str) -> sa.Executable:
+def note_listing(
+    *, fleet: int, token: str, began: float, seconds: float, list_due: float, seen: float, cut: int, parts: str
+) -> sa.Executable:
     """A listing that began at `began` has ended; the next one is due at `list_due`, or at once if one was asked for meanwhile.
+
+    Nothing where the lease `token` was lost, or the fleet has ended.
 
     `seen`: when this one was due. `cut`: 1 where lines stayed out of reach.
     """
     due = sa.case((FLEET.c.list_due == seen, list_due), else_=FLEET.c.list_due)
-    return sa.update(FLEET).where(FLEET.c.id == fleet).values(listed=began, listing_seconds=seconds, list_due=due, cut=cut, parts=parts)
+    listed = {"listed": began, "listing_seconds": seconds, "list_due": due, "cut": cut, "parts": parts}
+    return sa.update(FLEET).where(THIS_FLEET, HOLDS_LEASE, IS_CURRENT).values(listed)
+
+
+def is_held_up(fleet: FleetState, now: float) -> bool:
+    """Whether the charging system is left alone at `now`, Unix seconds, since it could not be read."""
+    return now < fleet.backoff_until <= now + WRONG_CLOCK_SECONDS
+
+
+def is_listing_due(fleet: FleetState, now: float) -> bool:
+    """Whether all lines are to be listed at `now`, Unix seconds."""
+    return fleet.list_due <= now or fleet.listed > now + WRONG_CLOCK_SECONDS
 
 
 def is_listing_asked_for(fleet: FleetState) -> bool:

@@ -21,7 +21,7 @@ from storage.fleet_search import (
     fleet_progress,
     has_unjudged_line,
 )
-from storage.fleets import FleetState, fleet_state, has_fleet_tables, is_listing_asked_for
+from storage.fleets import FleetState, fleet_state, has_fleet_tables, is_held_up, is_listing_asked_for
 
 FIRST_LOOK_SECONDS = 20.0
 FIRST_LOOK_SHARE = 20
@@ -79,12 +79,12 @@ async def look_at_fleet(ctx: Ctx, fleet: OwnFleet) -> OwnFleet:
     limit_reading_time()
     now, state = ctx.deps.clock.now(), fleet.state
     known = await read_progress(ctx, state)
-    if is_first_look(state, known):
+    if is_first_look(fleet, known):
         fleet = await read_for_first_time(ctx, fleet)
-    elif state.due < now - LATE_SECONDS and state.lease_until < now and state.backoff_until <= now:
+    elif state.due < now - LATE_SECONDS and state.lease_until < now and not is_held_up(state, now):
         await take_turn(ctx.deps, state, min(CATCH_UP_SECONDS, seconds_left(CATCH_UP_SECONDS)))
     state = await ctx.deps.store.read(fleet_state, fleet=state.id) or fleet.state
-    if state.backoff_until <= now:
+    if not is_held_up(state, now):
         changed = await ctx.deps.store.read(changed_lines, fleet=state.id, bounds=fleet.bounds, most=CHANGED_LINES_READ)
         if changed:
             await refresh_lines(ctx, fleet, changed, whole=True)
@@ -96,9 +96,18 @@ async def read_progress(ctx: Ctx, state: FleetState) -> FleetProgress:
     return await ctx.deps.store.read(fleet_progress, fleet=state.id, bounds=FleetBounds(), now=ctx.deps.clock.now())
 
 
-def is_first_look(state: FleetState, known: FleetProgress) -> bool:
-    """Whether so much has never been read, or a call of ours has changed a line that was never listed, that whoever asks should wait."""
-    return not state.listed or is_listing_asked_for(state) or known.due * FIRST_LOOK_SHARE > known.lines
+def is_first_look(fleet: OwnFleet, known: FleetProgress) -> bool:
+    """Whether so much has never been read, or a call of ours has changed a line that was never listed, that whoever asks should wait.
+
+    Of such a line a caller who sees some lines alone learns nothing.
+    """
+    asked_for = sees_all(fleet) and is_listing_asked_for(fleet.state)
+    return not fleet.state.listed or asked_for or known.due * FIRST_LOOK_SHARE > known.lines
+
+
+def sees_all(fleet: OwnFleet) -> bool:
+    """Whether the credential may see every line: else neither counts nor sentences about the whole fleet are told."""
+    return fleet.bounds == FleetBounds()
 
 
 async def read_for_first_time(ctx: Ctx, fleet: OwnFleet) -> OwnFleet:
@@ -107,7 +116,7 @@ async def read_for_first_time(ctx: Ctx, fleet: OwnFleet) -> OwnFleet:
     ends = deps.clock.monotonic() + min(FIRST_LOOK_SECONDS, max(0.0, seconds_left(FIRST_LOOK_SECONDS + 2) - 2))
     for _ in range(FIRST_LOOKS):
         left = ends - deps.clock.monotonic()
-        if left <= 0 or state.backoff_until > deps.clock.now():
+        if left <= 0 or is_held_up(state, deps.clock.now()):
             break
         taken = False
         with anyio.move_on_after(left):  # a listing that has begun would be finished, however long it takes
@@ -117,8 +126,9 @@ async def read_for_first_time(ctx: Ctx, fleet: OwnFleet) -> OwnFleet:
         known = await read_progress(ctx, state)
         state = await deps.store.read(fleet_state, fleet=state.id) or state
         lines = known.lines or await deps.store.read(lines_of_fleet, fleet=state.id)
-        await ctx.progress(lines - known.unread, lines or None, f"Read {lines - known.unread} of {lines} lines")
-        if not is_first_look(state, known) and not known.due and not await has_unjudged(ctx, state):
+        if sees_all(fleet):
+            await ctx.progress(lines - known.unread, lines or None, f"Read {lines - known.unread} of {lines} lines")
+        if not is_first_look(fleet._replace(state=state), known) and not known.due and not await has_unjudged(ctx, state):
             break
     return fleet._replace(state=state)
 
@@ -137,14 +147,16 @@ async def look_at_weeks(ctx: Ctx, fleet: OwnFleet, first: int) -> OwnFleet:
     for _ in range(FIRST_LOOKS):
         left = ends - deps.clock.monotonic()
         waiting = known.days_missing + known.unjudged
-        if left <= 0 or state.backoff_until > deps.clock.now() or waiting * FIRST_LOOK_SHARE <= known.lines:
+        if left <= 0 or is_held_up(state, deps.clock.now()) or waiting * FIRST_LOOK_SHARE <= known.lines:
             break
         if not await take_turn(deps, state, min(TURN_OF_LOOK_SECONDS, left)):
             await anyio.sleep(LOOK_SECONDS)
         state = await deps.store.read(fleet_state, fleet=state.id) or state
         known = await read_knowledge(ctx, state, first)
         waiting = known.days_missing + known.unjudged
-        await ctx.progress(known.lines - waiting, known.lines or None, f"Read the days of {known.lines - waiting} of {known.lines} lines")
+        if sees_all(fleet):
+            told = f"Read the days of {known.lines - waiting} of {known.lines} lines"
+            await ctx.progress(known.lines - waiting, known.lines or None, told)
     return fleet._replace(state=state)
 
 
@@ -153,11 +165,14 @@ async def read_knowledge(ctx: Ctx, state: FleetState, first: int) -> FleetKnowle
     return await ctx.deps.store.read(fleet_knowledge, fleet=state.id, account=None, first=first, now=ctx.deps.clock.now())
 
 
-def missing_knowledge(state: FleetState, known: FleetKnowledge, now: float) -> list[str]:
+def missing_knowledge(fleet: OwnFleet, known: FleetKnowledge, now: float) -> list[str]:
     """What verdicts and figures lack, a sentence each: what `missing_sentences` says, days of use, and a look at what was read."""
-    sentences = missing_sentences(state, known.progress, now)
+    sentences = missing_sentences(fleet, known.progress, now)
     if known.days_missing:
-        sentences.append(f"The last weeks of {known.days_missing} of {known.lines} lines have not been read yet; that goes on now.")
+        sentences.append(
+            f"The last weeks of {known.days_missing} of {known.lines} lines have not been read yet, so that causes "
+            "which compare weeks may be missing; that goes on now."
+        )
     if known.unjudged:
         sentences.append(f"{lines_have(known.unjudged)} not been looked into since they were read; that goes on now.")
     return sentences
@@ -173,12 +188,13 @@ def lines_have(count: int) -> str:
     return "1 line has" if count == 1 else f"{count} lines have"
 
 
-def missing_sentences(state: FleetState, known: FleetProgress, now: float) -> list[str]:
+def missing_sentences(fleet: OwnFleet, known: FleetProgress, now: float) -> list[str]:
     """What the model lacks, a sentence each, and when it will be there."""
     sentences: list[str] = []
+    state = fleet.state
     if not state.listed:
         sentences.append("The lines have not been listed yet; ask again in a minute.")
-    if is_listing_asked_for(state):
+    if sees_all(fleet) and is_listing_asked_for(state):
         sentences.append("A call of yours has changed lines that have not been listed yet; the next listing, in a minute, shows them.")
     if state.cut:
         sentences.append("The charging system's lists did not show every line; those it left out are in no figure.")
@@ -187,7 +203,7 @@ def missing_sentences(state: FleetState, known: FleetProgress, now: float) -> li
     if known.changed:
         told = "changed and could not be read again yet: filters by packages and use may miss them; they are next"
         sentences.append(f"{lines_have(known.changed)} {told}.")
-    if state.backoff_until > now:
+    if is_held_up(state, now):
         again = rfc3339_utc(state.backoff_until)
         sentences.append(f"The charging system could not be read ({state.error.rstrip('.')}); it is asked again at {again}.")
     return sentences

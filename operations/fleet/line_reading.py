@@ -226,7 +226,7 @@ def reading_after_listing(before: LineWork | None, listed: ListedLine, now: floa
         return NO_RANK, NO_DUE
     if before.read <= 0 or before.sim_status != listed.sim_status:
         return NEVER_READ, now
-    return CHANGED, max(now, before.read + changes_every(before))
+    return CHANGED, max(now, min(now, before.read) + changes_every(before))  # one that was read in the future was so by a wrong clock
 
 
 def changes_every(line: LineWork) -> float:

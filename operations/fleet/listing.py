@@ -70,6 +70,7 @@ class FleetListing:
         await self._deps.store.write(
             note_listing,
             fleet=self._fleet.id,
+            token=self._fleet.lease,
             began=began,
             seconds=seconds,
             list_due=clock.now() + max(LIST_EVERY_SECONDS, LISTING_SHARE * seconds),

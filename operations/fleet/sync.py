@@ -38,6 +38,7 @@ from storage.fleets import (
     fleet_state,
     give_lease_back,
     has_fleet_tables,
+    is_listing_due,
     make_fleet_due,
     next_fleet_due,
     personal_choice,
@@ -149,9 +150,10 @@ class TurnLease:
             await anyio.sleep(LEASE_SECONDS / 3)
             await self.renew()
 
-    async def renew(self) -> None:
+    async def renew(self, *, at_once: bool = False) -> None:
+        """Renews the lease when a third of it is over, or `at_once`."""
         now = self.deps.clock.now()
-        if self.until - now > LEASE_SECONDS * 2 / 3:
+        if not at_once and self.until - now > LEASE_SECONDS * 2 / 3:
             return
         until = now + LEASE_SECONDS
         try:
@@ -206,7 +208,7 @@ class FleetTurn:
     async def _read(self) -> None:
         clock, store, fleet = self._deps.clock, self._deps.store, self._fleet.id
         self._accounts = frozenset(account.get("id", 0) for account in await self._upstream.accounts())
-        if self._fleet.list_due <= clock.now():
+        if is_listing_due(self._fleet, clock.now()):
             await self._list()
         readers, caught_up = READERS_A_PLACE * int(self._places.total_tokens), False
         while not self._over:
@@ -281,9 +283,12 @@ class FleetTurn:
         if not readings or self._lease.lost:
             return
         try:
-            await self._deps.store.write(record_readings, fleet=self._fleet.id, readings=readings)
+            stored = await self._deps.store.write(record_readings, fleet=self._fleet.id, readings=readings)
         except StoreUnavailable as outage:
             self._failures.end_turn(outage)
+        else:
+            if not stored:  # the fleet may have ended
+                await self._lease.renew(at_once=True)
 
     async def _failed(self, line: LineWork, failure: OcsError) -> None:
         """A line that could not be read is tried again later; where the charging system takes no more calls, the turn ends."""

@@ -266,7 +266,7 @@ def entry_place(cursor: str) -> EntryPlace:
 
 def missing_of_entries(fleet: OwnFleet, found: FleetEntries, now: float) -> Incomplete | None:
     known = found.known
-    reasons = missing_knowledge(fleet.state, known, now)
+    reasons = missing_knowledge(fleet, known, now)
     return {"lines": missing_lines(known), "reasons": reasons} if reasons else None
 
 

@@ -55,6 +55,8 @@ class CostAdviser(NamedTuple):
         outside = dearest_outside(costed.use)
         if outside is None:
             return advice
+        if self.coverage.covers(costed.zones, outside):
+            return LineAdvice("none", "has_package")  # it was bought since that use
         offer = self.packages.advise(costed.line, self.coverage.find(outside), costed.use)
         return offer if offer.why == "cheaper_package" else advice
 

@@ -35,7 +35,8 @@ from storage.fleet_usage import KEPT_USAGE_DAYS
 PROBLEM_CURSOR = re.compile(r"-?[0-9]{1,18}_[0-9]{1,3}_[0-9]{1,18}", re.ASCII)
 PROBLEMS_METHOD = (
     "Each line's stored facts (status, packages, use of 90 days, where networks saw it) against a table of causes; a cause that another "
-    "one explains is not told beside it. Money a month is what the operator loses: income that stays out, or network cost beyond income."
+    "one explains is not told beside it. Money a month is what the operator loses: the usual income, less what use outside packages still "
+    "brings in, or network cost beyond income."
 )
 
 
@@ -70,8 +71,8 @@ class FleetProblems(TypedDict):
     """The problems of the fleet."""
 
     lines_with_problems: Annotated[int, Field(description="That match")]
-    money_a_month: Annotated[float, Field(description="EUR, of all problems of these lines by cause")]
-    causes: Annotated[dict[ProblemCause, CauseSum], Field(description="Whatever `cause` says; a line may have several")]
+    money_a_month: Annotated[float, Field(description="EUR, of all problems that match")]
+    causes: Annotated[dict[ProblemCause, CauseSum], Field(description="Of the problems that match; a line may have several")]
     lines: Annotated[list[TroubledLineView], Field(description="Worst money first; a page of them")]
 
 
@@ -137,11 +138,11 @@ async def fleet_problems(ctx: Ctx, params: ProblemsQuery, fleet: OwnFleet) -> Fi
         ctx.next_cursor = f"{page[-1].money}_{page[-1].place}_{page[-1].subscriber_id}"
         ctx.note = f"{len(page)} of {found.lines} lines."
     now, known = ctx.deps.clock.now(), found.known  # the first look may have taken a while
-    reasons = missing_knowledge(fleet.state, known, now)
+    reasons = missing_knowledge(fleet, known, now)
     incomplete: Incomplete | None = {"lines": missing_lines(known), "reasons": reasons} if reasons else None
     sampled = max(0, known.lines - known.progress.unread)
     told = {"sampled": sampled, "of": known.lines}
-    data = problems_view(found, page)
+    data = problems_view(found, page, params.cause)
     return make_finding(data, now=now, **told, method=PROBLEMS_METHOD, incomplete=incomplete, as_of=fleet.state.listed or None)
 
 
@@ -153,16 +154,18 @@ def problem_place(cursor: str) -> ProblemPlace:
     return ProblemPlace(int(money), int(place), int(number))
 
 
-def problems_view(found: ProblemList, page: list[TroubledLine]) -> FleetProblems:
+def problems_view(found: ProblemList, page: list[TroubledLine], cause: ProblemCause | None) -> FleetProblems:
+    """The answer; its sums are of one `cause` where that was asked for."""
     by_line = defaultdict[int, list[ListedProblem]](list)
     for problem in found.problems:
         by_line[problem.subscriber_id].append(problem)
+    matching = [each for each in found.sums if cause in (None, each.cause)]
     sums: dict[ProblemCause, CauseSum] = {
-        cast(ProblemCause, each.cause): {"lines": each.lines, "money_a_month": euros(each.money)} for each in found.sums
+        cast(ProblemCause, each.cause): {"lines": each.lines, "money_a_month": euros(each.money)} for each in matching
     }
     return {
         "lines_with_problems": found.lines,
-        "money_a_month": euros(sum(each.money for each in found.sums)),
+        "money_a_month": euros(sum(each.money for each in matching)),
         "causes": sums,
         "lines": [troubled_view(line, by_line[line.subscriber_id]) for line in page if line.subscriber_id in by_line],
     }

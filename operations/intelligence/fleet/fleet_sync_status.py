@@ -6,13 +6,13 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet, own_fleet
+from operations.fleet.fleet_access import OwnFleet, own_fleet, sees_all
 from operations.fleet.sync import keeps_names
 from registry.clock import rfc3339_utc
 from registry.errors import OcsError
 from registry.operation import CamelInput, Example, operation
 from storage.fleet_search import WaitingLines, waiting_lines
-from storage.fleets import FleetState
+from storage.fleets import WRONG_CLOCK_SECONDS, FleetState, is_held_up
 
 LATE_AFTER_SECONDS = 900.0
 
@@ -43,11 +43,13 @@ class FleetSyncStatus(TypedDict):
     ]
     lines: Annotated[int, Field(description="Lines that are listed")]
     listed_at: Annotated[str | None, Field(description="RFC 3339, UTC: when the last finished listing began")]
-    listing_seconds: Annotated[float, Field(description="How long it took")]
+    listing_seconds: Annotated[float | None, Field(description="How long it took; null for a key that may see some lines alone")]
     next_listing_at: Annotated[str | None, Field(description="RFC 3339, UTC: then, or soon after")]
     complete: Annotated[bool, Field(description="False where the charging system has lines that no list shows")]
     waiting: WaitingCounts
-    calls_made: Annotated[int, Field(description="Calls to the charging system that reading this fleet has made so far")]
+    calls_made: Annotated[
+        int | None, Field(description="Calls to the charging system that reading this fleet has made so far; null as `listing_seconds`")
+    ]
     again_at: Annotated[str | None, Field(description="RFC 3339, UTC: when the charging system is asked again; null: at once")]
     error: Annotated[str | None, Field(description="Why the last reading failed")]
     names_kept: Annotated[bool, Field(description="Whether customers' names are kept, so that query_fleet finds them at once")]
@@ -90,18 +92,18 @@ async def fleet_sync_status(ctx: Ctx, params: FleetSyncQuery, fleet: OwnFleet) -
     hours, and when a call of yours or a push was about it.
     """
     del params
-    state, now = fleet.state, ctx.now
+    state, now, whole = fleet.state, ctx.now, sees_all(fleet)
     waiting = await ctx.deps.store.read(waiting_lines, fleet=state.id, bounds=fleet.bounds, now=now)
     return {
         "status": sync_word(state, waiting, now),
         "lines": waiting.lines,
         "listed_at": rfc3339_utc(state.listed) if state.listed else None,
-        "listing_seconds": round(state.listing_seconds, 3),
+        "listing_seconds": round(state.listing_seconds, 3) if whole else None,
         "next_listing_at": rfc3339_utc(state.list_due) if state.list_due else None,
         "complete": bool(state.listed) and not state.cut,
         "waiting": {"never_read": waiting.unread, "changed": waiting.changed, "days_of_use": waiting.days},
-        "calls_made": state.calls,
-        "again_at": rfc3339_utc(state.backoff_until) if state.backoff_until > now else None,
+        "calls_made": state.calls if whole else None,
+        "again_at": rfc3339_utc(state.backoff_until) if is_held_up(state, now) else None,
         "error": state.error or None,
         "names_kept": await keeps_names(ctx.deps, ctx.organisation),
     }
@@ -109,11 +111,11 @@ async def fleet_sync_status(ctx: Ctx, params: FleetSyncQuery, fleet: OwnFleet) -
 
 def sync_word(state: FleetState, waiting: WaitingLines, now: float) -> SyncWord:
     """The word for how far a fleet has been read at `now`, Unix seconds."""
-    if state.backoff_until > now:
+    if is_held_up(state, now):
         return "held_up"
     if not state.listed:
         return "never_read"
     if waiting.unread:
         return "first_reading"
-    late = state.list_due < now - LATE_AFTER_SECONDS
+    late = state.list_due < now - LATE_AFTER_SECONDS or state.listed > now + WRONG_CLOCK_SECONDS
     return "catching_up" if waiting.changed or waiting.days or late else "up_to_date"

@@ -15,7 +15,7 @@ from operations.deps import Ctx
 from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet_or_account
 from operations.fleet.line_refresh import refresh_lines
 from operations.fleet.sync import keeps_names
-from operations.fleet.wire_rows import date_text, fold_text
+from operations.fleet.wire_rows import LISTED_ICCID, date_text, fold_text
 from operations.intelligence.reports.sheet import Incomplete
 from operations.times import StartTime
 from operations.upstream.account_lines import read_account_lines, subscriber_number
@@ -67,7 +67,7 @@ class FleetQuery(CamelInput):
     steering_list: Annotated[int | None, Field(ge=0, le=9007199254740991, description="Its own steering list; 0: none.")] = None
     package_state: Annotated[SupplyWord | None, Field(description="Of the package that serves it best.")] = None
     package_ends_before: Annotated[StartTime | None, Field(description="Its last package ends from now until then.")] = None
-    left_below: Annotated[int | None, Field(ge=0, le=10**15, description="Fewer bytes left in usable packages.")] = None
+    left_below: Annotated[int | None, Field(ge=0, le=10**15, description="Fewer bytes left; 0 where all is used up.")] = None
     used_after: Annotated[StartTime | None, Field(description="Last used then or later.")] = None
     used_before: Annotated[StartTime | None, Field(description="Last used before; never used ones do not count.")] = None
     barred: Annotated[Literal["data", "calls_out", "calls_in", "sms_out", "sms_in"] | None, Field(description="This is barred.")] = None
@@ -123,7 +123,7 @@ class FleetLineView(TypedDict):
     steering_list: NotRequired[Annotated[int | None, Field(description="Its own; null: that of its account")]]
     balance: NotRequired[Annotated[float, Field(description="EUR, of the line itself")]]
     pays: NotRequired[Annotated[Literal["line", "account"], Field(description="Whose balance pays for use outside packages")]]
-    package_state: NotRequired[Annotated[str | None, Field(description="Of the package that serves it best; null: not read yet")]]
+    package_state: NotRequired[Annotated[str | None, Field(description="Of the package that serves it best; null: in stock, or not read")]]
     package_ends: NotRequired[Annotated[str | None, Field(description="RFC 3339, UTC: its last package")]]
     data_left: NotRequired[Annotated[int | None, Field(description="Bytes in usable packages; null: none is usable, or not read yet")]]
     data_limit: NotRequired[Annotated[int | None, Field(description="Bytes that these packages held")]]
@@ -202,7 +202,7 @@ async def query_fleet(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetPag
     if len(look.rows) > params.limit:
         ctx.next_cursor = cursor_of(rows[-1], params.sort)
         ctx.note = f"{params.limit} lines, more follow."
-    reasons = [*missing_sentences(fleet.state, look.progress, ctx.now), *unread_sentences(unread)]
+    reasons = [*missing_sentences(fleet, look.progress, ctx.now), *unread_sentences(unread)]
     fields = USUAL_FIELDS if params.fields is None else params.fields
     oldest = min((fact_time(row, fleet.state.listed) for row in rows), default=fleet.state.listed)
     return {
@@ -218,7 +218,7 @@ def unread_sentences(lines: int) -> list[str]:
 
 async def count_page(ctx: Ctx, fleet: OwnFleet, wanted: FleetFilter) -> FleetPage:
     found = await ctx.deps.store.read(count_lines, fleet=fleet.state.id, wanted=wanted, bounds=fleet.bounds, now=ctx.now)
-    reasons = missing_sentences(fleet.state, found.progress, ctx.now)
+    reasons = missing_sentences(fleet, found.progress, ctx.now)
     incomplete = incomplete_of(found.progress.unread + found.progress.changed, reasons)
     return {"count": found.lines, "as_of": time_text(fleet.state.listed), "incomplete": incomplete}
 
@@ -278,7 +278,11 @@ async def lines_named(fleet: OwnFleet, text: str) -> list[int]:
 
 
 def network_codes(text: str) -> tuple[int, int]:
-    return int(text[:3]), int(text[3:].removeprefix("-"))
+    """MCC and MNC of a network. Raises BadRequest for MCC 000, which no country has (ITU-T E.212)."""
+    mcc, mnc = int(text[:3]), int(text[3:].removeprefix("-"))
+    if mcc == 0:
+        raise BadRequest(f"network: got {text!r}, and no country has the MCC 000", param="network", hint="Such as 242-01")
+    return mcc, mnc
 
 
 def place_of(cursor: str, sort: str) -> FleetPlace:
@@ -287,12 +291,24 @@ def place_of(cursor: str, sort: str) -> FleetPlace:
         told, value, number = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (binascii.Error, ValueError, TypeError):
         told, value, number = None, None, None
-    fits = told == sort and isinstance(number, int) and isinstance(value, str if sort.endswith("iccid") else int | float)
-    if not fits:
+    if told != sort or not is_whole_number(number) or not is_sort_value(value, sort.removeprefix("-")):
         raise BadRequest(
             "starting_after: not a cursor of this list in this order", param="starting_after", hint="Take it from the page before"
         )
     return FleetPlace(cast("str | float", value), cast(int, number))
+
+
+def is_whole_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
+
+
+def is_sort_value(value: object, column: str) -> bool:
+    """Whether a line's `column` may hold this value."""
+    if column == "iccid":
+        return isinstance(value, str) and LISTED_ICCID.fullmatch(value) is not None
+    if column in ("subscriber_id", "data_left"):
+        return is_whole_number(value)
+    return is_whole_number(value) or (isinstance(value, float) and abs(value) < 2**53)
 
 
 def cursor_of(row: FoundLine, sort: str) -> str:

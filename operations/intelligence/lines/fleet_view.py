@@ -36,7 +36,7 @@ class FleetView(NamedTuple):
     def result(self, ctx: Ctx, figures: Figures, *, sampled: int, missing: int, others: Sequence[str] = ()) -> FleetResult[Figures]:
         """`figures`, made of `sampled` lines; `missing` ones would belong to them. `others`: sentences on what else is missing."""
         now, known, state = ctx.deps.clock.now(), self.known, self.fleet.state  # the first look may have taken a while
-        reasons = [*missing_knowledge(state, known, now), *others]
+        reasons = [*missing_knowledge(self.fleet, known, now), *others]
         incomplete: Incomplete | None = {"lines": missing, "reasons": reasons} if reasons else None
         return FleetResult(now, figures, sampled, known.lines, incomplete, state.listed or None)
 

@@ -20,6 +20,7 @@ AdviceReason = Literal[
     "cheaper_network",
     "not_covered",
     "cheaper_package",
+    "has_package",
     "pushed_lately",
     "push_did_not_help",
     "no_list_known",
@@ -86,6 +87,7 @@ class AdviceFigures(TypedDict):
         AdviceReason,
         Field(
             description="list_leads_elsewhere: the SIM may not have its list; list_leads_there: the list itself prefers this network; "
+            "has_package: it has one now that works there; "
             "no_list_known: of no list is known that it leads to a better network; pushed_lately: in 24 hours, or not seen since"
         ),
     ]

@@ -216,10 +216,25 @@ class VerdictFacts:
 
     @cached_property
     def usual_income(self) -> int:
-        """What the customer pays a month while packages run: what is lost when the line cannot be used."""
+        """What the customer pays a month while packages run."""
         dated = [package for package in self.all_packages if package.ends > package.starts]
         running = [package.price * 30 * DAY / (package.ends - package.starts) for package in dated]
         return max(self.monthly_price, round(running[-1]) if running else 0)
+
+    def lost_income(self, since: float) -> int:
+        """What of the usual income stays out a month since a moment (0.0: not known): use outside packages goes on bringing some in.
+
+        That is judged by the whole days since then, and by the last seven at most.
+        """
+        first = max(self.today - PRESENT_DAYS, ordinal(since - 1) + 1 if since > 0 else 0)
+        days = self.today - first
+        coming = sum(row.usage_income for row in self.usage if first <= row.day < self.today)
+        return max(0, self.usual_income - (coming * 30 // days if days > 0 else 0))
+
+    @cached_property
+    def last_covered_day(self) -> int | None:
+        """The last day on which a package paid for data; None: not known."""
+        return max((row.day for row in self.usage if row.kind == USAGE_TYPE_DATA and row.covered > 0), default=None)
 
     def works_in(self, package: HeldPackageFacts, country: str) -> bool:
         """Whether the package's zone has a network of the country; of a zone that is not the reseller's nobody can say it has not."""

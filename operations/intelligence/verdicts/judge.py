@@ -90,7 +90,7 @@ class LineJudge:
     def __init__(self, *, in_threads: bool = True) -> None:
         """`in_threads`: whether lines are judged beside the event loop; not where everything must happen in one order."""
         self._in_threads = in_threads
-        self._contexts: OrderedDict[int, FleetContext] = OrderedDict()
+        self._contexts: OrderedDict[tuple[int, str], FleetContext] = OrderedDict()
 
     async def __call__(self, deps: Deps, fleet: FleetState, numbers: Sequence[int] | None) -> int:
         """Judges the lines with these subscriber ids, or some that are due; how many. Waits for the database, hourly for the network."""
@@ -105,7 +105,8 @@ class LineJudge:
         return len(judgements)
 
     async def _context(self, deps: Deps, fleet: FleetState, now: float) -> FleetContext:
-        known = self._contexts.get(fleet.id)
+        key = fleet.id, fleet.identity  # a number may be given again
+        known = self._contexts.get(key)
         if known is not None and now - known.at < CONTEXT_SECONDS:
             return known
         try:
@@ -115,8 +116,8 @@ class LineJudge:
             if known is None:
                 raise
             return known
-        self._contexts[fleet.id] = made
-        self._contexts.move_to_end(fleet.id)
+        self._contexts[key] = made
+        self._contexts.move_to_end(key)
         if len(self._contexts) > CONTEXTS_LIMIT:
             self._contexts.popitem(last=False)
         return made

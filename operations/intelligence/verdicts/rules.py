@@ -69,8 +69,9 @@ def exhausted(facts: VerdictFacts) -> CauseFinding | None:
     used_up = [package for package in facts.running() if package.active]
     if not used_up or facts.stocked or begins_soon(facts):
         return None
-    last = newest(used_up)
-    return CauseFinding(facts.line.last_used, facts.usual_income, {**package_evidence(last), "data_limit": last.limit})
+    last, covered = newest(used_up), facts.last_covered_day
+    since = facts.line.last_used if covered is None else min(facts.line.last_used, day_start(covered + 1))
+    return CauseFinding(since, facts.lost_income(since), {**package_evidence(last), "data_limit": last.limit})
 
 
 def expired(facts: VerdictFacts) -> CauseFinding | None:
@@ -78,7 +79,7 @@ def expired(facts: VerdictFacts) -> CauseFinding | None:
     if not facts.packages or facts.running() or facts.next_start is not None:
         return None
     last = max(facts.packages, key=lambda package: (package.ends, package.id))
-    return CauseFinding(last.ends, facts.usual_income, package_evidence(last))
+    return CauseFinding(last.ends, facts.lost_income(last.ends), package_evidence(last))
 
 
 def blocked(facts: VerdictFacts) -> CauseFinding | None:
@@ -87,7 +88,7 @@ def blocked(facts: VerdictFacts) -> CauseFinding | None:
     if not paused or facts.stocked or begins_soon(facts):
         return None
     last = newest(paused)
-    return CauseFinding(0.0, facts.usual_income, {**package_evidence(last), "data_left": last.left})
+    return CauseFinding(0.0, facts.lost_income(0.0), {**package_evidence(last), "data_left": last.left})
 
 
 def suspended(facts: VerdictFacts) -> CauseFinding | None:
@@ -99,16 +100,15 @@ def suspended(facts: VerdictFacts) -> CauseFinding | None:
     if not used and not held:
         return None
     evidence: dict[str, EvidenceValue] = {"last_used_day": None if not facts.line.last_used else date_text(ordinal(facts.line.last_used))}
-    return CauseFinding(
-        facts.line.status_since, facts.usual_income, {**evidence, "data_left": sum(package.left for package in facts.stocked)}
-    )
+    since, left = facts.line.status_since, sum(package.left for package in facts.stocked)
+    return CauseFinding(since, facts.lost_income(since), {**evidence, "data_left": left})
 
 
 def forbidden(facts: VerdictFacts) -> CauseFinding | None:
     """Data is switched off, and a package has data left."""
     if facts.line.data_allowed != 0 or not facts.stocked:
         return None
-    return CauseFinding(0.0, facts.usual_income, {"data_allowed": 0, "data_left": sum(package.left for package in facts.stocked)})
+    return CauseFinding(0.0, facts.lost_income(0.0), {"data_allowed": 0, "data_left": sum(package.left for package in facts.stocked)})
 
 
 def no_coverage(facts: VerdictFacts) -> CauseFinding | None:
@@ -120,7 +120,7 @@ def no_coverage(facts: VerdictFacts) -> CauseFinding | None:
         return None
     began = facts.stay_began
     since = 0.0 if began is None else day_start(began)
-    return CauseFinding(since, facts.usual_income, {"country": country, "package_id": newest(facts.stocked).id})
+    return CauseFinding(since, facts.lost_income(since), {"country": country, "package_id": newest(facts.stocked).id})
 
 
 def throttled(facts: VerdictFacts) -> CauseFinding | None:
@@ -132,12 +132,15 @@ def throttled(facts: VerdictFacts) -> CauseFinding | None:
 
 
 class DataBeside(NamedTuple):
-    """Data of seven days in countries where packages work: on which days, and how much, on networks beside those of their zones."""
+    """Data of seven days in countries where packages work: on which days, how much, and at what loss, on networks that no zone of them has.
+
+    `loss`: what those networks charged beyond what the customer paid, micro-euro.
+    """
 
     outside: int
     whole: int
     days: int
-    cost: int
+    loss: int
     code: NetworkCode | None
 
 
@@ -147,23 +150,23 @@ def data_beside(facts: VerdictFacts) -> DataBeside:
     Where sessions outside were refused, since nobody pays, sessions are counted instead of bytes.
     """
     since = facts.today - STEERED_DAYS
-    met = [(row.day, (row.mcc, row.mnc), row.quantity, row.network_cost) for row in facts.usage
+    met = [(row.day, (row.mcc, row.mnc), row.quantity, row.network_cost - row.usage_income) for row in facts.usage
            if row.kind == USAGE_TYPE_DATA and row.day > since and row.mcc]  # fmt: skip
     met += [(ordinal(one.at), (one.mcc, one.mnc), 0, 0) for one in facts.refused if one.at >= facts.now - STEERED_DAYS * DAY]
     found: list[tuple[bool, int, NetworkCode, int, int]] = []
-    for day, code, size, cost in met:
+    for day, code, size, loss in met:
         held = [
             package.zone_id for package in facts.stocked if package.assigned < day_start(day + 1) and facts.coverage.knows(package.zone_id)
         ]
         country = facts.country_of(code)
         if held and country is not None and facts.coverage.options(held, country):
-            found.append((not facts.coverage.covers(held, code), day, code, size, cost))
+            found.append((not facts.coverage.covers(held, code), day, code, size, loss))
     beside = [each for each in found if each[0]]
     by_size = all(size for _, _, _, size, _ in beside)
     part, whole = (sum(size if by_size else 1 for _, _, _, size, _ in some) for some in (beside, found))
     codes = Counter(code for _, _, code, _, _ in beside)
     most = max(codes, key=lambda code: (codes[code], code), default=None)
-    return DataBeside(part, whole, len({day for _, day, *_ in beside}), sum(cost for *_, cost in beside), most)
+    return DataBeside(part, whole, len({day for _, day, *_ in beside}), max(0, sum(loss for *_, loss in beside)), most)
 
 
 def mis_steered(facts: VerdictFacts) -> CauseFinding | None:
@@ -180,7 +183,7 @@ def mis_steered(facts: VerdictFacts) -> CauseFinding | None:
         "days": use.days,
         "share_percent": round(100 * use.outside / use.whole, 1) if use.whole else None,
     }
-    return CauseFinding(0.0, use.cost * 30 // STEERED_DAYS, evidence)
+    return CauseFinding(0.0, use.loss * 30 // STEERED_DAYS, evidence)
 
 
 def wrong_package(facts: VerdictFacts) -> CauseFinding | None:
@@ -225,9 +228,10 @@ def abroad(facts: VerdictFacts) -> CauseFinding | None:
     foreign = sum(bool(places - {home}) for places in before)
     if home == here or days[here] > THERE_SHARE * len(before) or foreign > FOREIGN_SHARE * len(before):
         return None
-    cost = sum(row.network_cost for row in facts.usage if row.day >= began)
+    loss = sum(row.network_cost - row.usage_income for row in facts.usage if row.day >= began)
     stay = max(1, facts.today - began + 1)
-    return CauseFinding(day_start(began), cost * 30 // stay, {"country": here, "usual_country": home, "days": facts.today - began})
+    loss -= facts.package_income(whole=False) * stay // WINDOW_DAYS
+    return CauseFinding(day_start(began), max(0, loss) * 30 // stay, {"country": here, "usual_country": home, "days": facts.today - began})
 
 
 def spike(facts: VerdictFacts) -> CauseFinding | None:
@@ -241,8 +245,8 @@ def spike(facts: VerdictFacts) -> CauseFinding | None:
             continue
         dearest = max((size for size in others if size < SPIKE_RATIO * usual), default=0)
         if data[day] >= SPIKE_OVER_OTHERS * dearest and data[day] - usual >= LEAST_SPIKE_BYTES:
-            cost = sum(row.network_cost for row in facts.recent if row.day == day)
-            return CauseFinding(day_start(day), cost, {"day": date_text(day), "bytes": data[day], "usual_bytes": round(usual)})
+            loss = sum(row.network_cost - row.usage_income for row in facts.recent if row.day == day)
+            return CauseFinding(day_start(day), max(0, loss), {"day": date_text(day), "bytes": data[day], "usual_bytes": round(usual)})
     return None
 
 
@@ -259,7 +263,8 @@ def silence(facts: VerdictFacts) -> CauseFinding | None:
     quiet = facts.today - 1 - last
     if not needed <= quiet <= LONGEST_SILENCE:
         return None
-    return CauseFinding(day_start(last + 1), facts.usual_income, {"silent_days": quiet, "used_share_percent": round(100 * share, 1)})
+    since = day_start(last + 1)
+    return CauseFinding(since, facts.lost_income(since), {"silent_days": quiet, "used_share_percent": round(100 * share, 1)})
 
 
 def churn(facts: VerdictFacts) -> CauseFinding | None:
@@ -270,7 +275,8 @@ def churn(facts: VerdictFacts) -> CauseFinding | None:
     rarer = before >= FEWEST_BEFORE_FADING and FADED_RATIO * last / FADED_DAYS <= before / DAYS_BEFORE_FADING
     if not rarer or facts.days_used(-QUIET_DAYS, 1):
         return None
-    return CauseFinding(day_start(facts.used_days[-1] + 1), facts.usual_income, {"used_days_before": before, "used_days_lately": last})
+    quiet_since = day_start(facts.used_days[-1] + 1)
+    return CauseFinding(quiet_since, facts.lost_income(quiet_since), {"used_days_before": before, "used_days_lately": last})
 
 
 def series_on_suspended(facts: VerdictFacts) -> CauseFinding | None:
