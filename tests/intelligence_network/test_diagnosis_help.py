@@ -66,6 +66,16 @@ async def test_a_line_that_fell_silent_is_not_called_healthy(stage: DiagnosisSta
     )
 
 
+async def test_what_use_outside_packages_still_brings_in_is_not_lost(stage: DiagnosisStage) -> None:
+    record, now = stage.line.cdrs[-1], stage.network.now
+    stage.line.cdrs[:] = [record._replace(at=now - day * DAY_SECONDS, in_package=record.quantity) for day in range(24, 8, -1)]
+    stage.line.packages[0].data_used = stage.line.packages[0].data_limit or 0
+    stage.line.cdrs += [record._replace(at=now - day * DAY_SECONDS, in_package=0, subscriber_cost=1_000_000) for day in range(8, 0, -1)]
+    stage.line.cdrs.sort(key=lambda each: each.at)
+    [problem] = (await told(stage))["problems"]
+    assert (problem["cause"], problem["since"], problem["money_a_month"]) == ("exhausted", "2027-01-07T00:00:00Z", 0.0)
+
+
 async def test_a_line_that_loses_money_is_not_called_healthy(stage: DiagnosisStage) -> None:
     record = stage.line.cdrs[-1]
     stage.line.cdrs[:] = [

@@ -233,3 +233,13 @@ async def test_a_package_is_offered_only_where_it_costs_less_than_what_was_charg
             assert round(row["saving_customer"] * MICRO) == left > 0
             assert (await cost_row(stage, line))["do"] == row["do"]
     assert set(found) == {"none", "offer_package"}
+    await bought_by(stage, line, row["do"][0]["arguments"]["packageTemplateId"])
+    told = await cost_row(stage, line)
+    assert (told["action"], told["why"], told["do"]) == ("none", "has_package", [])
+
+
+async def bought_by(stage: DiagnosisStage, line: Line, template: int) -> None:
+    """The line gets a package, and a call of ours has it read again."""
+    await stage.ocs.packages.affect_to_subscriber(template, line.id)
+    allowed = {"data": True, "moc": True, "mtc": True, "sms": True}
+    assert (await stage.http.put(f"/v1/subscribers/{line.iccid}/traffic-restrictions", json=allowed)).status_code == 200
