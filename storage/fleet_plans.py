@@ -28,6 +28,9 @@ def total(column: sa.ColumnElement[int], name: str) -> sa.Label[int]:
 
 MARGIN = FLEET_FIGURE.c.plan_now - FLEET_FIGURE.c.plan_cost
 
+IS_ALIVE = FLEET_LINE.c.status != "END_OF_LIFE"
+"""A line that has ended for good pays for nothing any more, and nothing can be saved on it."""
+
 PLAN_SUMS = Query(
     PlanSum,
     sa.select(
@@ -40,7 +43,7 @@ PLAN_SUMS = Query(
         total(FLEET_FIGURE.c.plan_saving, "saving"),
     )
     .select_from(WITH_FIGURES)
-    .where(OF_FLEET, LINE_IS_THERE)
+    .where(OF_FLEET, LINE_IS_THERE, IS_ALIVE)
     .group_by(FLEET_FIGURE.c.plan)
     .order_by(FLEET_FIGURE.c.plan),
 )
@@ -50,7 +53,7 @@ PLANS_IN_ORDER = Query(
     int,
     sa.select(FLEET_LINE.c.subscriber_id)
     .select_from(WITH_FIGURES)
-    .where(OF_FLEET, LINE_IS_THERE, sa.or_(FLEET_FIGURE.c.plan != "unused", FLEET_FIGURE.c.plan_now != 0))
+    .where(OF_FLEET, LINE_IS_THERE, IS_ALIVE, sa.or_(FLEET_FIGURE.c.plan != "unused", FLEET_FIGURE.c.plan_now != 0))
     .order_by(
         FLEET_FIGURE.c.plan_saving.desc(), sa.case((MARGIN < 0, MARGIN), else_=0), FLEET_FIGURE.c.plan_now.desc(), FLEET_LINE.c.iccid
     ),
@@ -69,7 +72,7 @@ MAIN_NETWORKS = Query(
     SeenNetwork,
     sa.select(FLEET_FIGURE.c.main_mcc.label("mcc"), FLEET_FIGURE.c.main_mnc.label("mnc"), sa.func.count().label("lines"))
     .select_from(WITH_FIGURES)
-    .where(OF_FLEET, LINE_IS_THERE, FLEET_FIGURE.c.main_mcc != 0)
+    .where(OF_FLEET, LINE_IS_THERE, IS_ALIVE, FLEET_FIGURE.c.main_mcc != 0)
     .group_by(FLEET_FIGURE.c.main_mcc, FLEET_FIGURE.c.main_mnc),
 )
 

@@ -83,7 +83,7 @@ class CostQuery(CamelInput):
     """Which days."""
 
     start: Annotated[UtcDay, Field(description="First UTC day.")]
-    end: Annotated[UtcDay, Field(description="Last; at most 92 days.")]
+    end: Annotated[UtcDay, Field(description="Last; at most 92 days. Days to come are left out.")]
     limit: Annotated[RankingLimit, Field(description="Lines and countries, 1-500.")] = 100
     starting_after: PageCursor = None
 
@@ -234,7 +234,7 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
     network has one code in an answer, the one that most use was seen with. Operators are called as the charging system calls them.
     Use and packages come from the read model, which keeps 90 days. Pages within a minute show one ranking.
     """
-    window = DayWindow(params.start, params.end)
+    window = DayWindow(params.start, max(params.start, min(params.end, utc_today(ctx.now))))
     if window.first > utc_today(ctx.now):
         raise BadRequest(
             f"start: {window.first} has not come, so nothing has been used then", param="start", hint=f"Today is {utc_today(ctx.now)} (UTC)"

@@ -59,8 +59,8 @@ BOOLEANS = {name for name, field in Settings.model_fields.items() if isinstance(
 
 
 def toolsets_table() -> str:
-    plain = "`connectivity,operator` (plain `/mcp`)"
-    selections = {plain: ["connectivity", "operator"], "`core`": ["core"], "`operator`": ["operator"], "`all`": ["all"]}
+    plain = "`connectivity,fleet,operator` (plain `/mcp`)"
+    selections = {plain: ["connectivity", "fleet", "operator"], "`core`": ["core"], "`operator`": ["operator"], "`all`": ["all"]}
     own = [toolset.name for toolset in CATALOGUE.toolsets if toolset.name in CATALOGUE.names()]
     rows = ["| Selection | Tools | Tokens, about | With output schemas |", "|---|---|---|---|"]
     for shown, names in {**selections, **{f"`{name}`": [name] for name in own}}.items():

@@ -233,8 +233,9 @@ async def test_a_package_is_offered_only_where_it_costs_less_than_what_was_charg
             assert round(row["saving_customer"] * MICRO) == left > 0
             assert (await cost_row(stage, line))["do"] == row["do"]
     assert set(found) == {"none", "offer_package"}
-    await bought_by(stage, line, row["do"][0]["arguments"]["packageTemplateId"])
-    told = await cost_row(stage, line)
+    bought = (await audit_row(stage, lines[-1]))["do"][0]["arguments"]
+    await bought_by(stage, lines[-1], bought["packageTemplateId"])
+    told = await cost_row(stage, lines[-1])
     assert (told["action"], told["why"], told["do"]) == ("none", "has_package", [])
 
 

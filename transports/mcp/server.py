@@ -44,8 +44,8 @@ CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
 def server_instructions(toolsets: Sequence[str]) -> str:
     """How to choose tools, in three sentences."""
     return (
-        "These tools issue and manage travel eSIMs; you see the toolset connectivity and the operator tools, as far as your "
-        "organisation's tier allows. "
+        "These tools issue and manage travel eSIMs; you see the toolsets connectivity and fleet and the operator tools, as far as "
+        "your organisation's tier allows. "
         f"To see others, connect with ?toolsets=<names> or the header X-MCP-Toolsets, where names are of {', '.join(toolsets)}. "
         "Add ?read_only=true or X-MCP-Readonly: true to see only tools that change nothing."
     )

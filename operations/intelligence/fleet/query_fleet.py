@@ -78,7 +78,7 @@ class FleetQuery(CamelInput):
     limit: Annotated[int, Field(ge=1, le=200, description="Lines per page, 1-200.")] = 100
     starting_after: Annotated[str | None, Field(alias="starting_after", max_length=200, description="`next` of the page before.")] = None
     count_only: Annotated[bool, Field(description="The number of lines alone.")] = False
-    fresh: Annotated[bool, Field(description="Read the page's first 20 lines anew.")] = False
+    fresh: Annotated[bool, Field(description="Ask for the rows of the page's first 20 lines anew.")] = False
 
 
 class NetworkSeen(TypedDict):
@@ -129,7 +129,7 @@ class FleetLineView(TypedDict):
     data_limit: NotRequired[Annotated[int | None, Field(description="Bytes that these packages held")]]
     problems: NotRequired[Annotated[list[str], Field(description="Causes, the first to mend first; fleet_problems has evidence")]]
     usage_since: NotRequired[Annotated[str | None, Field(description="First UTC day whose use is known")]]
-    as_of: NotRequired[Annotated[str | None, Field(description="RFC 3339, UTC: age of the oldest of these facts")]]
+    as_of: NotRequired[Annotated[str | None, Field(description="RFC 3339, UTC: when its row was told, or, used since, its packages")]]
 
 
 class FleetPage(TypedDict):
@@ -137,7 +137,7 @@ class FleetPage(TypedDict):
 
     count: NotRequired[Annotated[int, Field(description="Lines that match, with countOnly")]]
     data: NotRequired[list[FleetLineView]]
-    as_of: Annotated[str | None, Field(description="RFC 3339, UTC: age of the oldest fact used; null: nothing has been read yet")]
+    as_of: Annotated[str | None, Field(description="RFC 3339, UTC: when all lines were listed last; null: never")]
     incomplete: Annotated[Incomplete | None, Field(description="What is missing, and when it will be there; null: nothing")]
 
 
