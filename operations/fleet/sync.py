@@ -281,7 +281,7 @@ class FleetTurn:
         if not readings or self._lease.lost:
             return
         try:
-            await self._deps.store.write(record_readings, fleet=self._fleet.id, readings=readings)
+            await self._deps.store.write(record_readings, fleet=self._fleet.id, readings=readings, keyring=self._deps.keyring)
         except StoreUnavailable as outage:
             self._failures.end_turn(outage)
 
