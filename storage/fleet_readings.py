@@ -9,11 +9,12 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread
-from storage.fleet_erasure import lines_without_names, without_names
+from storage.fleet_erasure import lines_without_names, listed_customer, without_names
 from storage.fleet_line_money import add_line_money
 from storage.fleet_lines import (
     FLEET_IS_CURRENT,
     FLEET_LINE,
+    HOLD_CURRENT_FLEET,
     LINE_IS_THERE,
     OF_FLEET,
     OF_FLEET_LINE,
@@ -26,6 +27,7 @@ from storage.fleet_lines import (
 from storage.fleet_packages import FleetPackageRow, packages_to_come, replace_packages
 from storage.fleet_usage import FleetDayRow, FleetNetworkRow, FleetUsageRow, change_days, know_networks, replace_usage
 from storage.fleets import BACKFILL, FINISH_DAY, RADIO
+from storage.sealing import Keyring
 
 
 class LineWork(NamedTuple):
@@ -169,15 +171,19 @@ NOTE_LINE = Command(
 )
 
 
-def store_reading(connection: Connection, fleet: int, reading: LineReading, now: float) -> list[FleetDayRow] | None:
-    """Stores what was read of a line; what that adds to the days of the fleet, None where nothing was stored."""
+def store_reading(
+    connection: Connection, fleet: int, reading: LineReading, now: float, nameless: Collection[int]
+) -> list[FleetDayRow] | None:
+    """Stores what was read of a line; what that adds to the days of the fleet, None where nothing was stored.
+
+    `nameless`: lines (subscriber ids) whose names are not kept.
+    """
     named = {"fleet": fleet, "subscriber_id": reading.subscriber_id}
     if connection.run(NOTE_READING, **named, **reading.state._asdict(), seen=reading.seen) == 0:
         return None
     if reading.line is not None:
         listed, detail = reading.line
-        # Asked here, since what a turn knew of names when it began may be minutes old; an erasure before this reading raised the version.
-        if listed.search and lines_without_names(connection, fleet=fleet, numbers=[reading.subscriber_id]):
+        if reading.subscriber_id in nameless:
             listed, detail = without_names(listed, detail)
         connection.run(NOTE_LINE, **named, **listed._asdict(), now=now)
         connection.run(PUT_LINE_DETAIL, **named, **detail._asdict())
@@ -188,9 +194,9 @@ def store_reading(connection: Connection, fleet: int, reading: LineReading, now:
     return [] if reading.usage is None else replace_usage(connection, **named, first=reading.first, last=reading.last, usage=reading.usage)
 
 
-def record_reading(connection: Connection, *, fleet: int, reading: LineReading, now: float) -> bool:
+def record_reading(connection: Connection, *, fleet: int, reading: LineReading, now: float, keyring: Keyring) -> bool:
     """Stores what was read of a line; False, and nothing is stored, where its row has changed since, or the fleet has ended."""
-    return record_readings(connection, fleet=fleet, readings=[TimedReading(reading, now)]) == 1
+    return record_readings(connection, fleet=fleet, readings=[TimedReading(reading, now)], keyring=keyring) == 1
 
 
 class TimedReading(NamedTuple):
@@ -201,13 +207,21 @@ class TimedReading(NamedTuple):
 
 
 @runs_in_thread
-def record_readings(connection: Connection, *, fleet: int, readings: Sequence[TimedReading]) -> int:
+def record_readings(connection: Connection, *, fleet: int, readings: Sequence[TimedReading], keyring: Keyring) -> int:
     """Stores what was read of some lines, each as `record_reading` does; of how many it was stored."""
-    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+    # Asked here, since what a turn knew of names when it began may be minutes old. Who has names to store holds the fleet before: an
+    # erasure that does not know the line yet is then either seen, or finds what is stored now.
+    named = [
+        listed_customer(reading.subscriber_id, *reading.line)
+        for reading, _ in readings
+        if reading.line is not None and reading.line[0].search
+    ]
+    if connection.first(HOLD_CURRENT_FLEET if named else FLEET_IS_CURRENT, fleet=fleet) is None:
         return 0
+    nameless = lines_without_names(connection, fleet=fleet, lines=named, keyring=keyring)
     stored, added = 0, list[FleetDayRow]()
     for reading, at in sorted(readings, key=lambda each: each.reading.subscriber_id):
-        changes = store_reading(connection, fleet, reading, at)
+        changes = store_reading(connection, fleet, reading, at, nameless)
         if changes is not None:
             stored += 1
             added += changes

@@ -174,6 +174,12 @@ def current_fleets(*, organisation: str) -> sa.Executable:
     return sa.select(FLEET.c.id).where(FLEET.c.organisation == organisation, IS_CURRENT).order_by(FLEET.c.id)
 
 
+@all_rows(int)
+def fleets_of_organisation(*, organisation: str) -> sa.Executable:
+    """The numbers of all of the organisation's fleets, also those that have ended and whose rows are still being removed."""
+    return sa.select(FLEET.c.id).where(FLEET.c.organisation == organisation).order_by(FLEET.c.id)
+
+
 @writes
 def end_fleet(*, fleet: int) -> sa.Executable:
     """Ends one fleet: the connection that it was read by is another one now."""

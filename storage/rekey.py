@@ -17,6 +17,8 @@ from registry.errors import KeyUnknown
 from storage.claims import ClaimTable
 from storage.engine.sql import Command, Connection, Query, all_rows
 from storage.engine.store import Store
+from storage.fleet_erasure import FLEET_ERASURE_KEY
+from storage.fleets import has_fleet_tables
 from storage.former_tokens import FormerTokenTable
 from storage.intents import IntentTable
 from storage.mail import MailTable
@@ -24,6 +26,7 @@ from storage.oauth_clients import OauthClientTable
 from storage.orders import STOREFRONT_ORDER, StorefrontOrderTable
 from storage.organisations import OrganisationTable
 from storage.sealing import (
+    ERASURE_KEY_FIELD,
     KEY_ID,
     OWN_TOKEN_FIELD,
     SERVICE_OWNER,
@@ -137,6 +140,7 @@ PLACE_BY_CLAIM = {"organisation": "organisation", "part": "operation", "id": "ke
 SEALED_COLUMNS = (
     sealed_column(OrganisationTable.table, "own_token", lambda row: OWN_TOKEN_FIELD, key=PLACE_BY_ID, organisation="id"),
     sealed_column(FormerTokenTable.table, "sealed", lambda row: OWN_TOKEN_FIELD, key={"id": "organisation"}),
+    sealed_column(FLEET_ERASURE_KEY, "sealed", lambda row: ERASURE_KEY_FIELD, key={"id": "organisation"}),
     sealed_column(WEBHOOK_ENDPOINT, "secret", lambda row: webhook_secret_field(row.id), key=PLACE_BY_ID),
     sealed_column(WEBHOOK_ENDPOINT, "previous_secret", lambda row: webhook_secret_field(row.id), key=PLACE_BY_ID),
     sealed_column(IntentTable.table, "esim", lambda row: esim_field(row.id), key=PLACE_BY_ID),
@@ -147,6 +151,11 @@ SEALED_COLUMNS = (
     sealed_column(MailTable.table, "sealed", lambda row: mail_field(row.id), key=PLACE_BY_ID, organisation=None),
     sealed_column(ClaimTable.table, "body", lambda row: claim_field(row.part, row.id), key=PLACE_BY_CLAIM),
 )
+
+
+def columns_there(connection: Connection) -> list[SealedColumn]:
+    """Those whose tables the database has: this program runs on the schema before, too."""
+    return [column for column in SEALED_COLUMNS if column.table != FLEET_ERASURE_KEY.name or has_fleet_tables(connection)]
 
 
 async def reseal(store: Store, keyring: Keyring, column: SealedColumn) -> ResealResult:
@@ -194,6 +203,8 @@ def note_unopened(done: ResealResult, keyring: Keyring, column: SealedColumn, ro
 
 def read_older(connection: Connection, *, column: SealedColumn, key_id: str, after: SealedRow) -> list[SealedRow]:
     """The next values that another key sealed."""
+    if column not in columns_there(connection):
+        return []
     places = {f"after_{part}": value for part, value in column.place(after).items()}
     return connection.all(column.older, **key_binds(key_id), **places)
 
@@ -208,16 +219,16 @@ def write_again(connection: Connection, *, column: SealedColumn, rows: Sequence[
 
 def count_older(connection: Connection, *, key_id: str) -> int:
     """How many values of all columns another key than this one sealed."""
-    return sum(connection.first(column.count_older, **key_binds(key_id)) or 0 for column in SEALED_COLUMNS)
+    return sum(connection.first(column.count_older, **key_binds(key_id)) or 0 for column in columns_there(connection))
 
 
 def count_of_key(connection: Connection, *, key_id: str) -> int:
     """How many values of all columns a key sealed."""
-    return sum(connection.first(column.count_of_key, **key_binds(key_id)) or 0 for column in SEALED_COLUMNS)
+    return sum(connection.first(column.count_of_key, **key_binds(key_id)) or 0 for column in columns_there(connection))
 
 
 def count_sealed(connection: Connection) -> int:
-    return sum(connection.first(column.count_all) or 0 for column in SEALED_COLUMNS)
+    return sum(connection.first(column.count_all) or 0 for column in columns_there(connection))
 
 
 def key_binds(key_id: str) -> dict[str, str | int]:

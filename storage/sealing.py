@@ -168,6 +168,10 @@ TYPED_TOKEN_FIELD = "typed_own_token"
 """An own token that waits in a form until its change is confirmed."""
 
 
+ERASURE_KEY_FIELD = "erasure_key"
+"""The key of an organisation's digests of erased buyers."""
+
+
 def esim_field(intent: str) -> str:
     """The eSIM of an intent, or of a shop's order."""
     return f"esim|{intent}"

@@ -79,4 +79,4 @@ class LineRefresh:
         if isinstance(found, LineGone):
             await store.write(hide_lines, fleet=fleet, lines=[KnownLine(line.subscriber_id, 0, line.version, 0)], now=now)
         else:
-            await store.write(record_reading, fleet=fleet, reading=found, now=now)
+            await store.write(record_reading, fleet=fleet, reading=found, now=now, keyring=self._ctx.deps.keyring)

@@ -145,7 +145,7 @@ class FleetListing:
                 writes.append(LineWrite(number, seen, *made, rank, due))
             if len(writes) % ROWS_A_TURN == 0:
                 await anyio.lowlevel.checkpoint()
-        self.written += await store.write(write_listed_lines, fleet=self._fleet.id, lines=writes, now=now)
+        self.written += await store.write(write_listed_lines, fleet=self._fleet.id, lines=writes, now=now, keyring=self._deps.keyring)
 
     async def _remove_missing(self, now: float) -> None:
         """Hides lines that have left. `now`: when this listing began, Unix seconds."""

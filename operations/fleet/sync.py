@@ -283,7 +283,7 @@ class FleetTurn:
         if not readings or self._lease.lost:
             return
         try:
-            stored = await self._deps.store.write(record_readings, fleet=self._fleet.id, readings=readings)
+            stored = await self._deps.store.write(record_readings, fleet=self._fleet.id, readings=readings, keyring=self._deps.keyring)
         except StoreUnavailable as outage:
             self._failures.end_turn(outage)
         else:

@@ -38,6 +38,8 @@ STATUS_ROWS_KEPT = 6
 NUMBERS_LIMIT = 24
 """Identifiers of a line that are looked for: those it has, and the newest that it had."""
 LARGEST_TEXT = 200
+LARGEST_ADDRESS = 320
+"""No address of a buyer is longer: one that is cut is nobody's who could be erased."""
 
 
 class NamesKept(NamedTuple):
@@ -65,7 +67,7 @@ def line_rows(row: Subscriber, *, personal: bool) -> tuple[ListedLine, LineDetai
         return None
     status, sim = current_entry(row.get("status", ())), row.get("sim", {})
     told = cast("Mapping[str, object]", row)
-    name, email = contact_text(row.get("subscriberName")), contact_text(row.get("email"))
+    name, email = contact_text(row.get("subscriberName")), contact_text(row.get("email"), LARGEST_ADDRESS)
     company, phone = contact_text(told.get("company")), contact_text(told.get("phone"))
     kept = (name, company, email, phone) if personal and line_status_word(row) != "END_OF_LIFE" else (None, None, None, None)
     mcc, mnc = row.get("lastMcc", 0), row.get("lastMnc", 0)
@@ -111,8 +113,8 @@ def line_facts_text(row: Subscriber) -> str:
     return orjson.dumps(kept).decode()
 
 
-def contact_text(value: object) -> str | None:
-    return value[:LARGEST_TEXT] if isinstance(value, str) and value.strip() else None
+def contact_text(value: object, most: int = LARGEST_TEXT) -> str | None:
+    return (value.strip()[:most] or None) if isinstance(value, str) else None
 
 
 def fold_text(text: str) -> str:

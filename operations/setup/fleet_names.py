@@ -11,7 +11,7 @@ from registry.errors import StoreUnavailable
 from registry.operation import Example, Input, Scope, operation
 from storage.engine.sql import Connection, runs_in_thread
 from storage.fleet_lines import rewrite_names
-from storage.fleets import choose_personal, current_fleets, has_fleet_tables, list_fleet_again
+from storage.fleets import choose_personal, current_fleets, fleets_of_organisation, has_fleet_tables, list_fleet_again
 
 
 class FleetNamesChoice(Input):
@@ -63,4 +63,5 @@ def choose_fleet_names(connection: Connection, *, organisation: str, kept: bool,
     for fleet in current_fleets(connection, organisation=organisation):
         # First, since a listing that is being written now holds the row: what it has written is erased as well.
         list_fleet_again(connection, fleet=fleet, now=now)
+    for fleet in fleets_of_organisation(connection, organisation=organisation):
         rewrite_names(connection, fleet=fleet)

@@ -18,7 +18,7 @@ from registry.errors import BadRequest, Conflict, NotFound
 from registry.ids import ORDER_TOKEN
 from registry.operation import Auth, Example, Input, Scope, operation
 from storage.engine.sql import Connection
-from storage.fleet_erasure import erase_lines_of_buyer
+from storage.fleet_erasure import ErasedBuyer, erase_lines_of_buyer
 from storage.mail import WaitingMail, sealed_mails, withdraw_mail
 from storage.orders import OrderDetail, OrderRow, end_access, erase_address, find_order, orders_of_buyer, token_digest, token_digests
 from storage.sealing import Keyring, WrongSeal
@@ -118,18 +118,24 @@ async def erase_buyer(ctx: Ctx, params: BuyerToErase, _shop: Storefront) -> Buye
     mail is sent to it, about an order that is on its way either. Amounts, plans, times, eSIM records and refunds stay, for your books
     and because the eSIM goes on working: whoever has the order's link still sees it. Not in our hands, and not erased: what the
     payment processor holds of the payment in your own account there (address, name, card, receipts), which you erase there; mails
-    that were sent; what you entered on the line yourself at the charging system; and backups of the database, until they expire.
+    that were sent; what you entered on the line yourself at the charging system; and backups of the database, until they expire. A keyed
+    digest of the address stays, from which nobody can read it: by it the buyer's names are not stored with lines of the fleet again.
     """
     named = {"storefront": params.id, "organisation": ctx.organisation, "email": normal_email(params.email)}
-    return await ctx.settle_result(erase_buyer_address, **named, keyring=ctx.deps.keyring)
+    return await ctx.settle_result(erase_buyer_address, **named, keyring=ctx.deps.keyring, new_key=ctx.deps.ids.bytes(32))
 
 
-def erase_buyer_address(connection: Connection, *, storefront: str, organisation: str, email: str, keyring: Keyring) -> BuyerErased:
-    """The address, the mails to it that wait, and the names in the read model of lines that have it or were sold to it."""
+def erase_buyer_address(
+    connection: Connection, *, storefront: str, organisation: str, email: str, keyring: Keyring, new_key: bytes
+) -> BuyerErased:
+    """The address, the mails to it that wait, and the names in the read model of lines that have it or were sold to it.
+
+    `new_key`: random bytes, by which the organisation's erased buyers are remembered if this is the first.
+    """
     rows = erase_address(connection, storefront=storefront, organisation=organisation, email=email)
     orders = {row.top_up_of or row.id for row in rows}
     iccids = {row.iccid for order in orders if (row := find_order(connection, order=order)) is not None and row.iccid}
-    erase_lines_of_buyer(connection, organisation=organisation, email=email, iccids=iccids)
+    erase_lines_of_buyer(connection, organisation=organisation, buyer=ErasedBuyer(email, iccids, new_key), keyring=keyring)
     if rows:
         links = frozenset[str]().union(*(token_digests(connection, order=order) for order in orders))
         for mail in sealed_mails(connection):

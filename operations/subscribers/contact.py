@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from clients.ocs.subscribers import PhoneNumberRow
 from operations.deps import Ctx
-from operations.fleet.sync import names_kept
+from operations.fleet.sync import keeps_names
 from operations.fleet.wire_rows import fold_text, identifiers_text
 from operations.upstream.connection import name_refused_field
 from operations.upstream.lines import Line, LineRef, note_line, own_line
@@ -15,6 +15,7 @@ from operations.upstream.paging import Data
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.free_text import FreeText
 from registry.operation import Example, Scope, operation
+from storage.fleet_erasure import LineCustomer, note_line_names
 
 ContactText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$")]
 EMAIL_PART = r"[^@\s\x00-\x1f\x85\ufeff]+"
@@ -78,13 +79,20 @@ async def modify_subscriber_contact_info(ctx: Ctx, params: ContactChange, line: 
     The upstream keeps one name: firstName and lastName are joined, and either alone becomes the whole name.
     """
     given = {"name": params.name, "company": params.company, "email": params.email, "phoneNumber": params.phone_number}
-    named = (await names_kept(ctx.deps, ctx.organisation)).of(line.subscriber_id)
+    named = await keeps_names(ctx.deps, ctx.organisation)
     await line.upstream.ocs.subscriber.modify_contact_info(
         line.subscriber_id, name=params.name, phone=params.phone_number, mail=params.email, company=params.company
     )
     if named:
         told = (params.name or line.row.get("subscriberName"), params.company, params.email or line.row.get("email"), params.phone_number)
-        note_line(ctx, line, search=fold_text("\n".join(text for text in told if text)))
+        ctx.at_close(
+            note_line_names,
+            organisation=ctx.organisation,
+            customer=LineCustomer(line.subscriber_id, line.iccid, [each for each in (params.email, line.row.get("email")) if each]),
+            search=fold_text("\n".join(text.strip() for text in told if text and not text.isspace())),
+            now=ctx.now,
+            keyring=ctx.deps.keyring,
+        )
     changed: ContactChanged = {name: value for name, value in given.items() if value is not None}  # pyright: ignore[reportAssignmentType]  # the names are those of the answer
     return {"data": changed}
 

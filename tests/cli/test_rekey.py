@@ -30,6 +30,7 @@ INTENT = ("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--idem
 DONE = """\
 organisation.own_token            1 sealed again
 former_token.sealed               0 sealed again
+fleet_erasure_key.sealed          0 sealed again
 webhook_endpoint.secret           1 sealed again
 webhook_endpoint.previous_secret  1 sealed again
 intent.esim                       1 sealed again
@@ -92,7 +93,7 @@ def test_after_rekey_everything_opens_without_the_old_key(settings: dict[str, st
     token = sealed_token(tmp_path, settings, organisation)
     assert Keyring(NEW, bytes).open(token, org_id=organisation, field=OWN_TOKEN_FIELD) == TOKEN
     again = run_reseller("keys", "rekey", cwd=tmp_path, **new)
-    assert (again.returncode, re.findall(r" (\d+) sealed again", again.stdout)) == (0, ["0"] * 10)
+    assert (again.returncode, re.findall(r" (\d+) sealed again", again.stdout)) == (0, ["0"] * 11)
 
 
 def bearer(secret: str) -> dict[str, str]:
@@ -152,7 +153,7 @@ def test_what_cannot_be_opened_is_named_by_its_row_and_the_command_fails(home: P
         "older keys are still needed, see above\n"
     )
     lines = done.stdout.splitlines()
-    assert lines[9:] == [
+    assert lines[10:] == [
         "claim.body                        1 sealed again, 2 cannot be opened:",
         f"  claim {organisation} op k00001: sealed with key lost, which is not in the keyring: put that key back behind the first"
         " and run this again",

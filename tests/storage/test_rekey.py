@@ -14,6 +14,7 @@ from registry.ids import SystemIds
 from storage.claims import find_claim, take_claim
 from storage.engine.sql import Command, Connection, Query
 from storage.engine.store import Store
+from storage.fleet_erasure import KEEP_ERASURE_KEY, erasure_key
 from storage.former_tokens import find_former_token, keep_former_token
 from storage.intents import IntentRow, find_intent, insert_intent
 from storage.orders import STOREFRONT_ORDER, NewOrder, find_order, insert_order
@@ -29,7 +30,7 @@ from storage.rekey import (
     outermost_key_ids,
     reseal,
 )
-from storage.sealing import OWN_TOKEN_FIELD, Keyring, claim_field, esim_field, webhook_secret_field
+from storage.sealing import ERASURE_KEY_FIELD, OWN_TOKEN_FIELD, Keyring, claim_field, esim_field, webhook_secret_field
 from storage.upstream_connections import find_upstream, set_connection
 from storage.webhook_endpoints import WebhookEndpointTable, insert_endpoint, rotate_endpoint_secret
 from tests.wrapped_store import WrappedStore
@@ -114,6 +115,7 @@ def fill(connection: Connection, ring: Keyring) -> None:
     set_connection(connection, organisation=ORG, mode="own", account_id=None, own_token=token)
     former = ring.seal("former token", org_id=ORG, field=OWN_TOKEN_FIELD)
     keep_former_token(connection, organisation=ORG, sealed=former, now=NOW)
+    connection.run(KEEP_ERASURE_KEY, organisation=ORG, sealed=ring.seal("erasures", org_id=ORG, field=ERASURE_KEY_FIELD))
     for endpoint in ("we_1", "we_2"):
         secrets = [ring.seal(f"{endpoint} {which}", org_id=ORG, field=webhook_secret_field(endpoint)) for which in ("first", "second")]
         insert_endpoint(connection, id=endpoint, organisation=ORG, url="https://h.example/", secret=secrets[0], now=NOW)
@@ -141,7 +143,8 @@ async def opened(store: Store, ring: Keyring) -> list[str]:
     secrets = [(id, await store.read(Connection.first, READ_SECRETS, endpoint=id)) for id in ("we_1", "we_2")]
     former = await store.read(find_former_token, organisation=ORG, now=NOW)
     sealed = [(connection and connection.own_token, OWN_TOKEN_FIELD), (former and former.sealed, OWN_TOKEN_FIELD)]
-    sealed += [(intent and intent.esim, esim_field("cni_1"))]
+    erasures = await store.read(erasure_key, organisation=ORG)
+    sealed += [(erasures and erasures.sealed, ERASURE_KEY_FIELD), (intent and intent.esim, esim_field("cni_1"))]
     order = await store.read(find_order, order="ord_1")
     sealed.append((order and order.esim, esim_field("ord_1")))
     sealed += [(row and row.body, claim_field(f"op_{number % 2}", f"key {number:04}")) for number, row in enumerate(claims)]
@@ -149,17 +152,18 @@ async def opened(store: Store, ring: Keyring) -> list[str]:
     return [ring.open(text, org_id=ORG, field=field) for text, field in sealed if text]
 
 
-ALL = ["token", "former token", "esim", "order", "answer 0", "answer 1", "answer 2", "we_1 second", "we_1 first", "we_2 first"]
+ALL = ["token", "former token", "erasures", "esim", "order", "answer 0", "answer 1", "answer 2", "we_1 second", "we_1 first", "we_2 first"]
 
 
 async def test_everything_opens_with_the_new_key_alone_and_a_second_run_finds_nothing_to_do(store: Store) -> None:
     await store.write(fill, OLD)
     assert await opened(store, OLD) == ALL
-    assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (10, 10)
+    assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (11, 11)
     done = await rekey(store)
     assert {name: each.resealed for name, each in done.items()} == {
         "organisation.own_token": 1,
         "former_token.sealed": 1,
+        "fleet_erasure_key.sealed": 1,
         "webhook_endpoint.secret": 2,
         "webhook_endpoint.previous_secret": 1,
         "intent.esim": 1,

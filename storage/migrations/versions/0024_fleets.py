@@ -86,14 +86,8 @@ def create(name: str, columns: Sequence[tuple[str, sa.BigInteger | sa.Double[flo
     op.create_table(name, *made, sa.PrimaryKeyConstraint(*KEYS[name]), sqlite_with_rowid=False)
 
 
-def upgrade() -> None:
-    op.create_table(
-        "fleet_sync",
-        sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
-        *(sa.Column(name, kind, nullable=False) for name, kind in SYNC_COLUMNS),
-    )
-    op.create_index("fleet_sync_identity", "fleet_sync", ["organisation", "identity", "ended"], unique=True)
-    op.create_index("fleet_sync_due", "fleet_sync", ["ended", "due"])
+def create_names() -> None:
+    """Whether an organisation has names kept, and whose were erased."""
     op.create_table(
         "fleet_setting", sa.Column("organisation", sa.Text(), primary_key=True), sa.Column("personal", sa.Integer(), nullable=False)
     )
@@ -102,6 +96,21 @@ def upgrade() -> None:
         sa.Column("organisation", sa.Text(), primary_key=True),
         sa.Column("subscriber_id", sa.BigInteger(), primary_key=True, autoincrement=False),
     )
+    op.create_table("fleet_erased_buyer", *(sa.Column(name, TEXT, primary_key=True) for name in ("organisation", "digest")))
+    op.create_table(
+        "fleet_erasure_key", sa.Column("organisation", sa.Text(), primary_key=True), sa.Column("sealed", sa.Text(), nullable=False)
+    )
+
+
+def upgrade() -> None:
+    op.create_table(
+        "fleet_sync",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+        *(sa.Column(name, kind, nullable=False) for name, kind in SYNC_COLUMNS),
+    )
+    op.create_index("fleet_sync_identity", "fleet_sync", ["organisation", "identity", "ended"], unique=True)
+    op.create_index("fleet_sync_due", "fleet_sync", ["ended", "due"])
+    create_names()
     create("fleet_line", LINE_COLUMNS)
     for name, columns in LINE_INDEXES:
         op.create_index(name, "fleet_line", columns)
@@ -148,5 +157,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for name in (*KEYS, "fleet_erasure", "fleet_setting", "fleet_sync", "line_steering", "line_change"):
+    erased = ("fleet_erasure", "fleet_erased_buyer", "fleet_erasure_key")
+    for name in (*KEYS, *erased, "fleet_setting", "fleet_sync", "line_steering", "line_change"):
         op.drop_table(name)
