@@ -64,7 +64,7 @@ STEPS: Mapping[ProblemCause, Step] = {
     ),
     "wrong_package": Step("optimize_package", "What was used costs the customer half elsewhere: it names the packages to take instead."),
     "high_cost": Step("high_cost_subscribers", "Networks charge more than the customer pays: it names what would lower that."),
-    "abroad": Step("subscriber_country_history", "It is where it hardly ever was: see whether its user travels, or lost it."),
+    "abroad": Step("subscriber_network_events", "It is where it hardly ever was: see whether its user travels, or lost it."),
     "spike": Step("subscriber_usage", "See what used so much, and whether its user knows."),
     "silence": Step("subscriber_network_events", "See whether it still registers: then its device is on and uses nothing."),
     "churn": Step("churn_risk", "Its user may be leaving: it tells the signs, before an offer is made."),
