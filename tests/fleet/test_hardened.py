@@ -121,7 +121,7 @@ async def test_a_crafted_cursor_is_refused(both: ReadModelStage, parts: list[obj
 
 async def test_the_country_code_000_is_no_networks(stage: ReadModelStage) -> None:
     said = await stage.query(network="000-00", answers=400)
-    assert (said["param"], "000" in said["error"]) == ("network", True)
+    assert (said["param"], "000-00" in said["error"]) == ("network", True)
 
 
 async def test_the_sums_of_problems_are_those_of_the_cause_that_was_asked_for(stage: ReadModelStage) -> None:

@@ -30,6 +30,8 @@ from storage.fleets import CHANGED, MARKED, NEVER_READ
 
 LIVE_LINES_LIMIT = 20
 IDENTIFIER_TERM = re.compile(r"\+?[0-9][0-9 ./-]*", re.ASCII)
+NETWORK_PATTERN = r"^([1-9][0-9]{2}|0[1-9][0-9]|00[1-9])-?[0-9]{2,3}$"
+"""No country has the MCC 000 (ITU-T E.212)."""
 LONGEST_NUMBER_IN_NAME = 4
 """Digits that may be part of a name, such as Truck 123; longer ones are looked for in identifiers alone."""
 
@@ -63,7 +65,7 @@ class FleetQuery(CamelInput):
     country: Annotated[
         str | None, Field(pattern=r"^[A-Za-z]{2}$", description="Last seen there, ISO 3166-1 alpha-2."), AfterValidator(assigned_country)
     ] = None
-    network: Annotated[str | None, Field(pattern=r"^[0-9]{3}-?[0-9]{2,3}$", description="Last seen there, MCC-MNC.")] = None
+    network: Annotated[str | None, Field(pattern=NETWORK_PATTERN, description="Last seen there, MCC-MNC, such as 242-01.")] = None
     steering_list: Annotated[int | None, Field(ge=0, le=9007199254740991, description="Its own steering list; 0: none.")] = None
     package_state: Annotated[SupplyWord | None, Field(description="Of the package that serves it best.")] = None
     package_ends_before: Annotated[StartTime | None, Field(description="Its last package ends from now until then.")] = None
@@ -278,11 +280,7 @@ async def lines_named(fleet: OwnFleet, text: str) -> list[int]:
 
 
 def network_codes(text: str) -> tuple[int, int]:
-    """MCC and MNC of a network. Raises BadRequest for MCC 000, which no country has (ITU-T E.212)."""
-    mcc, mnc = int(text[:3]), int(text[3:].removeprefix("-"))
-    if mcc == 0:
-        raise BadRequest(f"network: got {text!r}, and no country has the MCC 000", param="network", hint="Such as 242-01")
-    return mcc, mnc
+    return int(text[:3]), int(text[3:].removeprefix("-"))
 
 
 def place_of(cursor: str, sort: str) -> FleetPlace:
