@@ -25,12 +25,14 @@ import sqlalchemy as sa
 from benchmarks.contestant import Contestant, await_health, command, environment, free_port, printed_key
 from benchmarks.fleet_copies import TableRows, grow_fleet
 from benchmarks.fleet_runs import COMPOSITES, TOKEN, ask, input_of, network, path_of
+from benchmarks.fleet_sync import KEYS
 from benchmarks.load import Load, run_ask, run_drive
 from benchmarks.names import OURS, OURS_POSTGRES, OURS_SQLITE
 from benchmarks.postgres import database
 from benchmarks.processes import machine, memory_mb
 from benchmarks.requests import create, read
 from benchmarks.tables import table
+from storage.engine.migrate import upgrade_database
 from storage.engine.sql import Command
 from storage.engine.store import open_store
 from storage.organisations import ORGANISATION
@@ -116,7 +118,7 @@ def server(folder: Path, url: str, upstream: int | None) -> Generator[Contestant
     """The service on this database; without a charging system of another process it simulates one."""
     port = free_port()
     told = {} if upstream is None else {"SERVICE_OCS_URL": f"http://127.0.0.1:{upstream}/v1", "SERVICE_OCS_TOKEN": TOKEN}
-    told |= {} if url.startswith("sqlite") else {"SERVICE_DATABASE_URL": url}
+    told |= {} if url.startswith("sqlite") else {"SERVICE_DATABASE_URL": url, "SERVICE_SECRET_KEYS": KEYS, "SERVICE_DEMO": "true"}
     with (folder / "log").open("ab") as log, (folder / "out").open("wb") as out:
         process = subprocess.Popen(command(OURS, port, folder), cwd=folder, env={**environment(), **told}, stdout=out, stderr=log)
         try:
@@ -129,6 +131,8 @@ def server(folder: Path, url: str, upstream: int | None) -> Generator[Contestant
 
 def measured(engine: str, folder: Path, url: str, upstream: int, lines: int) -> EngineRun:
     """Fills a database and asks."""
+    if not url.startswith("sqlite"):
+        upgrade_database(url)
     with server(folder, url, None) as one:
         key = printed_key(folder / "out")
         intent = json.loads(run_ask(one.port, create(key)()).body)["id"]
@@ -171,6 +175,7 @@ def await_sync(port: int, key: str) -> None:
         if said["status"] == "up_to_date":
             return
         time.sleep(0.5)
+        composite(port, key, "churn_risk")  # where no worker runs, questions read the fleet
     raise SystemExit("the fleet was not read in time")
 
 
