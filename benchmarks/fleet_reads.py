@@ -1,9 +1,9 @@
 """`python -m benchmarks.fleet_reads`: how fast answers about a whole fleet are, over HTTP, on both databases; prints tables.
 
-A fleet is read from a simulated network of another process, with 90 days, and copied in the database until it has so many lines. Then a
-server answers: pages and counts of query_fleet, fleet_problems, and every composite, each several times; a composite is asked anew after
-the minute for which it is kept, in a process that has just begun. At the end four clients ask for composites and pages all the time,
-while a third of the requests that the server can take are GETs of one intent.
+A fleet is read from a simulated network of another process, with 90 days, and copied in the database until it has so many lines; no
+statistics of the database are made, as in use. Then a server answers: pages and counts of query_fleet and fleet_problems, each several
+times, and every composite as the first question of a process that has just begun, so that nothing is kept. At the end four clients ask
+for composites and pages without a pause, while one client gets the same intent again and again.
 """
 
 import argparse
