@@ -319,9 +319,14 @@ def is_held_up(fleet: FleetState, now: float) -> bool:
     return now < fleet.backoff_until <= now + WRONG_CLOCK_SECONDS
 
 
+def is_dated_ahead(fleet: FleetState, now: float) -> bool:
+    """Whether the fleet was listed after `now`, Unix seconds: by a clock that was wrong."""
+    return fleet.listed > now + WRONG_CLOCK_SECONDS
+
+
 def is_listing_due(fleet: FleetState, now: float) -> bool:
     """Whether all lines are to be listed at `now`, Unix seconds."""
-    return fleet.list_due <= now or fleet.listed > now + WRONG_CLOCK_SECONDS
+    return fleet.list_due <= now or is_dated_ahead(fleet, now)
 
 
 def is_listing_asked_for(fleet: FleetState) -> bool:

@@ -21,7 +21,7 @@ from storage.fleet_search import (
     fleet_progress,
     has_unjudged_line,
 )
-from storage.fleets import FleetState, fleet_state, has_fleet_tables, is_held_up, is_listing_asked_for
+from storage.fleets import FleetState, fleet_state, has_fleet_tables, is_dated_ahead, is_held_up, is_listing_asked_for
 
 FIRST_LOOK_SECONDS = 20.0
 FIRST_LOOK_SHARE = 20
@@ -81,7 +81,7 @@ async def look_at_fleet(ctx: Ctx, fleet: OwnFleet) -> OwnFleet:
     known = await read_progress(ctx, state)
     if is_first_look(fleet, known):
         fleet = await read_for_first_time(ctx, fleet)
-    elif state.due < now - LATE_SECONDS and state.lease_until < now and not is_held_up(state, now):
+    elif (state.due < now - LATE_SECONDS or is_dated_ahead(state, now)) and state.lease_until < now and not is_held_up(state, now):
         await take_turn(ctx.deps, state, min(CATCH_UP_SECONDS, seconds_left(CATCH_UP_SECONDS)))
     state = await ctx.deps.store.read(fleet_state, fleet=state.id) or fleet.state
     if not is_held_up(state, now):

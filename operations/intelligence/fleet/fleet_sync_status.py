@@ -12,7 +12,7 @@ from registry.clock import rfc3339_utc
 from registry.errors import OcsError
 from registry.operation import CamelInput, Example, operation
 from storage.fleet_search import WaitingLines, waiting_lines
-from storage.fleets import WRONG_CLOCK_SECONDS, FleetState, is_held_up
+from storage.fleets import FleetState, is_dated_ahead, is_held_up
 
 LATE_AFTER_SECONDS = 900.0
 
@@ -117,5 +117,5 @@ def sync_word(state: FleetState, waiting: WaitingLines, now: float) -> SyncWord:
         return "never_read"
     if waiting.unread:
         return "first_reading"
-    late = state.list_due < now - LATE_AFTER_SECONDS or state.listed > now + WRONG_CLOCK_SECONDS
+    late = state.list_due < now - LATE_AFTER_SECONDS or is_dated_ahead(state, now)
     return "catching_up" if waiting.changed or waiting.days or late else "up_to_date"
