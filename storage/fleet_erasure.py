@@ -6,6 +6,7 @@ of the digests is an organisation's own, random, and sealed: it outlives the key
 """
 
 import hashlib
+import logging
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
@@ -40,6 +41,8 @@ from storage.fleet_problems import FLEET_PROBLEM
 from storage.fleet_search import contains, like_pattern
 from storage.fleets import FLEET, IS_CURRENT, has_fleet_tables, personal_choice
 from storage.sealing import ERASURE_KEY_FIELD, Keyring, WrongSeal
+
+ERASURE_LOG = logging.getLogger(__name__)
 
 
 class FleetErasureTable(TableDescription, table=True):
@@ -258,7 +261,9 @@ def nameless_lines(connection: Connection, *, organisation: str, lines: Sequence
     try:
         key = open_erasure_key(kept, keyring)
     except (KeyUnknown, ValueError, WrongSeal):
-        return set(numbers)  # nobody here can tell whose they are; the next listing writes names where the key is there again
+        # Nobody here can tell whose they are; the next listing writes names where the key is there again.
+        ERASURE_LOG.warning("No names are kept of lines of %s: no key of SERVICE_SECRET_KEYS opens its key of erased buyers", organisation)
+        return set(numbers)
     made = {line.subscriber_id: buyer_digests(key, addresses=line.addresses, iccids=[line.iccid]) for line in others}
     asked = pack_rows([[digest] for digest in sorted(set[str]().union(*made.values()))])
     remembered = set(connection.all(REMEMBERED_DIGESTS, organisation=organisation, digests=asked))
