@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from registry.binding import with_defaults
-from registry.call import Call, CallState, Progress, Reply, Surface, no_progress
+from registry.call import Call, CallState, Mandate, Progress, Reply, Surface, no_progress
 from registry.caller import Caller
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, Internal, OcsError, Refusal, Restricted, Unauthorized
@@ -138,6 +138,23 @@ class InternalCalls:
             given = with_defaults(found.tool_defaults, given)
         call = Call(found, surface, request, caller=caller, arguments=given, progress=progress, prepaid_by_parent=prepaid_by_parent)
         return await gather_reply(await answer_call(self.pipeline, call, self._report), request)
+
+    async def write(self, operation: str, arguments: Mapping[str, Any], *, caller: Caller, idempotency_key: str, mandate: Mandate) -> Reply:
+        """Calls an operation for `caller`, under `mandate`; a second call with the same key gets the answer of the first.
+
+        A refusal is in the reply and is not raised. Waits as the operation does.
+        """
+        pipeline = self.pipeline
+        call = Call(
+            pipeline.catalogue.operations[operation],
+            "change",
+            pipeline.ids.new("req_"),
+            caller=caller,
+            arguments=dict(arguments),
+            idempotency_key=idempotency_key,
+            mandate=mandate,
+        )
+        return await gather_reply(await answer_call(pipeline, call, self._report), call.request_id)
 
     def tell(self, call: Call, error: BaseException) -> None:
         """Reports a fault of ours that `call` survived to the operator."""

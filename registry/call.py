@@ -9,8 +9,9 @@ from registry.caller import Caller
 from registry.errors import Refusal
 from registry.operation import Operation, StreamedAnswer
 
-Surface = Literal["http", "mcp", "cli", "web", "assistant", "schedule"]
-"""Through which door: `web` are the service's own pages, `assistant` the model that answers a chat, `schedule` a report that is due."""
+Surface = Literal["http", "mcp", "cli", "web", "assistant", "schedule", "change"]
+"""Through which door: `web` are the service's own pages, `assistant` the model that answers a chat, `schedule` a report that is due,
+`change` a row of a change set or a call that a person has approved."""
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
@@ -52,6 +53,17 @@ class QuotaUsage:
     reset: int
 
 
+@dataclass(frozen=True, slots=True)
+class Mandate:
+    """A decision that a call was waiting for, made before: by the confirmation or the approval of `id`, a change set or an approval.
+
+    `reserved`: the limits of the credential were charged when it was decided, and are not charged again.
+    """
+
+    id: str
+    reserved: bool = False
+
+
 @dataclass(slots=True)
 class Call:
     """One call of one operation, before anything about it is known to be true.
@@ -82,6 +94,8 @@ class Call:
     """Bytes of the MCP message that it came in, where the door has not charged them already."""
     prepaid_by_parent: bool = False
     """Another call, which was charged, makes this one: it costs nothing more."""
+    mandate: Mandate | None = None
+    """Who has agreed to this call before it was made: it asks for neither a confirmation nor an approval."""
     names_free_text: bool = False
     """The door tells its client where the answer holds text that people or other systems wrote."""
     # Filled in by the pipeline as it goes, so that a refusal can be recorded with what was known.

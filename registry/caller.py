@@ -1,10 +1,53 @@
 """Who is calling, as our own store knows them at this moment, and what the credential may not do although its maker may."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 RestrictedT = TypeVar("RestrictedT", str, int)
+
+
+class Money(NamedTuple):
+    """An amount in hundredths of its currency (ISO 4217, capital letters)."""
+
+    cents: int
+    currency: str
+
+
+class Approval(StrEnum):
+    """Which calls of a credential wait for a person's approval."""
+
+    NONE = "none"
+    IRREVERSIBLE = "irreversible"
+    EVERY_WRITE = "every_write"
+
+
+APPROVALS = tuple(Approval)
+"""From the laxest to the strictest."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpendLimits:
+    """What a credential may make due, and how often it may call what, by UTC day and month.
+
+    `counted_as`: the key under whose name it is counted, empty for the credential itself. `times`: operations with the calls a day.
+    """
+
+    counted_as: str = ""
+    per_call: Money | None = None
+    per_day: Money | None = None
+    per_month: Money | None = None
+    times: tuple[tuple[str, int], ...] = ()
+    approve_above: Money | None = None
+
+    @property
+    def of_money(self) -> bool:
+        """Whether money is limited at all: then what makes an amount due that nobody knows needs an approval."""
+        return any(limit is not None for limit in (self.per_call, self.per_day, self.per_month))
+
+    def counted_by(self, key: str) -> "SpendLimits":
+        """The same limits, counted under the name of `key` where they have none."""
+        return self if self.counted_as else replace(self, counted_as=key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +63,13 @@ class Restrictions:
     calls_per_day: int | None = None
     counted_as: str | None = None
     """The key whose calls are counted: a key made with a limited one shares its count, else two keys could make twice the calls."""
+    tags: tuple[str, ...] | None = None
+    """Only lines that have one of these tags."""
+    limits: tuple[SpendLimits, ...] = ()
+    """The key's own limits, and those of each key that it was made with: all of them hold, each with a count of its own."""
+    approval: Approval = Approval.NONE
+    another_person: bool = False
+    """Whoever made the credential does not approve its calls."""
 
     def within(self, outer: "Restrictions") -> "Restrictions":
         """Both together: what a key made with a restricted key is held to."""
@@ -32,6 +82,10 @@ class Restrictions:
             account_ids=in_both(self.account_ids, outer.account_ids),
             calls_per_day=min(limits, default=None),
             counted_as=outer.counted_as or self.counted_as,
+            tags=in_both(self.tags, outer.tags),
+            limits=(*self.limits, *outer.limits),
+            approval=max(self.approval, outer.approval, key=APPROVALS.index),
+            another_person=self.another_person or outer.another_person,
         )
 
 

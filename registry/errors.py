@@ -381,6 +381,55 @@ class ConfirmTokenRequired(Refusal, status=202, code="confirm_token_required", b
         }
 
 
+class ApprovalAmount(TypedDict):
+    """Money that the call makes due at most."""
+
+    amount_cents: int
+    currency: str
+
+
+class ApprovalRef(TypedDict):
+    """A request that waits for a person. `idempotency_key`: a call repeated with it gets the result; `expires` is RFC 3339 UTC."""
+
+    id: str
+    sentence: str
+    money: list[ApprovalAmount]
+    expires: str
+    page: str
+    idempotency_key: str
+
+
+class ApprovalRequiredBody(TypedDict):
+    """The call waits until a person approves it on `approval.page`; nothing was done."""
+
+    message: str
+    expires_in_seconds: int
+    route: str
+    hint: str
+    approval: ApprovalRef
+
+
+class ApprovalRequired(Refusal, status=202, code="approval_required", body_type=ApprovalRequiredBody):
+    """Raised, though a 2xx: a person has to approve the call first, which no credential of a program can do."""
+
+    def __init__(self, message: str, *, expires_in_seconds: int, route: str, approval: ApprovalRef) -> None:
+        how = (
+            f"Ask whoever runs this for you to open {approval['page']}, then repeat the same call with the idempotency key "
+            f"{approval['idempotency_key']}: it gets the result. No call, form or card approves it"
+        )
+        super().__init__(message, hint=how)
+        self.expires_in_seconds, self.route, self.approval = expires_in_seconds, route, approval
+
+    def body(self, request_id: str) -> dict[str, object]:
+        return {
+            "message": self.message,
+            "expires_in_seconds": self.expires_in_seconds,
+            "route": self.route,
+            "hint": self.hint,
+            "approval": self.approval,
+        }
+
+
 class PaymentsErrorBody(Error):
     """The payment processor failed; `outcome_unknown`: what was asked for may have been done, and is not repeated by itself."""
 

@@ -6,14 +6,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from dataclasses import MISSING, dataclass, field, fields
 from enum import IntFlag, StrEnum
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Concatenate, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Concatenate, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, field_validator
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict, Unpack
 
-from registry.caller import Caller, Role
+from registry.caller import Caller, Money, Role
 from registry.errors import ProviderError, Refusal
 
 
@@ -128,6 +128,27 @@ OPEN_BODY_LIMIT = 8 * 1024
 """Of an operation that anybody may call: its few short fields need no more, even if every character of them is escaped."""
 
 
+class SpendKind(StrEnum):
+    """What a call makes due, where no function works it out."""
+
+    NOTHING = "nothing"
+    """No money, whatever the input."""
+    OPEN = "open"
+    """Nobody can say before: it opens a way for money to be made due later, or by others."""
+
+
+class Due(NamedTuple):
+    """What a call makes due, at most: each amount in its currency, and how many lines leave the stock."""
+
+    money: tuple[Money, ...] = ()
+    lines: int = 0
+
+
+NOTHING_DUE = Due()
+Spends = SpendKind | Callable[..., Awaitable[Due]]
+"""A kind, or a function of context, input and what access returned, as the handler gets them. It may wait for the network."""
+
+
 class Auth(StrEnum):
     """Which credential an operation takes."""
 
@@ -225,6 +246,8 @@ class Operation(Generic[P, R]):
     examples: tuple[Example, ...] = ()
     body_limit: int = 0
     tool_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    spends: Spends = SpendKind.NOTHING
+    irreversible: bool = False
 
     read_only: bool = field(init=False)
     """Changes nothing: a read scope, or a GET, whoever may make it."""
@@ -281,6 +304,7 @@ class OperationOptions(TypedDict, total=False):
     `also` is another status of success, with the same body: nothing new was made.
     `body_limit`: bytes; without one, it depends on whether the caller needs a credential.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
+    `spends`: what a call makes due, of the organisation's money or income. `irreversible`: no later call undoes what it did.
     """
 
     scope: Scope
@@ -310,6 +334,8 @@ class OperationOptions(TypedDict, total=False):
     examples: Iterable[Example]
     body_limit: int | None
     tool_defaults: Mapping[str, Any]
+    spends: Spends
+    irreversible: bool
 
 
 OPERATION_DEFAULTS = {each.name: each.default for each in fields(Operation) if each.default is not MISSING}

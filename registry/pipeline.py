@@ -105,7 +105,7 @@ class Pipeline(Generic[PipelineDeps]):
 
     async def run(self, call: Call) -> Reply:
         """One call from credential to answer; it is a request of its own, unless another one makes it."""
-        own = call.surface != "schedule" and ACTIVE_REQUEST.get() is None  # nobody waits for a report that is due
+        own = call.surface not in ("schedule", "change") and ACTIVE_REQUEST.get() is None  # nobody waits for a report that is due
         token = ACTIVE_REQUEST.set(ActiveRequest(self.clock)) if own else None
         try:
             return await self._run(call)
@@ -160,7 +160,7 @@ class Pipeline(Generic[PipelineDeps]):
                 return self._replay(context, stored)
         if context.staged and not operation.provided:  # a replay reaches nothing
             await self.rate_limiter.upstream(context.caller.owner)
-        if operation.confirm or context.replacement is not None:
+        if (operation.confirm or context.replacement is not None) and call.mandate is None:
             await self._confirm(context, entry, params)
         try:
             run = self._provide if operation.provided or context.staged else self._write

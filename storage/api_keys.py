@@ -1,13 +1,13 @@
 """API keys: minted once, kept as a digest, with their restrictions."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, NamedTuple, cast
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from registry.caller import UNRESTRICTED, Restrictions
+from registry.caller import UNRESTRICTED, Approval, Money, Restrictions, SpendLimits
 from storage.engine.sql import BigInt, Connection, Key, Query, TableDescription, all_rows, first_row, or_last, row_exists, writes
 from storage.organisations import count_change
 from storage.people import PERSON
@@ -150,13 +150,26 @@ def read_restrictions(text: str | None) -> Restrictions:
     """The restrictions whose text `write_restrictions` made; the shared object for none, which the pipeline knows by identity."""
     if text is None:
         return UNRESTRICTED
-    members = cast("dict[str, list[object] | str | int | None]", json.loads(text))
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in members.items()}
+    members = cast("dict[str, object]", json.loads(text))
+    values = {name: tuple(cast("list[object]", value)) if isinstance(value, list) else value for name, value in members.items()}
+    values["limits"] = tuple(read_limits(each) for each in cast("Sequence[dict[str, object]]", values.get("limits", ())))
+    values["approval"] = Approval(cast(str, values.get("approval", Approval.NONE)))
     return cast("Callable[..., Restrictions]", Restrictions)(**values)
+
+
+def read_limits(members: dict[str, object]) -> SpendLimits:
+    amounts = {name: Money(*cast("tuple[int, str]", value)) for name, value in members.items() if name in MONEY_LIMITS and value}
+    times = tuple((name, calls) for name, calls in cast("list[tuple[str, int]]", members["times"]))
+    return SpendLimits(counted_as=cast(str, members["counted_as"]), times=times, **amounts)
+
+
+MONEY_LIMITS = ("per_call", "per_day", "per_month", "approve_above")
 
 
 def write_restrictions(restrictions: Restrictions) -> str | None:
     """The text of a row; none for no restriction at all."""
     if restrictions == UNRESTRICTED:
         return None
-    return json.dumps({name: getattr(restrictions, name) for name in Restrictions.__slots__}, sort_keys=True)
+    members = {name: getattr(restrictions, name) for name in Restrictions.__slots__}
+    limits = [{name: getattr(each, name) for name in SpendLimits.__slots__} for each in restrictions.limits]
+    return json.dumps({**members, "limits": limits}, sort_keys=True)
