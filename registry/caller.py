@@ -8,9 +8,9 @@ RestrictedT = TypeVar("RestrictedT", str, int)
 
 
 class Money(NamedTuple):
-    """An amount in hundredths of its currency (ISO 4217, capital letters)."""
+    """An amount in minor units of its currency (ISO 4217, capital letters): 4000 EUR are 40 euros."""
 
-    cents: int
+    amount: int
     currency: str
 
 

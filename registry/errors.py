@@ -382,9 +382,9 @@ class ConfirmTokenRequired(Refusal, status=202, code="confirm_token_required", b
 
 
 class ApprovalAmount(TypedDict):
-    """Money that the call makes due at most."""
+    """Money that the call makes due at most, in minor units of its currency."""
 
-    amount_cents: int
+    amount: int
     currency: str
 
 

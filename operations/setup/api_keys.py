@@ -1,150 +1,25 @@
 """API keys of the caller's organisation, or of the person where there is none; and what a key may be restricted to."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue, model_validator
+from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.secret_tokens import new_api_key
+from operations.setup.credentials.restrictions import KeyRestrictions, ShownRestrictions, effective_restrictions, shown_restrictions
 from operations.setup.members import membership_changed
-from operations.vocabulary import Iccid, ListOf, ListPage, UpstreamId, list_page, render_fields
-from registry.caller import EVERY_TOOL, UNRESTRICTED, Caller, Restrictions
+from operations.vocabulary import ListOf, ListPage, list_page, render_fields
+from registry.caller import Restrictions
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
 from registry.free_text import FreeText
-from registry.input_bounds import MaxEntries
 from registry.operation import AuthorityChange, Example, Input, Scope, operation
 from storage.access_grants import hold_credential
 from storage.api_keys import ApiKeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys, read_restrictions, write_restrictions
 from storage.engine.sql import Connection
 from storage.members import hold_membership
 from storage.people import create_person
-
-RestrictedTo = TypeVar("RestrictedTo", str, int)
-_MOST_RESTRICTION_ENTRIES = 100
-_MOST_KEY_CALLS = 1_000_000
-_RESTRICTIONS_FIELD = "restrictions"
-_RESTRICTION_LIST_SCHEMA: dict[str, JsonValue] = {"minItems": 1, "maxItems": _MOST_RESTRICTION_ENTRIES}
-
-
-def _distinct_entries(values: list[RestrictedTo]) -> list[RestrictedTo]:
-    """Each once, in the order given; a list that allows nothing is a mistake."""
-    if not values:
-        raise ValueError("an empty list would allow nothing; leave it out for no such restriction")
-    if len(values) > _MOST_RESTRICTION_ENTRIES:
-        raise ValueError(f"must hold at most {_MOST_RESTRICTION_ENTRIES} entries")
-    return list(dict.fromkeys(values))
-
-
-_RestrictionList = Annotated[
-    list[RestrictedTo] | None,
-    MaxEntries(_MOST_RESTRICTION_ENTRIES),
-    AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
-    Field(json_schema_extra=_RESTRICTION_LIST_SCHEMA),
-]
-
-
-class KeyRestrictions(Input):
-    """What the key may not do although its maker may. Every member only takes away; without any the key does what its maker does."""
-
-    read_only: Annotated[bool, Field(description="Only what changes nothing.")] = False
-    toolsets: Annotated[_RestrictionList[str], Field(description="Only operations of these toolsets, 1-100.")] = None
-    iccids: Annotated[_RestrictionList[Iccid], Field(description="Only operations on one line, and only these lines, 1-100.")] = None
-    account_ids: Annotated[
-        _RestrictionList[UpstreamId], Field(description="Only operations on a line or an account, of these accounts, 1-100.")
-    ] = None
-    calls_per_day: Annotated[
-        int | None, Field(ge=1, le=_MOST_KEY_CALLS, description="Calls per UTC day, 1-1000000, within your organisation's quota.")
-    ] = None
-
-
-class ShownRestrictions(TypedDict):
-    """What a key may not do although its maker may; null: not restricted in this respect."""
-
-    read_only: bool
-    no_admin: bool
-    toolsets: list[str] | None
-    iccids: list[str] | None
-    account_ids: list[int] | None
-    calls_per_day: int | None
-
-
-def shown_restrictions(held: Restrictions) -> ShownRestrictions | None:
-    if held == UNRESTRICTED:
-        return None
-    return {
-        "read_only": held.read_only,
-        "no_admin": held.no_admin,
-        "toolsets": _restriction_list(held.toolsets),
-        "iccids": _restriction_list(held.iccids),
-        "account_ids": _restriction_list(held.account_ids),
-        "calls_per_day": held.calls_per_day,
-    }
-
-
-def _restriction_list(values: tuple[RestrictedTo, ...] | None) -> list[RestrictedTo] | None:
-    return None if values is None else list(values)
-
-
-def _requested_restrictions(asked: KeyRestrictions | None) -> Restrictions:
-    if asked is None:
-        return UNRESTRICTED
-    return Restrictions(
-        read_only=asked.read_only,
-        toolsets=None if asked.toolsets is None else tuple(asked.toolsets),
-        iccids=None if asked.iccids is None else tuple(asked.iccids),
-        account_ids=None if asked.account_ids is None else tuple(asked.account_ids),
-        calls_per_day=asked.calls_per_day,
-    )
-
-
-def effective_restrictions(asked: KeyRestrictions | None, maker: Caller, toolsets: Iterable[str]) -> Restrictions:
-    """What a new key is held to: what was asked for, and what its maker is held to.
-
-    Choice: asking by name for what the maker lacks is refused; a key that silently could do less than it was made for would fail later,
-    and elsewhere. What is not asked for is inherited.
-    """
-    own, outer = _requested_restrictions(asked), maker.restrictions
-    _require_known_toolsets(own.toolsets, tuple(toolsets))
-    held_toolsets = None if outer.toolsets is not None and EVERY_TOOL in outer.toolsets else outer.toolsets
-    _require_part_of_makers("toolsets", own.toolsets, held_toolsets)
-    _require_part_of_makers("iccids", own.iccids, outer.iccids)
-    _require_part_of_makers("account_ids", own.account_ids, outer.account_ids)
-    if own.calls_per_day is not None and outer.calls_per_day is not None and own.calls_per_day > outer.calls_per_day:
-        raise _more_than_maker("calls_per_day", str(own.calls_per_day), f"{outer.calls_per_day} a day")
-    both = own.within(outer)
-    return both if outer.calls_per_day is None else replace(both, counted_as=maker.counter)
-
-
-def _require_known_toolsets(names: tuple[str, ...] | None, known: tuple[str, ...]) -> None:
-    unknown = [name for name in names or () if name not in known]
-    if unknown:
-        raise BadRequest(
-            f"{_RESTRICTIONS_FIELD}.toolsets: got {', '.join(name[:40] for name in unknown[:5])}; there is no such toolset",
-            param=f"{_RESTRICTIONS_FIELD}.toolsets",
-            hint=f"Known are {', '.join(known)}",
-        )
-
-
-def _require_part_of_makers(member: str, asked: tuple[RestrictedTo, ...] | None, held: tuple[RestrictedTo, ...] | None) -> None:
-    if asked is None or held is None:
-        return
-    more = [name for name in asked if name not in held]
-    if more:
-        raise _more_than_maker(member, ", ".join(str(name) for name in more[:5]), ", ".join(str(name) for name in held[:5]))
-
-
-def _more_than_maker(member: str, asked: str, held: str) -> Restricted:
-    name = f"{_RESTRICTIONS_FIELD}.{member}"
-    return Restricted(
-        f"{name}: got {asked}; the credential you make the key with is restricted to {held}, and a key can do no more than its maker",
-        param=name,
-        hint=f"Leave {name} out to give the key what you have, ask for a part of it, or make the key with another credential",
-    )
-
 
 _YEAR_SECONDS = 31_536_000
 
@@ -232,6 +107,15 @@ _READ_ONLY_EXAMPLE: ShownRestrictions = {
     "iccids": None,
     "account_ids": None,
     "calls_per_day": 1000,
+    "tags": None,
+    "spend_per_call": None,
+    "spend_per_day": None,
+    "spend_per_month": None,
+    "times": None,
+    "approve_above": None,
+    "approval": "none",
+    "another_person": False,
+    "inherited": [],
 }
 _API_KEY_EXAMPLE: ApiKey = {
     "id": _KEY_ID_EXAMPLE,
@@ -265,7 +149,8 @@ _LISTED_API_KEY_EXAMPLE: ListedApiKey = {
 async def _restrictions_within_maker(ctx: Ctx, params: NewApiKey) -> Restrictions:
     """What the key is held to. Its secret is never replayed to another credential, which might do less than the key."""
     ctx.mark_answer_private()
-    return effective_restrictions(params.restrictions, ctx.caller, ctx.deps.toolsets)
+    known = ctx.deps.internal_calls.pipeline.catalogue.operations
+    return effective_restrictions(params.restrictions, ctx.caller, ctx.deps.toolsets, known)
 
 
 @operation(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operations.catalogue import CATALOGUE
-from operations.setup.api_keys import KeyRestrictions, effective_restrictions
+from operations.setup.credentials.restrictions import KeyRestrictions, effective_restrictions
 from registry.binding import Binding
 from registry.caller import UNRESTRICTED, Caller, Restrictions, Role, Tier
 from registry.errors import BadRequest, Restricted
@@ -116,7 +116,7 @@ def test_no_key_may_call_what_its_maker_may_not(first: Restrictions, chain: list
     maker = caller(first, "key_0")
     for number, asked in enumerate(chain, 1):
         try:
-            made = effective_restrictions(KeyRestrictions(**asked), maker, NAMES)
+            made = effective_restrictions(KeyRestrictions(**asked), maker, NAMES, ())
         except (Restricted, BadRequest):
             continue
         kept = read_restrictions(write_restrictions(made))
@@ -136,7 +136,7 @@ def test_no_key_may_call_what_its_maker_may_not(first: Restrictions, chain: list
 def test_what_is_asked_for_is_granted_whole_or_refused(held: Restrictions, asked: dict[str, Any]) -> None:
     maker = caller(held, "key_0")
     try:
-        made = effective_restrictions(KeyRestrictions(**asked), maker, NAMES)
+        made = effective_restrictions(KeyRestrictions(**asked), maker, NAMES, ())
     except Restricted as refusal:
         assert refusal.param is not None and refusal.param.startswith("restrictions.")
         return

@@ -11,7 +11,8 @@ import orjson
 import typer
 
 from operations.people.signing_keys import KeyRotation, make_next_signing_key
-from operations.setup.api_keys import ListedApiKey, ShownRestrictions
+from operations.setup.api_keys import ListedApiKey
+from operations.setup.credentials.restrictions import ShownRestrictions
 from storage.rekey import SEALED_COLUMNS, ResealResult, UnopenedValue, count_of_key, count_older, reseal
 from storage.replicas import running_keys
 from transports.cli.target import DatabaseOption, JsonOption, TargetOptions, at_target, call_once, open_local, read_every_page

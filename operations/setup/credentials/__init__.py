@@ -1,0 +1,1 @@
+"""What credentials of an organisation are held to."""
