@@ -152,6 +152,30 @@ def reader_for(
     return restricted_caller(caller, replace(held, read_only=True))
 
 
+class CallerRecord(NamedTuple):
+    """Who made a call that is carried out later: what is kept of a caller."""
+
+    kind: CallerKind
+    principal: str
+    organisation: str
+    credential: str
+
+
+def caller_record(caller: Caller) -> CallerRecord:
+    """What is kept of `caller`."""
+    return CallerRecord(caller.kind, caller.principal, caller.organisation, caller.key_id)
+
+
+def acting_caller(connection: Connection, *, record: CallerRecord, now: float) -> Caller | None:
+    """Who made the call, as they are at `now` (Unix seconds), with every restriction of their credential; None when it has ended, or the
+    person has left the organisation."""
+    member = find_member(connection, person=record.principal, organisation=record.organisation)
+    held = restrictions_of(connection, credential=record.credential, now=now) if record.credential else UNRESTRICTED
+    if member is None or held is None:
+        return None
+    return restricted_caller(caller_of(record.kind, record.principal, member, record.credential), held)
+
+
 def restrictions_of(connection: Connection, *, credential: str, now: float) -> Restrictions | None:
     """What a key or a login is held to; None when it has ended. `now`: Unix seconds."""
     if credential.startswith(GRANT_PREFIX):

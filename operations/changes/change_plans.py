@@ -1,0 +1,298 @@
+"""Planning a change of many lines, and the way back from one: every line is read as it is now, and nothing is changed."""
+
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from operations.changes.plans.changes import LineValue, RequestedChange, read_change, require_whole, stored_change, stored_lines
+from operations.changes.plans.rows import PLANNERS
+from operations.changes.plans.selection import PlanLines, find_plan_lines
+from operations.changes.plans.views import ChangeRowView, ChangeSetPage, render_page
+from operations.changes.sending.planning import PlanRefused, PlanTask, change_rows, first_digest, lines_read, plan_lines, read_plan_facts
+from operations.deps import Ctx
+from operations.vocabulary import Iccid
+from registry.caller import Caller
+from registry.clock import seconds_left
+from registry.errors import Conflict, NotFound, OcsError, StoreUnavailable
+from registry.operation import CamelInput, Example, Once, Scope, operation
+from registry.restrictions import check_restricted_operation
+from storage.change_rows import ChangeRow, done_iccids, insert_planned_set
+from storage.change_sets import OPEN_SETS_LIMIT, PLAN_SECONDS, ChangeSet, find_change_set, has_change_tables
+from storage.engine.sql import Connection
+
+LINES_AT_ONCE = 200
+READ_SECONDS = 12.0
+SHOWN_ROWS = 20
+PLAN_BODY_BYTES = 4 << 20
+UPSTREAM_ROWS_A_SECOND = 10.0
+
+
+class ChangePlan(CamelInput):
+    """One change, and the lines that it is made to."""
+
+    change: Annotated[RequestedChange, Field(description="What happens to each line.")]
+    lines: Annotated[PlanLines, Field(description="Which lines.")]
+
+
+class PlannedLines(NamedTuple):
+    """What access found: the lines of a new plan, the change of each, and the set that it takes back, if any."""
+
+    change: RequestedChange
+    lines: list[LineValue]
+    own_values: bool = False
+    undo_of: str = ""
+    undoes_undo: bool = False
+
+
+SET_ID_EXAMPLE = "chg_01k0a8w7zv6q4k3m2n1p0r9s8t"
+DIGEST_EXAMPLE = "3b8f5a1c0d9e7b624f8a1c3d5e7f90b2a4c6d8e0f1a3b5c7d9e1f3a5b7c9d1e3"
+ROW_EXAMPLE: ChangeRowView = {
+    "iccid": "8988303700000100286",
+    "state": "planned",
+    "before": {"status": "ACTIVE"},
+    "after": {"status": "SUSPENDED"},
+    "calls": ["modify_subscriber_status"],
+    "undoable": True,
+}
+PLAN_EXAMPLE: ChangeSetPage = {
+    "id": SET_ID_EXAMPLE,
+    "object": "change_set",
+    "state": "planned",
+    "action": "set_status",
+    "change": {"action": "set_status", "status": "SUSPENDED"},
+    "created": "2027-01-15T09:41:07Z",
+    "expires": "2027-01-16T09:41:07Z",
+    "digest": DIGEST_EXAMPLE,
+    "counts": {"lines": 1, "lines_read": 1, "planned": 1, "skipped": 0, "done": 0, "failed": 0, "unknown": 0, "not_sent": 0},
+    "money": {"network": {"amount": 0, "currency": "EUR"}, "income": {"amount": 0, "currency": "EUR"}},
+    "cannot_be_undone": 0,
+    "seconds": 1,
+    "asks_for_confirmation": False,
+    "rows": [ROW_EXAMPLE],
+}
+
+
+async def lines_to_plan(ctx: Ctx, params: ChangePlan) -> PlannedLines:
+    """The lines that are asked for. Raises what the row's operation would raise for this caller, BadRequest, NotFound."""
+    await require_change_tables(ctx)
+    found = await find_plan_lines(ctx, params.lines)
+    require_whole(params.change, own_values=found.own_values)
+    require_row_rights(ctx, ctx.caller, params.change.action, undoes=False)
+    return PlannedLines(params.change, found.lines, found.own_values)
+
+
+async def require_change_tables(ctx: Ctx) -> None:
+    """Raises StoreUnavailable where the database has not been upgraded for change sets."""
+    if not await ctx.deps.store.read(has_change_tables):
+        hint = "Whoever runs the service runs `reseller db upgrade`"
+        raise StoreUnavailable("The database has not been upgraded for this yet", hint=hint)
+
+
+ROW_OPERATIONS = {
+    "set_status": ("modify_subscriber_status",),
+    "set_steering_list": ("modify_subscriber_steering_list",),
+    "set_traffic": ("set_subscriber_traffic_restrictions",),
+    "set_bitrate": ("hlr_set_bitrate",),
+    "assign_package": ("assign_package",),
+    "assign_series": ("assign_recurring_package",),
+    "stop_series": ("stop_resume_recurring_package",),
+    "set_package_status": ("modify_package_status",),
+    "set_package_expiry": ("modify_package_expiry",),
+    "set_package_limits": ("modify_package_limits",),
+    "delete_packages": ("delete_subscriber_package",),
+    "move_account": ("move_subscriber_range_to_account",),
+    "set_tags": ("tag_lines", "untag_lines"),
+    "end_of_life": ("modify_subscriber_status",),
+}
+"""The operations that the rows of an action call."""
+UNDO_OPERATIONS = {"assign_package": ("delete_subscriber_package",), "assign_series": ("stop_resume_recurring_package",)}
+assert ROW_OPERATIONS.keys() == PLANNERS.keys()
+
+
+def row_operations(action: str, *, undoes: bool) -> tuple[str, ...]:
+    """The operations that the rows of a set call."""
+    return UNDO_OPERATIONS.get(action, ROW_OPERATIONS[action]) if undoes else ROW_OPERATIONS[action]
+
+
+def require_row_rights(ctx: Ctx, caller: Caller, action: str, *, undoes: bool) -> None:
+    """Raises what the caller would be refused with who called the operations of the rows: a row is a call of its operation."""
+    catalogue, held = ctx.deps.internal_calls.pipeline.catalogue, caller.restrictions
+    for name in row_operations(action, undoes=undoes):
+        declared = catalogue.operations[name]
+        ctx.need(Scope(declared.scope), ctx.deps.site)
+        check_restricted_operation(declared, held, catalogue.operations_in(held.toolsets or ()))
+
+
+@operation(
+    "POST",
+    "/v1/changes",
+    scope=Scope.WRITE,
+    status=201,
+    bounded=True,
+    reaches_out=True,
+    once=Once(shown=True),
+    title="Plan changes",
+    access=lines_to_plan,
+    body_limit=PLAN_BODY_BYTES,
+    raises=[NotFound, Conflict, OcsError],
+    examples=[
+        Example(
+            "Suspend every active line that nobody used since November",
+            {
+                "change": {"action": "set_status", "status": "SUSPENDED"},
+                "lines": {"query": {"status": "ACTIVE", "usedBefore": "2026-11-01"}},
+            },
+            PLAN_EXAMPLE,
+        )
+    ],
+)
+async def plan_changes(ctx: Ctx, params: ChangePlan, planned: PlannedLines) -> ChangeSetPage:
+    """Plan one change of many lines: status, networks, packages, tags and more.
+
+    Changes nothing: every line is read now, and the answer says what each would become, what is skipped and why, what it costs and what
+    cannot be undone. apply_changes makes the change, with `digest`; undo_changes takes it back.
+
+    Up to 200 lines the answer is the plan. More are read in the background: `state` is `planning`, get_change_set tells how far it is, and
+    `digest` is there when it is `planned`. A line that is read counts as one call. A plan can be applied for 24 hours; an organisation has
+    at most 10 open ones. Each row is a call of its operation, as you: what you may not do on a line is skipped.
+    """
+    del params
+    return await make_plan(ctx, planned)
+
+
+async def make_plan(ctx: Ctx, planned: PlannedLines) -> ChangeSetPage:
+    """Reads what can be read at once, and keeps the set; whatever is left is read in the background."""
+    deps, undoes = ctx.deps, bool(planned.undo_of)
+    known = await read_plan_facts(deps, ctx.caller, planned.change, own_values=planned.own_values, undoes=undoes)
+    task = PlanTask(planned.change, planned.undo_of, planned.undoes_undo, ctx.caller, known)
+    id = deps.ids.new("chg_")
+    whole = len(planned.lines) <= LINES_AT_ONCE
+    try:
+        plans = await plan_lines(deps, task, planned.lines, seconds_left(READ_SECONDS)) if whole else []
+    except PlanRefused as problem:
+        raise problem.refusal from None
+    rows = change_rows(plans, 1)
+    row = new_set(ctx, id, planned, task, rows, len(plans))
+    answer = render_page(row, rows[:SHOWN_ROWS], ctx.now, UPSTREAM_ROWS_A_SECOND)
+    if len(rows) > SHOWN_ROWS:
+        ctx.note = f"The first {SHOWN_ROWS} of {len(rows)} rows; get_change_set shows all."
+    await ctx.settle(answer, keep_plan, row=row, rows=rows)
+    deps.wake_worker()
+    return answer
+
+
+def new_set(ctx: Ctx, id: str, planned: PlannedLines, task: PlanTask, rows: list[ChangeRow], read: int) -> ChangeSet:
+    """The set's row; planned when every line was read."""
+    caller, complete = ctx.caller, read == len(planned.lines)
+    found = lines_read([], rows, first_digest(task, ctx.organisation, id), read)
+    return ChangeSet(
+        id=id,
+        organisation=ctx.organisation,
+        state="planned" if complete else "planning",
+        action=planned.change.action,
+        change=stored_change(planned.change),
+        lines="" if complete else stored_lines(planned.lines),
+        line_count=len(planned.lines),
+        undo_of=planned.undo_of,
+        actor_kind=caller.kind,
+        principal=caller.principal,
+        credential=caller.key_id,
+        approver="",
+        created=ctx.now,
+        position=read,
+        digest=found.digest,
+        planned_at=ctx.now if complete else 0.0,
+        expires_at=ctx.now + PLAN_SECONDS if complete else 0.0,
+        applied_at=0.0,
+        finished_at=0.0,
+        planned=found.planned,
+        skipped=found.skipped,
+        sent=0,
+        done=0,
+        failed=0,
+        unknown=0,
+        not_sent=0,
+        irreversible=found.irreversible,
+        cost=found.cost,
+        stop="",
+        lease="",
+        lease_until=0.0,
+        served=0.0,
+        due=0.0,
+    )
+
+
+def keep_plan(connection: Connection, *, row: ChangeSet, rows: list[ChangeRow]) -> None:
+    """Keeps the set. Raises Conflict where the organisation has too many open ones."""
+    if insert_planned_set(connection, row=row, rows=rows) > OPEN_SETS_LIMIT:
+        raise Conflict(
+            f"Your organisation has {OPEN_SETS_LIMIT} open change sets, and no more are kept at once; nothing was planned",
+            code="too_many_change_sets",
+            hint="list_change_sets shows them: apply_changes or cancel_change_set ends one",
+        )
+
+
+class ChangesToUndo(CamelInput):
+    """Which set, and which of its lines."""
+
+    id: Annotated[str, Field(max_length=64, description="The set, chg_...")]
+    iccids: Annotated[list[Iccid] | None, Field(min_length=1, max_length=1000, description="Only these lines of it; absent: all.")] = None
+
+
+async def lines_to_undo(ctx: Ctx, params: ChangesToUndo) -> PlannedLines:
+    """The lines of the set that were changed. Raises NotFound, Conflict, and what the way back would be refused with."""
+    await require_change_tables(ctx)
+    ctx.row_bounds()
+    found = await ctx.deps.store.read(find_change_set, change_set=params.id, organisation=ctx.organisation)
+    if found is None:
+        raise change_set_not_found()
+    require_row_rights(ctx, ctx.caller, found.action, undoes=True)
+    done = await ctx.deps.store.read(done_iccids, change_set=params.id)
+    wanted = None if params.iccids is None else set(params.iccids)
+    lines = [LineValue(iccid, None) for iccid in done if wanted is None or iccid in wanted]
+    if not lines:
+        raise Conflict(
+            "The set has changed none of these lines, so there is nothing to undo",
+            code="nothing_to_undo",
+            param="id" if wanted is None else "iccids",
+            hint="get_change_set with rows done shows what it has changed",
+        )
+    return PlannedLines(read_change(found.change), lines, undo_of=params.id, undoes_undo=bool(found.undo_of))
+
+
+def change_set_not_found() -> NotFound:
+    """The same answer for unknown sets and those of others."""
+    return NotFound("You have no change set with this id", param="id", hint="list_change_sets shows them")
+
+
+UNDO_EXAMPLE: ChangeSetPage = {
+    **PLAN_EXAMPLE,
+    "undo_of": SET_ID_EXAMPLE,
+    "id": "chg_01k0a8w7zv6q4k3m2n1p0r9s9v",
+    "rows": [{**ROW_EXAMPLE, "before": {"status": "SUSPENDED"}, "after": {"status": "ACTIVE"}}],
+}
+
+
+@operation(
+    "POST",
+    "/v1/changes/{id}/undo",
+    scope=Scope.WRITE,
+    status=201,
+    bounded=True,
+    reaches_out=True,
+    once=Once(shown=True),
+    title="Plan the undoing of changes",
+    access=lines_to_undo,
+    raises=[NotFound, Conflict, OcsError],
+    examples=[Example("It was a mistake", {"id": SET_ID_EXAMPLE}, UNDO_EXAMPLE)],
+)
+async def undo_changes(ctx: Ctx, params: ChangesToUndo, planned: PlannedLines) -> ChangeSetPage:
+    """Plan the way back from a change set, for all its lines or some.
+
+    Changes nothing yet: the answer is a plan like that of plan_changes, which apply_changes carries out.
+
+    Only rows that took effect are taken back. A line that was changed since is skipped and named, and so is what cannot be undone: ended
+    lines, deleted packages, packages that were used since. The action and `change` named are those of the set that is undone.
+    """
+    del params
+    return await make_plan(ctx, planned)

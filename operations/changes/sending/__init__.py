@@ -1,0 +1,1 @@
+"""The work behind change sets: reading their lines, and sending their rows."""

@@ -1,0 +1,270 @@
+"""Rows of change sets: what becomes of one line, the calls that do it, and what came of them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.change_sets import (
+    CHANGE_SET,
+    COUNTED_STATES,
+    ChangeSet,
+    ReadLines,
+    count_rows,
+    delete_change_set,
+    find_change_set,
+    finish_plan,
+    insert_change_set,
+    note_lines_read,
+    oldest_ended_set,
+)
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, all_rows, value_or
+
+ROWS_REMOVED_AT_ONCE = 1000
+
+
+class ChangeRow(NamedTuple):
+    """A row. `before`, `after`, `steps` and `result` are JSON; `cost` is in micro-euros; times are Unix seconds, 0.0: not yet.
+
+    `steps`: the calls that do it, each an operation and its input; `step`: how many of them have been made. `result`: what undoing it has
+    to know. `reason` is a sentence of ours, `code` its word, both '' where there is nothing to say.
+    """
+
+    number: int
+    iccid: str
+    subscriber_id: BigInt
+    account_id: BigInt
+    state: str
+    before: str
+    after: str
+    steps: str
+    step: int
+    irreversible: int
+    cost: BigInt
+    result: str
+    code: str
+    reason: str
+    sent_at: float
+    settled_at: float
+
+
+class ChangeRowTable(TableDescription, row=ChangeRow, without=("number",), table=True):
+    """What becomes of one line in a change set."""
+
+    change_set: str = Field(primary_key=True)
+    number: int = Field(primary_key=True)
+    __table_args__ = (sa.Index("change_row_state", "change_set", "state", "number"),)
+
+
+CHANGE_ROW = ChangeRowTable.table
+
+ROW_COLUMNS = [CHANGE_ROW.c[name] for name in ChangeRow._fields]
+
+OF_SET = CHANGE_ROW.c.change_set == sa.bindparam("change_set", type_=sa.Text)
+
+THIS_ROW = sa.and_(OF_SET, CHANGE_ROW.c.number == sa.bindparam("number", type_=sa.Integer))
+
+INSERT_ROW = Command(sa.insert(CHANGE_ROW).values({name: sa.bindparam(name) for name in ("change_set", *ChangeRow._fields)}))
+
+
+def insert_rows(connection: Connection, *, change_set: str, rows: Sequence[ChangeRow]) -> None:
+    connection.run_many(INSERT_ROW, [{"change_set": change_set, **row._asdict()} for row in rows])
+
+
+def insert_planned_set(connection: Connection, *, row: ChangeSet, rows: Sequence[ChangeRow]) -> int:
+    """Inserts a set with its rows; how many open sets the organisation has with it."""
+    insert_rows(connection, change_set=row.id, rows=rows)
+    return insert_change_set(connection, row=row)
+
+
+def keep_lines_read(connection: Connection, *, change_set: str, token: str, seen: int, read: ReadLines, rows: Sequence[ChangeRow]) -> bool:
+    """Keeps the rows of some lines of a plan; False, and nothing, where another process works on it."""
+    if not note_lines_read(connection, change_set=change_set, token=token, seen=seen, **read._asdict()):
+        return False
+    insert_rows(connection, change_set=change_set, rows=rows)
+    return True
+
+
+def end_plan(connection: Connection, *, change_set: str, token: str, now: float) -> bool:
+    """All lines were read; False where another process works on it. `now`: Unix seconds."""
+    return finish_plan(connection, change_set=change_set, token=token, now=now)
+
+
+def rows_in(states: Sequence[str] | None) -> sa.Select[tuple[object]]:
+    found = sa.select(*ROW_COLUMNS).where(OF_SET, CHANGE_ROW.c.number > sa.bindparam("after", type_=sa.Integer))
+    found = found if states is None else found.where(CHANGE_ROW.c.state.in_(states))
+    return found.order_by(CHANGE_ROW.c.number).limit(sa.bindparam("most", type_=sa.Integer))
+
+
+ANY_ROWS = Query(ChangeRow, rows_in(None))
+
+ROWS_OF_STATE = {
+    "all": ANY_ROWS,
+    "failed": Query(ChangeRow, rows_in(("failed", "unknown", "not_sent"))),
+    "skipped": Query(ChangeRow, rows_in(("skipped",))),
+    "planned": Query(ChangeRow, rows_in(("planned",))),
+    "sending": Query(ChangeRow, rows_in(("sending",))),
+    "unknown": Query(ChangeRow, rows_in(("unknown",))),
+    "done": Query(ChangeRow, rows_in(("done",))),
+}
+
+
+def list_rows(connection: Connection, *, change_set: str, which: str, after: int, most: int) -> list[ChangeRow]:
+    """At most `most` rows behind the number `after`. `which`: a word of ROWS_OF_STATE; `failed` also holds what was not sent."""
+    return connection.all(ROWS_OF_STATE[which], change_set=change_set, after=after, most=most)
+
+
+@all_rows(ChangeRow)
+def rows_of_lines(*, change_set: str, iccid: str) -> sa.Executable:
+    """The rows of one line."""
+    return sa.select(*ROW_COLUMNS).where(OF_SET, CHANGE_ROW.c.iccid == iccid).order_by(CHANGE_ROW.c.number)
+
+
+@all_rows(str)
+def done_iccids(*, change_set: str) -> sa.Executable:
+    """The lines with rows that took effect, in the order of the set."""
+    first = sa.func.min(CHANGE_ROW.c.number)
+    return sa.select(CHANGE_ROW.c.iccid).where(OF_SET, CHANGE_ROW.c.state == "done").group_by(CHANGE_ROW.c.iccid).order_by(first)
+
+
+BEGIN_ROW = Query(
+    ChangeRow,
+    sa.update(CHANGE_ROW)
+    .where(
+        THIS_ROW,
+        CHANGE_ROW.c.state == "planned",
+        sa.exists().where(
+            CHANGE_SET.c.id == CHANGE_ROW.c.change_set,
+            CHANGE_SET.c.state == "applying",
+            CHANGE_SET.c.stop == "",
+            CHANGE_SET.c.lease == sa.bindparam("token", type_=sa.Text),
+        ),
+    )
+    .values(state="sending", sent_at=sa.bindparam("now", type_=sa.Double))
+    .returning(*ROW_COLUMNS),
+)
+
+
+def begin_row(connection: Connection, *, change_set: str, token: str, number: int, now: float) -> ChangeRow | None:
+    """Marks a planned row as being sent; None where the set was stopped, or another process works on it. `now`: Unix seconds."""
+    return connection.first(BEGIN_ROW, change_set=change_set, token=token, number=number, now=now)
+
+
+PUT_ROW_BACK = Command(sa.update(CHANGE_ROW).where(THIS_ROW, CHANGE_ROW.c.state == "sending").values(state="planned", sent_at=0.0))
+
+NOTE_STEP = Command(
+    sa.update(CHANGE_ROW)
+    .where(THIS_ROW, CHANGE_ROW.c.state == "sending")
+    .values(step=sa.bindparam("made", type_=sa.Integer), result=sa.bindparam("found", type_=sa.Text))
+)
+
+
+def put_row_back(connection: Connection, *, change_set: str, number: int) -> bool:
+    """A row that surely was not sent waits again."""
+    return connection.run(PUT_ROW_BACK, change_set=change_set, number=number) == 1
+
+
+def note_step(connection: Connection, *, change_set: str, number: int, made: int, result: str) -> bool:
+    """One of several calls of a row was made."""
+    return connection.run(NOTE_STEP, change_set=change_set, number=number, made=made, found=result) == 1
+
+
+class RowOutcome(NamedTuple):
+    """What came of a row: its new state, what undoing it has to know (JSON), and the word and sentence for people."""
+
+    state: str
+    result: str = "{}"
+    code: str = ""
+    reason: str = ""
+
+
+SETTLE_ROW = {
+    before: Command(
+        sa.update(CHANGE_ROW)
+        .where(THIS_ROW, CHANGE_ROW.c.state == before)
+        .values(
+            state=sa.bindparam("became", type_=sa.Text),
+            result=sa.bindparam("found", type_=sa.Text),
+            code=sa.bindparam("word", type_=sa.Text),
+            reason=sa.bindparam("why", type_=sa.Text),
+            settled_at=sa.bindparam("now", type_=sa.Double),
+        )
+    )
+    for before in ("sending", "unknown")
+}
+
+
+def settle_row(connection: Connection, *, change_set: str, number: int, before: str, outcome: RowOutcome, now: float) -> bool:
+    """Writes what came of a row that was `before` sending or unknown, and counts it; False where it is settled already."""
+    found = {"became": outcome.state, "found": outcome.result, "word": outcome.code, "why": outcome.reason}
+    if connection.run(SETTLE_ROW[before], change_set=change_set, number=number, now=now, **found) == 0:
+        return False
+    count_row(connection, change_set=change_set, state=outcome.state, left=before)
+    return True
+
+
+def count_row(connection: Connection, *, change_set: str, state: str, left: str) -> None:
+    changes: dict[str, int] = dict.fromkeys(COUNTED_STATES, 0)
+    changes[state] += 1
+    if left in changes:
+        changes[left] -= 1
+    sent = int(left == "sending" and state in ("done", "failed", "unknown"))
+    count_rows(connection, change_set=change_set, sent=sent, **changes)
+
+
+REFUSE_ROWS = Command(
+    sa.update(CHANGE_ROW)
+    .where(OF_SET, CHANGE_ROW.c.state == "planned")
+    .values(state="not_sent", code=sa.bindparam("word", type_=sa.Text), reason=sa.bindparam("why", type_=sa.Text))
+)
+
+
+def refuse_planned_rows(connection: Connection, *, change_set: str, code: str, reason: str) -> int:
+    """The planned rows of a set that was stopped are not sent; how many."""
+    count = connection.run(REFUSE_ROWS, change_set=change_set, word=code, why=reason)
+    if count:
+        count_rows(connection, change_set=change_set, sent=0, skipped=0, done=0, failed=0, unknown=0, not_sent=count)
+    return count
+
+
+@value_or(0)
+def count_state(*, change_set: str, state: str) -> sa.Executable:
+    """How many rows of the set are in `state`."""
+    return sa.select(sa.func.count().label("rows")).select_from(CHANGE_ROW).where(OF_SET, CHANGE_ROW.c.state == state)
+
+
+REMOVE_ROWS = Command(
+    sa.delete(CHANGE_ROW).where(
+        OF_SET,
+        CHANGE_ROW.c.number.in_(
+            sa.select(CHANGE_ROW.c.number).where(OF_SET).order_by(CHANGE_ROW.c.number).limit(sa.bindparam("most", type_=sa.Integer))
+        ),
+    )
+)
+
+
+def sweep_change_sets(connection: Connection, *, before: float, most: int = ROWS_REMOVED_AT_ONCE) -> int:
+    """Removes some rows of the oldest ended set that was made before `before` (Unix seconds), at last the set; 0 where there is none."""
+    change_set = oldest_ended_set(connection, before=before)
+    if not change_set:
+        return 0
+    removed = connection.run(REMOVE_ROWS, change_set=change_set, most=most)
+    if removed < most:
+        delete_change_set(connection, change_set=change_set)
+    return removed + 1
+
+
+def set_with_rows(connection: Connection, *, change_set: str, organisation: str, which: str, after: int, most: int) -> "SetPage | None":
+    """A set of the organisation and a page of its rows, in one view; None where there is no such set."""
+    found = find_change_set(connection, change_set=change_set, organisation=organisation)
+    if found is None:
+        return None
+    return SetPage(found, list_rows(connection, change_set=change_set, which=which, after=after, most=most))
+
+
+class SetPage(NamedTuple):
+    """A set, and some of its rows."""
+
+    change_set: ChangeSet
+    rows: list[ChangeRow]
