@@ -19,6 +19,7 @@ PageLimit = Annotated[int, Field(ge=1, le=100, description="Page size.")]
 StartingAfter = Annotated[str | None, Field(max_length=64, description="Last id of the page before.")]
 # ITU-T E.118; 18 to 20 digits occur in practice, the check digit is sometimes dropped.
 Iccid = Annotated[str, Field(pattern=r"^89[0-9]{16,20}$", description="SIM number, 18-22 digits.")]
+LineTag = Annotated[str, Field(pattern=r"^[a-z0-9._-]{1,40}$", description="1-40 of a-z, 0-9, dot, underscore and hyphen.")]
 Mcc = Annotated[str, Field(pattern=r"^[0-9]{3}$", description="Mobile country code (ITU-T E.212), 3 digits.")]
 Mnc = Annotated[str, Field(pattern=r"^[0-9]{2,3}$", description="Mobile network code (ITU-T E.212), 2 or 3 digits.")]
 

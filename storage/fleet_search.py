@@ -10,10 +10,11 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.sql.selectable import GenerativeSelect
 
-from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread
+from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread, unindexed
 from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
 from storage.fleet_problems import ProblemOfLine, lines_with_problem, problems_of_lines
 from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, MARKED, NEVER_READ
+from storage.line_tags import lines_with_tag
 
 FleetSort = Literal["subscriber_id", "iccid", "last_used", "data_left", "package_ends", "status_since"]
 TrafficKind = Literal["data", "calls_out", "calls_in", "sms_out", "sms_in"]
@@ -50,6 +51,7 @@ class FleetFilter(NamedTuple):
     barred: TrafficKind | None = None
     speed_limited: bool | None = None
     problem: str | None = None
+    tag: str | None = None
     numbers: Sequence[int] | None = None
     """Subscriber ids that were found elsewhere."""
 
@@ -162,6 +164,7 @@ def is_filtered(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElemen
         "limited": line.speed_limit > 0,
         "unlimited": line.speed_limit == 0,
         "problem": line.subscriber_id.in_(lines_with_problem(BOUND_FLEET, sa.bindparam("problem", type_=sa.Text))),
+        "tag": line.iccid.in_(lines_with_tag(sa.bindparam("tag", type_=sa.Text))),
         "numbers": line.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
         "iccids": line.iccid.in_(bound_list(dialect, "iccids")),
         "accounts": line.account_id.in_(bound_list(dialect, "accounts", sa.BigInteger)),
@@ -231,7 +234,7 @@ def filter_values(wanted: FleetFilter, bounds: FleetBounds, now: float) -> tuple
         value: Value = getattr(wanted, name)
         if value is not None:
             values[name] = value
-    values |= {name: value for name in ("used_after", "used_before", "problem") if (value := getattr(wanted, name)) is not None}
+    values |= {name: value for name in ("used_after", "used_before", "problem", "tag") if (value := getattr(wanted, name)) is not None}
     if wanted.begins is not None:
         values["begins"] = like_pattern(wanted.begins, before="|", after="")
     if wanted.ends is not None:
@@ -270,6 +273,57 @@ def find_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, asked
     page = fleet_page(names, asked.sort, descending=asked.descending, further=asked.after is not None)
     place: dict[str, Value] = {} if asked.after is None else {"place": asked.after.value, "last": asked.after.subscriber_id}
     return connection.all(page, **{**values, "now": now}, **place, fleet=fleet, most=asked.most)
+
+
+class LineNumber(NamedTuple):
+    """A line by its two names."""
+
+    subscriber_id: int
+    iccid: str
+
+
+@lru_cache(maxsize=64)
+def line_numbers(names: frozenset[str]) -> Query[LineNumber]:
+    """The lines with these filters, lowest subscriber id first."""
+
+    def build(dialect: Dialect) -> sa.Executable:
+        line = FLEET_LINE.c
+        asked = sa.select(line.subscriber_id, line.iccid).where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names))
+        return asked.order_by(line.subscriber_id).limit(sa.bindparam("most", type_=sa.Integer))
+
+    return Query(LineNumber, build)
+
+
+@lru_cache(maxsize=16)
+def named_line_numbers(names: frozenset[str]) -> Query[LineNumber]:
+    """Those of the ICCIDs bound as `named` that are lines with these filters, found by their ICCIDs."""
+
+    def build(dialect: Dialect) -> sa.Executable:
+        line, of_fleet = FLEET_LINE.c, unindexed(FLEET_LINE.c.fleet) == BOUND_FLEET
+        named = line.iccid.in_(bound_list(dialect, "named"))
+        return sa.select(line.subscriber_id, line.iccid).where(of_fleet, named, LINE_IS_THERE, *is_filtered(dialect, names))
+
+    return Query(LineNumber, build)
+
+
+@runs_in_thread
+def find_line_numbers(
+    connection: Connection, *, fleet: int, bounds: FleetBounds, wanted: FleetFilter, most: int, now: float
+) -> list[LineNumber]:
+    """At most `most` lines with these filters, lowest subscriber id first. None of a fleet that has ended. `now`: Unix seconds."""
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return []
+    names, values = filter_values(wanted, bounds, now)
+    return connection.all(line_numbers(names), **values, fleet=fleet, most=most)
+
+
+@runs_in_thread
+def find_named_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, iccids: Sequence[str]) -> list[LineNumber]:
+    """Those of the ICCIDs that are lines within the bounds, in no order. None of a fleet that has ended."""
+    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
+        return []
+    names, values = filter_values(FleetFilter(), bounds, 0.0)
+    return connection.all(named_line_numbers(names), **values, fleet=fleet, named=pack_rows([[iccid] for iccid in iccids]))
 
 
 class FleetProgress(NamedTuple):

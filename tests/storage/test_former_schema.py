@@ -29,7 +29,7 @@ ASKED_FOR = frozenset(
         *("call_record_digest", "call_record_pass", "copied_rows"),
         *("fleet_sync", "fleet_setting", "fleet_line", "fleet_line_detail", "fleet_package", "fleet_problem"),
         *("fleet_usage", "fleet_day", "fleet_line_money", "fleet_month", "fleet_network", "fleet_erasure", "fleet_figure"),
-        *("fleet_erased_buyer", "fleet_erasure_key", "line_steering", "line_change"),
+        *("fleet_erased_buyer", "fleet_erasure_key", "line_steering", "line_change", "line_tag"),
     }
 )
 """Tables that are looked for before they are read."""

@@ -2,41 +2,30 @@
 
 import base64
 import binascii
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal, NamedTuple, NotRequired, cast
 
 import orjson
-from pydantic import AfterValidator, Field
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet_or_account
 from operations.fleet.line_refresh import refresh_lines
-from operations.fleet.sync import keeps_names
-from operations.fleet.wire_rows import LISTED_ICCID, date_text, fold_text
+from operations.fleet.line_selection import FleetFilterInput, filter_of
+from operations.fleet.wire_rows import LISTED_ICCID, date_text
 from operations.intelligence.reports.sheet import Incomplete
-from operations.times import StartTime
-from operations.upstream.account_lines import read_account_lines, subscriber_number
 from operations.upstream.usage import euros
-from operations.vocabulary import ProblemCause, UpstreamId, assigned_country
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.free_text import FreeText
-from registry.operation import CamelInput, Example, operation
+from registry.operation import Example, operation
 from storage.fleet_search import FleetFilter, FleetLook, FleetPageAsked, FleetPlace, FleetSort, FoundLine, count_lines, look_for_lines
 from storage.fleets import CHANGED, MARKED, NEVER_READ
 
 LIVE_LINES_LIMIT = 20
-IDENTIFIER_TERM = re.compile(r"\+?[0-9][0-9 ./-]*", re.ASCII)
-NETWORK_PATTERN = r"^([1-9][0-9]{2}|0[1-9][0-9]|00[1-9])-?[0-9]{2,3}$"
-"""No country has the MCC 000 (ITU-T E.212)."""
-LONGEST_NUMBER_IN_NAME = 4
-"""Digits that may be part of a name, such as Truck 123; longer ones are looked for in identifiers alone."""
 
-LineStatusWord = Literal["ACTIVE", "INACTIVE", "SUSPENDED", "PENDING", "DISCONNECTED", "END_OF_LIFE", "UNKNOWN"]
-SupplyWord = Literal["none", "upcoming", "assigned", "scheduled", "running", "exhausted", "blocked", "expired"]
 SortWord = Literal[
     "subscriber_id", "iccid", "last_used", "-last_used", "data_left", "-data_left", "package_ends", "-package_ends", "status_since",
     "-status_since",
@@ -49,32 +38,9 @@ FleetField = Literal[
 USUAL_FIELDS: tuple[FleetField, ...] = ("name", "status", "last_used", "country", "package_state", "data_left", "problems")
 
 
-class FleetQuery(CamelInput):
-    """Which lines: every filter that is given must hold."""
+class FleetQuery(FleetFilterInput):
+    """Which lines, in which order, and what of them."""
 
-    text: Annotated[
-        str | None,
-        Field(
-            min_length=2,
-            max_length=80,
-            description="Part of a name, company or e-mail; or first or last digits of an ICCID, IMSI or number, with spaces or +.",
-        ),
-    ] = None
-    account_id: Annotated[UpstreamId | None, Field(description="Only of this account.")] = None
-    status: Annotated[LineStatusWord | None, Field(description="Status of the line.")] = None
-    country: Annotated[
-        str | None, Field(pattern=r"^[A-Za-z]{2}$", description="Last seen there, ISO 3166-1 alpha-2."), AfterValidator(assigned_country)
-    ] = None
-    network: Annotated[str | None, Field(pattern=NETWORK_PATTERN, description="Last seen there, MCC-MNC, such as 242-01.")] = None
-    steering_list: Annotated[int | None, Field(ge=0, le=9007199254740991, description="Its own steering list; 0: none.")] = None
-    package_state: Annotated[SupplyWord | None, Field(description="Of the package that serves it best.")] = None
-    package_ends_before: Annotated[StartTime | None, Field(description="Its last package ends from now until then.")] = None
-    left_below: Annotated[int | None, Field(ge=0, le=10**15, description="Fewer bytes left; 0 where all is used up.")] = None
-    used_after: Annotated[StartTime | None, Field(description="Last used then or later.")] = None
-    used_before: Annotated[StartTime | None, Field(description="Last used before; never used ones do not count.")] = None
-    barred: Annotated[Literal["data", "calls_out", "calls_in", "sms_out", "sms_in"] | None, Field(description="This is barred.")] = None
-    speed_limited: Annotated[bool | None, Field(description="Whether a speed limit applies.")] = None
-    problem: Annotated[ProblemCause | None, Field(description="Has this problem; see fleet_problems.")] = None
     sort: Annotated[SortWord, Field(description="- turns the order round.")] = "subscriber_id"
     fields: Annotated[list[FleetField] | None, Field(min_length=1, max_length=40, description="Which fields beside iccid.")] = None
     limit: Annotated[int, Field(ge=1, le=200, description="Lines per page, 1-200.")] = 100
@@ -236,51 +202,6 @@ def line_views(look: FleetLook, rows: Sequence[FoundLine], fields: Sequence[Flee
     views = [(name, view) for name, view in FIELD_VIEWS.items() if name in fields]
     lines = (LineRow(row, causes[row.subscriber_id], listed) for row in rows)
     return [cast(FleetLineView, {"iccid": line.row.iccid, **{name: view(line) for name, view in views}}) for line in lines]
-
-
-async def filter_of(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetFilter:
-    """The filters of the store. A name is looked for live where names are not kept."""
-    mcc, mnc = (None, None) if params.network is None else network_codes(params.network)
-    found = FleetFilter(
-        account=params.account_id,
-        status=params.status,
-        country=params.country,
-        mcc=mcc,
-        mnc=mnc,
-        steering_list=params.steering_list,
-        package_state=params.package_state,
-        package_ends_before=None if params.package_ends_before is None else params.package_ends_before.timestamp(),
-        left_below=params.left_below,
-        used_after=None if params.used_after is None else params.used_after.timestamp(),
-        used_before=None if params.used_before is None else params.used_before.timestamp(),
-        barred=params.barred,
-        speed_limited=params.speed_limited,
-        problem=params.problem,
-    )
-    if params.text is None:
-        return found
-    text = params.text.strip()
-    if not text:
-        raise BadRequest("text: got only blanks; it must hold what to look for", param="text", hint="Leave text out to see all lines")
-    if IDENTIFIER_TERM.fullmatch(text):
-        digits = "".join(letter for letter in text if letter.isdigit())
-        return found._replace(begins=digits, ends=digits, part=fold_text(text) if len(digits) <= LONGEST_NUMBER_IN_NAME else None)
-    if await keeps_names(ctx.deps, ctx.organisation):
-        return found._replace(part=fold_text(text))
-    return found._replace(numbers=await lines_named(fleet, text))
-
-
-async def lines_named(fleet: OwnFleet, text: str) -> list[int]:
-    """The subscriber ids of lines whose name or address has `text` in it, read live. Waits for the network."""
-    accounts = [account.get("id", 0) for account in await fleet.upstream.accounts()]
-    listed = await read_account_lines(fleet.upstream, accounts)
-    part = fold_text(text)
-    named = (row for row in listed.rows if part in fold_text(f"{row.get('subscriberName') or ''}\n{row.get('email') or ''}"))
-    return [subscriber_number(row) for row in named]
-
-
-def network_codes(text: str) -> tuple[int, int]:
-    return int(text[:3]), int(text[3:].removeprefix("-"))
 
 
 def place_of(cursor: str, sort: str) -> FleetPlace:

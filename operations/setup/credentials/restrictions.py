@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, Field, JsonValue
 from typing_extensions import TypedDict
 
-from operations.vocabulary import Currency, Iccid, UpstreamId
+from operations.vocabulary import Currency, Iccid, LineTag, UpstreamId
 from registry.caller import EVERY_TOOL, UNRESTRICTED, Approval, Caller, Money, Restrictions, SpendLimits
 from registry.errors import BadRequest, Restricted
 from registry.input_bounds import MaxEntries
@@ -39,7 +39,6 @@ _RestrictionList = Annotated[
 
 _MOST_CALLS_OF_OPERATION = 100_000
 _MOST_AMOUNT = 1_000_000_000_00
-LineTag = Annotated[str, Field(pattern=r"^[a-z0-9._-]{1,40}$", description="1-40 of a-z, 0-9, dot, underscore and hyphen.")]
 
 
 class SpendLimit(Input):
