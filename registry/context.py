@@ -37,6 +37,8 @@ class Replacement(NamedTuple):
 
     sentence: str
     state: str
+    for_admins: bool = True
+    """Whether only an admin whose credential may do everything replaces it; else whoever may make the call."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -106,7 +108,8 @@ class Context(Generic[DepsT]):
         operation = self.call.operation
         if not operation.confirmable:
             raise RuntimeError(f"{operation.id}: declare what it replaces, so that its documents name the confirmation")
-        self.need_admin("Replacing " + (operation.replaces or "this"))
+        if replacement.for_admins:
+            self.need_admin("Replacing " + (operation.replaces or "this"))
         self.replacement = replacement
 
     def record_change(self, change: str) -> None:

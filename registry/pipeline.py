@@ -361,7 +361,8 @@ class Pipeline(Generic[PipelineDeps]):
 
     def _entry(self, context: Context[PipelineDeps], params: Input) -> CallRecord:
         call, caller, now = context.call, context.caller, context.now
-        replaces = context.replacement is not None
+        replacement = context.replacement
+        replaces = replacement is not None
         operation, limit, period = call.operation, self.rate_limiter.limits.tiers[caller.tier].calls_per_day, policy.quota_period(now)
         once, own = operation.once, caller.restrictions.calls_per_day
         over: Callable[[int], Any] = lambda used: policy.daily_quota_exceeded(limit, used, period, self.site, now)  # noqa: E731
@@ -388,7 +389,7 @@ class Pipeline(Generic[PipelineDeps]):
             over_quota=over,
             key_limit=None if own is None else KeyLimit(caller.counter, own, policy.key_limit_exceeded(own, period, self.site, now)),
             confirm_fingerprint=of_input if context.replacement is None else confirm_fingerprint(of_input, context.replacement),
-            admin=replaces or operation.role is Role.ADMIN,
+            admin=(replacement is not None and replacement.for_admins) or operation.role is Role.ADMIN,
             staged=context.staged,
             former_keys=call.former_keys,
         )

@@ -131,8 +131,8 @@ class RateLimiter:
     async def call(self, call: Call, caller: Caller) -> None:
         """Lets `call` in, or raises QuotaExceeded."""
         operation = call.operation
-        if not operation.limited or caller.kind in ("internal", "storefront"):
-            return
+        if not operation.limited or caller.kind in ("internal", "storefront") or call.surface == "change":
+            return  # rows of change sets, and the reading of their lines, are paced by whoever works on them
         if caller.kind == "public" and call.surface == "web":  # the page that it is called for was counted
             return
         if caller.kind == "public":
@@ -140,9 +140,8 @@ class RateLimiter:
             return
         if not self.limits.burst_enabled:
             return
-        if call.surface != "change":  # rows of change sets, and the reading of their lines, are paced by those who work on them
-            tier = self.limits.tiers[caller.tier]
-            await self._spend(f"org:{caller.owner}", tier.burst_per_second, tier.burst_size)
+        tier = self.limits.tiers[caller.tier]
+        await self._spend(f"org:{caller.owner}", tier.burst_per_second, tier.burst_size)
         if operation.provided and not operation.read_only:
             await self.upstream(caller.owner)
 

@@ -13,13 +13,15 @@ from storage.change_sets import (
     ReadLines,
     count_rows,
     delete_change_set,
+    end_planned_set,
     find_change_set,
     finish_plan,
     insert_change_set,
     note_lines_read,
     oldest_ended_set,
+    stop_set,
 )
-from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, all_rows, value_or
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, all_rows, first_row, value_or
 
 ROWS_REMOVED_AT_ONCE = 1000
 
@@ -121,6 +123,12 @@ def rows_of_lines(*, change_set: str, iccid: str) -> sa.Executable:
     return sa.select(*ROW_COLUMNS).where(OF_SET, CHANGE_ROW.c.iccid == iccid).order_by(CHANGE_ROW.c.number)
 
 
+@first_row(ChangeRow)
+def find_row(*, change_set: str, number: int) -> sa.Executable:
+    """One row of a set."""
+    return sa.select(*ROW_COLUMNS).where(THIS_ROW)
+
+
 @all_rows(str)
 def done_iccids(*, change_set: str) -> sa.Executable:
     """The lines with rows that took effect, in the order of the set."""
@@ -209,7 +217,7 @@ def count_row(connection: Connection, *, change_set: str, state: str, left: str)
     changes[state] += 1
     if left in changes:
         changes[left] -= 1
-    sent = int(left == "sending" and state in ("done", "failed", "unknown"))
+    sent = int(left == "sending")
     count_rows(connection, change_set=change_set, sent=sent, **changes)
 
 
@@ -232,6 +240,26 @@ def refuse_planned_rows(connection: Connection, *, change_set: str, code: str, r
 def count_state(*, change_set: str, state: str) -> sa.Executable:
     """How many rows of the set are in `state`."""
     return sa.select(sa.func.count().label("rows")).select_from(CHANGE_ROW).where(OF_SET, CHANGE_ROW.c.state == state)
+
+
+def cancel_set(connection: Connection, *, change_set: str, organisation: str, stop: str, now: float) -> ChangeSet | None:
+    """Gives up a plan, or stops what is under way: nothing more of it is sent. The set as it is then; None where there is none.
+
+    `stop`: JSON, why. `now`: Unix seconds.
+    """
+    if find_change_set(connection, change_set=change_set, organisation=organisation) is None:
+        return None
+    if not end_planned_set(connection, change_set=change_set, stop=stop, now=now):
+        stop_rows(connection, change_set=change_set, stop=stop, code="cancelled", reason="The set was cancelled before this row was sent.")
+    return find_change_set(connection, change_set=change_set, organisation=organisation)
+
+
+def stop_rows(connection: Connection, *, change_set: str, stop: str, code: str, reason: str) -> bool:
+    """Stops a set under way: its planned rows are not sent. False where it is not under way, or was stopped before."""
+    if not stop_set(connection, change_set=change_set, stop=stop):
+        return False
+    refuse_planned_rows(connection, change_set=change_set, code=code, reason=reason)
+    return True
 
 
 REMOVE_ROWS = Command(

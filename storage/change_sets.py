@@ -124,9 +124,10 @@ def find_change_set(*, change_set: str, organisation: str) -> sa.Executable:
 
 
 @all_rows(ChangeSet)
-def list_sets(*, organisation: str, after: str, most: int) -> sa.Executable:
-    """At most `most` sets of the organisation behind the id `after`, newest first."""
-    mine = CHANGE_SET.c.organisation == organisation
+def list_sets(*, organisation: str, credential: str, after: str, most: int) -> sa.Executable:
+    """At most `most` sets of the organisation behind the id `after`, newest first; of one `credential` alone, unless it is ''."""
+    of_credential = sa.or_(sa.literal(credential) == "", CHANGE_SET.c.credential == credential)
+    mine = sa.and_(CHANGE_SET.c.organisation == organisation, of_credential)
     return sa.select(*SET_COLUMNS).where(mine, CHANGE_SET.c.id < after).order_by(CHANGE_SET.c.id.desc()).limit(most)
 
 
@@ -151,6 +152,16 @@ def end_planned_set(*, change_set: str, stop: str, now: float) -> sa.Executable:
     return (
         sa.update(CHANGE_SET)
         .where(THIS_SET, CHANGE_SET.c.state.in_(("planning", "planned")))
+        .values(state="cancelled", stop=stop, finished_at=now, lines="", lease="")
+    )
+
+
+@changes_one
+def give_up_plan(*, change_set: str, token: str, stop: str, now: float) -> sa.Executable:
+    """A plan that cannot be read to its end is given up; False where it is none, or another process works on it."""
+    return (
+        sa.update(CHANGE_SET)
+        .where(THIS_SET, HOLDS_SET, CHANGE_SET.c.state == "planning")
         .values(state="cancelled", stop=stop, finished_at=now, lines="", lease="")
     )
 

@@ -7,6 +7,7 @@ from typing import cast
 
 import anyio
 
+from operations.changes.sending.change_work import ChangeWork
 from operations.deps import Deps
 from operations.fleet.sync import FleetSync
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
@@ -207,6 +208,18 @@ FLEET_LIMIT_SECONDS = 600.0
 def fleet_chore(deps: Deps, report: Callable[[str], None], begun: Callable[[], bool]) -> Chore:
     """Keeps the read model of every fleet. `begun`: whether the charging system is to be asked at all."""
     return Chore("fleets", FLEET_LOOK_SECONDS, FleetSync(deps, report, begun).step, FLEET_LIMIT_SECONDS, everywhere=True)
+
+
+CHANGE_LOOK_SECONDS = 1.0
+# Turns of ten seconds, one set after the other; a row that has begun is finished.
+CHANGE_LIMIT_SECONDS = 180.0
+CHANGE_LANES = ("changes", "changes_beside")
+
+
+def change_chores(deps: Deps, report: Callable[[str], None], begun: Callable[[], bool]) -> list[Chore]:
+    """Read the lines of large plans and send the rows of applied ones, of two organisations at a time."""
+    work = ChangeWork(deps, report, begun)
+    return [Chore(lane, CHANGE_LOOK_SECONDS, work.step, CHANGE_LIMIT_SECONDS, everywhere=True) for lane in CHANGE_LANES]
 
 
 REPORT_LOOK_SECONDS = 1.0

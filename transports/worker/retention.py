@@ -12,6 +12,8 @@ from storage.allowances import sweep_allowances
 from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY, next_reading_organisation, sweep_audit, sweep_audit_reads
 from storage.browser_sessions import sweep_browser_sessions
 from storage.cdr_events import sweep_call_records
+from storage.change_rows import sweep_change_sets
+from storage.change_sets import SETS_KEPT_SECONDS, has_change_tables
 from storage.claims import sweep_claims
 from storage.confirm_tokens import sweep_confirm_tokens
 from storage.connect_accounts import sweep_connect_states
@@ -74,6 +76,7 @@ def retention_chore(store: Store, clock: Clock, report: Callable[[str], None], d
         await forget_visits(store, now)
         await forget_logins(store, now)
         await fleets.forget(now)
+        await forget_change_sets(store, now)
 
     return Chore("retention", RETENTION_LOOK_SECONDS, run)
 
@@ -167,6 +170,12 @@ async def forget_visits(store: Store, now: float) -> None:
     await store.write(sweep_browser_sessions, now=now, idle=now - SESSION_IDLE_SECONDS)
     await store.write(sweep_invitations, before=now - INVITATIONS_SECONDS)
     await store.write(sweep_quota_counts, before=quota_period(now - CALL_COUNTS_SECONDS).name)
+
+
+async def forget_change_sets(store: Store, now: float) -> None:
+    """Change sets with their rows. Nothing on a schema without them."""
+    if await store.read(has_change_tables):
+        await sweep_in_steps(store, sweep_change_sets, before=now - SETS_KEPT_SECONDS)
 
 
 async def forget_logins(store: Store, now: float) -> None:

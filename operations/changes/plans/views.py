@@ -117,7 +117,7 @@ def cents(micro: int) -> Amount:
 
 def rows_left(row: ChangeSet) -> int:
     """How many planned rows have not come to their end."""
-    return max(0, row.planned - row.sent - row.not_sent - row.unknown)
+    return max(0, row.planned - row.sent - row.not_sent)
 
 
 def render_set(row: ChangeSet, now: float, pace: float) -> ChangeSetView:

@@ -1,0 +1,1 @@
+"""Many lines, one decision: tags, and change sets that are planned, applied and undone."""

@@ -1,0 +1,292 @@
+"""The worker's part of change sets: reading the lines of large plans, sending the rows of applied ones, looking for lost outcomes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+import anyio
+import orjson
+
+from clients.ocs.places import in_background
+from operations.changes.plans.changes import read_change, read_lines
+from operations.changes.plans.facts import LineFacts, read_line_facts
+from operations.changes.sending.planning import PlanRefused, PlanTask, change_rows, first_digest, lines_read, plan_lines, read_plan_facts
+from operations.changes.sending.row_sending import RowPostponed, RowSending, RowTask, SetStopped, evidence_of, row_key
+from operations.deps import Deps
+from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, answer_unknown_key, send_once
+from registry.caller import Caller, CallerKind
+from registry.errors import Refusal, StoreUnavailable
+from registry.rate_limits import RateLimiter
+from storage.change_rows import ChangeRow, RowOutcome, count_state, end_plan, find_row, keep_lines_read, list_rows, settle_row, stop_rows
+from storage.change_sets import (
+    ChangeSet,
+    any_set_due,
+    claim_next_set,
+    expire_plans,
+    find_change_set,
+    finish_set,
+    give_set_back,
+    give_up_plan,
+    has_change_tables,
+    renew_set_lease,
+)
+from storage.directory import CallerRecord, acting_caller
+from storage.engine.sql import Connection
+
+STEP_SECONDS = 60.0
+TURN_SECONDS = 10.0
+LEASE_SECONDS = 60.0
+RENEW_SECONDS = 15.0
+LINES_A_WRITE = 40
+ROWS_A_LOOK = 40
+PARALLEL_ROWS = 4
+POSTPONED_SECONDS = 2.0
+LOST_LOOK_SECONDS = 30.0
+"""No call lasts as long: what a lost call did is there by then."""
+LOST_GIVEN_UP_SECONDS = 600.0
+ASKER_GONE = "The key or login that the set was made with has ended, or its person has left the organisation."
+
+
+class ChangeWork:
+    """The change sets of all organisations, as one process works on them: one set of an organisation at a time, in turns."""
+
+    def __init__(self, deps: Deps, report: Callable[[str], None], begun: Callable[[], bool] = lambda: True) -> None:
+        """`begun`: whether the charging system is to be asked at all; a simulated one in this process is not begun for it alone."""
+        self._deps, self._report, self._begun = deps, report, begun
+        self._deferred = DeferredWrites()
+
+    async def step(self) -> None:
+        """Works on due sets until none is due, or the time is over."""
+        deps = self._deps
+        ends = deps.clock.monotonic() + STEP_SECONDS
+        if not await deps.store.read(has_change_tables):
+            return
+        await self._deferred.write_all(deps)
+        await deps.store.write(expire_plans, now=deps.clock.now())
+        while deps.clock.monotonic() < ends and await self._turn():
+            pass
+
+    async def _turn(self) -> bool:
+        """One turn of the set that was served longest ago; False where none is due."""
+        deps, now = self._deps, self._deps.clock.now()
+        if not self._begun() or not await deps.store.read(any_set_due, now=now):
+            return False
+        token, claimed = deps.ids.new("lse_"), None
+        with anyio.CancelScope(shield=True):  # cancelled here, the lease would be taken and never given back
+            claimed = await deps.store.write(claim_next_set, token=token, now=now, until=now + LEASE_SECONDS)
+        if claimed is None:
+            return False
+        turn = SetTurn(deps, self._deferred, claimed, token)
+        try:
+            with in_background():
+                await turn.run()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await deps.store.write(give_set_back, change_set=claimed.id, token=token, due=deps.clock.now() + turn.pause)
+        return True
+
+
+class SetTurn:
+    """One turn of a set under its lease. `pause`: for how many seconds the set is left alone after it."""
+
+    def __init__(self, deps: Deps, deferred: DeferredWrites, row: ChangeSet, token: str) -> None:
+        self._deps, self._deferred, self._set, self._token = deps, deferred, row, token
+        self._ends = deps.clock.monotonic() + TURN_SECONDS
+        self._renewed = deps.clock.monotonic()
+        self._pace = RowPace(deps.rate_limiter, row.organisation)
+        self.pause = 0.0
+
+    @property
+    def _over(self) -> bool:
+        return self.pause > 0 or self._deps.clock.monotonic() >= self._ends
+
+    async def run(self) -> None:
+        """Reads lines of a plan, or sends rows."""
+        caller = await self._asker()
+        if caller is None:
+            await self._give_up("asker_gone", ASKER_GONE)
+        elif self._set.state == "planning":
+            await self._plan(caller)
+        else:
+            await self._send(caller)
+
+    async def _asker(self) -> Caller | None:
+        """Who asked for the set, as they are now."""
+        row = self._set
+        record = CallerRecord(cast(CallerKind, row.actor_kind), row.principal, row.organisation, row.credential)
+        return await self._deps.store.read(acting_caller, record=record, now=self._deps.clock.now())
+
+    async def _give_up(self, code: str, reason: str) -> None:
+        """Stops the set, and ends it where nothing of it is under way."""
+        await self._deps.store.write(stop_set_work, change_set=self._set.id, token=self._token, code=code, reason=reason, now=self._now())
+
+    def _now(self) -> float:
+        return self._deps.clock.now()
+
+    async def _renew(self) -> bool:
+        """Holds the lease; False where it was lost."""
+        monotonic = self._deps.clock.monotonic()
+        if monotonic - self._renewed < RENEW_SECONDS:
+            return True
+        self._renewed = monotonic
+        return await self._deps.store.write(renew_set_lease, change_set=self._set.id, token=self._token, until=self._now() + LEASE_SECONDS)
+
+    async def _plan(self, caller: Caller) -> None:
+        """Reads lines, some at a time, each part kept with the place where the next one begins."""
+        row, deps = self._set, self._deps
+        change, lines = read_change(row.change), read_lines(row.lines)
+        undone = await deps.store.read(find_change_set, change_set=row.undo_of, organisation=row.organisation) if row.undo_of else None
+        try:
+            known = await read_plan_facts(deps, caller, change, own_values=False, undoes=bool(row.undo_of))
+        except Refusal as refusal:
+            self._postpone(refusal)
+            return
+        task = PlanTask(change, row.undo_of, undone is not None and bool(undone.undo_of), caller, known)
+        digest, position, made = row.digest or first_digest(task, row.organisation, row.id), row.position, row.planned + row.skipped
+        while position < len(lines) and not self._over and await self._renew():
+            part = lines[position : position + LINES_A_WRITE]
+            try:
+                plans = await plan_lines(deps, task, part, TURN_SECONDS)
+            except PlanRefused as problem:
+                self._postpone(problem.refusal)
+                return
+            rows = change_rows(plans, made + 1)
+            read = lines_read(plans, rows, digest, position)
+            if not await deps.store.write(keep_lines_read, change_set=row.id, token=self._token, seen=position, read=read, rows=rows):
+                return
+            digest, position, made = read.digest, read.position, made + len(rows)
+        if position >= len(lines):
+            await deps.store.write(end_plan, change_set=row.id, token=self._token, now=self._now())
+
+    def _postpone(self, refusal: Refusal) -> None:
+        """The set is left alone for as long as the refusal says."""
+        asked = float(refusal.headers.get("Retry-After", 0))
+        self.pause = max(self.pause, POSTPONED_SECONDS, asked)
+
+    async def _send(self, caller: Caller) -> None:
+        """What a process that is gone had begun first, then lost outcomes, then rows that wait, then the end."""
+        row, deps = self._set, self._deps
+        begun = await deps.store.read(list_rows, change_set=row.id, which="sending", after=0, most=ROWS_A_LOOK)
+        await self._send_rows(begun, resumed=True)
+        lost = await self._look_for_lost(caller)
+        while not self._over and await self._renew():
+            waiting = await deps.store.read(list_rows, change_set=row.id, which="planned", after=0, most=ROWS_A_LOOK)
+            if not waiting:
+                break
+            await self._send_rows(waiting, resumed=False)
+        if not self._over:
+            await self._end(lost)
+
+    async def _send_rows(self, rows: Sequence[ChangeRow], *, resumed: bool) -> None:
+        waiting = iter(rows)
+        async with anyio.create_task_group() as group:
+            for _ in range(min(PARALLEL_ROWS, len(rows))):
+                group.start_soon(self._lane, waiting, resumed)
+
+    async def _lane(self, waiting: Iterator[ChangeRow], resumed: bool) -> None:
+        for row in waiting:
+            if self._over or not await self._renew():
+                return
+            await self._pace.wait()
+            current = await self._asker()
+            if current is None:
+                await self._give_up("asker_gone", ASKER_GONE)
+                return
+            await self._send_row(RowTask(self._deps, self._set, self._token, current, resumed), row)
+
+    async def _send_row(self, task: RowTask, row: ChangeRow) -> None:
+        sending = RowSending(task, row)
+        dispatch = BackgroundDispatch(self._deps, self._deferred, organisation=self._set.organisation, operation_id="apply_changes")
+        try:
+            await dispatch.run(lambda: send_once(dispatch, sending))
+        except RowPostponed as problem:
+            self.pause = max(self.pause, problem.seconds, POSTPONED_SECONDS)
+        except SetStopped:
+            self._ends = self._deps.clock.monotonic()
+        except StoreUnavailable:
+            self.pause = max(self.pause, POSTPONED_SECONDS)
+        if sending.lost_rights is not None:
+            await self._give_up(sending.lost_rights.error_code, sending.lost_rights.message)
+            self._ends = self._deps.clock.monotonic()
+
+    async def _look_for_lost(self, caller: Caller) -> float:
+        """Looks at the lines of rows whose answer was lost; in how many seconds to look again, 0.0 where nothing is left to find out."""
+        deps, again = self._deps, 0.0
+        for row in await deps.store.read(list_rows, change_set=self._set.id, which="unknown", after=0, most=ROWS_A_LOOK):
+            age = self._now() - row.sent_at
+            if age < LOST_LOOK_SECONDS:
+                again = max(again, LOST_LOOK_SECONDS - age)
+            elif age < LOST_GIVEN_UP_SECONDS and not await self._settle_lost(caller, row):
+                again = max(again, LOST_LOOK_SECONDS)
+        return again
+
+    async def _settle_lost(self, caller: Caller, row: ChangeRow) -> bool:
+        """Whether it is known now what became of a row."""
+        facts = await read_line_facts(self._deps, caller, row.iccid, self._set.action, prepaid=True)
+        outcome = evidence_of(self._set.action, row, facts) if isinstance(facts, LineFacts) else None
+        if outcome is None:
+            return False
+        return await self._deps.store.write(
+            settle_lost_row, deps=self._deps, row=self._set, number=row.number, outcome=outcome, now=self._now()
+        )
+
+    async def _end(self, again: float) -> None:
+        """Ends the set where no row is left; looks again later where the outcome of one is not known yet."""
+        deps, row = self._deps, self._set
+        if again > 0:
+            self.pause = again
+            return
+        await deps.store.write(end_set, change_set=row.id, organisation=row.organisation, token=self._token, now=self._now())
+
+
+class RowPace:
+    """The pace of an organisation's rows: as fast as the charging system takes writes, one set at a time, after calls of people."""
+
+    def __init__(self, limiter: RateLimiter, owner: str) -> None:
+        self._limiter, self._owner = limiter, owner
+        self._next = 0.0
+
+    async def wait(self) -> None:
+        """Waits until the next row may be sent, and counts it as a write of the organisation."""
+        clock, limits = self._limiter.clock, self._limiter.limits
+        if not limits.burst_enabled:
+            return
+        now = clock.monotonic()
+        start = max(now, self._next)
+        self._next = start + 1 / limits.upstream_writes_per_second
+        if start > now:
+            await anyio.sleep(start - now)
+        wait = await self._limiter.take_upstream(self._owner)
+        while wait is not None:
+            await anyio.sleep(wait)
+            wait = await self._limiter.take_upstream(self._owner)
+
+
+def stop_set_work(connection: Connection, *, change_set: str, token: str, code: str, reason: str, now: float) -> None:
+    """Stops a set that cannot go on. A plan is given up; of an applied set the rows that wait are not sent."""
+    stop = orjson.dumps({"code": code, "error": reason}).decode()
+    give_up_plan(connection, change_set=change_set, token=token, stop=stop, now=now)
+    stop_rows(connection, change_set=change_set, stop=stop, code=code, reason=reason)
+
+
+def settle_lost_row(connection: Connection, *, deps: Deps, row: ChangeSet, number: int, outcome: RowOutcome, now: float) -> bool:
+    """Writes what evidence says of a row, and gives the keys of its calls their answer."""
+    if not settle_row(connection, change_set=row.id, number=number, before="unknown", outcome=outcome, now=now):
+        return False
+    found = find_row(connection, change_set=row.id, number=number)
+    steps = cast("list[tuple[str, object]]", orjson.loads(found.steps)) if found is not None else []
+    for step, (operation, _) in enumerate(steps):
+        body = {"data": {"change_set": row.id, "row": number, "state": outcome.state}}
+        answer_unknown_key(connection, deps, row.organisation, operation, row_key(row.id, number, step), 200, body)
+    return True
+
+
+def end_set(connection: Connection, *, change_set: str, organisation: str, token: str, now: float) -> bool:
+    """Ends a set of which no row waits or is under way."""
+    if any(count_state(connection, change_set=change_set, state=state) for state in ("planned", "sending")):
+        return False
+    row = find_change_set(connection, change_set=change_set, organisation=organisation)
+    if row is None:
+        return False
+    whole = not (row.failed or row.unknown or row.not_sent)
+    state = "applied" if whole else "cancelled" if row.stop and not (row.done or row.unknown) else "partly_applied"
+    return finish_set(connection, change_set=change_set, token=token, state=state, now=now)

@@ -1,0 +1,212 @@
+"""Sending one row: another look at its line, its calls in their order, each at most once, and what came of them."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, cast
+
+import orjson
+
+from operations.changes.plans.facts import LineFacts, LineRefused, is_passing, read_line_facts
+from operations.changes.plans.rows import Values
+from operations.changes.plans.undo import is_unchanged, values_of
+from operations.changes.sending.planning import ASSIGNING_ACTIONS, json_text, number
+from operations.deps import Deps
+from operations.ledger.send_once import UNKNOWN, SendOutcome
+from registry.call import Mandate
+from registry.caller import Caller
+from registry.errors import ProviderError, QuotaExceeded, Refusal, Restricted, RoleRequired, Unauthorized, UpgradeRequired
+from registry.ports import Conclusion
+from storage.change_rows import ChangeRow, RowOutcome, begin_row, note_step, put_row_back, settle_row
+from storage.change_sets import ChangeSet
+from storage.claims import find_claim
+from storage.engine.sql import Connection
+
+RIGHTS_REFUSALS = (Restricted, RoleRequired, Unauthorized, UpgradeRequired)
+NO_ANSWER_REASON = "It was sent, and no answer came; the line is looked at until it is known whether it was done."
+
+
+class RowPostponed(ProviderError):
+    """A row that surely was not sent now, and that waits. `seconds`: for how long, at least."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message, before_execution=True)
+        self.refusal = refusal
+
+    @property
+    def seconds(self) -> float:
+        """For how long the refusal wants to be left alone."""
+        return float(self.refusal.headers.get("Retry-After", 0))
+
+
+class SetStopped(ProviderError):
+    """The set was stopped, or another process works on it: the row was not begun."""
+
+    def __init__(self) -> None:
+        super().__init__("The set sends no more rows", before_execution=True)
+
+
+class RightsLost(NamedTuple):
+    """The asker, or who approved, may not do it any more: the rest of the set stops."""
+
+    refusal: Refusal
+
+
+class RowTask(NamedTuple):
+    """A row to send. `resumed`: a process that is gone may have begun it."""
+
+    deps: Deps
+    change_set: ChangeSet
+    token: str
+    caller: Caller
+    resumed: bool = False
+
+
+class RowSending:
+    """A row as something that is sent once, between two commits."""
+
+    lost_answer: tuple[int, object] = (502, {})
+
+    def __init__(self, task: RowTask, row: ChangeRow) -> None:
+        self._task, self._row = task, row
+        self._result = values_of(row.result)
+        self.lost_rights: Refusal | None = None
+
+    def begin(self, connection: Connection, *, now: float) -> object:
+        """Marks the row as being sent. Raises SetStopped."""
+        if self._task.resumed:
+            return None
+        task = self._task
+        begun = begin_row(connection, change_set=task.change_set.id, token=task.token, number=self._row.number, now=now)
+        if begun is None:
+            raise SetStopped
+        return None
+
+    async def send(self, waited: float) -> SendOutcome[RowOutcome]:
+        """Looks at the line and makes the calls. Raises RowPostponed where nothing was sent and the row should wait."""
+        del waited
+        step, steps = self._row.step, cast("list[tuple[str, Values]]", orjson.loads(self._row.steps))
+        if step == 0 and not await self._was_begun():
+            changed = await self._look()
+            if changed is not None:
+                return changed
+        while step < len(steps):
+            outcome = await self._call(step, *steps[step])
+            if outcome is not None:
+                return outcome
+            step += 1
+            if step < len(steps):
+                await self._task.deps.store.write(
+                    note_step, change_set=self._task.change_set.id, number=self._row.number, made=step, result=json_text(self._result)
+                )
+        return RowOutcome("done", json_text(self._result))
+
+    async def _was_begun(self) -> bool:
+        """Whether the first call was opened before, by a process that is gone: its outcome is asked for, and the line not looked at."""
+        deps, first = self._task.deps, cast("list[tuple[str, Values]]", orjson.loads(self._row.steps))[0]
+        claim = await deps.store.read(
+            find_claim,
+            organisation=self._task.change_set.organisation,
+            operation=first[0],
+            key=row_key(self._task.change_set.id, self._row.number, 0),
+            now=int(deps.clock.now()),
+        )
+        return claim is not None
+
+    async def _look(self) -> RowOutcome | None:
+        """Why the row is not sent: its line is another one, or was changed since the plan. None: it is as it was planned."""
+        facts = await read_line_facts(self._task.deps, self._task.caller, self._row.iccid, self._task.change_set.action, prepaid=True)
+        if isinstance(facts, LineRefused):
+            if facts.passing or isinstance(facts.refusal, QuotaExceeded):
+                raise RowPostponed(facts.refusal)
+            return self._refused(facts.refusal)
+        if (facts.subscriber_id, facts.account_id) != (self._row.subscriber_id, self._row.account_id):
+            return RowOutcome("skipped", self._row.result, "changed_since", "The ICCID belongs to another line or account since the plan.")
+        if not is_unchanged(values_of(self._row.before), facts):
+            return RowOutcome("skipped", self._row.result, "changed_since", "The line was changed since the plan, so it was left as it is.")
+        return None
+
+    async def _call(self, step: int, operation: str, arguments: Values) -> SendOutcome[RowOutcome] | None:
+        """One call; None when it was done."""
+        task = self._task
+        key = row_key(task.change_set.id, self._row.number, step)
+        mandate = Mandate(task.change_set.id, reserved=True)
+        reply = await task.deps.internal_calls.write(operation, arguments, caller=task.caller, idempotency_key=key, mandate=mandate)
+        refusal = reply.refusal
+        if refusal is None and reply.status < 400:
+            self._result |= made_by(operation, cast("Mapping[str, object]", orjson.loads(reply.body)))
+            return None
+        if refusal is None:  # the stored answer of a call that was made before
+            told = cast("Mapping[str, object]", orjson.loads(reply.body))
+            return UNKNOWN if told.get("outcome_unknown") else self._failed(str(told.get("code", "failed")), str(told.get("error", "")))
+        if isinstance(refusal, ProviderError) and refusal.outcome_unknown:
+            return UNKNOWN
+        if refusal.error_code == "idempotency_in_progress" or is_passing(refusal) or isinstance(refusal, QuotaExceeded):
+            if step == 0 or refusal.error_code == "idempotency_in_progress":
+                raise RowPostponed(refusal)
+            return self._failed("partly_done", f"The first call was made, and {operation} could not be: {refusal.message}")
+        return self._refused(refusal)
+
+    def _refused(self, refusal: Refusal) -> RowOutcome:
+        if isinstance(refusal, RIGHTS_REFUSALS):
+            self.lost_rights = refusal
+            return RowOutcome("not_sent", self._row.result, refusal.error_code, refusal.message)
+        return self._failed(refusal.error_code, refusal.message)
+
+    def _failed(self, code: str, reason: str) -> RowOutcome:
+        return RowOutcome("failed", json_text(self._result), code, reason[:300])
+
+    def settle(self, connection: Connection, *, outcome: SendOutcome[RowOutcome], now: float) -> Conclusion:
+        """Writes what came of the row."""
+        if not isinstance(outcome, RowOutcome):
+            outcome = RowOutcome("unknown", json_text(self._result), "outcome_unknown", NO_ANSWER_REASON)
+        settle_row(connection, change_set=self._task.change_set.id, number=self._row.number, before="sending", outcome=outcome, now=now)
+        return Conclusion(200, {}, outcome.state == "unknown", outcome.state)
+
+    def unsend(self, connection: Connection, *, now: float) -> object:
+        """The row waits again: it was not sent."""
+        del now
+        return put_row_back(connection, change_set=self._task.change_set.id, number=self._row.number)
+
+
+def row_key(change_set: str, number: int, step: int) -> str:
+    """The idempotency key of a call of a row: the same call is never made twice."""
+    return f"{change_set}.{number}.{step}"
+
+
+def made_by(operation: str, answer: Mapping[str, object]) -> Values:
+    """What undoing a call has to know of its answer."""
+    data = answer.get("data")
+    if not isinstance(data, dict):
+        return {}
+    found = cast("Mapping[str, object]", data)
+    if operation == "assign_package":
+        return {"package": number(found.get("packageId"))}
+    info = found.get("packageInfo")
+    if operation == "assign_recurring_package" and isinstance(info, dict):
+        package = cast("Mapping[str, object]", info)
+        return {"package": number(package.get("packageId")), "series": number(package.get("recurringPackage"))}
+    return {}
+
+
+def evidence_of(action: str, row: ChangeRow, facts: LineFacts) -> RowOutcome | None:
+    """What the line says of a row whose answer was lost: it was done, or nothing was; None where it says neither."""
+    before, after = values_of(row.before), values_of(row.after)
+    if action in ASSIGNING_ACTIONS and "added_template" in after | {"added_template": after.get("added_series_of_template")}:
+        return assignment_evidence(row, before, facts)
+    if is_unchanged(after, facts) or (after.get("package", 0) is None and facts.package(before["package"]) is None):
+        return RowOutcome("done", row.result)
+    if is_unchanged(before, facts):
+        return RowOutcome("failed", row.result, "not_done", "No answer came, and the line is as it was: it was not done.")
+    return None
+
+
+def assignment_evidence(row: ChangeRow, before: Values, facts: LineFacts) -> RowOutcome | None:
+    """A package that the line did not have is the one that was assigned; two of them, and nobody can say."""
+    known = set(cast("list[int]", before["packages"]))
+    new = [package for package in facts.packages if package.get("packageId") is not None and package.get("packageId") not in known]
+    if not new:
+        return RowOutcome("failed", row.result, "not_done", "No answer came, and the line has no new package: it was not done.")
+    if len(new) > 1:
+        return None
+    made: Values = {**values_of(row.result), "package": new[0].get("packageId")}
+    series = new[0].get("recurringPackage")
+    return RowOutcome("done", json_text(made if series is None else {**made, "series": series}))
