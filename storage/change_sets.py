@@ -1,6 +1,6 @@
 """Change sets: one decision about many lines, from the plan through the sending of its rows to the end, and who works on which now."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
@@ -16,6 +16,7 @@ from storage.engine.sql import (
     changes_one,
     changes_rows,
     first_row,
+    or_last,
     row_exists,
     table_lookup,
     value_or,
@@ -123,12 +124,24 @@ def find_change_set(*, change_set: str, organisation: str) -> sa.Executable:
     return sa.select(*SET_COLUMNS).where(THIS_SET, CHANGE_SET.c.organisation == organisation)
 
 
+SETS_BEHIND = (
+    sa.select(*SET_COLUMNS)
+    .where(CHANGE_SET.c.organisation == sa.bindparam("organisation"), CHANGE_SET.c.id < sa.bindparam("after"))
+    .order_by(CHANGE_SET.c.id.desc())
+    .limit(sa.bindparam("most"))
+)
+
+
 @all_rows(ChangeSet)
-def list_sets(*, organisation: str, credential: str, after: str, most: int) -> sa.Executable:
-    """At most `most` sets of the organisation behind the id `after`, newest first; of one `credential` alone, unless it is ''."""
-    of_credential = sa.or_(sa.literal(credential) == "", CHANGE_SET.c.credential == credential)
-    mine = sa.and_(CHANGE_SET.c.organisation == organisation, of_credential)
-    return sa.select(*SET_COLUMNS).where(mine, CHANGE_SET.c.id < after).order_by(CHANGE_SET.c.id.desc()).limit(most)
+def list_sets(*, organisation: str, after: Annotated[str | None, or_last("chg_")], most: int) -> sa.Executable:
+    """At most `most` sets of the organisation behind the id `after`, newest first."""
+    return SETS_BEHIND
+
+
+@all_rows(ChangeSet)
+def list_own_sets(*, organisation: str, credential: str, after: Annotated[str | None, or_last("chg_")], most: int) -> sa.Executable:
+    """The same of those that were made with `credential`."""
+    return SETS_BEHIND.where(CHANGE_SET.c.credential == credential)
 
 
 @changes_one

@@ -12,7 +12,7 @@ from operations.changes.change_plans import (
     require_change_tables,
     require_row_rights,
 )
-from operations.changes.change_sets import FINISHED_EXAMPLE
+from operations.changes.change_sets import FINISHED_EXAMPLE, require_sight
 from operations.changes.plans.views import ChangeSetView, asks_for_confirmation, render_set, set_state
 from operations.deps import Ctx
 from registry.context import Replacement
@@ -34,11 +34,10 @@ class PlanToApply(CamelInput):
 async def plan_to_apply(ctx: Ctx, params: PlanToApply) -> ChangeSet:
     """The set. Raises NotFound, and what its rows would be refused with; asks for a confirmation where a row's operation does."""
     await require_change_tables(ctx)
-    held = ctx.row_bounds()
     found = await ctx.deps.store.read(find_change_set, change_set=params.id, organisation=ctx.organisation)
-    alone = (held.iccids, held.account_ids, held.tags) != (None, None, None)
-    if found is None or (alone and found.credential != ctx.caller.key_id):
+    if found is None:
         raise change_set_not_found()
+    require_sight(ctx, found)
     require_row_rights(ctx, ctx.caller, found.action, undoes=bool(found.undo_of))
     if asks_for_confirmation(found.action, found.undo_of) and set_state(found, ctx.now) == "planned":
         ctx.confirm_replacement(Replacement(confirm_sentence_of(found), params.digest, for_admins=False))

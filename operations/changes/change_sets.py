@@ -22,7 +22,7 @@ from registry.clock import seconds_left
 from registry.errors import Conflict, NotFound
 from registry.operation import CamelInput, Document, Example, Scope, StreamedAnswer, operation
 from storage.change_rows import SetPage, cancel_set, list_rows, set_with_rows
-from storage.change_sets import ChangeSet, list_sets
+from storage.change_sets import ChangeSet, list_own_sets, list_sets
 from storage.engine.sql import Connection
 
 LOOK_SECONDS = 0.25
@@ -107,10 +107,15 @@ async def table_pieces(deps: Deps, params: ChangeSetQuery) -> AsyncGenerator[byt
         after = rows[-1].number
 
 
+def sees_own_alone(ctx: Ctx) -> bool:
+    """Whether the credential may see some lines alone, and so no sets but its own. Marks the call as one that looked."""
+    held = ctx.row_bounds()
+    return (held.iccids, held.account_ids, held.tags) != (None, None, None)
+
+
 def require_sight(ctx: Ctx, row: ChangeSet) -> None:
     """Raises NotFound for a set of another credential, where this one may see some lines alone: its rows would show others."""
-    held = ctx.row_bounds()
-    if (held.iccids, held.account_ids, held.tags) != (None, None, None) and row.credential != ctx.caller.key_id:
+    if sees_own_alone(ctx) and row.credential != ctx.caller.key_id:
         raise change_set_not_found()
 
 
@@ -128,15 +133,11 @@ async def list_change_sets(ctx: Ctx, params: ListPage) -> ListOf[ChangeSetView]:
     They are kept for 90 days. A credential that may see some lines alone sees its own.
     """
     await require_change_tables(ctx)
-    held = ctx.row_bounds()
-    alone = (held.iccids, held.account_ids, held.tags) != (None, None, None)
-    found = await ctx.deps.store.read(
-        list_sets,
-        organisation=ctx.organisation,
-        credential=ctx.caller.key_id if alone else "",
-        after=params.starting_after or "chg_~",
-        most=params.limit + 1,
-    )
+    after, most, store = params.starting_after, params.limit + 1, ctx.deps.store
+    if sees_own_alone(ctx):
+        found = await store.read(list_own_sets, organisation=ctx.organisation, credential=ctx.caller.key_id, after=after, most=most)
+    else:
+        found = await store.read(list_sets, organisation=ctx.organisation, after=after, most=most)
     now = ctx.deps.clock.now()
     return list_page([render_set(row, now, UPSTREAM_ROWS_A_SECOND) for row in found], params.limit)
 
@@ -162,8 +163,7 @@ async def cancel_change_set(ctx: Ctx, params: ChangeSetRef) -> ChangeSetView:
     What was sent stays; undo_changes takes it back. A plan that is not applied is given up.
     """
     await require_change_tables(ctx)
-    held = ctx.row_bounds()
-    alone = (held.iccids, held.account_ids, held.tags) != (None, None, None)
+    alone = sees_own_alone(ctx)
 
     def cancel(connection: Connection, *, now: float) -> ChangeSetView:
         """Choice: a set that was cancelled answers as before, so that a call that was lost can be repeated."""

@@ -27,3 +27,22 @@ async def test_an_undone_set_leaves_every_line_as_it_was(both: ChangeStage) -> N
     undone = await both.done(await both.undo(done["id"]))
     assert undone["state"] == "applied", undone
     assert [line.status for line in lines] == before
+
+
+async def test_the_list_of_sets_holds_every_set_of_the_organisation_newest_first(both: ChangeStage) -> None:
+    lines = both.lines("ACTIVE")[:1]
+    plans = [await both.plan(lines, action="set_status", status=status) for status in ("SUSPENDED", "INACTIVE")]
+    _, other = await both.fleet.beside(account=8102)
+    mine, theirs = [(await http.get("/v1/changes")).json()["data"] for http in (both.http, other)]
+    assert ([row["id"] for row in mine], theirs) == ([plan["id"] for plan in reversed(plans)], [])
+    assert (await other.get(f"/v1/changes/{plans[0]['id']}")).status_code == 404
+
+
+async def test_a_cancelled_set_sends_nothing(both: ChangeStage) -> None:
+    lines = both.lines("ACTIVE")[:2]
+    plan = await both.plan(lines, action="set_status", status="SUSPENDED")
+    await both.apply(plan)
+    assert (await both.http.post(f"/v1/changes/{plan['id']}/cancel", json={})).status_code == 200
+    await both.work()
+    answer = await both.read(plan["id"])
+    assert (answer["state"], answer["counts"]["not_sent"], [line.status for line in lines]) == ("cancelled", 2, ["ACTIVE"] * 2)

@@ -39,6 +39,7 @@ GROUPS = {
     "storefront": CommandSource("transports.cli.storefront", "storefront_app"),
     "orders": CommandSource("transports.cli.orders", "orders_app"),
     "cdr": CommandSource("transports.cli.cdr", "cdr_app"),
+    "plan": CommandSource("transports.cli.plan", "plan_app"),
     "db": CommandSource("transports.cli.database", "database_app"),
     "mcp": CommandSource("transports.cli.mcp", "mcp_app"),
     "sandbox": CommandSource("transports.cli.sandbox", "sandbox_app"),
