@@ -7,7 +7,7 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, ov
 from registry.call import Call, CallState
 from registry.caller import Caller, Restrictions
 from registry.errors import OcsError, Refusal, StoreUnavailable
-from registry.operation import Input, Scope
+from registry.operation import NOTHING_DUE, Due, Input, Scope, SpendKind
 from registry.policy import require_admin, require_scope
 from registry.ports import AlreadyAnswered, CallRecord, Conclusion, Journal, Site, StoredAnswer, WriteList
 from registry.restrictions import check_line_account
@@ -68,6 +68,8 @@ class Context(Generic[DepsT]):
     personal: bool = False
     replacement: Replacement | None = None
     plain_input: Input | None = None
+    due: Due | SpendKind = NOTHING_DUE
+    """What the call makes due, once that was asked for: of a credential that is held to limits or approvals. A kind is OPEN."""
     closing: WriteList = field(default_factory=list[Any])
     lost: WriteList = field(default_factory=list[Any])
     undoing: WriteList = field(default_factory=list[Any])
