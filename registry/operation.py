@@ -138,14 +138,18 @@ class SpendKind(StrEnum):
 
 
 class Due(NamedTuple):
-    """What a call makes due, at most: each amount in its currency, and how many lines leave the stock."""
+    """What a call makes due, at most: each amount in its currency, and how many lines leave the stock.
+
+    `largest`: of a call that stands for many, what one of them makes due at most; None: the call stands for itself.
+    """
 
     money: tuple[Money, ...] = ()
     lines: int = 0
+    largest: tuple[Money, ...] | None = None
 
 
 NOTHING_DUE = Due()
-Spends = SpendKind | Callable[..., Awaitable[Due]]
+Spends = SpendKind | Callable[..., Awaitable[Due | SpendKind]]
 """A kind, or a function of context, input and what access returned, as the handler gets them. It may wait for the network."""
 
 

@@ -59,8 +59,11 @@ def money_due(due: Due) -> tuple[Money, ...]:
 def check_due(due: Due, limits: Iterable[SpendLimits]) -> None:
     """Raises Restricted where what one call makes due is more than a limit per call, or in another currency than a limit of money."""
     amounts = money_due(due)
+    of_one = amounts if due.largest is None else due.largest
     for each in limits:
-        for name, limit in (("spend_per_call", each.per_call), ("spend_per_day", each.per_day), ("spend_per_month", each.per_month)):
+        for money in of_one:
+            _check_amount("spend_per_call", money, each.per_call)
+        for name, limit in (("spend_per_day", each.per_day), ("spend_per_month", each.per_month)):
             for money in amounts:
                 _check_amount(name, money, limit)
 

@@ -27,7 +27,7 @@ ROWS_REMOVED_AT_ONCE = 1000
 
 
 class ChangeRow(NamedTuple):
-    """A row. `before`, `after`, `steps` and `result` are JSON; `cost` is in micro-euros; times are Unix seconds, 0.0: not yet.
+    """A row. `before`, `after`, `steps` and `result` are JSON; `cost` is in euro cents; times are Unix seconds, 0.0: not yet.
 
     `steps`: the calls that do it, each an operation and its input; `step`: how many of them have been made. `result`: what undoing it has
     to know. `reason` is a sentence of ours, `code` its word, both '' where there is nothing to say.

@@ -31,11 +31,12 @@ WORK_STATES = ("planning", "applying")
 
 
 class ChangeSet(NamedTuple):
-    """A set. Times are Unix seconds, 0.0: not yet; amounts are micro-euros; `change`, `lines` and `stop` are JSON.
+    """A set. Times are Unix seconds, 0.0: not yet; amounts are euro cents; `change`, `lines` and `stop` are JSON.
 
     `lines`: the ICCIDs that are still to be read, each with its own value or null. `position`: how many of the lines were read. `digest`:
     over all rows, in their order. `undo_of`: the set whose rows this one takes back, '' for none. The asker is `principal` with
-    `credential`, '' for none; `approver`: who approved the set, '' where nobody had to. `stop`: why rows were not sent.
+    `credential`, '' for none; `approver`: who approved the set, '' where nobody had to. `stop`: why rows were not sent. `charged`:
+    JSON, what was taken from the limits of the asker's credential when the set was applied, '' for nothing.
     """
 
     id: Key
@@ -66,7 +67,9 @@ class ChangeSet(NamedTuple):
     not_sent: int
     irreversible: int
     cost: BigInt
+    largest_cost: BigInt
     stop: str
+    charged: str
     lease: str
     lease_until: float
     served: float
@@ -145,7 +148,7 @@ def list_own_sets(*, organisation: str, credential: str, after: Annotated[str | 
 
 
 @changes_one
-def begin_applying(*, change_set: str, digest: str, approver: str, now: float) -> sa.Executable:
+def begin_applying(*, change_set: str, digest: str, approver: str, charged: str, now: float) -> sa.Executable:
     """The set is to be sent from now on; False unless it is planned, with this digest, and not too old."""
     return (
         sa.update(CHANGE_SET)
@@ -155,7 +158,7 @@ def begin_applying(*, change_set: str, digest: str, approver: str, now: float) -
             CHANGE_SET.c.digest == sa.bindparam("digest", type_=sa.Text),
             CHANGE_SET.c.expires_at > sa.bindparam("now", type_=sa.Double),
         )
-        .values(state="applying", approver=approver, applied_at=sa.bindparam("now", type_=sa.Double), due=0.0)
+        .values(state="applying", approver=approver, charged=charged, applied_at=sa.bindparam("now", type_=sa.Double), due=0.0)
     )
 
 
@@ -242,11 +245,22 @@ class ReadLines(NamedTuple):
     skipped: int
     irreversible: int
     cost: int
+    largest_cost: int
 
 
 @changes_one
 def note_lines_read(
-    *, change_set: str, token: str, seen: int, position: int, digest: str, planned: int, skipped: int, irreversible: int, cost: int
+    *,
+    change_set: str,
+    token: str,
+    seen: int,
+    position: int,
+    digest: str,
+    planned: int,
+    skipped: int,
+    irreversible: int,
+    cost: int,
+    largest_cost: int,
 ) -> sa.Executable:
     """Counts rows of a plan; False where the lease was lost, or another process has read further than `seen`."""
     return (
@@ -259,6 +273,7 @@ def note_lines_read(
             skipped=CHANGE_SET.c.skipped + skipped,
             irreversible=CHANGE_SET.c.irreversible + irreversible,
             cost=CHANGE_SET.c.cost + cost,
+            largest_cost=sa.case((CHANGE_SET.c.largest_cost < largest_cost, largest_cost), else_=CHANGE_SET.c.largest_cost),
         )
     )
 

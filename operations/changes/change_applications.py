@@ -4,22 +4,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from operations.changes.change_plans import (
-    DIGEST_EXAMPLE,
-    SET_ID_EXAMPLE,
-    UPSTREAM_ROWS_A_SECOND,
-    change_set_not_found,
-    require_change_tables,
-    require_row_rights,
-)
-from operations.changes.change_sets import FINISHED_EXAMPLE, require_sight
+from operations.changes.change_plans import DIGEST_EXAMPLE, SET_ID_EXAMPLE, UPSTREAM_ROWS_A_SECOND, own_change_set, require_row_rights
+from operations.changes.change_sets import FINISHED_EXAMPLE
 from operations.changes.plans.views import ChangeSetView, asks_for_confirmation, render_set, set_state
+from operations.changes.sending.set_limits import due_of_set, money_charges, stored_charges, times_charges
 from operations.deps import Ctx
 from registry.context import Replacement
 from registry.errors import BadRequest, Conflict, NotFound
-from registry.operation import CamelInput, Example, Scope, operation
+from registry.operation import CamelInput, Due, Example, Scope, SpendKind, operation
 from storage.change_sets import ChangeSet, begin_applying, find_change_set
 from storage.engine.sql import Connection
+from storage.spending import reserve_spending
 
 APPLYING_EXAMPLE: ChangeSetView = {**FINISHED_EXAMPLE, "state": "applying"}
 
@@ -33,13 +28,9 @@ class PlanToApply(CamelInput):
 
 async def plan_to_apply(ctx: Ctx, params: PlanToApply) -> ChangeSet:
     """The set. Raises NotFound, and what its rows would be refused with; asks for a confirmation where a row's operation does."""
-    await require_change_tables(ctx)
-    found = await ctx.deps.store.read(find_change_set, change_set=params.id, organisation=ctx.organisation)
-    if found is None:
-        raise change_set_not_found()
-    require_sight(ctx, found)
+    found = await own_change_set(ctx, params.id)
     require_row_rights(ctx, ctx.caller, found.action, undoes=bool(found.undo_of))
-    if asks_for_confirmation(found.action, found.undo_of) and set_state(found, ctx.now) == "planned":
+    if asks_for_confirmation(found) and set_state(found, ctx.now) == "planned":
         ctx.confirm_replacement(Replacement(confirm_sentence_of(found), params.digest, for_admins=False))
     return found
 
@@ -52,6 +43,12 @@ def confirm_sentence_of(row: ChangeSet) -> str:
     return f"This will {what}: {row.planned} rows of the change set {row.id}, {row.irreversible} of which cannot be undone."
 
 
+async def set_due(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Due | SpendKind:
+    """What the rows make due together; OPEN where nobody can say of a row."""
+    del params
+    return due_of_set(ctx.deps, found)
+
+
 @operation(
     "POST",
     "/v1/changes/{id}/apply",
@@ -60,6 +57,7 @@ def confirm_sentence_of(row: ChangeSet) -> str:
     moves=True,
     reaches_out=True,
     replaces="what a change set takes away for good",
+    spends=set_due,
     title="Apply changes",
     access=plan_to_apply,
     raises=[NotFound, Conflict, BadRequest],
@@ -75,8 +73,13 @@ async def apply_changes(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Chan
     that delete packages or end lines ask for a confirmation first.
     """
 
+    charges = await times_charges(ctx, found)
+    taken = (*charges, *money_charges(ctx))
+    charged = stored_charges(taken) if taken else ""
+
     def apply(connection: Connection, *, now: float) -> ChangeSetView:
-        if begin_applying(connection, change_set=found.id, digest=params.digest, approver="", now=now):
+        if begin_applying(connection, change_set=found.id, digest=params.digest, approver="", charged=charged, now=now):
+            reserve_spending(connection, charges=charges, now=now)
             row = find_change_set(connection, change_set=found.id, organisation=found.organisation)
             return render_set(row or found, now, UPSTREAM_ROWS_A_SECOND)
         row = find_change_set(connection, change_set=found.id, organisation=found.organisation) or found

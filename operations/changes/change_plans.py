@@ -5,10 +5,11 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from operations.changes.plans.changes import LineValue, RequestedChange, read_change, require_whole, stored_change, stored_lines
-from operations.changes.plans.rows import PLANNERS
+from operations.changes.plans.rows import row_operations
 from operations.changes.plans.selection import PlanLines, find_plan_lines
 from operations.changes.plans.views import ChangeRowView, ChangeSetPage, render_page
 from operations.changes.sending.planning import PlanRefused, PlanTask, change_rows, first_digest, lines_read, plan_lines, read_plan_facts
+from operations.changes.sending.set_limits import require_plan_fits
 from operations.deps import Ctx
 from operations.vocabulary import Iccid
 from registry.caller import Caller
@@ -88,32 +89,6 @@ async def require_change_tables(ctx: Ctx) -> None:
         raise StoreUnavailable("The database has not been upgraded for this yet", hint=hint)
 
 
-ROW_OPERATIONS = {
-    "set_status": ("modify_subscriber_status",),
-    "set_steering_list": ("modify_subscriber_steering_list",),
-    "set_traffic": ("set_subscriber_traffic_restrictions",),
-    "set_bitrate": ("hlr_set_bitrate",),
-    "assign_package": ("assign_package",),
-    "assign_series": ("assign_recurring_package",),
-    "stop_series": ("stop_resume_recurring_package",),
-    "set_package_status": ("modify_package_status",),
-    "set_package_expiry": ("modify_package_expiry",),
-    "set_package_limits": ("modify_package_limits",),
-    "delete_packages": ("delete_subscriber_package",),
-    "move_account": ("move_subscriber_range_to_account",),
-    "set_tags": ("tag_lines", "untag_lines"),
-    "end_of_life": ("modify_subscriber_status",),
-}
-"""The operations that the rows of an action call."""
-UNDO_OPERATIONS = {"assign_package": ("delete_subscriber_package",), "assign_series": ("stop_resume_recurring_package",)}
-assert ROW_OPERATIONS.keys() == PLANNERS.keys()
-
-
-def row_operations(action: str, *, undoes: bool) -> tuple[str, ...]:
-    """The operations that the rows of a set call."""
-    return UNDO_OPERATIONS.get(action, ROW_OPERATIONS[action]) if undoes else ROW_OPERATIONS[action]
-
-
 def require_row_rights(ctx: Ctx, caller: Caller, action: str, *, undoes: bool) -> None:
     """Raises what the caller would be refused with who called the operations of the rows: a row is a call of its operation."""
     catalogue, held = ctx.deps.internal_calls.pipeline.catalogue, caller.restrictions
@@ -172,6 +147,7 @@ async def make_plan(ctx: Ctx, planned: PlannedLines) -> ChangeSetPage:
     except PlanRefused as problem:
         raise problem.refusal from None
     rows = change_rows(plans, 1)
+    await require_plan_fits(ctx, rows)
     row = new_set(ctx, id, planned, task, rows, len(plans))
     answer = render_page(row, rows[:SHOWN_ROWS], ctx.now, UPSTREAM_ROWS_A_SECOND)
     if len(rows) > SHOWN_ROWS:
@@ -214,7 +190,9 @@ def new_set(ctx: Ctx, id: str, planned: PlannedLines, task: PlanTask, rows: list
         not_sent=0,
         irreversible=found.irreversible,
         cost=found.cost,
+        largest_cost=found.largest_cost,
         stop="",
+        charged="",
         lease="",
         lease_until=0.0,
         served=0.0,
@@ -241,11 +219,7 @@ class ChangesToUndo(CamelInput):
 
 async def lines_to_undo(ctx: Ctx, params: ChangesToUndo) -> PlannedLines:
     """The lines of the set that were changed. Raises NotFound, Conflict, and what the way back would be refused with."""
-    await require_change_tables(ctx)
-    ctx.row_bounds()
-    found = await ctx.deps.store.read(find_change_set, change_set=params.id, organisation=ctx.organisation)
-    if found is None:
-        raise change_set_not_found()
+    found = await own_change_set(ctx, params.id)
     require_row_rights(ctx, ctx.caller, found.action, undoes=True)
     done = await ctx.deps.store.read(done_iccids, change_set=params.id)
     wanted = None if params.iccids is None else set(params.iccids)
@@ -258,6 +232,21 @@ async def lines_to_undo(ctx: Ctx, params: ChangesToUndo) -> PlannedLines:
             hint="get_change_set with rows done shows what it has changed",
         )
     return PlannedLines(read_change(found.change), lines, undo_of=params.id, undoes_undo=bool(found.undo_of))
+
+
+async def own_change_set(ctx: Ctx, id: str) -> ChangeSet:
+    """The set of the caller's organisation; of a credential that may see some lines alone, its own. Raises NotFound."""
+    await require_change_tables(ctx)
+    found = await ctx.deps.store.read(find_change_set, change_set=id, organisation=ctx.organisation)
+    if found is None or (sees_own_alone(ctx) and found.credential != ctx.caller.key_id):
+        raise change_set_not_found()
+    return found
+
+
+def sees_own_alone(ctx: Ctx) -> bool:
+    """Whether the credential may see some lines alone, and so no sets but its own. Marks the call as one that looked."""
+    held = ctx.row_bounds()
+    return (held.iccids, held.account_ids, held.tags) != (None, None, None)
 
 
 def change_set_not_found() -> NotFound:

@@ -13,6 +13,7 @@ from operations.changes.change_plans import (
     UPSTREAM_ROWS_A_SECOND,
     change_set_not_found,
     require_change_tables,
+    sees_own_alone,
 )
 from operations.changes.plans.sheet import table_heading, table_rows
 from operations.changes.plans.views import ChangeSetPage, ChangeSetView, render_page, render_set
@@ -105,12 +106,6 @@ async def table_pieces(deps: Deps, params: ChangeSetQuery) -> AsyncGenerator[byt
     while rows := await deps.store.read(list_rows, change_set=params.id, which=params.rows, after=after, most=ROWS_A_PIECE):
         yield table_rows(rows)
         after = rows[-1].number
-
-
-def sees_own_alone(ctx: Ctx) -> bool:
-    """Whether the credential may see some lines alone, and so no sets but its own. Marks the call as one that looked."""
-    held = ctx.row_bounds()
-    return (held.iccids, held.account_ids, held.tags) != (None, None, None)
 
 
 def require_sight(ctx: Ctx, row: ChangeSet) -> None:

@@ -9,7 +9,6 @@ from operations.changes.plans.facts import LineFacts, LineRowFacts, whole
 from operations.times import utc_text, utc_time_text
 
 Values = dict[str, object]
-MICRO = 1_000_000
 ENDED_STATUS = "END_OF_LIFE"
 SETTABLE_STATUSES = frozenset({"ACTIVE", "SUSPENDED", "INACTIVE", "DISCONNECTED"})
 ENDED_PACKAGES = frozenset({"expired", "upcoming"})
@@ -32,7 +31,7 @@ class Step(NamedTuple):
 
 
 class PlannedRow(NamedTuple):
-    """What becomes of a line, or of one package of it. `lost`: what is gone for good; `cost`: micro-euros, that the network takes."""
+    """What becomes of a line, or of one package of it. `lost`: what is gone for good; `cost`: whole euro cents that the network takes."""
 
     before: Values
     after: Values
@@ -62,7 +61,7 @@ class PlanFacts(NamedTuple):
 
 
 class TemplateFacts(NamedTuple):
-    """What a package of a template costs, in micro-euros, and for how many days it runs."""
+    """What a package of a template costs, in whole euro cents, and for how many days it runs."""
 
     cost: int
     days: int
@@ -327,3 +326,27 @@ PLANNERS: Mapping[str, Callable[[RequestedChange, LineFacts, PlanFacts], Sequenc
     "set_tags": plan_tags,
     "end_of_life": plan_end,
 }
+
+ROW_OPERATIONS = {
+    "set_status": ("modify_subscriber_status",),
+    "set_steering_list": ("modify_subscriber_steering_list",),
+    "set_traffic": ("set_subscriber_traffic_restrictions",),
+    "set_bitrate": ("hlr_set_bitrate",),
+    "assign_package": ("assign_package",),
+    "assign_series": ("assign_recurring_package",),
+    "stop_series": ("stop_resume_recurring_package",),
+    "set_package_status": ("modify_package_status",),
+    "set_package_expiry": ("modify_package_expiry",),
+    "set_package_limits": ("modify_package_limits",),
+    "delete_packages": ("delete_subscriber_package",),
+    "move_account": ("move_subscriber_range_to_account",),
+    "set_tags": ("tag_lines", "untag_lines"),
+    "end_of_life": ("modify_subscriber_status",),
+}
+"""The operations that the rows of an action call."""
+UNDO_OPERATIONS = {"assign_package": ("delete_subscriber_package",), "assign_series": ("stop_resume_recurring_package",)}
+
+
+def row_operations(action: str, *, undoes: bool) -> tuple[str, ...]:
+    """The operations that the rows of a set call."""
+    return UNDO_OPERATIONS.get(action, ROW_OPERATIONS[action]) if undoes else ROW_OPERATIONS[action]

@@ -15,7 +15,8 @@ from registry.free_text import FreeText
 from storage.change_rows import ChangeRow
 from storage.change_sets import ChangeSet
 
-MICRO_A_CENT = 10_000
+NETWORK_CURRENCY = "EUR"
+"""What the network takes is told in euros."""
 SetState = Literal["planning", "planned", "applying", "applied", "partly_applied", "cancelled", "expired"]
 RowState = Literal["planned", "skipped", "sending", "done", "failed", "unknown", "not_sent"]
 
@@ -111,8 +112,8 @@ def set_state(row: ChangeSet, now: float) -> SetState:
     return "expired" if row.state == "planned" and row.expires_at <= now else cast(SetState, row.state)
 
 
-def cents(micro: int) -> Amount:
-    return {"amount": math.ceil(micro / MICRO_A_CENT), "currency": "EUR"}
+def cents(amount: int) -> Amount:
+    return {"amount": amount, "currency": NETWORK_CURRENCY}
 
 
 def rows_left(row: ChangeSet) -> int:
@@ -146,7 +147,7 @@ def render_set(row: ChangeSet, now: float, pace: float) -> ChangeSetView:
         "money": {"network": cents(row.cost), "income": cents(0)},
         "cannot_be_undone": row.irreversible,
         "seconds": math.ceil(left / pace) if pace else 0,
-        "asks_for_confirmation": asks_for_confirmation(row.action, row.undo_of),
+        "asks_for_confirmation": asks_for_confirmation(row),
     }
     if row.undo_of:
         view["undo_of"] = row.undo_of
@@ -162,9 +163,9 @@ CONFIRMED_UNDOS = frozenset({"assign_package", "assign_series"})
 """Undone by deleting the package, which asks for a confirmation by itself."""
 
 
-def asks_for_confirmation(action: str, undo_of: str) -> bool:
-    """Whether apply_changes asks first: rows whose operation does, and what is final."""
-    return action in (CONFIRMED_UNDOS if undo_of else CONFIRMED_ACTIONS)
+def asks_for_confirmation(row: ChangeSet) -> bool:
+    """Whether apply_changes asks first: where the operation of a row does, and where a row cannot be undone."""
+    return row.irreversible > 0 or row.action in (CONFIRMED_UNDOS if row.undo_of else CONFIRMED_ACTIONS)
 
 
 def render_row(row: ChangeRow) -> ChangeRowView:

@@ -11,6 +11,7 @@ from operations.changes.plans.changes import read_change, read_lines
 from operations.changes.plans.facts import LineFacts, read_line_facts
 from operations.changes.sending.planning import PlanRefused, PlanTask, change_rows, first_digest, lines_read, plan_lines, read_plan_facts
 from operations.changes.sending.row_sending import RowPostponed, RowSending, RowTask, SetStopped, evidence_of, row_key
+from operations.changes.sending.set_limits import give_back_unsent
 from operations.deps import Deps
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, answer_unknown_key, send_once
 from registry.caller import Caller, CallerKind
@@ -289,4 +290,7 @@ def end_set(connection: Connection, *, change_set: str, organisation: str, token
         return False
     whole = not (row.failed or row.unknown or row.not_sent)
     state = "applied" if whole else "cancelled" if row.stop and not (row.done or row.unknown) else "partly_applied"
-    return finish_set(connection, change_set=change_set, token=token, state=state, now=now)
+    if not finish_set(connection, change_set=change_set, token=token, state=state, now=now):
+        return False
+    give_back_unsent(connection, row=row)
+    return True

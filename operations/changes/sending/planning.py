@@ -10,7 +10,7 @@ import orjson
 
 from operations.changes.plans.changes import LineValue, RequestedChange, change_for_line
 from operations.changes.plans.facts import LineFacts, LineRefused, data_of, read_line_facts
-from operations.changes.plans.rows import MICRO, PlanFacts, RowPlan, SkippedRow, TemplateFacts, plan_line
+from operations.changes.plans.rows import PlanFacts, RowPlan, SkippedRow, TemplateFacts, plan_line
 from operations.changes.plans.undo import plan_undo, row_record
 from operations.deps import Deps
 from registry.caller import Caller
@@ -21,6 +21,7 @@ from storage.line_changes import changes_of_line
 
 PARALLEL_READS = 4
 READ_TRIES = 3
+CENTS_A_EURO = 100
 READ_PAUSE_SECONDS = 1.0
 ASSIGNING_ACTIONS = ("assign_package", "assign_series")
 
@@ -81,7 +82,12 @@ def number(value: object) -> int:
 
 def template_facts(row: Mapping[str, object]) -> TemplateFacts:
     cost = row.get("cost")
-    return TemplateFacts(math.ceil(round(cost * MICRO, 3)) if isinstance(cost, (int, float)) else 0, number(row.get("perioddays")) or 1)
+    return TemplateFacts(whole_cents(cost) if isinstance(cost, (int, float)) else 0, number(row.get("perioddays")) or 1)
+
+
+def whole_cents(euros: float) -> int:
+    """Euros as cents, rounded up; what is a cent but for the spelling of a float is that cent."""
+    return math.ceil(round(euros * CENTS_A_EURO, 6))
 
 
 async def plan_lines(deps: Deps, task: PlanTask, lines: Sequence[LineValue], seconds: float) -> list[LinePlan]:
@@ -208,4 +214,5 @@ def lines_read(plans: Sequence[LinePlan], rows: Sequence[ChangeRow], digest: str
         skipped=len(rows) - len(planned),
         irreversible=sum(row.irreversible for row in planned),
         cost=sum(row.cost for row in planned),
+        largest_cost=max((row.cost for row in planned), default=0),
     )
