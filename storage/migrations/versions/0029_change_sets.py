@@ -18,7 +18,8 @@ SET_COLUMNS = (
     ("digest", TEXT), ("planned_at", REAL), ("expires_at", REAL), ("applied_at", REAL), ("finished_at", REAL), ("planned", WHOLE),
     ("skipped", WHOLE), ("sent", WHOLE), ("done", WHOLE), ("failed", WHOLE), ("unknown", WHOLE), ("not_sent", WHOLE),
     ("irreversible", WHOLE),
-    ("cost", LARGE), ("largest_cost", LARGE), ("stop", TEXT), ("charged", TEXT), ("lease", TEXT), ("lease_until", REAL), ("served", REAL), ("due", REAL),
+    ("cost", LARGE), ("largest_cost", LARGE), ("stop", TEXT), ("charged", TEXT), ("lease", TEXT),
+    ("lease_until", REAL), ("served", REAL), ("due", REAL),
 )  # fmt: skip
 ROW_COLUMNS = (
     ("iccid", TEXT), ("subscriber_id", LARGE), ("account_id", LARGE), ("state", TEXT), ("before", TEXT), ("after", TEXT), ("steps", TEXT),
