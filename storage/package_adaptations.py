@@ -1,9 +1,8 @@
 """Packages that get the limits and the end of what was sold, in place of their template's.
 
 A product or a plan of a shop that says so has its id in `adapted_offer`. When an eSIM is drawn for it, a row of `package_adaptation` is
-written beside the ledger's row, in the commit before the call, and it is deleted once the package is as it was sold:
-
-not due (nothing is drawn yet) -> due -> leased -> deleted | due again, later.
+written beside the ledger's row, in the commit before the call, and it is deleted once the package is as it was sold. It is due once the
+eSIM is drawn; of one that was not drawn it is looked at in a week, since a late answer may name an eSIM after all.
 
 The schema before has neither table, and is worked on until it is upgraded.
 """
@@ -25,7 +24,6 @@ from storage.engine.sql import (
     TableDescription,
     bound_list,
     changes_one,
-    first_row,
     insert_once,
     pack_rows,
     row_exists,
@@ -34,6 +32,8 @@ from storage.engine.sql import (
 )
 
 ADAPTATION_LEASE_MS = 120_000
+UNDRAWN_MS = 7 * 86_400_000
+"""Choice: how long the terms of what was not drawn are kept."""
 
 
 class PackageTerms(NamedTuple):
@@ -59,9 +59,9 @@ class PackageAdaptation(NamedTuple):
 
 
 class PackageAdaptationTable(TableDescription, row=PackageAdaptation, table=True):
-    """A package that is to get the terms of what was sold. `due_ms` is null until it is there; a lease ends when it is due again."""
+    """A package that is to get the terms of what was sold. `due_ms`: when somebody looks at it; a lease ends when it is due again."""
 
-    due_ms: BigInt | None
+    due_ms: BigInt
     __table_args__ = (sa.Index("package_adaptation_due", "due_ms"),)
 
 
@@ -81,7 +81,7 @@ MARK_OFFER = Command(insert_once(ADAPTED_OFFER, ["id"], key=["id"]))
 UNMARK_OFFER = Command(sa.delete(ADAPTED_OFFER).where(ADAPTED_OFFER.c.id == sa.bindparam("id")))
 ADAPTED_AMONG = Query(str, lambda dialect: sa.select(ADAPTED_OFFER.c.id).where(ADAPTED_OFFER.c.id.in_(bound_list(dialect, "ids"))))
 INSERT_ADAPTATION = Command(
-    insert_once(PACKAGE_ADAPTATION, ["organisation", "key", *PackageTerms._fields], key=["organisation", "key"], tries=0)
+    insert_once(PACKAGE_ADAPTATION, ["organisation", "key", *PackageTerms._fields, "due_ms"], key=["organisation", "key"], tries=0)
 )
 PICK_ADAPTATION = (
     sa.select(PACKAGE_ADAPTATION.c.organisation, PACKAGE_ADAPTATION.c.key)
@@ -119,21 +119,19 @@ def adapted_among(connection: Connection, *, offers: Collection[str]) -> frozens
     return frozenset(connection.all(ADAPTED_AMONG, ids=pack_rows([[id] for id in offers])))
 
 
-def insert_adaptation(connection: Connection, *, organisation: str, key: str, terms: PackageTerms) -> None:
-    """The package of the issuance `key`, once there is one, is to get these `terms`. Raises StoreUnavailable on the schema before."""
+def insert_adaptation(connection: Connection, *, organisation: str, key: str, terms: PackageTerms, now: float) -> None:
+    """The package of the issuance `key`, once there is one, is to get these `terms`. `now`: Unix seconds.
+
+    Raises StoreUnavailable on the schema before.
+    """
     if not has_package_adaptations(connection):
         raise StoreUnavailable("The database is about to be upgraded, and packages are adapted afterwards; nothing was drawn")
-    connection.run(INSERT_ADAPTATION, organisation=organisation, key=key, **terms._asdict())
-
-
-@first_row(PackageAdaptation)
-def find_adaptation(*, organisation: str, key: str) -> sa.Executable:
-    return sa.select(*ADAPTATION_COLUMNS).where(THIS_ADAPTATION)
+    connection.run(INSERT_ADAPTATION, organisation=organisation, key=key, **terms._asdict(), due_ms=int(now * 1000) + UNDRAWN_MS)
 
 
 @changes_one
 def make_adaptation_due(*, organisation: str, key: str, due_ms: int, lease: str | None = None) -> sa.Executable:
-    """The package is there: whoever has `lease` sets its terms now, or any worker from `due_ms` on. False: nothing is to be adapted."""
+    """The package is there: whoever has `lease` sets its terms now, any worker from `due_ms` on. False: nothing is to be adapted."""
     return sa.update(PACKAGE_ADAPTATION).where(THIS_ADAPTATION).values(due_ms=due_ms, lease=lease)
 
 
@@ -149,8 +147,8 @@ def adaptation_is_due(*, now_ms: int) -> sa.Executable:
 
 
 @changes_one
-def adapt_later(*, organisation: str, key: str, lease: str, due_ms: int | None) -> sa.Executable:
-    """It is not as it was sold yet, and is looked at again then; None: when its eSIM is drawn. False when the lease was lost."""
+def adapt_later(*, organisation: str, key: str, lease: str, due_ms: int) -> sa.Executable:
+    """It is not as it was sold yet, and is looked at again then. False when the lease was lost."""
     return sa.update(PACKAGE_ADAPTATION).where(THIS_ADAPTATION, PACKAGE_ADAPTATION.c.lease == lease).values(lease=None, due_ms=due_ms)
 
 

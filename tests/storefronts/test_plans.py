@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from registry.caller import Restrictions
-from tests.storefronts.asking import UNCOMPARED, PLAN_BODY, SHOPS, SHOWN, ShopSeller, StoreAnswer, on_both, seller
+from tests.storefronts.asking import PLAN_BODY, SHOPS, SHOWN, UNCOMPARED, ShopSeller, StoreAnswer, on_both, seller
 from tests.world import Credentials, World
 
 

@@ -16,7 +16,7 @@ def upgrade() -> None:
         sa.Column("key", sa.Text(), nullable=False),
         sa.Column("data_bytes", sa.BigInteger(), nullable=False),
         sa.Column("days", sa.BigInteger(), nullable=False),
-        sa.Column("due_ms", sa.BigInteger(), nullable=True),
+        sa.Column("due_ms", sa.BigInteger(), nullable=False),
         sa.Column("lease", sa.Text(), nullable=True),
         sa.Column("tries", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("organisation", "key"),
