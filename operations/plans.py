@@ -1,7 +1,8 @@
 """A plan and its price, as answers show them."""
 
-from typing import Literal
+from typing import Annotated, Literal, NotRequired
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.vocabulary import Currency
@@ -18,6 +19,31 @@ class Price(TypedDict):
     currency: Currency
 
 
+PlanWarningCode = Literal[
+    "data_exceeds_template",
+    "days_exceed_template",
+    "countries_exceed_template",
+    "data_below_template",
+    "days_below_template",
+    "countries_below_template",
+    "price_below_cost",
+    "cost_not_compared",
+    "template_recurring",
+    "template_not_found",
+    "template_not_compared",
+]
+
+
+class PlanWarning(TypedDict):
+    """Where an offer differs from the package that its template makes. `code` for programs, `message` for people."""
+
+    code: Annotated[
+        PlanWarningCode,
+        Field(description="*_exceed_*: more is promised than the package has; *_below_*: less; *_not_*: it could not be compared"),
+    ]
+    message: str
+
+
 class Plan(TypedDict):
     """An offer: data, days, countries, price. `data_mb` is in megabytes of 10^6 bytes, and 0 when `unlimited`."""
 
@@ -30,6 +56,10 @@ class Plan(TypedDict):
     countries: list[str]
     livemode: bool
     price: Price | None
+    adapt: NotRequired[Annotated[bool, Field(description="Of a product: its packages get its own data and days, not their template's")]]
+    warnings: NotRequired[
+        Annotated[list[PlanWarning], Field(description="Of a product, where it is read: how it differs from its template now")]
+    ]
 
 
 def offered_plan(

@@ -229,6 +229,10 @@ class Context(Generic[DepsT]):
         self.reply = StoredAnswer(concluded.status, self.encode(concluded.body))
         return concluded
 
+    def revise(self, concluded: Conclusion) -> None:
+        """Answers the caller with `concluded`: what was unknown when the call was concluded has been found out, and is kept since."""
+        self.reply = StoredAnswer(concluded.status, self.encode(concluded.body))
+
     def if_lost(
         self, write: Callable[Concatenate[Any, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
     ) -> None:

@@ -56,7 +56,15 @@ from transports.settings import BadSettings, Settings, normal_base_url
 from transports.settings_files import make_data_directory
 from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection, open_upstream
 from transports.version import VERSION, build_sha
-from transports.worker.chores import change_chores, fleet_chore, reconciliation_chore, recovery_chore, report_chores, shop_chores
+from transports.worker.chores import (
+    adaptation_chore,
+    change_chores,
+    fleet_chore,
+    reconciliation_chore,
+    recovery_chore,
+    report_chores,
+    shop_chores,
+)
 from transports.worker.mailer import Mailer
 from transports.worker.partitions import Partitions
 from transports.worker.retention import retention_chore
@@ -394,7 +402,11 @@ def make_worker(
             retention_chore(deps.store, deps.clock, report, settings.history_days),
             recovery_chore(deps),
             Partitions(deps.store, deps.clock, report).chore(),
-            *([reconciliation_chore(deps, report), *shop_chores(deps, report), *report_chores(deps)] if looks else []),
+            *(
+                [reconciliation_chore(deps, report), adaptation_chore(deps, report), *shop_chores(deps, report), *report_chores(deps)]
+                if looks
+                else []
+            ),
             *([fleet_chore(deps, report, begun), *change_chores(deps, report, begun)] if looks else []),
         ],
         listener=open_listener(settings.store_url, report),

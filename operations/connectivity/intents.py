@@ -139,8 +139,10 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
     return the same eSIM, never a second one. Look at `status`: `processing` is settled later; read it again, use no new key.
 
     A product (`cnp_...`) or a plan of the live catalogue draws one eSIM from your own account; it needs write access and a
-    connected organisation. The plan's price is not charged. `failed` says why in `error`. `processing` with OUTCOME_UNKNOWN is found
-    out by itself and never drawn a second time. `esim.issued` goes to your webhook endpoints.
+    connected organisation. The plan's price is not charged. A product with `adapt` hands the eSIM out once its package has the product's
+    data and days; until then it is `processing` with package_adapting, or with package_not_adapted where that was refused. `failed` says
+    why in `error`. `processing` with OUTCOME_UNKNOWN is found out by itself and never drawn a second time. `esim.issued` goes to your
+    webhook endpoints.
     The activation code is worth the eSIM: keep it out of logs. GET /v1/connectivity/intents/{id}/qr.svg draws it.
     """
     deps = ctx.deps
@@ -245,7 +247,8 @@ async def draw_live_intent(ctx: Ctx, row: IntentRow, choice: LivePlanChoice, *, 
     with before_issuance():
         live = await find_live_plan(ctx, upstream, choice)
     purpose = IntentTarget(as_processing_intent(row, live.plan), waited, ctx.status, deps.keyring, deps.ids)
-    concluded = await draw_esim(ctx, upstream, IssuanceOrder(row.id, live.account_id, live.template_id, intent=row.id), purpose)
+    order = IssuanceOrder(row.id, live.account_id, live.template_id, intent=row.id, terms=live.terms)
+    concluded = await draw_esim(ctx, upstream, order, purpose)
     deps.wake_worker()
     return concluded.body
 

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from operations.connectivity.products import product_plan
+from operations.connectivity.products import Product, compared_plans, find_own_product, list_own_products, product_plan
 from operations.deps import Ctx
 from operations.plans import BYTES_PER_MB, Plan, offered_plan, product_not_found
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream, require_connected
@@ -13,7 +13,8 @@ from operations.upstream.resellers import find_template, own_templates, zone_cou
 from operations.vocabulary import ListOf, LongListPage, list_page
 from registry.errors import NotFound, OcsConflict, OrgNotConnected, UpgradeRequired
 from registry.operation import Example, Scope, operation
-from storage.products import ProductRow, find_product, list_products
+from storage.package_adaptations import PackageTerms
+from storage.products import list_products
 
 PLAN_SLUG_GAPS = re.compile(r"[^a-z0-9]+")
 NAMELESS_PLAN_SLUG = "plan"
@@ -80,8 +81,9 @@ async def list_connectivity_plans(ctx: Ctx, params: LongListPage) -> ListOf[Plan
     Their `id` is the `plan` of create_connectivity_intent. Test plans are free and touch no network.
 
     list_connectivity_products gives your own products alone. The live catalogue has one plan per package template of the connected
-    account; without a connected account it is left out. `price` is never charged by issuing an eSIM; it is null on test plans and
-    on live plans that no product of yours prices. `data_mb` is in megabytes of 10^6 bytes.
+    account; without a connected account it is left out. `warnings` of a product say how it differs from its template. `price` is never
+    charged by issuing an eSIM; it is null on test plans and on live plans that no product of yours prices. `data_mb` is in megabytes of
+    10^6 bytes.
     """
     after = params.starting_after
     parts: list[Plan] = []
@@ -91,8 +93,8 @@ async def list_connectivity_plans(ctx: Ctx, params: LongListPage) -> ListOf[Plan
         after = None
     if len(parts) <= params.limit and (after is None or after.startswith(PRODUCT_PREFIX)):
         most = params.limit + 1 - len(parts)
-        rows = await ctx.deps.store.read(list_products, organisation=ctx.organisation, after=after, most=most)
-        parts += [product_plan(row) for row in rows]
+        products = await ctx.deps.store.read(list_own_products, organisation=ctx.organisation, after=after, most=most)
+        parts += await compared_plans(ctx, products)
         after = None
     if len(parts) <= params.limit and ctx.caller.connection is not None:
         plans = list((await priced_live_plans(ctx, await connect_upstream(ctx))).values())
@@ -108,7 +110,7 @@ async def priced_live_plans(ctx: Ctx, upstream: Upstream) -> dict[int, Plan]:
     for row in reversed(products):
         plan = found.get(row.package_template_id)
         if plan is not None:
-            found[row.package_template_id] = {**plan, "price": product_plan(row)["price"]}
+            found[row.package_template_id] = {**plan, "price": product_plan(Product(row, adapt=False))["price"]}
     return found
 
 
@@ -119,15 +121,16 @@ class LivePlanChoice(NamedTuple):
     """A plan that draws an eSIM from stock: a product of the caller's, or a slug of the live catalogue that is yet to be looked up."""
 
     id: str
-    product: ProductRow | None
+    product: Product | None
 
 
 class LivePlan(NamedTuple):
-    """A plan with what is drawn for it, and from where."""
+    """A plan with what is drawn for it, and from where. `terms`: what its package is set to, where it is not to stay as it is made."""
 
     plan: Plan
     template_id: int
     account_id: int
+    terms: PackageTerms | None = None
 
 
 async def choose_plan(ctx: Ctx, plan: str) -> Plan | LivePlanChoice:
@@ -146,7 +149,7 @@ async def choose_plan(ctx: Ctx, plan: str) -> Plan | LivePlanChoice:
     except UpgradeRequired as refusal:
         refusal.hint = "Test plans work on every tier: test_global_1gb, test_eu_1gb"
         raise
-    product = await ctx.deps.store.read(find_product, product=plan, organisation=ctx.organisation) if named else None
+    product = await ctx.deps.store.read(find_own_product, product=plan, organisation=ctx.organisation) if named else None
     if named and product is None:
         raise product_not_found("plan")
     try:
@@ -166,8 +169,9 @@ async def find_live_plan(ctx: Ctx, upstream: Upstream, choice: LivePlanChoice) -
             if plan["id"] == choice.id:
                 return LivePlan(plan, template_id, await default_account(upstream))
         raise plan_not_found()
-    await find_template(upstream, product.package_template_id, "plan")
-    account = product.account_id
+    row = product.row
+    await find_template(upstream, row.package_template_id, "plan")
+    account = row.account_id
     if account is None:
         account = await default_account(upstream)
     elif not await upstream.owns_account(account):
@@ -175,7 +179,7 @@ async def find_live_plan(ctx: Ctx, upstream: Upstream, choice: LivePlanChoice) -
             f"The product draws from account {account}, which is not yours; nothing was drawn",
             hint="Define a product without account_id, or with one of list_reseller_accounts",
         )
-    return LivePlan(product_plan(product), product.package_template_id, account)
+    return LivePlan(product_plan(product), row.package_template_id, account, product.terms)
 
 
 async def default_account(upstream: Upstream) -> int:

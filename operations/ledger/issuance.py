@@ -6,16 +6,20 @@ What the eSIM is for, an `IssuanceTarget`, has rows of its own and answers its c
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+import anyio
+
+from clients.ocs.client import Ocs
 from clients.ocs.outcome import RETRY_LATER_SECONDS
-from clients.ocs.packages import Affected, Period
+from clients.ocs.packages import Affected, Package, Period
 from clients.ocs.places import issuing
 from operations.deps import Deps
 from operations.ledger.esims import DrawnEsim, lpa_text
-from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_once
+from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, answer_unknown_key, audit_settlement, send_once
 from operations.ledger.stock_snapshot import look_at_stock
 from operations.upstream.connection import Upstream
+from operations.upstream.package_terms import set_package_terms
 from registry.clock import DAY_SECONDS
 from registry.errors import Conflict, OcsError, OcsNotFound, Refusal, StoreUnavailable
 from registry.ports import Conclusion
@@ -36,6 +40,16 @@ from storage.issuance import (
     release_holder,
     unresolved_like,
     unsend_issuance,
+)
+from storage.package_adaptations import (
+    ADAPTATION_LEASE_MS,
+    PackageTerms,
+    adapt_later,
+    end_adaptation,
+    forget_adaptation,
+    has_package_adaptations,
+    insert_adaptation,
+    make_adaptation_due,
 )
 from storage.replicas import REPLICA_LEASE_SECONDS
 from storage.stock_snapshots import was_returned
@@ -69,6 +83,13 @@ class IssuanceTarget(Protocol):
 
     def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:
         """Nothing was drawn for the ledger's `row`; `refusal` says why."""
+        ...
+
+    def adapting(self, connection: Connection, row: IssuanceRow, refusal: Refusal | None) -> Conclusion:
+        """The eSIM of `row` is drawn, and its package is not as it was sold yet; `refusal`: what the charging system says to that.
+
+        The eSIM is not handed out before.
+        """
         ...
 
     def reopen(self, connection: Connection) -> None:
@@ -119,6 +140,11 @@ def no_esim_drawn() -> OcsError:
     )
 
 
+PACKAGE_ADAPTING, PACKAGE_NOT_ADAPTED = "package_adapting", "package_not_adapted"
+ANY_WORKER, ADAPTER = "", "adaptation"
+ADAPTATION_PATIENCE_SECONDS = 10.0
+"""Choice: for how long whoever issues an eSIM waits for its package to be set to what was sold."""
+ADAPTATION_PAUSES = (5, 30, 300, 3600, 6 * 3600)
 UNRESOLVED_WARNING_SECONDS = DAY_SECONDS
 # Choice: with these codes the charging system itself does not vouch for having done nothing (3 server fault, 5 and 7 its database).
 UNPROVEN_OCS_CODES = frozenset({3, 5, 7})
@@ -133,6 +159,7 @@ class IssuanceOrder:
     """What is to be drawn. `period` is the wire's dates; without either window the package runs from its first use.
 
     `patient`: whoever sends it tries again by itself, so that a traffic limit frees the key instead of using it up.
+    `terms`: what the package is set to once it is there, where it is not to stay as its template makes it.
     """
 
     key: str
@@ -142,6 +169,7 @@ class IssuanceOrder:
     validity_days: int | None = None
     period: Period | None = None
     patient: bool = False
+    terms: PackageTerms | None = None
 
 
 @contextmanager
@@ -187,7 +215,9 @@ async def draw_esim(ctx: Dispatch, upstream: Upstream, order: IssuanceOrder, tar
             lease=ctx.request_id,
             stock=look.id,
         )
-        return await send_once(ctx, EsimDraw(deps, upstream, order, target, row))
+        draw = EsimDraw(deps, upstream, order, target, row)
+        concluded = await send_once(ctx, draw)
+        return await adapt_drawn_package(ctx, draw, concluded) if concluded.outcome == PACKAGE_ADAPTING else concluded
 
 
 @dataclass(slots=True)
@@ -203,6 +233,7 @@ class EsimDraw:
     """False: another call's answer named the same ICCID a moment ago."""
     note: str | None = None
     """Why nothing was drawn, where the refusal does not say it."""
+    drawn: DrawnEsim | None = None
 
     @property
     def lost_answer(self) -> tuple[int, object]:
@@ -213,6 +244,8 @@ class EsimDraw:
         row = self.row
         self.target.begin(connection)
         begin_issuance(connection, row=row, now=now)
+        if self.order.terms is not None:
+            insert_adaptation(connection, organisation=row.organisation, key=row.key, terms=self.order.terms, now=now)
         self.target.warning = unresolved_like(
             connection,
             organisation=row.organisation,
@@ -234,7 +267,7 @@ class EsimDraw:
             return await self._judge(refusal)
         except Refusal as refusal:
             return refusal
-        esim = esim_from_answer(made)
+        esim = self.drawn = esim_from_answer(made)
         self.believed = self.deps.stock.is_first_to_name(esim.iccid, self.row)
         return esim
 
@@ -264,12 +297,16 @@ class EsimDraw:
             return record_issuance_unknown(connection, target=target, **named, now=now)
         if isinstance(outcome, Refusal):
             return record_issuance_failed(connection, target=target, **named, refusal=outcome, now=now, note=self.note)
-        return record_issued_esim(connection, target=target, **named, esim=outcome, now=now, believed=self.believed)
+        lease = None if self.order.terms is None else self.row.lease
+        return record_issued_esim(connection, target=target, **named, esim=outcome, now=now, believed=self.believed, adapts=lease)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
         del now
-        if unsend_issuance(connection, organisation=self.row.organisation, key=self.row.key, lease=self.row.lease):
+        organisation, key = self.row.organisation, self.row.key
+        if unsend_issuance(connection, organisation=organisation, key=key, lease=self.row.lease):
             self.target.undo(connection)
+            if self.order.terms is not None:
+                forget_adaptation(connection, organisation=organisation, key=key)
 
 
 def is_unproven(refusal: OcsError) -> bool:
@@ -323,8 +360,12 @@ def record_issued_esim(
     now: float,
     note: str | None = None,
     believed: bool = True,
+    adapts: str | None = ANY_WORKER,
 ) -> Conclusion:
-    """The eSIM becomes this key's, unless another key has it: an answer that says so is not believed."""
+    """The eSIM becomes this key's, unless another key has it: an answer that says so is not believed.
+
+    `adapts`: the lease of whoever sets its package to what was sold; ANY_WORKER: the next one to look. None: it stays as it is made.
+    """
     found = current_issuance(connection, organisation, key)
     if found.state == "failed":
         return dispute_failed_issuance(connection, target, found, esim.iccid, now)
@@ -336,7 +377,98 @@ def record_issued_esim(
             return keep_recorded_outcome(connection, target, organisation, key)
         row = found  # reconciliation was faster
     mark_lines(connection, iccids=[esim.iccid], now=now, by=organisation)
+    if adapts is not None and hold_adaptation(connection, row, lease=adapts, now=now):
+        return target.adapting(connection, row, None)
     return target.issued(connection, row, esim, now)
+
+
+def hold_adaptation(connection: Connection, row: IssuanceRow, *, lease: str, now: float) -> bool:
+    """Whether the package of `row` is to be set to what was sold: by whoever has `lease`, or by the next worker."""
+    if not has_package_adaptations(connection):
+        return False
+    named, now_ms = {"organisation": row.organisation, "key": row.key}, int(now * 1000)
+    if lease == ANY_WORKER:
+        return make_adaptation_due(connection, **named, due_ms=now_ms)
+    return make_adaptation_due(connection, **named, due_ms=now_ms + ADAPTATION_LEASE_MS, lease=lease)
+
+
+async def adapt_drawn_package(ctx: Dispatch, draw: EsimDraw, concluded: Conclusion) -> Conclusion:
+    """Sets the package of an eSIM that was drawn a moment ago to what was sold, while whoever asked for it waits; else a worker does.
+
+    Its lease was taken in the commit that said that the eSIM is drawn. The answer: `concluded`, or what came of it.
+    """
+    deps, esim, terms = draw.deps, draw.drawn, draw.order.terms
+    if esim is None or terms is None or esim.package_id is None:
+        return concluded
+    outcome: SendOutcome[None] = UNKNOWN
+    with anyio.move_on_after(ADAPTATION_PATIENCE_SECONDS):
+        outcome = await try_package_terms(draw.upstream.ocs, esim.package_id, terms)
+    attempt = AdaptationAttempt(draw.row.lease, 0, outcome)
+    named = {"organisation": draw.row.organisation, "key": draw.row.key}
+    try:
+        settled = await deps.store.write(
+            record_adaptation, deps=deps, target=draw.target, **named, esim=esim, attempt=attempt, now=deps.clock.now()
+        )
+    except StoreUnavailable:  # the lease ends, and a worker looks at the package
+        return concluded
+    if settled is None:
+        return concluded
+    ctx.revise(settled)
+    return settled
+
+
+async def try_package_terms(ocs: Ocs, package_id: int, terms: PackageTerms, seen: Package | None = None) -> SendOutcome[None]:
+    """None: the package is set. A refusal of the charging system, or UNKNOWN where it may have been set, or could not be asked."""
+    try:
+        await set_package_terms(ocs, package_id, terms, seen)
+    except OcsError as refusal:
+        return UNKNOWN if refusal.before_execution or is_unproven(refusal) else refusal
+    except Refusal as refusal:
+        return refusal
+    return None
+
+
+class AdaptationAttempt(NamedTuple):
+    """What came of setting a package to what was sold; `tries`: how often it had been tried by workers."""
+
+    lease: str
+    tries: int
+    outcome: SendOutcome[None]
+
+
+def record_adaptation(
+    connection: Connection,
+    *,
+    deps: Deps,
+    target: IssuanceTarget,
+    organisation: str,
+    key: str,
+    esim: DrawnEsim,
+    attempt: AdaptationAttempt,
+    now: float,
+) -> Conclusion | None:
+    """Hands out the `esim` whose package is as it was sold; else says how it stands, and when a worker looks again.
+
+    None: the lease was lost, or the eSIM is being given back. The key's stored answer follows.
+    """
+    row, named = current_issuance(connection, organisation, key), {"organisation": organisation, "key": key, "lease": attempt.lease}
+    pause = ADAPTATION_PAUSES[min(attempt.tries, len(ADAPTATION_PAUSES) - 1)]
+    if row.state != "issued" or attempt.outcome is not None:
+        if not adapt_later(connection, **named, due_ms=int((now + pause) * 1000)) or row.state != "issued":
+            return None
+        concluded = target.adapting(connection, row, attempt.outcome if isinstance(attempt.outcome, Refusal) else None)
+    else:
+        if not end_adaptation(connection, **named):
+            return None
+        mark_lines(connection, iccids=[esim.iccid], now=now, by=organisation)
+        concluded = target.issued(connection, row, esim, now)
+        audit_settlement(
+            connection, deps, organisation, row.operation, "package_adapted", now=now, status=concluded.status, by="adaptation"
+        )
+    if row.claim_key is not None:
+        claim = (organisation, row.operation, row.claim_key)
+        answer_unknown_key(connection, deps, *claim, concluded.status, concluded.body, unknown=concluded.unknown)
+    return concluded
 
 
 def release_returned_iccid(connection: Connection, *, stock: str, iccid: str, now: float, believed: bool) -> bool:

@@ -10,8 +10,8 @@ from typing_extensions import TypedDict
 from operations.deps import Deps
 from operations.ledger.esims import DrawnEsim, seal_esim_profile
 from operations.ledger.intents import Intent, render_intent, unseal_intent
-from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN, IssuanceTarget
-from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
+from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN, PACKAGE_ADAPTING, PACKAGE_NOT_ADAPTED, IssuanceTarget
+from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review, mail_order_unadapted
 from operations.plans import Plan
 from registry.errors import Conflict, OcsError, Refusal
 from registry.free_text import FreeText
@@ -105,6 +105,11 @@ class InventoryTarget:
     def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:
         return Conclusion(refusal.status, refusal.body(self.request_id), False, refusal.error_code)
 
+    def adapting(self, connection: Connection, row: IssuanceRow, refusal: Refusal | None) -> Conclusion:
+        """Never asked: an operator names a template, so that its package stays as it is made."""
+        del refusal
+        return self.unknown(connection, row, PACKAGE_ADAPTING)
+
     def reopen(self, connection: Connection) -> None:
         """Nothing beside the row."""
 
@@ -178,6 +183,12 @@ class IntentTarget:
         self.end(connection, refusal.error_code, refusal.message)
         return Conclusion(self.status, self.view(connection), False, refusal.error_code)
 
+    def adapting(self, connection: Connection, row: IssuanceRow, refusal: Refusal | None) -> Conclusion:
+        code = PACKAGE_ADAPTING if refusal is None else PACKAGE_NOT_ADAPTED
+        error = intent_error_json(code, unadapted_text(row, refusal))
+        note_intent_error(connection, intent=self.intent.id, organisation=self.intent.organisation, error=error)
+        return Conclusion(self.status, self.view(connection), True, code)
+
     def reopen(self, connection: Connection) -> None:
         reopen_intent(connection, intent=self.intent.id, organisation=self.intent.organisation)
 
@@ -196,6 +207,17 @@ class IntentTarget:
         if self.warning is not None:
             shows["unresolved_issuance"] = self.warning
         return shows
+
+
+def unadapted_text(row: IssuanceRow, refusal: Refusal | None) -> str:
+    """Why an eSIM that was drawn is not handed out yet; `refusal`: what the charging system said to setting its package."""
+    if refusal is None:
+        return "The eSIM was drawn, and its package is being set to the product's data and days; the eSIM is shown as soon as it is"
+    return (
+        f"The eSIM {row.iccid} was drawn, and the charging system refused to set its package {row.package_id} to the product's data and "
+        f"days ({refusal.error_code}). It is tried again by itself, and the eSIM is shown once the package has them: modify_package_limits "
+        "and modify_package_expiry set them by hand, rollback_esim_issuance takes the eSIM back"
+    )
 
 
 def intent_error_json(code: str, message: str) -> str:
@@ -255,6 +277,14 @@ class OrderTarget:
         if fail_order(connection, order=self.order, code=refusal.error_code, now=self.deps.clock.now()):
             mail_order_failed(connection, self.deps, self.order)
         return Conclusion(ORDER_DONE, self.order, False, refusal.error_code)
+
+    def adapting(self, connection: Connection, row: IssuanceRow, refusal: Refusal | None) -> Conclusion:
+        """The order stays in provisioning for the moment that it takes; once it was refused, its operator has to look."""
+        if refusal is None:
+            return Conclusion(ORDER_DONE, self.order, True, PACKAGE_ADAPTING)
+        if review_order(connection, order=self.order, code=PACKAGE_NOT_ADAPTED, now=self.deps.clock.now()):
+            mail_order_unadapted(connection, self.deps, self.order)
+        return Conclusion(ORDER_DONE, self.order, True, PACKAGE_NOT_ADAPTED)
 
     def reopen(self, connection: Connection) -> None:
         """It had failed, and now an eSIM is named for it: the refund waits for a person, unless it has been begun. That one stands."""

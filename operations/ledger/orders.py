@@ -111,6 +111,23 @@ def mail_order_review(connection: Connection, deps: Deps, order: str) -> None:
     mail_operator(connection, deps, row, shop, f"{article} {thing} needs review: {row.id}", text)
 
 
+HOW_TO_ADAPT = (
+    "It is tried again by itself, and the buyer gets it once the package has what was sold. You can set it by hand: modify_package_limits "
+    "and modify_package_expiry.\n"
+)
+
+
+def mail_order_unadapted(connection: Connection, deps: Deps, order: str) -> None:
+    """Mails the operator that the package of `order` is on its eSIM and was not set to what was sold."""
+    row, shop = find_order_and_shop(connection, order)
+    article, thing = ("A", "top-up") if row.top_up_of else ("An", "order")
+    text = (
+        f"The {thing} {row.id} of your shop {shop.name} was paid and its package is there, with the data and days of its template: the "
+        f"charging system did not set it to those that were sold.\n\n{HOW_TO_ADAPT}"
+    )
+    mail_operator(connection, deps, row, shop, f"{article} {thing} needs review: {row.id}", text)
+
+
 def mail_late_delivery(connection: Connection, deps: Deps, order: str) -> None:
     """Mails the operator that an eSIM or a package was named for `order` after its refund was begun."""
     row, shop = find_order_and_shop(connection, order)

@@ -31,7 +31,7 @@ from operations.ledger.evidence import (
     read_account_evidence,
     template_of_package,
 )
-from operations.ledger.issuance import MANUAL_RECONCILIATION, no_esim_drawn, record_issuance_failed, record_issued_esim
+from operations.ledger.issuance import MANUAL_RECONCILIATION, PACKAGE_ADAPTING, no_esim_drawn, record_issuance_failed, record_issued_esim
 from operations.ledger.issuance_targets import target_of_issuance
 from operations.ledger.rollback import INTENT_ROLLED_BACK
 from operations.ledger.send_once import answer_unknown_key, audit_settlement
@@ -255,7 +255,9 @@ def record_found_esim(connection: Connection, deps: Deps, row: IssuanceRow, find
         return "open"
     target, esim = target_of_issuance(connection, deps, row), finding.esim
     concluded = record_issued_esim(connection, target=target, organisation=row.organisation, key=row.key, esim=esim, now=now, note="found")
-    return "open" if concluded.unknown else audit_reconciliation(connection, deps, row, concluded, now, "issued")
+    if concluded.unknown and concluded.outcome != PACKAGE_ADAPTING:
+        return "open"
+    return audit_reconciliation(connection, deps, row, concluded, now, "issued")
 
 
 def record_nothing_drawn(connection: Connection, deps: Deps, row: IssuanceRow, now: float) -> ReconciliationOutcome:
@@ -380,7 +382,7 @@ def apply_issue_decision(connection: Connection, deps: Deps, row: IssuanceRow, s
         concluded = record_issued_esim(
             connection, target=target, organisation=row.organisation, key=row.key, esim=settlement.esim, now=now, note=note
         )
-    if concluded.unknown:
+    if concluded.unknown and concluded.outcome != PACKAGE_ADAPTING:
         raise issuance_decided_meanwhile()
     update_issuance_answer(connection, deps, row, concluded)
 

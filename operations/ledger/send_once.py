@@ -90,6 +90,10 @@ class Dispatch(Protocol):
         """The second commit: runs `write`, whose result is the answer. StoreUnavailable: it is written later, or the outcome is unknown."""
         ...
 
+    def revise(self, concluded: Conclusion) -> None:
+        """Whoever waits is answered with `concluded`: what was unknown at the second commit has been found out and stored since."""
+        ...
+
     def if_lost(
         self, write: Callable[Concatenate[Connection, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
     ) -> None:
@@ -223,6 +227,10 @@ class BackgroundDispatch:
             raise
         self._open = False  # not after a fault of ours in the write: what came of it is unknown then
         return concluded
+
+    def revise(self, concluded: Conclusion) -> None:
+        """Nobody waits for an answer."""
+        del concluded
 
     def if_lost(
         self, write: Callable[Concatenate[Connection, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs

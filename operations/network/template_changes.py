@@ -184,7 +184,7 @@ async def modify_template_core(ctx: Ctx, params: TemplateCoreChange, merged: Mer
             error.param = "changeSponsor"
             error.hint = "The new zone may have another sponsor than the template: send changeSponsor: true to change it"
         raise
-    return {"data": changed_template(merged.upstream, row)}
+    return {"data": changed_template(ctx, merged.upstream, row)}
 
 
 THROTTLING_EXAMPLE = {
@@ -239,7 +239,7 @@ async def modify_template_throttling(ctx: Ctx, params: TemplateThrottlingChange,
     documented for new templates only and go out only where they are given or already there.
     """
     row = await merged.upstream.ocs.templates.modify_throttling(merged.fields)
-    return {"data": changed_template(merged.upstream, row)}
+    return {"data": changed_template(ctx, merged.upstream, row)}
 
 
 RECURRENCE_EXAMPLE = {
@@ -311,4 +311,4 @@ async def modify_template_recurring(ctx: Ctx, params: TemplateRecurrenceChange, 
     Where the charging system shows the present group it is completed.
     """
     row = await merged.upstream.ocs.templates.modify_recurring(merged.fields)
-    return {"data": changed_template(merged.upstream, row)}
+    return {"data": changed_template(ctx, merged.upstream, row)}

@@ -1,5 +1,6 @@
 """Package templates, what packages are made from: listing and making them, and the fields that can be written."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, cast
 
@@ -20,11 +21,14 @@ from operations.upstream.resellers import (
     record_creator,
     require_listed,
     resolve_reseller,
+    template_countries,
     template_owner,
+    zone_countries,
 )
-from operations.vocabulary import UpstreamId
+from operations.vocabulary import UpstreamId, assigned_country
 from registry.errors import NotFound, OcsError, OcsNotFound
-from registry.operation import CamelInput, Example, Input, Once, Scope, operation
+from registry.operation import CamelInput, Example, FieldRule, Input, Once, Scope, operation
+from storage.upstream_objects import note_recurrence, template_recurrences
 
 THROTTLE_SPEEDS_TEXT = "128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200 or 102400"
 MONTHLY_PERIODICITY = 2
@@ -187,9 +191,13 @@ def template_number(row: Template) -> int:
     return row.get("prepaidpackagetemplateid", 0)
 
 
-def changed_template(upstream: Upstream, row: Template) -> TemplateRow:
-    """The answer to a change; drops cached answers about templates."""
+def changed_template(ctx: Ctx, upstream: Upstream, row: Template) -> TemplateRow:
+    """The answer to a change; drops cached answers about templates, and keeps with the answer whether this one is recurring."""
     upstream.reads.forget(upstream.identity, TEMPLATE_CACHE_KEY)
+    recurring = row.get("recurring")
+    if recurring is not None:
+        id = template_number(row)
+        ctx.at_close(note_recurrence, template_id=id, recurring=bool(recurring), organisation=ctx.organisation, now=ctx.now)
     return template_row(row)
 
 
@@ -213,6 +221,13 @@ class TemplateQuery(FieldsQuery):
     destination_list_id: Annotated[UpstreamId | None, Field(description="To this list.")] = None
     reseller_id: ResellerId = None
     q: Annotated[str | None, Field(min_length=1, max_length=120, description="Part of a name.")] = None
+    country: Annotated[
+        str | None, Field(pattern=r"^[A-Za-z]{2}$", description="Works there, ISO 3166-1 alpha-2."), AfterValidator(assigned_country)
+    ] = None
+    min_days: Annotated[int | None, Field(ge=0, le=36_500, description="Runs as many days or more.")] = None
+    max_days: Annotated[int | None, Field(ge=0, le=36_500, description="Or fewer.")] = None
+    min_data_bytes: Annotated[TemplateQuantity | None, Field(description="Holds as much or more.")] = None
+    recurring: Annotated[bool | None, Field(description="Makes series; else single packages.")] = None
     include_deleted: Annotated[bool, Field(description="Deleted ones too.")] = False
 
     @model_validator(mode="after")
@@ -222,6 +237,10 @@ class TemplateQuery(FieldsQuery):
             raise ValueError("give at most one of templateId, sponsorId, locationZoneId, destinationListId, resellerId")
         if self.q is not None and not self.q.strip():
             raise ValueError("q: got only blanks; it must hold a part of a name, or be left out")
+        if self.min_days is not None and self.max_days is not None and self.min_days > self.max_days:
+            raise FieldRule(
+                f"minDays: {self.min_days} is above maxDays, {self.max_days}", param="minDays", hint="Send a minDays of at most maxDays"
+            )
         return self
 
 
@@ -255,9 +274,11 @@ class TemplateQuery(FieldsQuery):
 async def list_package_templates(ctx: Ctx, params: TemplateQuery) -> Data[list[TemplateRow]]:
     """List the package templates: limits, zone, days, cost.
 
-    assign_package gives a line a package of one. Which are recurring is not listed; names usually say. Bytes, seconds, days, EUR.
+    assign_package gives a line a package of one. Bytes, seconds, days, EUR.
 
-    Throttling and recurrence are shown where the charging system lists them; the answers of a change always show them.
+    Throttling and recurrence are shown where the charging system lists them; the answers of a change always show them. So `recurring`
+    goes by its list, else by what it answered when the template was made or changed here, else by the name: monthly, weekly, daily,
+    day pass and the like.
     """
     upstream = await connect_upstream(ctx)
     await require_template_selector(upstream, params)
@@ -265,10 +286,40 @@ async def list_package_templates(ctx: Ctx, params: TemplateQuery) -> Data[list[T
     selected = [row for row in rows if params.include_deleted or not row.get("deleted")]
     if params.template_id is not None and not selected:
         raise template_selector_not_found("templateId")
-    found = [
-        row for row in selected if params.q is None or params.q.strip().casefold() in row.get("prepaidpackagetemplatename", "").casefold()
-    ]
+    found = [row for row in selected if fits_template_query(row, params)]
+    if params.country is not None:
+        countries = await zone_countries(upstream)
+        found = [row for row in found if params.country in template_countries(row, countries)]
+    if params.recurring is not None:
+        known = await ctx.deps.store.read(template_recurrences)
+        found = [row for row in found if is_recurring_template(row, known) is params.recurring]
     return paged_data(ctx, [template_row(row) for row in found], params, template_number)
+
+
+def fits_template_query(row: Template, params: TemplateQuery) -> bool:
+    """Whether name, days and data are those that were asked for. A template that does not say how long it runs fits no number of days."""
+    days, data = row.get("perioddays") or 0, row.get("databyte") or 0
+    return (
+        (params.q is None or params.q.strip().casefold() in row.get("prepaidpackagetemplatename", "").casefold())
+        and (params.min_days is None or days >= params.min_days)
+        and (params.max_days is None or 0 < days <= params.max_days)
+        and (params.min_data_bytes is None or data >= params.min_data_bytes)
+    )
+
+
+RECURRING_NAME = re.compile(
+    r"\b(?:monthly|weekly|daily|yearly|recurring|subscription|(?:day|week|month) pass|(?:per|every|each) (?:day|week|month))\b",
+    re.IGNORECASE,
+)
+
+
+def is_recurring_template(row: Template, known: Mapping[int, bool]) -> bool:
+    """Whether it makes series: as it is listed, else as was answered here to a change (`known`), else as its name says.
+
+    Choice: the charging system's list has been seen without it, and a name is better than nothing to go by.
+    """
+    told = row.get("recurring", known.get(template_number(row)))
+    return bool(RECURRING_NAME.search(row.get("prepaidpackagetemplatename", ""))) if told is None else bool(told)
 
 
 async def require_template_selector(upstream: Upstream, params: TemplateQuery) -> None:
@@ -392,4 +443,4 @@ async def create_package_template(ctx: Ctx, params: NewTemplate, upstream: Upstr
     fields = merge_template_fields(given_fields(params), defaults, {"resellerid": await upstream.reseller_id()})
     made = await name_refused_field(upstream.ocs.templates.create(fields), {TEMPLATE_DUPLICATE_CODE: "name"})
     record_creator(ctx, "template", template_number(made))
-    return {"data": changed_template(upstream, made)}
+    return {"data": changed_template(ctx, upstream, made)}

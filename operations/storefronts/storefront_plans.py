@@ -10,6 +10,7 @@ from operations.plans import product_not_found
 from operations.storefronts.hosted_storefronts import PLAN_PRODUCT_ID_EXAMPLE, STOREFRONT_ID_EXAMPLE, read_plan_countries
 from operations.storefronts.storefronts import (
     STOREFRONT_PLAN_EXAMPLE,
+    OwnStorefrontPlan,
     PartialStorefrontChange,
     ProcessorPriceMode,
     ShopDisplayName,
@@ -19,10 +20,12 @@ from operations.storefronts.storefronts import (
     own_storefront,
     render_storefront_plan,
 )
+from operations.upstream.template_terms import PromiseExceedsTemplate, adaptation_fault, check_new_offer, compare_offers
 from operations.vocabulary import COUNTRY_CODES, UpstreamId, check_country_code, plain_line, without_default
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.operation import Example, FieldRule, Scope, operation
 from storage.engine.sql import Connection
+from storage.package_adaptations import adapted_among, set_adapted
 from storage.products import ProductRow, find_product
 from storage.storefronts import Storefront, StorefrontPlan, count_plans, find_plan, hold_storefront, put_plan, write_plan
 
@@ -86,6 +89,9 @@ class NewStorefrontPlan(StorefrontRef):
     position: PlanPosition = 0
     payments_price_id: ProcessorPriceId | None = None
     payments_price_mode: Annotated[ProcessorPriceMode | None, Field(description="Of payments_price_id, and required with it.")] = None
+    adapt: Annotated[bool | None, Field(description="Set each package to data_mb and validity_days; absent: as the product, else not.")] = (
+        None
+    )
 
     @model_validator(mode="after")
     def check(self) -> "NewStorefrontPlan":
@@ -97,6 +103,9 @@ class NewStorefrontPlan(StorefrontRef):
                 hint=f"Send {', '.join(missing)}, or product_id to copy a product of yours",
             )
         require_price_and_mode(self.payments_price_id, self.payments_price_mode)
+        fault = adaptation_fault(self.data_mb, self.validity_days) if self.adapt else None
+        if fault is not None:
+            raise fault
         return self
 
 
@@ -119,8 +128,9 @@ def require_price_and_mode(price_id: str | None, mode: str | None) -> None:
     status=201,
     also=200,
     access=own_storefront,
+    reaches_out=True,
     title="Put storefront plan",
-    raises=[BadRequest, NotFound, TooManyPlans],
+    raises=[BadRequest, PromiseExceedsTemplate, NotFound, TooManyPlans],
     examples=[
         Example(
             "A plan of its own",
@@ -148,17 +158,26 @@ async def upsert_storefront_plan(ctx: Ctx, params: NewStorefrontPlan, shop: Stor
 
     The whole plan is replaced, its id stays. `product_id` copies a product of yours once; fields given beside it win.
 
-    The price is in the shop's currency, so a product in another is refused. Template and account are looked up when the plan is sold,
-    not here: the plan's readiness says whether that will work. Paid orders keep what they bought. A shop has at most 250 plans.
+    A plan that promises more data, days or countries than its template has is refused; what it promises less, and a price below the
+    template's cost, is in `warnings`. With `adapt` every package that is sold gets the plan's own data and days. A template that cannot be
+    read refuses nothing: a warning says so. The price is in the shop's currency, so a product in another is refused. The account is looked
+    up when the plan is sold: the plan's readiness says whether that will work. Paid orders keep what they bought. A shop has at most 250
+    plans.
     """
     now = int(ctx.now)
-    product = None
+    product, adapt = None, bool(params.adapt)
     if params.product_id is not None:
-        product = await ctx.deps.store.read(find_product, product=params.product_id, organisation=ctx.organisation)
+        product, is_adapted = await ctx.deps.store.read(find_copied_product, product=params.product_id, organisation=ctx.organisation)
         if product is None:
             raise product_not_found("product_id")
         require_fitting_product(product, params)
+        adapt = is_adapted if params.adapt is None else params.adapt
     row = storefront_plan_row(params, product, id=ctx.deps.ids.new("sfp_"), storefront=shop.id, now=now)
+    fault = adaptation_fault(row.data_mb, row.validity_days) if adapt else None
+    if fault is not None:
+        raise BadRequest(str(fault), param=fault.param, hint=fault.hint)
+    require_shop_currency(product, shop)
+    warnings = await check_new_offer(ctx, OwnStorefrontPlan(row, shop.currency, adapt).offered)
 
     def write(connection: Connection, *, row: StorefrontPlan) -> ShownPlan:
         held = hold_storefront(connection, storefront=shop.id, organisation=shop.organisation)
@@ -172,9 +191,17 @@ async def upsert_storefront_plan(ctx: Ctx, params: NewStorefrontPlan, shop: Stor
                 hint="Put this one in place of one of them",
             )
         ctx.status = 201 if new else 200
-        return render_storefront_plan(put_plan(connection, row=row), held.currency)
+        plan = put_plan(connection, row=row)
+        set_adapted(connection, offer=plan.id, adapt=adapt)
+        return render_storefront_plan(OwnStorefrontPlan(plan, held.currency, adapt), warnings)
 
     return await ctx.settle_result(write, row=row)
+
+
+def find_copied_product(connection: Connection, *, product: str, organisation: str) -> tuple[ProductRow | None, bool]:
+    """The organisation's product, and whether its packages are adapted."""
+    row = find_product(connection, product=product, organisation=organisation)
+    return row, row is not None and row.id in adapted_among(connection, offers=[row.id])
 
 
 def storefront_plan_row(params: NewStorefrontPlan, product: ProductRow | None, *, id: str, storefront: str, now: int) -> StorefrontPlan:
@@ -284,6 +311,7 @@ class StorefrontPlanChange(PartialStorefrontChange):
     "/v1/storefronts/{id}/plans/{slug}",
     scope=Scope.WRITE,
     access=own_storefront,
+    reaches_out=True,
     title="Update storefront plan",
     raises=[BadRequest, NotFound],
     examples=[
@@ -308,17 +336,22 @@ async def update_storefront_plan(ctx: Ctx, params: StorefrontPlanChange, shop: S
     upsert_storefront_plan replaces. Orders that were begun keep their price.
     """
 
+    def find(connection: Connection) -> OwnStorefrontPlan:
+        row = find_plan(connection, storefront=shop.id, slug=params.slug)
+        if row is None:
+            raise NotFound("The storefront has no plan with this slug", param="slug", hint="get_storefront names its plans")
+        return OwnStorefrontPlan(row._replace(**params.given), shop.currency, row.id in adapted_among(connection, offers=[row.id]))
+
     def change(connection: Connection, *, now: float) -> ShownPlan:
         held = hold_storefront(connection, storefront=shop.id, organisation=shop.organisation)
         if held is None:
             raise no_such_storefront()
+        plan = find(connection)
         row = find_plan(connection, storefront=held.id, slug=params.slug)
-        if row is None:
-            raise NotFound("The storefront has no plan with this slug", param="slug", hint="get_storefront names its plans")
-        wanted = row._replace(**params.given)
-        if wanted != row:
-            wanted = wanted._replace(updated=int(now))
-            write_plan(connection, row=wanted)
-        return render_storefront_plan(wanted, held.currency)
+        if plan.row != row:
+            plan = plan._replace(row=plan.row._replace(updated=int(now)))
+            write_plan(connection, row=plan.row)
+        return render_storefront_plan(plan._replace(currency=held.currency), warnings)
 
+    warnings = (await compare_offers(ctx, [(await ctx.deps.store.read(find)).offered]))[0]
     return await ctx.settle_result(change, now=ctx.now)

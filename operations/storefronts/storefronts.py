@@ -1,25 +1,29 @@
 """Shops of an organisation, as their operator makes, reads and changes them."""
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, cast
+from typing import Annotated, ClassVar, Literal, NamedTuple, cast
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
+from operations.plans import PlanWarning
 from operations.storefronts.hosted_storefronts import (
     PLAN_ID_EXAMPLE,
     PUBLIC_STOREFRONT_EXAMPLE,
     STOREFRONT_ID_EXAMPLE,
     PublicStorefront,
+    read_plan_countries,
     render_public_plan,
 )
+from operations.upstream.template_terms import OfferedTerms, PlanPromise, compare_offers
 from operations.vocabulary import Currency, Email, ListOf, ListPage, list_page, plain_line, render_fields, without_default
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound
 from registry.free_text import FreeText
 from registry.operation import Example, Input, Once, Scope, operation
 from storage.engine.sql import Connection
+from storage.package_adaptations import adapted_among
 from storage.storefronts import (
     Storefront,
     StorefrontPlan,
@@ -117,6 +121,8 @@ class ShownPlan(TypedDict):
     account_id: Annotated[int | None, Field(description="Null: your connected account")]
     payments_price_id: str | None
     payments_price_mode: ProcessorPriceMode | None
+    adapt: Annotated[bool, Field(description="Its packages get its own data and days, not their template's")]
+    warnings: Annotated[list[PlanWarning], Field(description="How it differs from its template now")]
 
 
 STOREFRONT_EXAMPLE: ShownStorefront = {
@@ -143,6 +149,8 @@ STOREFRONT_PLAN_EXAMPLE: ShownPlan = {
     "account_id": None,
     "payments_price_id": None,
     "payments_price_mode": None,
+    "adapt": False,
+    "warnings": [],
 }
 
 
@@ -157,17 +165,37 @@ def render_storefront(row: Storefront) -> ShownStorefront:
     return render_fields(row, ShownStorefront, object="storefront", created=created, updated=updated)
 
 
-def render_storefront_plan(row: StorefrontPlan, currency: str) -> ShownPlan:
-    """The plan `row` as its operator sees it; `currency` is its shop's."""
+class OwnStorefrontPlan(NamedTuple):
+    """A plan of a shop that sells in `currency`. `adapt`: its packages get its own data and days."""
+
+    row: StorefrontPlan
+    currency: str
+    adapt: bool
+
+    @property
+    def offered(self) -> OfferedTerms:
+        """What it promises, to be compared with its template."""
+        row = self.row
+        promise = PlanPromise(
+            row.data_mb, row.validity_days, read_plan_countries(row.countries), row.price_cents, self.currency, self.adapt
+        )
+        return OfferedTerms(row.template_id, promise)
+
+
+def render_storefront_plan(plan: OwnStorefrontPlan, warnings: list[PlanWarning]) -> ShownPlan:
+    """The plan as its operator sees it, with what comparing it with its template tells."""
+    row = plan.row
     return {
         "object": "storefront.plan",
-        **render_public_plan(row, currency),
+        **render_public_plan(row, plan.currency),
         "on_sale": bool(row.on_sale),
         "product_id": row.product,
         "package_template_id": row.template_id,
         "account_id": row.account_id,
         "payments_price_id": row.price_id,
         "payments_price_mode": cast("ProcessorPriceMode | None", row.price_mode),
+        "adapt": plan.adapt,
+        "warnings": warnings,
     }
 
 
@@ -270,6 +298,7 @@ def insert_new_storefront(connection: Connection, *, row: Storefront) -> None:
 @operation(
     "GET",
     "/v1/storefronts/{id}",
+    reaches_out=True,
     title="Get storefront",
     raises=[NotFound],
     examples=[
@@ -279,17 +308,21 @@ def insert_new_storefront(connection: Connection, *, row: Storefront) -> None:
 async def get_storefront(ctx: Ctx, params: StorefrontRef) -> WholeStorefront:
     """Get one shop of your organisation, with all its plans.
 
-    Plans that are not on sale are among them; buyers see only the others, once the shop is published.
+    Plans that are not on sale are among them; buyers see only the others, once the shop is published. `warnings` of a plan, which
+    buyers do not see, say how it differs from its template now.
     """
 
-    def find(connection: Connection) -> WholeStorefront:
+    def find(connection: Connection) -> tuple[Storefront, list[OwnStorefrontPlan]]:
         row = find_storefront(connection, storefront=params.id, organisation=ctx.organisation)
         if row is None:
             raise no_such_storefront()
         plans = plans_of(connection, storefront=row.id)
-        return {**render_storefront(row), "plans": [render_storefront_plan(plan, row.currency) for plan in plans]}
+        adapted = adapted_among(connection, offers=[plan.id for plan in plans])
+        return row, [OwnStorefrontPlan(plan, row.currency, plan.id in adapted) for plan in plans]
 
-    return await ctx.deps.store.read(find)
+    row, plans = await ctx.deps.store.read(find)
+    warnings = await compare_offers(ctx, [plan.offered for plan in plans])
+    return {**render_storefront(row), "plans": [render_storefront_plan(*each) for each in zip(plans, warnings, strict=True)]}
 
 
 STOREFRONT_FIELD_UNSET = Field(json_schema_extra=without_default)

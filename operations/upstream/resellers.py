@@ -4,7 +4,7 @@ Lists are a minute old at most. What is foreign is not found, as what is unknown
 not deleted and, on a shared token, of the own reseller.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
 
@@ -212,6 +212,16 @@ async def own_templates(upstream: Upstream) -> list[Template]:
     key = (upstream.identity, TEMPLATE_CACHE_KEY, "all")
     rows = await upstream.reads.get(key, lambda: upstream.ocs.templates.list(reseller_id=reseller))
     return [row for row in rows if not row.get("deleted")]
+
+
+def template_countries(template: Template, countries: Mapping[int | None, Sequence[str]]) -> frozenset[str]:
+    """The countries in which packages of `template` work, upper case: as it says itself, else those of its zone in `countries`.
+
+    Empty where neither tells.
+    """
+    listed = (country.get("countryIso2") for country in template.get("zone", {}).get("countryList", []))
+    found = frozenset(code.upper() for code in listed if code)
+    return found or frozenset(countries.get(template.get("locationzoneid"), ()))
 
 
 async def zone_countries(upstream: Upstream) -> dict[int | None, list[str]]:

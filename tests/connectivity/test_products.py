@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 from registry.caller import Tier
 from tests.connectivity.requests import issued
 from tests.network_facts import ACCOUNT
-from tests.storefronts.asking import PRODUCT
+from tests.storefronts.asking import PRODUCT, UNCOMPARED
 from tests.world import World
 
 PRODUCTS = "/v1/connectivity/products"
@@ -35,6 +35,8 @@ async def test_a_product_is_answered_as_a_plan(pro: httpx.AsyncClient) -> None:
             "countries": ["DK", "NO", "SE"],
             "livemode": True,
             "price": {"amount": 1490, "currency": "EUR"},
+            "adapt": False,
+            "warnings": UNCOMPARED,
         }
     )
     read = await pro.get(f"{PRODUCTS}/{answer.json()['id']}")
@@ -62,10 +64,18 @@ async def test_a_product_at_the_limits_of_its_fields_is_taken(pro: httpx.AsyncCl
 
 
 @pytest.mark.rule("4.1.19")
-@pytest.mark.rule("4.1.20")
-async def test_neither_a_product_nor_a_test_plan_asks_anything_of_the_network(world: World) -> None:
+async def test_a_product_changes_nothing_in_the_network_and_reads_nothing_but_its_template(world: World) -> None:
     caller = await world.caller(Tier.PRO, mode="managed", account=ACCOUNT)
     async with world.client(caller.secret) as http:
         assert (await define(http)).status_code == 201
+    assert [call.method for call in world.sandbox.calls] == snapshot(
+        ["listPrepaidPackageTemplate", "getResellerInfo", "listDetailedLocationZone"]
+    )
+
+
+@pytest.mark.rule("4.1.20")
+async def test_a_test_plan_asks_nothing_of_the_network(world: World) -> None:
+    caller = await world.caller(Tier.PRO, mode="managed", account=ACCOUNT)
+    async with world.client(caller.secret) as http:
         assert (await issued(http))["status"] == "succeeded"
     assert world.sandbox.calls == []

@@ -240,7 +240,7 @@ async def test_a_line_outside_its_zone_is_told_with_evidence_and_steps(stage: Di
                     "evidence": {"country": "GR", "package_id": 3300366},
                     "do": {
                         "operation": "list_package_templates",
-                        "arguments": {},
+                        "arguments": {"country": "GR", "recurring": False},
                         "why": "No package of the line works in this country: choose one that does.",
                         "customer_pays": 0.0,
                     },

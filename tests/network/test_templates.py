@@ -153,3 +153,44 @@ async def test_templates_are_found_by_a_part_of_their_name(stage: NetworkStage) 
     assert await stage.data("/v1/package-templates", templateId=55012, q="no such name") == []
     assert (await stage.http.get("/v1/package-templates", params={"q": "  "})).status_code == 400
     assert all("q" not in call for call in stage.calls("listPrepaidPackageTemplate"))
+
+
+async def names(stage: NetworkStage, **query: Any) -> list[str]:
+    return [row["prepaidpackagetemplatename"] for row in await stage.data("/v1/package-templates", **query)]
+
+
+async def test_templates_are_found_by_the_country_in_which_they_work(stage: NetworkStage) -> None:
+    norwegian = await names(stage, country="no")
+    assert {"Norway 10GB 30d", "Nordic 1GB 30d", "World 1GB 30d"} <= {*norwegian}
+    assert not {"Baltics 2GB 15d", "Japan 3GB 15d"} & {*norwegian}
+    assert await names(stage, country="UK") == await names(stage, country="GB") != []
+    said = await stage.http.get("/v1/package-templates", params={"country": "ZZ"})
+    assert (said.status_code, said.json()["param"]) == (400, "country")
+
+
+async def test_templates_are_found_by_their_days_and_data(stage: NetworkStage) -> None:
+    rows = await stage.data("/v1/package-templates")
+    found = await stage.data("/v1/package-templates", minDays=15, maxDays=30, minDataBytes=5 << 30)
+    assert found == [row for row in rows if 15 <= row["perioddays"] <= 30 and row["databyte"] >= 5 << 30] != []
+    assert await stage.data("/v1/package-templates", min_days=0) == rows
+    said = await stage.http.get("/v1/package-templates", params={"minDays": 8, "maxDays": 7})
+    assert (said.status_code, said.json()["param"]) == (400, "minDays")
+
+
+async def test_recurring_templates_are_found_by_what_was_answered_here_else_by_their_names(stage: NetworkStage) -> None:
+    assert await names(stage, recurring=True) == snapshot(
+        [
+            "Nordic monthly 3GB",
+            "Europe monthly 5GB carry-over",
+            "Europe weekly 1GB",
+            "World day pass 200MB",
+            "M2M World 20MB monthly",
+            "M2M Europe 50MB monthly",
+        ]
+    )
+    series = {"recurringPeriodicityType": 2, "recurringPeriodicityFrequency": 1, "reportUnitsPreviousPackage": False}
+    await stage.new_template(name="Plain name", recurring=True, **series)
+    await stage.new_template(name="Said to be weekly")
+    recurring, single = await names(stage, recurring=True), await names(stage, recurring=False)
+    assert "Plain name" in recurring and "Said to be weekly" in single
+    assert sorted(recurring + single) == sorted(await names(stage))

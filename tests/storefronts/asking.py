@@ -18,10 +18,16 @@ PLAN_BODY: dict[str, Any] = {
     "validity_days": 30,
     "countries": ["DK", "NO", "SE"],
     "price_cents": 1490,
-    "package_template_id": 55010,
+    "package_template_id": 55011,
 }
 SHOWN = {name: value for name, value in PLAN_BODY.items() if name not in ("slug", "package_template_id")} | {"currency": "EUR"}
 """What everybody is told of this plan."""
+UNCOMPARED = [
+    {
+        "code": "template_not_compared",
+        "message": "Your organisation is not connected to the charging system, so nothing compared this with its template",
+    }
+]
 PRODUCT = {name: value for name, value in PLAN_BODY.items() if name != "slug"} | {"currency": "EUR"}
 
 

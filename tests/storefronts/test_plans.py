@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from registry.caller import Restrictions
-from tests.storefronts.asking import PLAN_BODY, SHOPS, SHOWN, ShopSeller, StoreAnswer, on_both, seller
+from tests.storefronts.asking import PLAN_BODY, SHOPS, SHOWN, UNCOMPARED, ShopSeller, StoreAnswer, on_both, seller
 from tests.world import Credentials, World
 
 
@@ -25,10 +25,12 @@ async def test_a_plan_is_created_and_then_replaced_whole_under_its_slug(world: W
             "on_sale": False,
             "position": 3,
             "product_id": None,
-            "package_template_id": 55010,
+            "package_template_id": 55011,
             "account_id": 8101,
             "payments_price_id": "price_1",
             "payments_price_mode": "live",
+            "adapt": False,
+            "warnings": UNCOMPARED,
         },
     )
     world.clock.advance(60)
@@ -83,10 +85,12 @@ async def test_product_id_copies_the_caller_s_own_product_once(world: World) -> 
             "on_sale": True,
             "position": 0,
             "product_id": "cnp_01mcckg2g0000000000000000d",
-            "package_template_id": 55010,
+            "package_template_id": 55011,
             "account_id": 8101,
             "payments_price_id": None,
             "payments_price_mode": None,
+            "adapt": False,
+            "warnings": UNCOMPARED,
         },
     )
     path, body = f"{SHOPS}/{shop['id']}/plans", {"slug": "p", "product_id": product["id"], "name": "Ours", "price_cents": 2000}

@@ -155,6 +155,7 @@ async def test_many_who_ask_cost_the_charging_system_one_count(house: ServiceHou
 async def test_a_failing_charging_system_is_502_and_never_a_guess(house: ServiceHouse, method: str, trouble: dict[str, object]) -> None:
     world = house.world
     await opened(world)
+    world.clock.advance(61)  # putting the plan has read its template
     world.sandbox.faults.add(NetworkFault(method, times=None, **trouble))  # pyright: ignore[reportArgumentType]  # checked by the fault
     said = await readiness(world)
     assert said.status == 502
@@ -169,7 +170,8 @@ async def test_an_unknown_plan_is_not_found(house: ServiceHouse) -> None:
     fjord, _ = await opened(world)
     other = await fjord.shop("other", status="published")
     foreign = (await fjord.put(other["id"], slug="others")).body
+    before = len(calls(world))
     for plan in ("none", "sfp_" + "0" * 26, foreign["id"], "others", "%20"):
         said = await readiness(world, plan)
         assert (said.status, said.body["param"]) == (404, "planId"), plan
-    assert calls(world) == []
+    assert calls(world)[before:] == []

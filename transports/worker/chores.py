@@ -1,5 +1,5 @@
 """Chores: what is done now and then beside deliveries, by one replica at a time, each in a task of its own; what never ends; and the chores
-of the domains: unsent and unknown issuances, paid orders of shops, and reports of schedules."""
+of the domains: unsent and unknown issuances, packages that are to be adapted, paid orders of shops, and reports of schedules."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from operations.changes.sending.change_work import ChangeWork
 from operations.deps import Deps
 from operations.fleet.sync import FleetSync
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
+from operations.ledger.adaptation import PackageAdaptations
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.clock import Clock
@@ -190,6 +191,21 @@ def reconciliation_chore(deps: Deps, report: Callable[[str], None]) -> Chore:
             deps.post()
 
     return Chore("reconciliation", RECONCILIATION_SECONDS, run)
+
+
+ADAPTATION_SECONDS = 2.0
+
+
+def adaptation_chore(deps: Deps, report: Callable[[str], None]) -> Chore:
+    """Set packages to what was sold; what is settled may have events to deliver, and mails."""
+    service = PackageAdaptations(deps, report)
+
+    async def run() -> None:
+        if await service.step():
+            deps.wake_worker()
+            deps.post()
+
+    return Chore("adaptation", ADAPTATION_SECONDS, run)
 
 
 FULFILMENT_SECONDS = 1.0

@@ -57,7 +57,12 @@ STEPS: Mapping[ProblemCause, Step] = {
     ),
     "suspended": Step("modify_subscriber_status", "The line was in use and is suspended: activate it again.", {}, {"status": "ACTIVE"}),
     "forbidden": Step("set_subscriber_traffic_restrictions", "Data is switched off although a package has data left.", {}, {"data": True}),
-    "no_coverage": Step("list_package_templates", "No package of the line works in this country: choose one that does."),
+    "no_coverage": Step(
+        "list_package_templates",
+        "No package of the line works in this country: choose one that does.",
+        {"country": "country"},
+        {"recurring": False},
+    ),
     "throttled": Step("hlr_get_bitrate", "See whose limit it is: hlr_set_bitrate lifts one set by hand, a new package lifts a package's."),
     "mis_steered": Step(
         "audit_network_coverage", "It is on a network beside its package: the audit names the list that leads to a covered one."
