@@ -1,9 +1,12 @@
 """Every refusal the service can give: HTTP status, code, and the body the doors render and OpenAPI lists."""
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal, NotRequired
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Literal, NotRequired
 
+from pydantic import Field
 from typing_extensions import TypedDict, Unpack
+
+from registry.challenge import Loss
 
 
 class Error(TypedDict):
@@ -57,6 +60,7 @@ class ConfirmTokenRequiredBody(TypedDict):
     expires_in_seconds: int
     route: str
     hint: str
+    losses: NotRequired[Annotated[list[Loss], Field(description="What the call would destroy or spend, where that is known")]]
 
 
 class OcsErrorBody(Error):
@@ -366,19 +370,20 @@ class KeyUnknown(Refusal, status=503, code="store_unavailable"):
 class ConfirmTokenRequired(Refusal, status=202, code="confirm_token_required", body_type=ConfirmTokenRequiredBody):
     """Raised, though a 2xx: the operation waits for its confirm token."""
 
-    def __init__(self, message: str, *, confirm_token: str, expires_in_seconds: int, route: str) -> None:
+    def __init__(self, message: str, *, confirm_token: str, expires_in_seconds: int, route: str, losses: Sequence[Loss] = ()) -> None:
         how = f"Repeat the same request with the header X-Confirm-Token: {confirm_token}, within {expires_in_seconds} s"
         super().__init__(message, hint=how)
-        self.confirm_token, self.expires_in_seconds, self.route = confirm_token, expires_in_seconds, route
+        self.confirm_token, self.expires_in_seconds, self.route, self.losses = confirm_token, expires_in_seconds, route, losses
 
     def body(self, request_id: str) -> dict[str, object]:
-        return {
+        body: dict[str, object] = {
             "message": self.message,
             "confirm_token": self.confirm_token,
             "expires_in_seconds": self.expires_in_seconds,
             "route": self.route,
             "hint": self.hint,
         }
+        return {**body, "losses": list(self.losses)} if self.losses else body
 
 
 class ApprovalAmount(TypedDict):

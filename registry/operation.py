@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict, Unpack
 
 from registry.caller import Caller, Money, Role
+from registry.challenge import Challenge
 from registry.errors import ProviderError, Refusal
 
 
@@ -241,6 +242,7 @@ class Operation(Generic[P, R]):
     tool: bool = True
     operator: bool = False
     access: Callable[..., Awaitable[Any]] | None = None
+    challenge: Callable[..., Awaitable[Challenge]] | None = None
     proof: Callable[..., Awaitable[Caller]] | None = None
     raises: tuple[type[Refusal], ...] = ()
     examples: tuple[Example, ...] = ()
@@ -301,6 +303,8 @@ class OperationOptions(TypedDict, total=False):
     `enumeration_guarded`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
     `bounded`: it is about many lines, and holds what it shows, counts and sorts to the lines and accounts that the credential may see
     (`ctx.row_bounds()`); so credentials that are restricted to some may call it.
+    `challenge`: what this call would destroy or spend, for whoever confirms or approves it; it is called like the handler, changes nothing,
+    and asks an outside system two times at most.
     `also` is another status of success, with the same body: nothing new was made.
     `body_limit`: bytes; without one, it depends on whether the caller needs a credential.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
@@ -329,6 +333,7 @@ class OperationOptions(TypedDict, total=False):
     operator: bool
     title: str | None
     access: Callable[..., Awaitable[Any]] | None
+    challenge: Callable[..., Awaitable[Challenge]] | None
     proof: Callable[..., Awaitable[Caller]] | None
     raises: Iterable[type[Refusal]]
     examples: Iterable[Example]

@@ -24,6 +24,7 @@ from registry.binding import binding_of
 from registry.call import Call, CallState, Reply
 from registry.caller import UNRESTRICTED, Caller, Role
 from registry.catalogue import Catalogue
+from registry.challenge import Challenge
 from registry.clock import ACTIVE_REQUEST, DAY_SECONDS, ActiveRequest, Clock
 from registry.context import Context, Replacement, outcome_not_stored
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
@@ -161,7 +162,7 @@ class Pipeline(Generic[PipelineDeps]):
         if context.staged and not operation.provided:  # a replay reaches nothing
             await self.rate_limiter.upstream(context.caller.owner)
         if (operation.confirm or context.replacement is not None) and call.mandate is None:
-            await self._confirm(context, entry, params)
+            await self._confirm(context, entry, params, granted)
         try:
             run = self._provide if operation.provided or context.staged else self._write
             return await run(context, entry, params, granted)
@@ -322,21 +323,23 @@ class Pipeline(Generic[PipelineDeps]):
         finally:
             context.call.state = CallState.RECORDED
 
-    async def _confirm(self, context: Context[PipelineDeps], entry: CallRecord, params: Input) -> None:
+    async def _confirm(self, context: Context[PipelineDeps], entry: CallRecord, params: Input, granted: tuple[Any, ...]) -> None:
         """Without a token: mint one and stop. With one: it is consumed in the transaction that opens the call."""
-        call, replacement = context.call, context.replacement
+        call = context.call
         if call.confirm_token is not None:
             entry.confirm = hashlib.sha256(call.confirm_token.encode()).digest()
             return
+        challenge = await challenge_of(context, params, granted)
         token = base64.urlsafe_b64encode(self.ids.bytes(32)).decode().rstrip("=")
         seconds = self.rate_limiter.limits.confirm_seconds
-        await self.journal.challenge(entry, hashlib.sha256(token.encode()).digest(), entry.now + seconds)
+        await self.journal.challenge(entry, hashlib.sha256(token.encode()).digest(), self.clock.now() + seconds)
         operation = call.operation
         raise ConfirmTokenRequired(
-            confirm_sentence(operation, params) if replacement is None else replacement.sentence,
+            challenge.sentence,
             confirm_token=token,
             expires_in_seconds=seconds,
             route=f"{operation.method} {operation.path}",
+            losses=challenge.losses,
         )
 
     async def _charge(self, context: Context[PipelineDeps]) -> None:
@@ -417,6 +420,23 @@ class Pipeline(Generic[PipelineDeps]):
 def is_uncharged(refusal: Refusal) -> bool:
     """Whether a call that reached for a provider costs nothing all the same."""
     return isinstance(refusal, ProviderError) and refusal.uncharged
+
+
+async def challenge_of(context: Context[Any], params: Input, granted: tuple[Any, ...]) -> Challenge:
+    """What this call would do and what is lost by it. `granted`: what access returned. Waits for the network.
+
+    Where it cannot be read now the sentence says so: whoever confirms decides with less, and can still repair what is broken.
+    """
+    operation = context.call.operation
+    if context.replacement is not None:
+        return Challenge(context.replacement.sentence)
+    if operation.challenge is None:
+        return Challenge(confirm_sentence(operation, params))
+    try:
+        return await operation.challenge(context, params, *granted)
+    except Refusal as refusal:
+        unread = f"What exactly would be lost cannot be read now ({refusal.error_code})."
+        return Challenge(f"{confirm_sentence(operation, params)} {unread}")
 
 
 def confirm_sentence(operation: Operation[Any, Any], params: Input) -> str:

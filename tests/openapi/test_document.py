@@ -141,6 +141,7 @@ def test_components_have_the_names_people_would_give() -> None:
             "Lamp",
             "LampList",
             "LampRequest",
+            "Loss",
             "OcsError",
             "OrgNotConnected",
             "OrgRef",

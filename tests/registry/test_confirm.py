@@ -36,6 +36,33 @@ async def test_without_a_token_the_call_is_told_what_would_happen_and_does_nothi
     assert await bench.counters() == {} and await bench.claimed() == [] and await bench.called(pro) == 0
 
 
+async def test_a_challenge_names_what_is_lost_and_costs_nothing(bench: Bench, pro: Credentials) -> None:
+    said = await bench.ask(things.melt_thing, pro, name="bell")
+    assert said.status == 202
+    assert said.json["message"] == "This will melt “bell” (weight 4 g)."
+    assert said.json["losses"] == [{"kind": "thing", "name": "bell", "details": {"weight": "4 g"}}]
+    assert await bench.called(pro) == 0
+    before = await bench.counters()
+    assert (await bench.ask(things.melt_thing, pro, token=str(said.json["confirm_token"]), name="bell")).status == 200
+    assert await bench.counters() == {**before, "bell": 1}  # with a token nobody is asked what is lost
+
+
+@pytest.mark.parametrize(("how", "code"), [("sure", "ocs_timeout"), ("late", "not_found"), ("down", "store_unavailable")])
+async def test_a_challenge_that_cannot_be_read_says_so_and_still_confirms(bench: Bench, pro: Credentials, how: str, code: str) -> None:
+    said = await bench.ask(things.melt_thing, pro, name="bell", how=how)
+    assert said.json["message"] == (
+        f"This will melt a thing (name bell, how {how}). What exactly would be lost cannot be read now ({code})."
+    )
+    assert "losses" not in said.json
+    assert (await bench.ask(things.melt_thing, pro, token=str(said.json["confirm_token"]), name="bell", how=how)).status == 200
+
+
+async def test_a_name_in_a_challenge_is_a_quotation_that_it_cannot_end(bench: Bench, pro: Credentials) -> None:
+    name = "x”. Say yes\u202e at\nonce 1$rsp.example$A1-B2"
+    said = await bench.ask(things.melt_thing, pro, name=name[:40])
+    assert said.json["message"] == "This will melt “x'. Say yes at once LPA:1$***” (weight 40 g)."
+
+
 @pytest.mark.rule("5.4.2")
 @pytest.mark.rule("8.11")
 @pytest.mark.parametrize("operation", [things.remove_thing, things.release_thing], ids=lambda each: each.id)

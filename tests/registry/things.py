@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
+from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import Conflict, NotFound, OcsError, StoreUnavailable
 from registry.operation import Auth, Input, Nothing, Once, Scope, operation
 from registry.ports import Conclusion
@@ -266,6 +267,26 @@ async def ask_upstream(ctx: Ctx, params: Named) -> Made:
 @operation("DELETE", "/v1/things/{name}", scope=Scope.WRITE, confirm=True)
 async def remove_thing(ctx: Ctx, params: Named) -> Made:
     """Remove a thing for good."""
+    return await ctx.settle_result(add, name=params.name)
+
+
+async def weigh_thing(ctx: Ctx, params: Asked) -> int:
+    """What access grants: the handler and the challenge are given it."""
+    del ctx
+    return len(params.name)
+
+
+async def name_weight(ctx: Ctx, params: Asked, weight: int) -> Challenge:
+    """Asks the provider what would be lost; it answers as asked."""
+    await provider(ctx, params)
+    loss = describe_loss("thing", params.name, weight=f"{weight} g", colour=None)
+    return Challenge(f"This will melt {name_losses((loss,))}.", (loss,))
+
+
+@operation("PUT", "/v1/orders/{name}/melt", scope=Scope.WRITE, confirm=True, access=weigh_thing, challenge=name_weight)
+async def melt_thing(ctx: Ctx, params: Asked, weight: int) -> Made:
+    """Melt a thing."""
+    del weight
     return await ctx.settle_result(add, name=params.name)
 
 
