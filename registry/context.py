@@ -7,7 +7,7 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, ov
 from registry.call import Call, CallState
 from registry.caller import Caller, Restrictions
 from registry.errors import OcsError, Refusal, StoreUnavailable
-from registry.operation import Input, Scope
+from registry.operation import NOTHING_DUE, Due, Input, Scope, SpendKind
 from registry.policy import require_admin, require_scope
 from registry.ports import AlreadyAnswered, CallRecord, Conclusion, Journal, Site, StoredAnswer, WriteList
 from registry.restrictions import check_line_account
@@ -66,6 +66,9 @@ class Context(Generic[DepsT]):
     personal: bool = False
     replacement: Replacement | None = None
     plain_input: Input | None = None
+    due: Due | SpendKind = NOTHING_DUE
+    """What the call makes due, once that was asked for: of a credential that is held to limits or approvals. A kind is OPEN."""
+    seen: tuple[str, ...] = ()
     closing: WriteList = field(default_factory=list[Any])
     lost: WriteList = field(default_factory=list[Any])
     undoing: WriteList = field(default_factory=list[Any])
@@ -119,6 +122,10 @@ class Context(Generic[DepsT]):
         """Notes that the thing at hand is in `account_id`. Raises Restricted where the credential is restricted to other accounts."""
         check_line_account(account_id, self.caller.restrictions)
         self.account_seen = True
+
+    def see_state(self, state: str) -> None:
+        """Notes what the thing at hand was seen to be: what a person approves is approved for that alone. Called by access."""
+        self.seen = (*self.seen, state)
 
     def row_bounds(self) -> Restrictions:
         """What the credential may see: all that is shown, counted or sorted must be within. Called by access of bounded operations."""

@@ -152,6 +152,32 @@ def reader_for(
     return restricted_caller(caller, replace(held, read_only=True))
 
 
+def find_asker(connection: Connection, *, credential: str, owner: str, now: float) -> Caller | None:
+    """Who asked with a key or a login (gnt_), as they are now; None when it, or their place in the organisation, has ended.
+
+    `owner`: the organisation that they asked for, the person's own id where it was none. `now`: Unix seconds.
+    """
+    if credential.startswith(GRANT_PREFIX):
+        found = find_grant(connection, grant=credential, now=now)
+        if found is None:
+            return None
+        grant, member = found
+        caller, held = caller_of("session", grant.person_id, member, grant.id), grant_restrictions(grant)
+    else:
+        key = connection.first(KEY_BY_ID, key_id=credential, now=now)
+        if key is None:
+            return None
+        member = find_member(connection, person=key.person_id, organisation=key.organisation_id) if key.organisation_id else None
+        caller = replace(caller_of("key", key.person_id, member, key.id), expires_at=key.expires_at)
+        held = read_restrictions(key.restrictions)
+    return restricted_caller(caller, held) if caller.owner == owner else None
+
+
+def find_approver(connection: Connection, *, person: str, owner: str) -> Caller:
+    """Somebody who has approved a call of `owner` (an organisation, or their own id), with what they may do there now."""
+    return caller_of("session", person, find_member(connection, person=person, organisation=owner))
+
+
 def restrictions_of(connection: Connection, *, credential: str, now: float) -> Restrictions | None:
     """What a key or a login is held to; None when it has ended. `now`: Unix seconds."""
     if credential.startswith(GRANT_PREFIX):
@@ -237,10 +263,10 @@ class StoreDirectory:
         found = replace(caller_of(caller.kind, caller.principal, member, caller.key_id), expires_at=caller.expires_at)
         return restricted_caller(found, caller.restrictions)
 
-    async def signed_in(self, person: str, organisation: str | None) -> Caller:
-        """The caller of a browser session, at the service's own pages."""
+    async def signed_in(self, person: str, organisation: str | None, since: float | None = None) -> Caller:
+        """The caller of a browser session, at the service's own pages; `since`: when the session began, Unix seconds."""
         member = None if organisation is None else await self._store.read(find_member, person=person, organisation=organisation)
-        return caller_of("session", person, member)
+        return replace(caller_of("session", person, member), signed_in=since)
 
     async def member(self, person: str, organisation: str) -> Caller | None:
         """The local caller of stdio and the command line."""

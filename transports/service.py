@@ -19,6 +19,7 @@ from operations.caches.answers import ReadCache
 from operations.caches.stock import StockSnapshots
 from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
+from operations.changes.requests.approval_requests import ApprovalRequests
 from operations.demo import Demo, detach_demo_payee, ensure_demo
 from operations.deps import Build, Deps
 from operations.intelligence.verdicts.judge import LineJudge
@@ -56,7 +57,7 @@ from transports.settings import BadSettings, Settings, normal_base_url
 from transports.settings_files import make_data_directory
 from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection, open_upstream
 from transports.version import VERSION, build_sha
-from transports.worker.chores import fleet_chore, reconciliation_chore, recovery_chore, report_chores, shop_chores
+from transports.worker.chores import approvals_chore, fleet_chore, reconciliation_chore, recovery_chore, report_chores, shop_chores
 from transports.worker.mailer import Mailer
 from transports.worker.partitions import Partitions
 from transports.worker.retention import retention_chore
@@ -318,7 +319,10 @@ def build_service(
     site = site_of(settings, base_url)
     secrets, replica = shared_secrets(settings, ids), ids.new("rpl_")
     limits = LimitLease(StoreLimitLedger(store), replica, clock)
-    pace = RateLimiter(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock, limits.buckets)
+    set_limits = replace(
+        Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit, approval_seconds=settings.approval_hours * 3600
+    )
+    pace = RateLimiter(set_limits, site, clock, limits.buckets)
     outbound, sender = (
         Outbound(ca_file=settings.ca_file),
         WebhookSender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file),
@@ -351,6 +355,7 @@ def build_service(
         secrets=secrets,
         rate_limiter=deps.rate_limiter,
         site=site,
+        approvals=ApprovalRequests(deps),
     )
     deps.internal_calls.open(
         pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}")
@@ -395,7 +400,7 @@ def make_worker(
             recovery_chore(deps),
             Partitions(deps.store, deps.clock, report).chore(),
             *([reconciliation_chore(deps, report), *shop_chores(deps, report), *report_chores(deps)] if looks else []),
-            *([fleet_chore(deps, report, begun)] if looks else []),
+            *([fleet_chore(deps, report, begun), approvals_chore(deps, report)] if looks else []),
         ],
         listener=open_listener(settings.store_url, report),
         lease_seconds=settings.delivery_lease_seconds,
