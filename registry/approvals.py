@@ -4,7 +4,6 @@ No credential of a program decides. What is approved is executed under the crede
 """
 
 import hashlib
-from collections import Counter
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -18,6 +17,7 @@ from registry.errors import ApprovalRef, ApprovalRequired, BadRequest, Conflict,
 from registry.operation import Due, Input, Operation, SpendKind
 from registry.ports import CallRecord
 from registry.redaction import SECRET_PATTERNS, readable_text, redact_patterns
+from registry.spending import money_due
 
 APPROVALS_PAGE = "/auth/approvals"
 REASON_LENGTH = 500
@@ -110,11 +110,8 @@ def exceeds_free_amount(limit: SpendLimits, due: Due | SpendKind) -> bool:
         return limit.of_money or limit.approve_above is not None
     if limit.approve_above is None or isinstance(due, SpendKind):
         return False
-    sums = Counter[str]()
-    for amount, currency in due.money:
-        sums[currency] += amount
     free, currency = limit.approve_above
-    return any(amount > (free if name == currency else 0) for name, amount in sums.items())
+    return any(money.amount > (free if money.currency == currency else 0) for money in money_due(due))
 
 
 def approval_terms(call: Call, params: Input, challenge: Challenge, due: Due | SpendKind, seen: tuple[str, ...]) -> ApprovalTerms:

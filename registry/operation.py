@@ -248,7 +248,8 @@ class Operation(Generic[P, R]):
     examples: tuple[Example, ...] = ()
     body_limit: int = 0
     tool_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    spends: Spends = SpendKind.NOTHING
+    spends: Spends | None = None
+    """None: nothing, for what only reads; of anything else it is not known, which counts as OPEN."""
     irreversible: bool = False
     waits: bool = True
 

@@ -18,19 +18,19 @@ import anyio.lowlevel
 import orjson
 from pydantic import BaseModel
 
-from registry import approvals, policy, restrictions
+from registry import approvals, policy, restrictions, spending
 from registry.approvals import Approvals, TermsFound
 from registry.authentication import authenticate
 from registry.binding import binding_of
 from registry.call import Call, CallState, Reply
-from registry.caller import UNRESTRICTED, Caller, Role
+from registry.caller import UNRESTRICTED, Approval, Caller, Role
 from registry.catalogue import Catalogue
 from registry.challenge import Challenge
 from registry.clock import ACTIVE_REQUEST, DAY_SECONDS, ActiveRequest, Clock
 from registry.context import Context, Replacement, outcome_not_stored
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
-from registry.operation import Document, Input, Operation, Secret, StreamedAnswer
+from registry.operation import NOTHING_DUE, Document, Due, Input, Operation, Secret, SpendKind, StreamedAnswer
 from registry.policy import IDEMPOTENCY_KEY, key_spellings
 from registry.ports import (
     AlreadyAnswered,
@@ -155,6 +155,8 @@ class Pipeline(Generic[PipelineDeps]):
             await self._unquote_key(call, caller, now)
         granted = await self._access(operation, context, params)
         if operation.read_only:
+            if key_restrictions.limits:
+                await self._count(context)
             return await self._read(context, params, granted)
         given, params = params, context.plain_input or params
         entry = context.entry = self._entry(context, params)
@@ -162,6 +164,9 @@ class Pipeline(Generic[PipelineDeps]):
             stored = await self.journal.stored(entry)
             if stored is not None:
                 return self._replay(context, stored)
+        if key_restrictions.limits or key_restrictions.approval is not Approval.NONE:
+            context.due = await self._due(context, params, granted)
+            self._hold_to_limits(context, entry)
         if context.staged and not operation.provided:  # a replay reaches nothing
             await self.rate_limiter.upstream(context.caller.owner)
         try:
@@ -326,6 +331,37 @@ class Pipeline(Generic[PipelineDeps]):
             raise outcome_not_stored() from None
         finally:
             context.call.state = CallState.RECORDED
+
+    async def _due(self, context: Context[PipelineDeps], params: Input, granted: tuple[Any, ...]) -> Due | SpendKind:
+        """What the call makes due; a refusal that had to ask the upstream costs one call, as one by access does."""
+        mandate, asked_before = context.call.mandate, context.reached_upstream
+        if mandate is not None and mandate.reserved:
+            return NOTHING_DUE
+        try:
+            return await spending.due_of(context.call.operation, context, params, granted)
+        except Refusal as refusal:
+            if context.reached_upstream and not context.call.prepaid_by_parent and not is_uncharged(refusal):
+                await self._charge(context)
+            raise
+        finally:
+            context.reached_upstream = asked_before  # what is refused from here on has sent nothing yet
+
+    def _hold_to_limits(self, context: Context[PipelineDeps], entry: CallRecord) -> None:
+        """Refuses what breaks a limit whatever was spent before, and notes what the opening is to take from the others."""
+        call, due, limits = context.call, context.due, spending.limits_of(context.caller)
+        if call.mandate is not None and call.mandate.reserved:
+            return
+        if isinstance(due, SpendKind):
+            due = NOTHING_DUE  # a person has to approve it
+        spending.check_due(due, limits)
+        entry.charges = spending.spending_charges(limits, due, call.operation.id, entry.now)
+
+    async def _count(self, context: Context[PipelineDeps]) -> None:
+        """Counts a read that the credential may make only so often a day."""
+        limits, operation = spending.limits_of(context.caller), context.call.operation
+        charges = spending.spending_charges(limits, NOTHING_DUE, operation.id, context.now)
+        if charges:
+            await self.journal.charge(charges, context.now)
 
     async def _approve(
         self, context: Context[PipelineDeps], entry: CallRecord, given: Input, params: Input, granted: tuple[Any, ...]

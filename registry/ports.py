@@ -55,6 +55,22 @@ class KeyLimit(NamedTuple):
     over: QuotaExceeded
 
 
+class SpendingCharge(NamedTuple):
+    """What a call takes from one limit of a credential. They are charged in their order, so that no two calls wait for each other.
+
+    `credential` is the key under whose name it is counted, `period` a UTC day or month, `subject` a currency or an operation; `amount` of
+    at most `most` in minor units or calls. `limit` names the restriction, `reset` is when the next period begins (Unix seconds).
+    """
+
+    credential: str
+    period: str
+    subject: str
+    amount: int
+    most: int
+    limit: str
+    reset: int
+
+
 @dataclass(slots=True)
 class CallRecord:
     """What a call writes about itself, as plain values."""
@@ -90,6 +106,8 @@ class CallRecord:
     leased: bool = False
     key_leased: bool = False
     began: bool = False
+    charges: tuple[SpendingCharge, ...] = ()
+    """What it takes from the limits of its credential, in the commit that opens it."""
     former_keys: tuple[str, ...] = ()
     """Spellings of the key that are never claimed any more; `idempotency_key` is one of them only where it was stored as such."""
 
@@ -185,6 +203,10 @@ class Journal(Protocol):
 
     async def challenge(self, entry: CallRecord, digest: bytes, expires_at: float) -> None:
         """Keep the SHA-256 `digest` of a confirm token until `expires_at` (Unix seconds)."""
+        ...
+
+    async def charge(self, charges: Sequence[SpendingCharge], now: float) -> None:
+        """Take what a read takes from the limits of its credential. Raises Restricted where one is reached; `now`: Unix seconds."""
         ...
 
     async def settle(self, entry: CallRecord, stored: StoredAnswer, write: WriteFunction[T] | None, arguments: WriteArguments) -> T | None:

@@ -16,7 +16,17 @@ from registry.caller import Role, Tier
 from registry.clock import Clock
 from registry.errors import BadRequest, Refusal, StoreUnavailable, Unauthorized
 from registry.policy import scopes_of
-from registry.ports import AlreadyAnswered, AuditRecord, CallRecord, Conclusion, StoredAnswer, WriteArguments, WriteFunction, WriteList
+from registry.ports import (
+    AlreadyAnswered,
+    AuditRecord,
+    CallRecord,
+    Conclusion,
+    SpendingCharge,
+    StoredAnswer,
+    WriteArguments,
+    WriteFunction,
+    WriteList,
+)
 from storage import claims, confirm_tokens, quota
 from storage.audit import NumberedAuditRecord, append_audit_reads, append_audit_record
 from storage.directory import recheck_member
@@ -24,6 +34,7 @@ from storage.engine.sql import Connection, P, T, is_run_in_thread, runs_in_threa
 from storage.engine.store import Store
 from storage.orphans import recover_orphans
 from storage.sealing import Keyring, claim_field
+from storage.spending import give_back_call, keep_charges, reserve_spending
 
 
 class SealedAnswer(NamedTuple):
@@ -63,7 +74,7 @@ def claim_key_of(entry: CallRecord) -> ClaimKey | None:
 
 
 def open_call(connection: Connection, entry: CallRecord, opening: CallOpening, answer: SealedAnswer | None) -> None:
-    """Recheck, claim, confirm and charge. With an answer the claim is done at once, without one it is under way."""
+    """Recheck, claim, confirm and charge, money and `times` last. With an answer the claim is done at once, without one it is under way."""
     if entry.recheck:
         recheck_membership(connection, entry)
     name = claim_key_of(entry)
@@ -94,6 +105,15 @@ def open_call(connection: Connection, entry: CallRecord, opening: CallOpening, a
         if used is None:
             raise entry.over_quota(entry.limit)
         entry.usage = QuotaUsage(entry.limit, used, entry.period.reset)
+    if entry.charges:
+        reserve_spending(connection, charges=entry.charges, now=entry.now)
+
+
+def open_separately(connection: Connection, *, entry: CallRecord, opening: CallOpening) -> None:
+    """The commit that opens a call before a provider is asked: what it takes from limits may have to be given back."""
+    open_call(connection, entry, opening, None)
+    if entry.charges:
+        keep_charges(connection, call=entry.request_id, charges=entry.charges)
 
 
 def spend_confirm_token(connection: Connection, *, entry: CallRecord) -> None:
@@ -247,7 +267,9 @@ def conclude_call(
 
 def release_call(connection: Connection, *, entry: CallRecord, owner: str, charged: bool, refund: bool, writes: WriteList) -> None:
     """Undo an opening of which the provider did nothing. `charged`: the organisation's call was charged here and is given back;
-    `refund`: what a restricted key was charged is."""
+    `refund`: what a restricted key was charged is. What it took from limits of money and `times` always is."""
+    if entry.charges:  # first: an opening, too, locks these counters before the rows of its writes
+        give_back_call(connection, call=entry.request_id)
     for write, arguments in writes:
         write(connection, **arguments)
     name = claim_key_of(entry)
@@ -310,6 +332,10 @@ class StoreJournal:
             expires_at=expires_at,
         )
 
+    async def charge(self, charges: Sequence[SpendingCharge], now: float) -> None:
+        """Take what a read takes from the limits of its credential, in a commit of its own."""
+        await self._store.write(reserve_spending, charges=charges, now=now)
+
     async def settle(self, entry: CallRecord, stored: StoredAnswer, write: WriteFunction[T] | None, arguments: WriteArguments) -> T | None:
         """Open, the write and close in one commit."""
         answer = self._seal(entry, stored) if entry.idempotency_key else None
@@ -349,9 +375,9 @@ class StoreJournal:
     async def open(self, entry: CallRecord) -> None:
         """Claim, consume the confirm token and charge, before a provider is called."""
         try:
-            await self._opened(entry, lambda opening: self._store.write(open_call, entry, opening, None))
+            await self._opened(entry, lambda opening: self._store.write(open_separately, entry=entry, opening=opening))
         except (StoreUnavailable, asyncio.CancelledError):
-            if entry.idempotency_key is not None:  # the commit may be there though nobody heard: its key would be busy while we live
+            if entry.idempotency_key is not None or entry.charges:  # the commit may be there though nobody heard: its key would be busy
                 self._openings.append(partial(release_call, entry=entry, owner=self.replica, charged=False, refund=False, writes=[]))
             raise
 

@@ -10,11 +10,15 @@ from storage.engine.sql import Command, Connection, Query
 from storage.intents import INTENT, LOST_ERROR
 from storage.issuance import ISSUANCE
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
+from storage.spending import give_back_call, has_spending_table
 
 # A row's owner has no lease any more, and the row is older than one: a process that missed its lease may have gone on for a while.
 ISSUANCE_IS_ORPHANED = ISSUANCE.c.owner.not_in(
     sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (ISSUANCE.c.updated >= sa.bindparam("before")))
 )
+
+# Opened, and surely not sent: what such a call took from limits of money is given back.
+ORPHANED_CALLS = Query(str, sa.select(CLAIM.c.lease).where(CLAIM.c.state == "claimed", CLAIM.c.lease.is_not(None), ORPHANED_CLAIMS))
 
 # One statement, since every worker asks every few seconds and there is hardly ever anything.
 ANY_ORPHAN = Query(
@@ -67,6 +71,9 @@ def any_orphans(connection: Connection, *, now: float) -> bool:
 def recover_orphans(connection: Connection, *, now: float) -> int:
     """Free or mark as unknown what dead processes left; returns how many issuances and releases became unknown. `now`: Unix seconds."""
     before = math.ceil(now - REPLICA_LEASE_SECONDS)
+    if has_spending_table(connection):
+        for call in connection.all(ORPHANED_CALLS, now=now, before=before):
+            give_back_call(connection, call=call)
     release_orphaned_claims(connection, now=now)
     lost = connection.run(MARK_ORPHANS_LOST, now=now, before=before, at=now, due_ms=int(now * 1000))
     if lost:

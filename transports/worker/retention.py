@@ -37,6 +37,7 @@ from storage.payment_records import sweep_payment_events
 from storage.placed_packages import sweep_placed_packages
 from storage.quota import sweep_quota_counts
 from storage.signing_keys import sweep_signing_keys
+from storage.spending import sweep_spending
 from storage.stock_snapshots import sweep_stock_snapshots
 from storage.verifications import sweep_verifications
 from storage.webhook_endpoints import fail_waiting_of_disabled
@@ -58,6 +59,8 @@ ALLOWANCES_SECONDS = 2 * HOUR_SECONDS
 MAILS_SECONDS = HOUR_SECONDS
 # A call that began before midnight may still give back what it was charged.
 CALL_COUNTS_SECONDS = DAY_SECONDS
+# What is limited by months is counted until the month has surely ended.
+SPENDING_SECONDS = 62 * DAY_SECONDS
 GRANTS_SECONDS = INVITATIONS_SECONDS = 30 * DAY_SECONDS
 # Longer than any payment that is under way takes to arrive.
 UNPAID_ORDERS_SECONDS = 30 * DAY_SECONDS
@@ -171,6 +174,7 @@ async def forget_visits(store: Store, now: float) -> None:
     await store.write(sweep_browser_sessions, now=now, idle=now - SESSION_IDLE_SECONDS)
     await store.write(sweep_invitations, before=now - INVITATIONS_SECONDS)
     await store.write(sweep_quota_counts, before=quota_period(now - CALL_COUNTS_SECONDS).name)
+    await store.write(sweep_spending, before=quota_period(now - SPENDING_SECONDS).name)
 
 
 async def forget_logins(store: Store, now: float) -> None:
