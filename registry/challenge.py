@@ -32,22 +32,22 @@ class Challenge(NamedTuple):
     losses: tuple[Loss, ...] = ()
 
 
-def describe_loss(kind: str, name: str, **details: str | None) -> Loss:
+def describe_loss(kind: str, name: str, /, **details: str | None) -> Loss:
     """A loss with those of the `details` that are known."""
     known = {word: clip_text(value) for word, value in details.items() if value}
     loss: Loss = {"kind": kind, "name": clip_text(name)}
     return {**loss, "details": known} if known else loss
 
 
-def clip_text(text: str) -> str:
-    """The text in one line, without secrets and without what a person would not see, at most QUOTED_LENGTH characters."""
+def clip_text(text: str, most: int = QUOTED_LENGTH) -> str:
+    """The text in one line, without secrets and without what a person would not see, at most `most` characters."""
     line = " ".join(redact_patterns(HIDDEN_CHARACTER.sub("", text), SECRET_PATTERNS).split())
-    return line if len(line) <= QUOTED_LENGTH else line[: QUOTED_LENGTH - 1] + "…"
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def quote_name(text: str) -> str:
-    """A name that somebody else gave, in quotation marks which it cannot end itself: it is data, never an instruction."""
-    return "“" + clip_text(text).replace("“", "'").replace("”", "'") + "”"
+def quote_name(text: str, most: int = QUOTED_LENGTH) -> str:
+    """A text that somebody else gave, in quotation marks which it cannot end itself: it is data, never an instruction."""
+    return "“" + clip_text(text, most).replace("“", "'").replace("”", "'") + "”"
 
 
 def name_losses(losses: tuple[Loss, ...], most: int = 5) -> str:

@@ -12,6 +12,7 @@ from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedB
 from operations.upstream.connection import AccountGone, AccountRef, OwnAccount, Upstream, connect_upstream, own_account
 from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import ResellerPage, read_of_reseller, resolve_reseller
+from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.free_text import FreeText
 from registry.operation import Example, Once, Scope, operation
@@ -105,6 +106,21 @@ async def account_with_balance(ctx: Ctx, params: AccountBalanceChange) -> Accoun
     return AccountWithBalance(account, next((each.get("balance", 0.0) for each in await upstream.accounts()), 0.0))
 
 
+async def name_balance(_ctx: Ctx, params: AccountBalanceChange, held: AccountWithBalance) -> Challenge:
+    """The account by name, and what its balance becomes. It may wait for the network."""
+    account = next((each for each in await held.account.upstream.accounts() if each.get("id") == params.account_id), None)
+    name, balance = ("", None) if account is None else (account.get("name") or "", account.get("balance"))
+    result = params.amount if params.mode == "set" else None if balance is None else max(balance + params.amount, 0.0)
+    details = {
+        "account": str(params.account_id),
+        "balance_now": None if balance is None else f"{balance:.2f} EUR",
+        "balance_then": None if result is None else f"{result:.2f} EUR",
+    }
+    loss = describe_loss("money", name or str(params.account_id), **details)
+    what = f"to {params.amount:.2f} EUR" if params.mode == "set" else f"by {params.amount:+.2f} EUR"
+    return Challenge(f"This will change the balance of an account {what}: {name_losses((loss,))}.", (loss,))
+
+
 @operation(
     "PUT",
     "/v1/accounts/{accountId}/balance",
@@ -116,6 +132,7 @@ async def account_with_balance(ctx: Ctx, params: AccountBalanceChange) -> Accoun
     operator=True,
     title="Change account balance",
     access=account_with_balance,
+    challenge=name_balance,
     raises=[NotFound, ManagedBalance, AccountGone, OcsError],
     examples=[
         Example(

@@ -11,8 +11,9 @@ from operations.billing.charges import PaymentRecordPage, read_payment_records
 from operations.deps import Ctx, Deps
 from operations.ledger.payment_accounts import own_payment_account, payments_not_connected, require_payment_account
 from operations.ledger.payment_attempts import begin_payment_attempt, correct_unknown_answer, send_payment_once
-from operations.ledger.payment_records import PayoutRecord, load_payment_record
+from operations.ledger.payment_records import PayoutRecord, load_payment_record, payment_amount_text
 from operations.vocabulary import ListOf, list_page, render_fields
+from registry.challenge import Challenge, describe_loss
 from registry.errors import BadRequest, Conflict, PaymentsError, PaymentsRefused
 from registry.operation import Example, FieldRule, Input, Nothing, Once, Scope, operation
 from storage.connect_accounts import ConnectAccount
@@ -125,6 +126,15 @@ class PayoutSending:
             raise
 
 
+async def name_payout(_ctx: Ctx, params: NewPayout, account: ConnectAccount) -> Challenge:
+    """The amount and where it goes."""
+    amount = payment_amount_text(params.amount, params.currency)
+    loss = describe_loss("money", amount, payee="the bank account of your connected account", account=account.account)
+    return Challenge(
+        f"This will pay {amount} out to the bank account of your connected account {account.account}. It cannot be taken back.", (loss,)
+    )
+
+
 @operation(
     "POST",
     "/v1/operator-billing/payouts/manual",
@@ -134,6 +144,7 @@ class PayoutSending:
     moves=True,
     status=201,
     access=require_active_payment_account,
+    challenge=name_payout,
     title="Pay out balance",
     raises=[Conflict, PaymentsRefused, PaymentsError],
     examples=[Example("Pay 250 euros out to our bank", {"amount": 25000, "currency": "EUR"}, PAYOUT_EXAMPLE)],

@@ -14,11 +14,13 @@ from operations.ledger.payment_records import (
     ChargeRecord,
     RefundRecord,
     load_payment_record,
+    payment_amount_text,
     payment_record_of,
     refundable_amount,
     reserve_refund,
 )
 from operations.vocabulary import ListOf, list_page
+from registry.challenge import Challenge, describe_loss
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused
 from registry.operation import Example, Input, Once, Scope, operation
 from storage.connect_accounts import ConnectAccount
@@ -186,6 +188,22 @@ def refund_too_large(charge: ChargeRecord, amount: int | None, left: int) -> Bad
     )
 
 
+async def name_refund(ctx: Ctx, params: NewRefund, own: OwnCharge) -> Challenge:
+    """The amount that goes back, and to whom: the payer of the charge."""
+    account = own.account.account
+    known = own.asked or await ctx.deps.store.read(find_payment_record, account=account, kind="charge", id=params.charge)
+    if known is None:
+        raise no_such_charge()
+    charge = load_payment_record(known, ChargeRecord)
+    left = charge["amount"] - charge["amount_refunded"]
+    if own.asked is None:
+        left = await ctx.deps.store.read(refundable_amount, account=account, charge=params.charge)
+    amount, whole = (payment_amount_text(each, charge["currency"]) for each in (params.amount or left, charge["amount"]))
+    payee = f"the payer of the order {charge['order']}" if charge["order"] else "the payer of this charge"
+    loss = describe_loss("money", amount, payee=payee, charge=charge["id"], charged=whole, invoice=charge["invoice"], reason=params.reason)
+    return Challenge(f"This will refund {amount} of the charge {charge['id']} ({whole}) to {payee}. It cannot be taken back.", (loss,))
+
+
 @operation(
     "POST",
     "/v1/operator-billing/refunds",
@@ -195,6 +213,7 @@ def refund_too_large(charge: ChargeRecord, amount: int | None, left: int) -> Bad
     moves=True,
     status=201,
     access=own_charge,
+    challenge=name_refund,
     title="Refund charge",
     raises=[NotFound, Conflict, PaymentsRefused, PaymentsError],
     examples=[

@@ -17,8 +17,10 @@ from clients.payments.records import InvoiceLine, NewInvoice, ProcessorInvoice
 from operations.deps import Ctx
 from operations.invoicing.call_records import InvoicePeriod, render_invoice_period
 from operations.ledger.payment_intake import take_invoice_payment
+from operations.ledger.payment_records import payment_amount_text
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import MISLEADING_CHARACTERS, Currency, ListOf, ListPage, check_legible, list_page, render_fields
+from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal
 from registry.free_text import FreeText
 from registry.operation import Example, Input, Scope, StreamedAnswer, operation
@@ -511,6 +513,19 @@ async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceWithPeriod:
     return found
 
 
+async def name_invoice(_ctx: Ctx, _params: InvoiceRef, voiding: InvoiceWithPeriod) -> Challenge:
+    """The invoice with its amount and whom it was made out to."""
+    row = voiding.row
+    details = {
+        "amount": payment_amount_text(row.total_cents, row.currency),
+        "recipient": row.recipient_name or row.recipient_email,
+        "month": f"{voiding.period.month // 100}-{voiding.period.month % 100:02d}",
+        "status": row.status,
+    }
+    loss = describe_loss("invoice", row.number, **details)
+    return Challenge(f"This will void an invoice: {name_losses((loss,))}. It cannot be undone.", (loss,))
+
+
 @operation(
     "DELETE",
     "/v1/invoices/{id}",
@@ -518,6 +533,7 @@ async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceWithPeriod:
     moves=True,
     title="Void invoice",
     access=invoice_to_void,
+    challenge=name_invoice,
     raises=[NotFound, InvoicePaid, PaymentsError, PaymentsRefused],
     examples=[Example("It was made twice", {"id": INVOICE_ID_EXAMPLE}, {**DRAFT_INVOICE_EXAMPLE, "status": "void"})],
 )

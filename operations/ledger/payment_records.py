@@ -3,14 +3,14 @@ charge is refunded or may be soon.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Literal, TypeAlias, TypeVar, cast, get_args
 
 import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.payments.records import ApplicationFee, Charge, Dispute, Payout, Refund
-from operations.vocabulary import render_fields
+from operations.vocabulary import Currency, render_fields
 from registry.ids import without_order_tokens
 from storage.engine.sql import Connection
 from storage.payment_records import (
@@ -30,6 +30,12 @@ ProcessorRecord: TypeAlias = Charge | Refund | Dispute | Payout | ApplicationFee
 PaymentCents = Annotated[int, Field(description="Minor units (cents)")]
 PaymentCurrency = Annotated[str, Field(description="ISO 4217, upper case")]
 PaymentMoment = Annotated[int, Field(description="Unix seconds")]
+
+
+def payment_amount_text(amount: int, currency: str) -> str:
+    """Minor units for people: 5.00 EUR. Currencies that may have no hundredths are written as they are: 500 JPY in minor units."""
+    hundredths = currency in get_args(Currency)
+    return f"{amount // 100:,}.{amount % 100:02d} {currency}" if hundredths else f"{amount} {currency} in minor units"
 
 
 class ChargeRecord(TypedDict):

@@ -18,7 +18,9 @@ from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.ledger.stock_snapshot import is_sim_in_stock
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import Line, find_line, package_end
+from operations.upstream.package_losses import losses_challenge, package_loss
 from operations.vocabulary import render_fields
+from registry.challenge import Challenge, describe_loss, quote_name
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, Refusal
 from registry.ports import Conclusion
@@ -28,6 +30,21 @@ from storage.intents import end_intent
 from storage.issuance import IssuanceRow, find_issuance
 from storage.rollbacks import begin_rollback, finish_rollback, keep_issued, mark_rollback_unknown, note_steps, rollback_is_running
 from storage.top_ups import packages_added_to
+
+
+async def issuance_challenge(row: IssuanceRow, line: Line | None, now: float) -> Challenge:
+    """What taking the eSIM of `row` back from `line` would destroy. `now`: Unix seconds. Raises OcsError. Waits for the network."""
+    order = quote_name(row.key)
+    if line is None:
+        return Challenge(f"The issuance {order} is {row.state}: nothing is taken back from it any more.")
+    held = await line.upstream.ocs.packages.list_packages(line.subscriber_id, version="v2")
+    esim = describe_loss("esim", line.iccid, order=row.key, account=str(row.account_id))
+    losses = tuple(package_loss(package, now) for package in held.get("packages", []) if is_issued_package(package, row))
+    return losses_challenge(
+        f"This will take back the eSIM that was issued for the order {order}",
+        (esim, *losses),
+        "Its package is removed and what is unused is lost; a profile that was downloaded does not return to stock.",
+    )
 
 
 class LineHasPackages(Conflict):

@@ -1,5 +1,6 @@
 """Changing a package template: its core (name, zone, limits, days, cost), its throttling, its recurrence."""
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import AliasChoices, Field, model_validator
@@ -35,8 +36,9 @@ from operations.upstream.resellers import (
     template_owner,
 )
 from operations.vocabulary import UpstreamId
+from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import BadRequest, NotFound, OcsError
-from registry.operation import Example, Scope, operation
+from registry.operation import Example, Scope, operation, shown_field_name
 
 
 def present_fields(row: Template, names: tuple[str, ...]) -> dict[str, object]:
@@ -49,6 +51,7 @@ class MergedGroup(NamedTuple):
 
     upstream: Upstream
     fields: TemplateFields
+    before: Template
     moved: bool = False
     """Whether the zone of the template changes."""
 
@@ -59,6 +62,26 @@ async def own_template(ctx: Ctx, template_id: int) -> tuple[Upstream, Template]:
     row = await read_template(upstream, template_id, "templateId")
     await require_creator(ctx, upstream, "template", template_id, "templateId")
     return upstream, row
+
+
+async def name_template(_ctx: Ctx, params: TemplateRef, merged: MergedGroup) -> Challenge:
+    """The template, and each field that changes with its former value, as access has read it."""
+    before: Mapping[str, object] = {**merged.before}
+    sent: Mapping[str, object] = {**merged.fields}
+    details: dict[str, str] = {}
+    for name in type(params).model_fields:
+        word = shown_field_name(name, type(params).model_fields[name])
+        wire = CORE_FIELDS.get(name, word)
+        if name in params.model_fields_set and wire in sent | before and sent.get(wire) != before.get(wire):
+            details[word] = f"{shown_value(before.get(wire))} becomes {shown_value(sent.get(wire))}"
+    loss = describe_loss("template", merged.before.get("prepaidpackagetemplatename") or str(params.template_id), **details)
+    return Challenge(f"This will change the package template {params.template_id}: {name_losses((loss,))}.", (loss,))
+
+
+def shown_value(value: object) -> str:
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def refuse_template_fault(fault: tuple[str, str] | None, *, merged: bool) -> None:
@@ -120,7 +143,7 @@ async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedGroup:
             param=CORE_MANDATORY[missing[0]],
             hint=f"Send {', '.join(CORE_MANDATORY[name] for name in missing)} too",
         )
-    return MergedGroup(upstream, fields, params.location_zone_id not in (None, row.get("locationzoneid")))
+    return MergedGroup(upstream, fields, row, params.location_zone_id not in (None, row.get("locationzoneid")))
 
 
 @operation(
@@ -131,6 +154,7 @@ async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedGroup:
     operator=True,
     confirm=True,
     access=merge_core,
+    challenge=name_template,
     raises=[NotFound, OcsError],
     examples=[
         Example(
@@ -185,7 +209,7 @@ async def merge_throttling(ctx: Ctx, params: TemplateThrottlingChange) -> Merged
     changes = given_fields(params, "template_id")
     group = present_fields(row, THROTTLING_FIELDS) | changes
     refuse_template_fault(throttling_fault(group), merged="throttlingActive" in row)
-    return MergedGroup(upstream, merge_template_fields(group, {"prepaidpackagetemplateid": params.template_id}))
+    return MergedGroup(upstream, merge_template_fields(group, {"prepaidpackagetemplateid": params.template_id}), row)
 
 
 @operation(
@@ -196,6 +220,7 @@ async def merge_throttling(ctx: Ctx, params: TemplateThrottlingChange) -> Merged
     operator=True,
     confirm=True,
     access=merge_throttling,
+    challenge=name_template,
     raises=[BadRequest, NotFound, OcsError],
     examples=[
         Example(
@@ -245,7 +270,7 @@ async def merge_recurrence(ctx: Ctx, params: TemplateRecurrenceChange) -> Merged
     """The whole group, which the upstream replaces: what is not given is read from the template, if lists show it."""
     upstream, row = await own_template(ctx, params.template_id)
     if params.recurring is False:
-        return MergedGroup(upstream, merge_template_fields({"prepaidpackagetemplateid": params.template_id, "recurring": False}))
+        return MergedGroup(upstream, merge_template_fields({"prepaidpackagetemplateid": params.template_id, "recurring": False}), row)
     changes = given_fields(params, "template_id")
     group: dict[str, object] = present_fields(row, RECURRENCE_FIELDS) | changes
     if group.get("recurring") is None:
@@ -257,7 +282,7 @@ async def merge_recurrence(ctx: Ctx, params: TemplateRecurrenceChange) -> Merged
             hint="Send recurring: true with the whole group",
         )
     refuse_template_fault(recurrence_fault(group), merged="recurring" in row)
-    return MergedGroup(upstream, merge_template_fields(group, {"prepaidpackagetemplateid": params.template_id}))
+    return MergedGroup(upstream, merge_template_fields(group, {"prepaidpackagetemplateid": params.template_id}), row)
 
 
 @operation(
@@ -268,6 +293,7 @@ async def merge_recurrence(ctx: Ctx, params: TemplateRecurrenceChange) -> Merged
     operator=True,
     confirm=True,
     access=merge_recurrence,
+    challenge=name_template,
     raises=[BadRequest, NotFound, OcsError],
     examples=[
         Example(

@@ -24,6 +24,7 @@ from operations.upstream.resellers import (
     resolve_reseller,
 )
 from operations.vocabulary import UpstreamId
+from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import NotFound, OcsError
 from registry.free_text import FreeText
 from registry.operation import CamelInput, Example, Scope, StreamedAnswer, operation
@@ -303,6 +304,19 @@ async def own_zone(ctx: Ctx, params: ZoneProfileChange) -> Upstream:
     return upstream
 
 
+async def name_zone(_ctx: Ctx, params: ZoneProfileChange, upstream: Upstream) -> Challenge:
+    """The zone and its new profile by name; access has read both lists a moment ago."""
+    zone = await require_listed(upstream, ZONE_LIST, params.location_zone_id, "locationZoneId")
+    profile = await require_listed(upstream, NETWORK_PROFILE_LIST, params.network_profile_id, "networkProfileId")
+    name = f"{profile.get('name') or 'without a name'} ({params.network_profile_id})"
+    loss = describe_loss("zone", zone.get("zoneName") or str(params.location_zone_id), new_profile=name)
+    return Challenge(
+        f"This will give the location zone {params.location_zone_id} another network profile: {name_losses((loss,))}. The sponsor of the "
+        "zone's templates follows.",
+        (loss,),
+    )
+
+
 @operation(
     "PUT",
     "/v1/location-zones/{locationZoneId}/network-profile",
@@ -311,6 +325,7 @@ async def own_zone(ctx: Ctx, params: ZoneProfileChange) -> Upstream:
     confirm=True,
     title="Change a zone's profile",
     access=own_zone,
+    challenge=name_zone,
     raises=[NotFound, OcsError],
     examples=[
         Example(

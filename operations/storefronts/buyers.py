@@ -14,6 +14,7 @@ from operations.storefronts.orders import ORDER_NUMBER_EXAMPLE, READY_ORDER_EXAM
 from operations.storefronts.storefronts import StorefrontRef, own_storefront
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
 from registry.caller import Role
+from registry.challenge import LOSSES_LIMIT, Challenge, describe_loss, name_losses
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.ids import ORDER_TOKEN
 from registry.operation import Auth, Example, Input, Scope, operation
@@ -91,6 +92,20 @@ class BuyerErased(TypedDict):
     erased: int
 
 
+async def name_buyer(ctx: Ctx, params: BuyerToErase, _shop: Storefront) -> Challenge:
+    """The address, and the orders that it goes from."""
+    email = normal_email(params.email)
+    orders = await ctx.deps.store.read(
+        orders_of_buyer, organisation=ctx.organisation, storefront=params.id, email=email, most=LOSSES_LIMIT + 1
+    )
+    count = f"more than {LOSSES_LIMIT}" if len(orders) > LOSSES_LIMIT else str(len(orders))
+    loss = describe_loss("buyer", params.email, orders=count, newest_order=orders[0].row.id if orders else None)
+    return Challenge(
+        f"This will erase a buyer from the storefront {params.id}: {name_losses((loss,))}. It cannot be undone.",
+        (loss,),
+    )
+
+
 @operation(
     "POST",
     "/v1/storefronts/{id}/erase-buyer",
@@ -99,6 +114,7 @@ class BuyerErased(TypedDict):
     tool=False,
     confirm=True,
     access=own_storefront,
+    challenge=name_buyer,
     title="Erase buyer",
     raises=[NotFound],
     examples=[

@@ -14,6 +14,7 @@ from operations.ledger.rollback import (
     LineHasPackages,
     NotIssued,
     find_issued_line,
+    issuance_challenge,
     render_ledger_row,
     require_rollbackable,
     roll_back_issuance,
@@ -24,6 +25,7 @@ from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import Line
 from operations.upstream.resellers import find_template
 from operations.vocabulary import UpstreamId
+from registry.challenge import Challenge
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
 from registry.operation import CamelInput, Example, Once, Scope, operation
@@ -180,6 +182,11 @@ def issuance_not_found() -> NotFound:
     )
 
 
+async def name_issuance(ctx: Ctx, _params: IssuanceRef, issuance: OwnIssuance) -> Challenge:
+    """The eSIM with its order, and the package that goes. Waits for the network."""
+    return await issuance_challenge(issuance.row, issuance.line, ctx.now)
+
+
 @operation(
     "DELETE",
     "/v1/subscribers/issue-from-inventory/{idempotencyKey}",
@@ -188,6 +195,7 @@ def issuance_not_found() -> NotFound:
     upstream=True,
     moves=True,
     access=own_issuance,
+    challenge=name_issuance,
     title="Roll back eSIM issuance",
     raises=[NotFound, NotIssued, LineHasPackages, Conflict, OcsError],
     examples=[Example("The order was cancelled", {"idempotencyKey": EXAMPLE_ISSUANCE_KEY}, {"data": ROLLED_BACK_EXAMPLE})],

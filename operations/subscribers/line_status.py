@@ -7,8 +7,10 @@ from typing_extensions import TypedDict
 
 from clients.ocs.subscribers import ProviderStatus
 from operations.deps import Ctx
-from operations.upstream.lines import Line, LineRef, note_line, own_line
+from operations.upstream.lines import Line, LineRef, line_status_word, note_line, own_line
+from operations.upstream.package_losses import line_package_losses, losses_challenge
 from operations.upstream.paging import Data
+from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError, OcsNotFound
 from registry.operation import Example, Scope, operation
 from storage.fleet_erasure import erase_line
@@ -47,6 +49,15 @@ def note_change(ctx: Ctx, line: Line, kind: Literal["status", "data"], value: st
     ctx.at_close(record_line_change, organisation=ctx.organisation, iccid=line.iccid, change=change)
 
 
+async def name_status_change(ctx: Ctx, params: LineStatusChange, line: Line) -> Challenge:
+    """What the line was and becomes; where it ends, all its packages. Waits for the network then."""
+    begin = f"This will make the line {params.iccid}, which is {line_status_word(line.row)} now, {params.status}"
+    if params.status != "END_OF_LIFE":
+        return Challenge(f"{begin}. modify_subscriber_status can set another status afterwards.")
+    losses = (describe_loss("line", params.iccid, status=line_status_word(line.row)), *await line_package_losses(line, ctx.now))
+    return losses_challenge(begin, losses, "It cannot be undone: the line can never be used again, and what is unused is lost.")
+
+
 class StatusChanged(TypedDict):
     """What applies now."""
 
@@ -61,6 +72,7 @@ class StatusChanged(TypedDict):
     moves=True,
     operator=True,
     access=own_line,
+    challenge=name_status_change,
     raises=[NotFound, EndOfLife, OcsError],
     examples=[Example("Pause a line", {"iccid": "8988303700000100286", "status": "SUSPENDED"}, {"data": {"status": "SUSPENDED"}})],
 )
@@ -103,11 +115,15 @@ async def get_sim_provider_status(ctx: Ctx, params: LineRef, line: Line) -> Data
 
     Newest first; null when its provider has said nothing. The SIM's own FREE or AFFECTED is in get_subscriber.
     """
+    return {"data": await provider_history(line) or None}
+
+
+async def provider_history(line: Line) -> list[ProviderStatus]:
+    """The life of the profile, newest first. Waits for the network."""
     try:
-        rows = await line.upstream.ocs.subscriber.get_sim_provider_status(line.sim_id)
+        return await line.upstream.ocs.subscriber.get_sim_provider_status(line.sim_id)
     except OcsNotFound:  # Choice: a provider that does not know the profile has said nothing of it
-        rows = []
-    return {"data": rows or None}
+        return []
 
 
 SimStatus = Literal["ENABLED", "DISABLED", "Affected", "Free"]
@@ -118,6 +134,24 @@ class SimStatusChange(LineRef):
     """What the SIM becomes."""
 
     status: Annotated[SimStatus, Field(description="ENABLED or Affected: in use. DISABLED or Free: in stock.")]
+
+
+def is_freeing(params: SimStatusChange) -> bool:
+    """Whether the SIM goes to stock."""
+    return params.status in ("DISABLED", "Free")
+
+
+async def name_sim_profile(_ctx: Ctx, params: SimStatusChange, line: Line) -> Challenge:
+    """The SIM with its state here, and what its provider last said of the profile. Waits for the network."""
+    now = line.row.get("sim", {}).get("status", "unknown")
+    if not is_freeing(params):
+        return Challenge(f"This will mark the SIM of the line {params.iccid}, which is {now} now, as in use.")
+    rows = await provider_history(line)
+    profile = (
+        "nothing is known of it" if not rows else f"{rows[0].get('status', 'unknown')} since {rows[0].get('start', 'an unknown time')}"
+    )
+    loss = describe_loss("profile", params.iccid, sim=str(line.sim_id), sim_status=now, profile=profile)
+    return Challenge(f"This will return the SIM of the line {params.iccid} to stock: {name_losses((loss,))}. {SIM_FREED_WARNING}.", (loss,))
 
 
 class SimStatusChanged(TypedDict):
@@ -137,6 +171,7 @@ class SimStatusChanged(TypedDict):
     moves=True,
     operator=True,
     access=own_line,
+    challenge=name_sim_profile,
     raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
@@ -151,7 +186,7 @@ async def change_sim_status(ctx: Ctx, params: SimStatusChange, line: Line) -> Da
 
     A repair tool: DISABLED makes a downloaded profile undownloadable. modify_subscriber_status suspends a line instead.
     """
-    freed = params.status in ("DISABLED", "Free")
+    freed = is_freeing(params)
     await line.upstream.ocs.subscriber.change_sim_status(line.sim_id, "Free" if freed else "Affected")
     note_line(ctx, line, sim_status="FREE" if freed else "AFFECTED")
     changed: SimStatusChanged = {"status": params.status, "simId": line.sim_id}

@@ -13,9 +13,11 @@ from operations.deps import Ctx
 from operations.subscribers.packages import PACKAGE_DAYS_LIMIT, PackageRef, find_package, package_not_found, read_packages
 from operations.times import EndTime, StartTime, utc_text
 from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.package_losses import line_package_losses, losses_challenge, package_loss
 from operations.upstream.paging import Data
 from operations.upstream.resellers import find_template
 from operations.vocabulary import UpstreamId
+from registry.challenge import Challenge, name_losses
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.operation import CamelInput, Example, Once, Scope, operation
 from storage.placed_packages import insert_placed_package
@@ -333,10 +335,11 @@ class PackageDeleted(TypedDict):
 
 
 class PackageToDelete(NamedTuple):
-    """A package to delete; `there` is false where the line does not have it."""
+    """A package to delete; None where the line does not have it."""
 
     line: Line
-    there: bool
+    package: Package | None
+    single_counter: bool = False
 
 
 async def package_to_delete(ctx: Ctx, params: PackageRef) -> PackageToDelete:
@@ -346,10 +349,29 @@ async def package_to_delete(ctx: Ctx, params: PackageRef) -> PackageToDelete:
     its own deletion must be answered; nothing is sent upstream for it either way.
     """
     line = await own_line(ctx, params)
-    there = find_package(await read_packages(line), params.package_id) is not None
-    if not there and ctx.call.idempotency_key is None:
+    held = await read_packages(line)
+    package = find_package(held, params.package_id)
+    if package is None and ctx.call.idempotency_key is None:
         raise package_not_found()
-    return PackageToDelete(line, there)
+    return PackageToDelete(line, package, held.get("callUseSingleCounter", False))
+
+
+async def name_all_packages(ctx: Ctx, params: LineRef, line: Line) -> Challenge:
+    """Every package and series of the line. Waits for the network."""
+    losses = await line_package_losses(line, ctx.now)
+    return losses_challenge(
+        f"This will remove all packages and series of the line {params.iccid}", losses, "It cannot be undone; what is unused is lost."
+    )
+
+
+async def name_package(ctx: Ctx, params: PackageRef, found: PackageToDelete) -> Challenge:
+    """The package, as access has read it."""
+    if found.package is None:
+        return Challenge(f"The line {params.iccid} has no package {params.package_id} any more, so there is nothing to delete.")
+    loss = package_loss(found.package, ctx.now, single_counter=found.single_counter)
+    series = " Its series goes on." if found.package.get("recurringPackage") else ""
+    begin = f"This will delete a package of the line {params.iccid}: {name_losses((loss,))}."
+    return Challenge(f"{begin} It cannot be undone; what is unused is lost.{series}", (loss,))
 
 
 @operation(
@@ -360,6 +382,7 @@ async def package_to_delete(ctx: Ctx, params: PackageRef) -> PackageToDelete:
     upstream=True,
     operator=True,
     access=own_line,
+    challenge=name_all_packages,
     raises=[NotFound, EndOfLife, OcsError],
     examples=[Example("Strip a returned SIM", {"iccid": "8988303700000100286"}, {"data": {"removed": "all"}})],
 )
@@ -380,6 +403,7 @@ async def clean_all_packages(ctx: Ctx, params: LineRef, line: Line) -> Data[Pack
     upstream=True,
     operator=True,
     access=package_to_delete,
+    challenge=name_package,
     raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
@@ -396,7 +420,7 @@ async def delete_subscriber_package(ctx: Ctx, params: PackageRef, found: Package
 
     Its series goes on: stop_resume_recurring_package stops further packages.
     """
-    if not found.there:
+    if found.package is None:
         raise package_not_found()
     await found.line.upstream.ocs.packages.delete(params.package_id)
     return {"data": {"deleted": True, "packageId": params.package_id}}

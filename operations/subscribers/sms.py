@@ -10,6 +10,7 @@ from clients.ocs.subscribers import escape_sms_text
 from operations.deps import Ctx
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
+from registry.challenge import Challenge, describe_loss, quote_name
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.operation import Example, Once, Scope, operation
 
@@ -92,6 +93,20 @@ async def own_line_with_number(ctx: Ctx, params: SmsMessage) -> Line:
     return line
 
 
+def sms_sender(ctx: Ctx, params: SmsMessage) -> str:
+    """Who is shown as the sender."""
+    return params.sender or SENDER_GAPS.sub("", ctx.caller.organisation_name)[:SMS_SENDER_LENGTH] or "Info"
+
+
+async def name_message(ctx: Ctx, params: SmsMessage, _line: Line) -> Challenge:
+    """What is sent to whom, and as whose."""
+    text, sender = quote_name(params.message, SMS_SEPTET_LIMIT), sms_sender(ctx, params)
+    loss = describe_loss("message", params.iccid, sender=sender, text=params.message)
+    return Challenge(
+        f"This will send one SMS to the line {params.iccid}, shown as from {sender}: {text}. It cannot be taken back.", (loss,)
+    )
+
+
 @operation(
     "POST",
     "/v1/subscribers/{iccid}/sms",
@@ -102,6 +117,7 @@ async def own_line_with_number(ctx: Ctx, params: SmsMessage) -> Line:
     moves=True,
     operator=True,
     access=own_line_with_number,
+    challenge=name_message,
     raises=[NotFound, EndOfLife, OcsError],
     title="Send SMS",
     examples=[
@@ -119,7 +135,6 @@ async def send_sms(ctx: Ctx, params: SmsMessage, line: Line) -> Data[MessageSent
 
     Without `sender` the letters and digits of the organisation's name are shown, at most 11.
     """
-    sender = params.sender or SENDER_GAPS.sub("", ctx.caller.organisation_name)[:SMS_SENDER_LENGTH] or "Info"
-    await line.upstream.ocs.messages.send_mt_sms(params.message, sender_id=sender, imsi=line.imsi)
+    await line.upstream.ocs.messages.send_mt_sms(params.message, sender_id=sms_sender(ctx, params), imsi=line.imsi)
     found = measure_sms(params.message)
     return {"data": {"sent": True, "unicode": found.unicode, "length": found.length}}

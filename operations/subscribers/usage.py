@@ -26,9 +26,11 @@ from clients.ocs.subscribers import GreenZoneCounter
 from clients.ocs.times import event_seconds
 from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
-from operations.times import DayRange, DayWindow, day_window, split_weeks
+from operations.times import DayRange, DayWindow, day_window, split_weeks, utc_time_text
 from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.package_losses import data_text
 from operations.upstream.paging import Data
+from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.operation import Example, Scope, operation
 
@@ -300,6 +302,17 @@ async def subscriber_active_period(ctx: Ctx, params: LineRef, line: Line) -> Dat
     return {"data": {"period": None, **found, "subscriberId": line.subscriber_id}}
 
 
+async def name_counter(_ctx: Ctx, params: LineRef, line: Line) -> Challenge:
+    """What the counter reads now. Waits for the network."""
+    row = await line.upstream.ocs.subscriber.get_single_subscriber(line.subscriber_id, with_gz_counter=True)
+    counter = row.get("greenZoneCounter", {})
+    volume, since = counter.get("volumeOnGZ"), utc_time_text(counter.get("lastResetDate"))
+    loss = describe_loss("counter", params.iccid, volume=None if volume is None else data_text(volume), counted_since=since)
+    return Challenge(
+        f"This will set the green-zone counter of a line to zero: {name_losses((loss,))}. What it has counted is lost for good.", (loss,)
+    )
+
+
 class CounterReset(TypedDict):
     """The counter as it reads afterwards, where it could be read."""
 
@@ -315,6 +328,7 @@ class CounterReset(TypedDict):
     upstream=True,
     moves=True,
     access=own_line,
+    challenge=name_counter,
     raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(

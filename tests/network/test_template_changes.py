@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from inline_snapshot import snapshot
 
 from simulators.network.entities import PackageTemplate, ThrottleThreshold
 from simulators.network.methods.templates import listed_template_view, template_recurrence_view, template_throttling_view
@@ -58,7 +59,10 @@ async def test_a_change_is_announced_before_it_is_made(stage: NetworkStage) -> N
     id = await stage.new_template()
     asked = await stage.http.put(f"/v1/package-templates/{id}/core", json={"name": "New name"})
     assert asked.status_code == 202
-    assert asked.json()["message"] == f"This will change a template's name, zone, limits, days or cost (templateId {id}, name New name)."
+    assert asked.json()["losses"] == snapshot([{"kind": "template", "name": "Mine", "details": {"name": "Mine becomes New name"}}])
+    assert asked.json()["message"].replace(str(id), "ID") == snapshot(
+        "This will change the package template ID: “Mine” (name Mine becomes New name)."
+    )
     assert stage.calls("modifyPPTCore") == []
 
 

@@ -22,6 +22,7 @@ MODULES = (line_status, sms, network_access, charging, contact, contact, chargin
 CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", MODULES)])
 READS = frozenset(
     {
+        "getSimProviderStatus",
         "getSingleSubscriber",
         "getResellerInfo",
         "listResellerAccount",

@@ -35,12 +35,20 @@ async def test_the_challenge_says_what_will_happen(stage: LineStage) -> None:
     assert answer.status_code == 202
     assert {**answer.json(), "confirm_token": "", "hint": answer.json()["hint"].replace(token, "...")} == snapshot(
         {
-            "message": "This will take a SIM into use, or return it to stock, at platform level "
-            "(iccid 8988303700000100013, status DISABLED).",
+            "message": "This will return the SIM of the line 8988303700000100013 to stock: “8988303700000100013” (sim 760001, sim status "
+            "AFFECTED, profile Enable since 2026-08-26T09:12:16). "
+            "A profile that was downloaded before cannot be downloaded again after this.",
             "confirm_token": "",
             "expires_in_seconds": 120,
             "route": "PUT /v1/subscribers/{iccid}/sim-status",
             "hint": "Repeat the same request with the header X-Confirm-Token: ..., within 120 s",
+            "losses": [
+                {
+                    "kind": "profile",
+                    "name": "8988303700000100013",
+                    "details": {"sim": "760001", "sim_status": "AFFECTED", "profile": "Enable since 2026-08-26T09:12:16"},
+                }
+            ],
         }
     )
     assert (stage.line.sim.status, stage.writes()) == ("AFFECTED", [])
