@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from registry.approvals import ApprovalTerms, TermsFound
 from registry.binding import with_defaults
 from registry.call import Call, CallState, Mandate, Progress, Reply, Surface, no_progress
 from registry.caller import Caller
@@ -155,6 +156,20 @@ class InternalCalls:
             mandate=mandate,
         )
         return await gather_reply(await answer_call(pipeline, call, self._report), call.request_id)
+
+    async def inquire(self, operation: str, arguments: Mapping[str, Any], *, caller: Caller, idempotency_key: str) -> ApprovalTerms | None:
+        """What a person would approve of this call of `caller`; nothing is done. None: the key has an answer already.
+
+        Raises the Refusal that the call would get. Waits as its access step does.
+        """
+        pipeline = self.pipeline
+        found, request = pipeline.catalogue.operations[operation], pipeline.ids.new("req_")
+        call = Call(found, "change", request, caller=caller, arguments=dict(arguments), idempotency_key=idempotency_key, inquiry=True)
+        try:
+            await pipeline.run(call)
+        except TermsFound as end:
+            return end.terms
+        return None
 
     def tell(self, call: Call, error: BaseException) -> None:
         """Reports a fault of ours that `call` survived to the operator."""

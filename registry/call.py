@@ -57,11 +57,13 @@ class QuotaUsage:
 class Mandate:
     """A decision that a call was waiting for, made before: by the confirmation or the approval of `id`, a change set or an approval.
 
-    `reserved`: the limits of the credential were charged when it was decided, and are not charged again.
+    `reserved`: the limits of the credential were charged when it was decided, and are not charged again. `terms`: the digest of what was
+    approved, where that was this one call; it is refused when it would do something else now.
     """
 
     id: str
     reserved: bool = False
+    terms: bytes = b""
 
 
 @dataclass(slots=True)
@@ -96,6 +98,10 @@ class Call:
     """Another call, which was charged, makes this one: it costs nothing more."""
     mandate: Mandate | None = None
     """Who has agreed to this call before it was made: it asks for neither a confirmation nor an approval."""
+    inquiry: bool = False
+    """Asks what a person would approve: it goes as far as the question, does nothing and stores nothing."""
+    reason: str | None = None
+    """Why the call is made, in the asker's words, for whoever approves it."""
     names_free_text: bool = False
     """The door tells its client where the answer holds text that people or other systems wrote."""
     # Filled in by the pipeline as it goes, so that a refusal can be recorded with what was known.

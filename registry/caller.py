@@ -157,6 +157,8 @@ class Caller:
     connection: OrganisationConnection | None = None
     expires_at: int | None = None
     """When the key that was presented, or the login's grant, ends: Unix seconds."""
+    signed_in: float | None = None
+    """When this person signed in at the service's own pages, whose session makes the call: Unix seconds. None for all other credentials."""
 
     @property
     def owner(self) -> str:

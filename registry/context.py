@@ -70,6 +70,7 @@ class Context(Generic[DepsT]):
     plain_input: Input | None = None
     due: Due | SpendKind = NOTHING_DUE
     """What the call makes due, once that was asked for: of a credential that is held to limits or approvals. A kind is OPEN."""
+    seen: tuple[str, ...] = ()
     closing: WriteList = field(default_factory=list[Any])
     lost: WriteList = field(default_factory=list[Any])
     undoing: WriteList = field(default_factory=list[Any])
@@ -124,6 +125,10 @@ class Context(Generic[DepsT]):
         """Notes that the thing at hand is in `account_id`. Raises Restricted where the credential is restricted to other accounts."""
         check_line_account(account_id, self.caller.restrictions)
         self.account_seen = True
+
+    def see_state(self, state: str) -> None:
+        """Notes what the thing at hand was seen to be: what a person approves is approved for that alone. Called by access."""
+        self.seen = (*self.seen, state)
 
     def row_bounds(self) -> Restrictions:
         """What the credential may see: all that is shown, counted or sorted must be within. Called by access of bounded operations."""

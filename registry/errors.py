@@ -420,7 +420,8 @@ class ApprovalRequired(Refusal, status=202, code="approval_required", body_type=
     def __init__(self, message: str, *, expires_in_seconds: int, route: str, approval: ApprovalRef) -> None:
         how = (
             f"Ask whoever runs this for you to open {approval['page']}, then repeat the same call with the idempotency key "
-            f"{approval['idempotency_key']}: it gets the result. No call, form or card approves it"
+            f"{approval['idempotency_key']}: it gets the result. No call, form or card approves it. A reason for them is taken as "
+            "X-Approval-Reason, as a tool's argument approval_reason"
         )
         super().__init__(message, hint=how)
         self.expires_in_seconds, self.route, self.approval = expires_in_seconds, route, approval

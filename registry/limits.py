@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from registry.caller import Tier
+from registry.clock import DAY_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class Limits:
     """What a small body counts for when it is refused."""
     burst_enabled: bool = True
     confirm_seconds: int = 120
+    approval_seconds: int = DAY_SECONDS
+    """How long a call waits for a person to approve it."""
     claim_days: int = 30
     audit_days: int = 90
     quota_block: int = 20

@@ -255,6 +255,7 @@ class Operation(Generic[P, R]):
     spends: Spends | None = None
     """None: nothing, for what only reads; of anything else it is not known, which counts as OPEN."""
     irreversible: bool = False
+    waits: bool = True
 
     read_only: bool = field(init=False)
     """Changes nothing: a read scope, or a GET, whoever may make it."""
@@ -262,6 +263,8 @@ class Operation(Generic[P, R]):
     """Fields may come as a body over HTTP."""
     confirmable: bool = field(init=False)
     """Takes a confirm token: every call asks for one, or those do that would replace what is live."""
+    approvable: bool = field(init=False)
+    """A credential can be held to wait for a person before it does this."""
     destructive: bool = field(init=False)
     """May undo or overwrite what is there."""
     provided: bool = field(init=False)
@@ -281,6 +284,7 @@ class Operation(Generic[P, R]):
             "read_only": read_only,
             "takes_body": self.method not in ("GET", "DELETE"),
             "confirmable": confirmable,
+            "approvable": not read_only and self.auth in (Auth.BEARER, Auth.SESSION) and self.waits,
             "destructive": confirmable or self.method == "DELETE",
             "provided": provided,
             "repeatable": read_only or (once is not None and once.required) or sets,
@@ -314,6 +318,7 @@ class OperationOptions(TypedDict, total=False):
     `body_limit`: bytes; without one, it depends on whether the caller needs a credential.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
     `spends`: what a call makes due, of the organisation's money or income. `irreversible`: no later call undoes what it did.
+    `waits`: a credential may have to wait for an approval of it. False: it is how approvals are given, plans only, or stops what was begun.
     """
 
     scope: Scope
@@ -346,6 +351,7 @@ class OperationOptions(TypedDict, total=False):
     tool_defaults: Mapping[str, Any]
     spends: Spends
     irreversible: bool
+    waits: bool
 
 
 OPERATION_DEFAULTS = {each.name: each.default for each in fields(Operation) if each.default is not MISSING}

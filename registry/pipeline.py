@@ -18,7 +18,8 @@ import anyio.lowlevel
 import orjson
 from pydantic import BaseModel
 
-from registry import policy, restrictions, spending
+from registry import approvals, policy, restrictions, spending
+from registry.approvals import Approvals, TermsFound
 from registry.authentication import authenticate
 from registry.binding import binding_of
 from registry.call import Call, CallState, Reply
@@ -29,7 +30,7 @@ from registry.clock import ACTIVE_REQUEST, DAY_SECONDS, ActiveRequest, Clock
 from registry.context import Context, Replacement, outcome_not_stored
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
-from registry.operation import NOTHING_DUE, Document, Due, Input, Operation, SpendKind, StreamedAnswer
+from registry.operation import NOTHING_DUE, Document, Due, Input, Operation, Secret, SpendKind, StreamedAnswer
 from registry.policy import IDEMPOTENCY_KEY, key_spellings
 from registry.ports import (
     AlreadyAnswered,
@@ -97,10 +98,12 @@ class Pipeline(Generic[PipelineDeps]):
         secrets: SharedSecrets,
         rate_limiter: RateLimiter,
         site: Site,
+        approvals: Approvals,
     ) -> None:
         self.catalogue, self.deps, self.clock, self.ids = catalogue, deps, clock, ids
         self.directory, self.journal, self.quota, self.sessions = directory, journal, quota, sessions
         self.secrets, self.rate_limiter, self.site = secrets, rate_limiter, site
+        self._approvals = approvals
         self.signals = CallSignals()
         self._large = anyio.Lock()
 
@@ -155,7 +158,7 @@ class Pipeline(Generic[PipelineDeps]):
             if key_restrictions.limits:
                 await self._count(context)
             return await self._read(context, params, granted)
-        params = context.plain_input or params
+        given, params = params, context.plain_input or params
         entry = context.entry = self._entry(context, params)
         if entry.idempotency_key is not None:
             stored = await self.journal.stored(entry)
@@ -166,9 +169,10 @@ class Pipeline(Generic[PipelineDeps]):
             self._hold_to_limits(context, entry)
         if context.staged and not operation.provided:  # a replay reaches nothing
             await self.rate_limiter.upstream(context.caller.owner)
-        if (operation.confirm or context.replacement is not None) and call.mandate is None:
-            await self._confirm(context, entry, params, granted)
         try:
+            await self._approve(context, entry, given, params, granted)
+            if (operation.confirm or context.replacement is not None) and call.mandate is None:
+                await self._confirm(context, entry, params, granted)
             run = self._provide if operation.provided or context.staged else self._write
             return await run(context, entry, params, granted)
         except AlreadyAnswered as won:
@@ -348,9 +352,7 @@ class Pipeline(Generic[PipelineDeps]):
         if call.mandate is not None and call.mandate.reserved:
             return
         if isinstance(due, SpendKind):
-            if any(each.of_money for each in limits) and call.mandate is None:
-                raise spending.needs_approval(call.operation)
-            due = NOTHING_DUE
+            due = NOTHING_DUE  # a person has to approve it
         spending.check_due(due, limits)
         entry.charges = spending.spending_charges(limits, due, call.operation.id, entry.now)
 
@@ -360,6 +362,28 @@ class Pipeline(Generic[PipelineDeps]):
         charges = spending.spending_charges(limits, NOTHING_DUE, operation.id, context.now)
         if charges:
             await self.journal.charge(charges, context.now)
+
+    async def _approve(
+        self, context: Context[PipelineDeps], entry: CallRecord, given: Input, params: Input, granted: tuple[Any, ...]
+    ) -> None:
+        """Stops a call that a person has to approve first. One that was approved goes on, if it would still do what they saw."""
+        call, caller, mandate = context.call, context.caller, context.call.mandate
+        if mandate is None:
+            if not call.inquiry and not approvals.needs_approval(call, caller, params, context.due):
+                return
+        elif not mandate.terms:  # a row of a change set: its plan holds the state
+            return
+        terms = approvals.approval_terms(call, params, await challenge_of(context, params, granted), context.due, seen_state(context))
+        if mandate is not None:
+            if mandate.terms != terms.digest:
+                raise approvals.terms_changed()
+            return
+        if call.inquiry:
+            raise TermsFound(terms)
+        key = entry.idempotency_key or self.ids.new("idk_")
+        fingerprint = entry.fingerprint or call_fingerprint(context, params)
+        request = approvals.approval_request(call, caller, entry, given, terms, key, fingerprint)
+        raise approvals.approval_required(call, request, await self._approvals.ask(request), self.site.base_url)
 
     async def _confirm(self, context: Context[PipelineDeps], entry: CallRecord, params: Input, granted: tuple[Any, ...]) -> None:
         """Without a token: mint one and stop. With one: it is consumed in the transaction that opens the call."""
@@ -461,6 +485,11 @@ def is_uncharged(refusal: Refusal) -> bool:
     return isinstance(refusal, ProviderError) and refusal.uncharged
 
 
+def seen_state(context: Context[Any]) -> tuple[str, ...]:
+    """What the call was seen to act on, where it replaces something live that as well."""
+    return context.seen if context.replacement is None else (*context.seen, context.replacement.state)
+
+
 async def challenge_of(context: Context[Any], params: Input, granted: tuple[Any, ...]) -> Challenge:
     """What this call would do and what is lost by it. `granted`: what access returned. Waits for the network.
 
@@ -483,6 +512,7 @@ def confirm_sentence(operation: Operation[Any, Any], params: Input) -> str:
     fields = type(params).model_fields
     removed = {fields[name].alias or name: "null" for name in params.removed}  # first: the end may be cut off
     given = removed | params.model_dump(by_alias=True, exclude_none=True)
+    given |= {info.alias or name: "***" for name, info in fields.items() if Secret in info.metadata and (info.alias or name) in given}
     shown = ", ".join(f"{name} {value}" for name, value in given.items())
     summary = operation.summary.rstrip(".")
     return f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown[:200]})." if shown else ".")

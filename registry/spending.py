@@ -116,11 +116,3 @@ def limit_reached(charge: SpendingCharge, used: int, now: float) -> Restricted:
     refusal = Restricted(f"{text}; it starts again at {again}; nothing was done", hint=f"Wait until {again}, or use another credential")
     refusal.headers["Retry-After"] = str(max(1, int(charge.reset - now) + 1))
     return refusal
-
-
-def needs_approval(operation: Operation[Any, Any]) -> Restricted:
-    """The refusal of a call of which nobody can say what it makes due, where money is limited."""
-    return Restricted(
-        f"{operation.id} needs an approval: nobody can say before what it makes due, and this credential has a limit of money",
-        hint="Have a person do it, or use a credential without limits of money",
-    )

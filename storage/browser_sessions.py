@@ -15,6 +15,7 @@ class BrowserSession(NamedTuple):
     id: Annotated[str, Field(unique=True)]
     person_id: Annotated[str, Field(foreign_key="person.id", index=True)]
     organisation_id: str | None
+    created: float
     seen: float
     address: str | None
     name: str | None
@@ -24,7 +25,6 @@ class BrowserSessionTable(TableDescription, row=BrowserSession, without=("addres
     """A person who is signed in with a browser; `digest` is of the cookie."""
 
     digest: bytes = Field(primary_key=True)
-    created: float
     expires_at: float = Field(index=True)
 
 
@@ -52,6 +52,7 @@ def find_browser_session(*, digest: bytes, now: float, idle: float) -> sa.Execut
             BROWSER_SESSION.c.id,
             BROWSER_SESSION.c.person_id,
             BROWSER_SESSION.c.organisation_id,
+            BROWSER_SESSION.c.created,
             BROWSER_SESSION.c.seen,
             PERSON.c.address,
             PERSON.c.name,

@@ -161,19 +161,39 @@ class CallerRecord(NamedTuple):
     credential: str
 
 
-def caller_record(caller: Caller) -> CallerRecord:
-    """What is kept of `caller`."""
-    return CallerRecord(caller.kind, caller.principal, caller.organisation, caller.key_id)
-
-
 def acting_caller(connection: Connection, *, record: CallerRecord, now: float) -> Caller | None:
     """Who made the call, as they are at `now` (Unix seconds), with every restriction of their credential; None when it has ended, or the
     person has left the organisation."""
+    if record.credential:
+        return find_asker(connection, credential=record.credential, owner=record.organisation, now=now)
     member = find_member(connection, person=record.principal, organisation=record.organisation)
-    held = restrictions_of(connection, credential=record.credential, now=now) if record.credential else UNRESTRICTED
-    if member is None or held is None:
-        return None
-    return restricted_caller(caller_of(record.kind, record.principal, member, record.credential), held)
+    return None if member is None else caller_of(record.kind, record.principal, member)
+
+
+def find_asker(connection: Connection, *, credential: str, owner: str, now: float) -> Caller | None:
+    """Who asked with a key or a login (gnt_), as they are now; None when it, or their place in the organisation, has ended.
+
+    `owner`: the organisation that they asked for, the person's own id where it was none. `now`: Unix seconds.
+    """
+    if credential.startswith(GRANT_PREFIX):
+        found = find_grant(connection, grant=credential, now=now)
+        if found is None:
+            return None
+        grant, member = found
+        caller, held = caller_of("session", grant.person_id, member, grant.id), grant_restrictions(grant)
+    else:
+        key = connection.first(KEY_BY_ID, key_id=credential, now=now)
+        if key is None:
+            return None
+        member = find_member(connection, person=key.person_id, organisation=key.organisation_id) if key.organisation_id else None
+        caller = replace(caller_of("key", key.person_id, member, key.id), expires_at=key.expires_at)
+        held = read_restrictions(key.restrictions)
+    return restricted_caller(caller, held) if caller.owner == owner else None
+
+
+def find_approver(connection: Connection, *, person: str, owner: str) -> Caller:
+    """Somebody who has approved a call of `owner` (an organisation, or their own id), with what they may do there now."""
+    return caller_of("session", person, find_member(connection, person=person, organisation=owner))
 
 
 def restrictions_of(connection: Connection, *, credential: str, now: float) -> Restrictions | None:
@@ -261,10 +281,10 @@ class StoreDirectory:
         found = replace(caller_of(caller.kind, caller.principal, member, caller.key_id), expires_at=caller.expires_at)
         return restricted_caller(found, caller.restrictions)
 
-    async def signed_in(self, person: str, organisation: str | None) -> Caller:
-        """The caller of a browser session, at the service's own pages."""
+    async def signed_in(self, person: str, organisation: str | None, since: float | None = None) -> Caller:
+        """The caller of a browser session, at the service's own pages; `since`: when the session began, Unix seconds."""
         member = None if organisation is None else await self._store.read(find_member, person=person, organisation=organisation)
-        return caller_of("session", person, member)
+        return replace(caller_of("session", person, member), signed_in=since)
 
     async def member(self, person: str, organisation: str) -> Caller | None:
         """The local caller of stdio and the command line."""

@@ -60,6 +60,12 @@ def find_by_address(*, address: str) -> sa.Executable:
     return sa.select(PERSON.c.id).where(PERSON.c.address == address)
 
 
+@first_row(str)
+def mail_address_of(*, person: str) -> sa.Executable:
+    """The address that somebody reads mail at, or None."""
+    return sa.select(sa.func.coalesce(PERSON.c.address, PERSON.c.email).label("address")).where(PERSON.c.id == person)
+
+
 @row_exists
 def is_expected(*, address: str, now: float) -> sa.Executable:
     """Whether an address is somebody's, or that of somebody who is invited and becomes a person by signing in. `now`: Unix seconds."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.errors import KeyUnknown
+from storage.approvals import APPROVAL, has_approvals
 from storage.claims import ClaimTable
 from storage.engine.sql import Command, Connection, Query, all_rows
 from storage.engine.store import Store
@@ -32,6 +33,7 @@ from storage.sealing import (
     SERVICE_OWNER,
     Keyring,
     WrongSeal,
+    approval_field,
     claim_field,
     client_secret_field,
     esim_field,
@@ -149,13 +151,18 @@ SEALED_COLUMNS = (
     sealed_column(OauthClientTable.table, "secret", lambda row: client_secret_field(row.id), key=PLACE_BY_ID, organisation=None),
     # Mails that wait live for minutes, but one that could not be opened any more would be a code that somebody waits for.
     sealed_column(MailTable.table, "sealed", lambda row: mail_field(row.id), key=PLACE_BY_ID, organisation=None),
+    sealed_column(APPROVAL, "request", lambda row: approval_field(row.id), key=PLACE_BY_ID),
+    sealed_column(APPROVAL, "outcome", lambda row: approval_field(row.id), key=PLACE_BY_ID),
     sealed_column(ClaimTable.table, "body", lambda row: claim_field(row.part, row.id), key=PLACE_BY_CLAIM),
 )
 
 
 def columns_there(connection: Connection) -> list[SealedColumn]:
     """Those whose tables the database has: this program runs on the schema before, too."""
-    return [column for column in SEALED_COLUMNS if column.table != FLEET_ERASURE_KEY.name or has_fleet_tables(connection)]
+    lacking = {
+        name for name, there in ((FLEET_ERASURE_KEY.name, has_fleet_tables), (APPROVAL.name, has_approvals)) if not there(connection)
+    }
+    return [column for column in SEALED_COLUMNS if column.table not in lacking]
 
 
 async def reseal(store: Store, keyring: Keyring, column: SealedColumn) -> ResealResult:

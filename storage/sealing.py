@@ -192,6 +192,11 @@ def mail_field(mail: str) -> str:
     return f"mail|{mail}"
 
 
+def approval_field(approval: str) -> str:
+    """What a request for an approval is about, and what came of it."""
+    return f"approval|{approval}"
+
+
 def client_secret_field(client: str) -> str:
     """The secret of a program that registered itself."""
     return f"client|{client}"

@@ -23,6 +23,7 @@ from operations.caches.answers import ReadCache
 from operations.caches.stock import StockSnapshots
 from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
+from operations.changes.requests.approval_requests import ApprovalRequests
 from operations.deps import Build, Deps
 from operations.intelligence.verdicts.judge import LineJudge
 from operations.secret_tokens import new_api_key
@@ -401,6 +402,7 @@ async def open_world(
         secrets=secrets,
         rate_limiter=RateLimiter(limits, SITE, clock, deps.rate_limiter.buckets),
         site=SITE,
+        approvals=ApprovalRequests(deps),
     )
     lines: list[RequestLine] = []
     faults: list[tuple[str, str, BaseException]] = []

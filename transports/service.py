@@ -19,6 +19,7 @@ from operations.caches.answers import ReadCache
 from operations.caches.stock import StockSnapshots
 from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
+from operations.changes.requests.approval_requests import ApprovalRequests
 from operations.demo import Demo, detach_demo_payee, ensure_demo
 from operations.deps import Build, Deps
 from operations.intelligence.verdicts.judge import LineJudge
@@ -58,6 +59,7 @@ from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection
 from transports.version import VERSION, build_sha
 from transports.worker.chores import (
     adaptation_chore,
+    approvals_chore,
     change_chores,
     fleet_chore,
     reconciliation_chore,
@@ -326,7 +328,10 @@ def build_service(
     site = site_of(settings, base_url)
     secrets, replica = shared_secrets(settings, ids), ids.new("rpl_")
     limits = LimitLease(StoreLimitLedger(store), replica, clock)
-    pace = RateLimiter(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock, limits.buckets)
+    set_limits = replace(
+        Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit, approval_seconds=settings.approval_hours * 3600
+    )
+    pace = RateLimiter(set_limits, site, clock, limits.buckets)
     outbound, sender = (
         Outbound(ca_file=settings.ca_file),
         WebhookSender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file),
@@ -359,6 +364,7 @@ def build_service(
         secrets=secrets,
         rate_limiter=deps.rate_limiter,
         site=site,
+        approvals=ApprovalRequests(deps),
     )
     deps.internal_calls.open(
         pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}")
@@ -407,7 +413,7 @@ def make_worker(
                 if looks
                 else []
             ),
-            *([fleet_chore(deps, report, begun), *change_chores(deps, report, begun)] if looks else []),
+            *([fleet_chore(deps, report, begun), *change_chores(deps, report, begun), approvals_chore(deps, report)] if looks else []),
         ],
         listener=open_listener(settings.store_url, report),
         lease_seconds=settings.delivery_lease_seconds,

@@ -247,6 +247,7 @@ class Settings(BaseModel):
         le=60,
         description="seconds a server takes requests after SIGTERM, while /health/ready says 503; default: 5 in production, else 0",
     )
+    approval_hours: int = Field(24, ge=1, le=720, description="hours that a call waits for a person to approve it")
     keep_audit_days: DaysSetting = Field(90, description="days that rows of the audit log are kept; 0: for ever")
     keep_answers_days: DaysSetting = Field(
         0, description="days that answers under keys that never expire are kept, at least 30; the keys stay. 0: for ever"

@@ -1,1 +1,1 @@
-"""Many lines, one decision: tags, and change sets that are planned, applied and undone."""
+"""Many lines, one decision: tags, change sets, and what a person has to approve."""

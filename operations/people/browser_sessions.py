@@ -37,11 +37,12 @@ AuditRecordMaker = Callable[[str], AuditRecord]
 
 
 class BrowserSession(NamedTuple):
-    """Who sits before a browser. `cookie` is what it presented."""
+    """Who sits before a browser. `created`: when they signed in, Unix seconds; `cookie` is what it presented."""
 
     id: str
     person: str
     organisation: str | None
+    created: float
     address: str | None
     name: str | None
     cookie: str
@@ -86,7 +87,7 @@ async def browser_session_of(deps: Deps, *, cookie: str, now: float) -> BrowserS
         await deps.store.write(
             touch_browser_session, digest=digest, now=now, noted=now - SESSION_NOTED_SECONDS, idle=now - SESSION_IDLE_SECONDS
         )
-    return BrowserSession(found.id, found.person_id, found.organisation_id, found.address, found.name, cookie)
+    return BrowserSession(found.id, found.person_id, found.organisation_id, found.created, found.address, found.name, cookie)
 
 
 async def switch_organisation(deps: Deps, *, session: BrowserSession, organisation: str, record: AuditRecordMaker) -> None:

@@ -143,6 +143,7 @@ async def find_own_line(ctx: Ctx, upstream: Upstream, iccid: str, *, green_zone:
     """
     line = await find_line(upstream, iccid, green_zone=green_zone)
     ctx.of_account(line.row.get("accountId"))
+    ctx.see_state(f"line {line.subscriber_id} {line.row.get('accountId')} {line_status_word(line.row)}")
     if not ctx.call.operation.read_only:
         note_line(ctx, line)
         ctx.if_lost(note_line_change, organisation=ctx.organisation, subscriber_id=line.subscriber_id, values={}, now=ctx.now)

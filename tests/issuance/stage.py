@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from operations.caches.answers import ReadCache
 from operations.caches.stock import StockSnapshots
 from operations.catalogue import CATALOGUE
+from operations.changes.requests.approval_requests import ApprovalRequests
 from registry.caller import Tier
 from registry.limits import Limits
 from registry.pipeline import Pipeline
@@ -193,6 +194,7 @@ async def another_process(stage: IssuanceStage) -> World:
         secrets=of.secrets,
         rate_limiter=RateLimiter(of.rate_limiter.limits, of.site, first.clock),
         site=of.site,
+        approvals=ApprovalRequests(deps),
     )
     faults = first.faults
     door = HttpDoor(

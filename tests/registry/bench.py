@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import orjson
 
+from operations.changes.requests.approval_requests import ApprovalRequests
 from operations.deps import Deps
 from registry.answer import answer_call
 from registry.call import Call, Reply, Surface
@@ -165,6 +166,7 @@ class Bench:
             secrets=of.secrets,
             rate_limiter=RateLimiter(of.rate_limiter.limits, of.site, self.clock),
             site=of.site,
+            approvals=ApprovalRequests(of.deps),
         )
         return BenchReplica(pipeline, journal, blocks)
 

@@ -18,6 +18,7 @@ from operations.caches.answers import ReadCache
 from operations.caches.stock import StockSnapshots
 from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
+from operations.changes.requests.approval_requests import ApprovalRequests
 from operations.deps import Build, Deps
 from operations.intelligence.verdicts.judge import LineJudge
 from operations.storefronts.sales.checkout import BegunCheckout, begin_order, begin_top_up
@@ -165,6 +166,7 @@ class SimulatedReplica:
             secrets=secrets,
             rate_limiter=RateLimiter(LIMITS, SITE, clock),
             site=SITE,
+            approvals=ApprovalRequests(deps),
         )
 
     async def call(

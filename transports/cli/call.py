@@ -290,8 +290,9 @@ def finish_call(operation: AnyOperation, arguments: dict[str, object], how: Call
         how = replace(how, idempotency_key=fresh_key("cli-"))
         sys.stderr.write(f"idempotency key: {how.idempotency_key}\n")
     reply = asyncio.run(send_call(operation, arguments, how))
-    if reply.status == 202 and (how.yes or user_agrees(reply)):
-        how = replace(how, confirm_token=orjson.loads(reply.body)["confirm_token"])
+    token = orjson.loads(reply.body).get("confirm_token") if reply.status == 202 else None  # none: a person has to approve it elsewhere
+    if token is not None and (how.yes or user_agrees(reply)):
+        how = replace(how, confirm_token=token)
         reply = asyncio.run(send_call(operation, arguments, how))
     print_reply(require_success(reply, repeatable_command(sys.argv[1:])), as_json=how.as_json)
     stopped = stream_failure(reply.body) if reply.media_type.startswith(EVENT_STREAM_TYPE) else None

@@ -115,11 +115,19 @@ def explain_refusal(reply: Reply, command: str) -> str:
         402: f"Upgrade: {body.get('upgrade_url')}",
         409: f"Connect: {body.get('connect_url')}" if body.get("connect_url") else "",
         429: f"Starts again at {body.get('reset_at')}; a larger tier: {body.get('upgrade_url')}",
-        202: f"To do it: {command} --confirm-token {body.get('confirm_token')}",
+        202: next_step_of_waiting(body, command),
     }.get(reply.status, "")
     lines += [f"  {following}"] if following else []
     lines += [f"  request id {body['request_id']}"] if body.get("request_id") else []
     return "\n".join(lines)
+
+
+def next_step_of_waiting(body: JsonObject, command: str) -> str:
+    """How a call goes on that was not made yet: it is confirmed here, or approved by a person elsewhere."""
+    approval = body.get("approval")
+    if not isinstance(approval, dict):
+        return f"To do it: {command} --confirm-token {body.get('confirm_token')}"
+    return f"Have it approved at {approval['page']}, then repeat it with --idempotency-key {approval['idempotency_key']}"
 
 
 def reply_header(reply: Reply, name: str) -> str | None:

@@ -19,6 +19,7 @@ CORS_REQUEST_HEADERS = (
     "Mcp-Protocol-Version",
     "Mcp-Session-Id",
     "X-Confirm-Token",
+    "X-Approval-Reason",
     "X-Idempotency-Key",
     "X-MCP-Readonly",
     "X-MCP-Toolsets",

@@ -49,6 +49,7 @@ SINGLE_HEADERS = frozenset(
         b"idempotency-key",
         b"x-idempotency-key",
         b"x-confirm-token",
+        b"x-approval-reason",
         b"content-type",
         b"content-encoding",
         b"content-length",

@@ -15,9 +15,9 @@ from registry.binding import with_defaults
 from registry.call import Call, Progress, Reply, no_progress
 from registry.catalogue import AnyOperation
 from registry.characters import HIDDEN_CHARACTERS
-from registry.errors import BadRequest, ConfirmTokenRequired
+from registry.errors import ApprovalRequired, BadRequest, ConfirmTokenRequired
 from registry.pipeline import Pipeline
-from registry.redaction import READABLE_CHARACTERS_LIMIT, clean_texts
+from registry.redaction import READABLE_CHARACTERS_LIMIT, clean_texts, readable_text
 from registry.schema import OutputSchema, output_schema
 from transports.mcp.request_caller import RequestCaller
 from transports.mcp.settings import MCP_SERVER_NAME
@@ -41,6 +41,8 @@ def tool_result(reply: Reply, answer: OutputSchema, *, verbatim: bool = False) -
     `verbatim`: what encodes the result takes JSON as it is (orjson.Fragment), and the body was written by orjson, so that it is neither
     decoded nor encoded again where nothing in it has to be cleaned.
     """
+    if isinstance(reply.refusal, ApprovalRequired):
+        return approval_notice(reply.refusal, readable_body(reply, None))
     if reply.refusal is not None or reply.status >= 400:
         return refusal_result(readable_body(reply, None), reply_remarks(reply), result_meta(reply))
     text = reply.body.decode() if verbatim else ""
@@ -73,6 +75,14 @@ def refusal_result(body: object, more: Sequence[str] = (), meta: dict[str, objec
     """
     content = [{"type": "text", "text": part} for part in (orjson.dumps(body).decode(), *more)]
     return {"resultType": "complete", "content": content, "isError": True, "_meta": meta}
+
+
+def approval_notice(refusal: ApprovalRequired, body: object) -> ToolResult:
+    """What a model is told of a call that waits for a person: in words, then the body as over HTTP. There is nothing to accept."""
+    sentence = readable_text(refusal.message).rstrip()
+    words = f"Not done yet: {sentence} A person has to approve it at {refusal.approval['page']}; nothing that you do approves it."
+    result = refusal_result(body)
+    return {**result, "content": [{"type": "text", "text": words}, *cast("list[object]", result["content"])]}
 
 
 def reply_remarks(reply: Reply) -> list[str]:
@@ -221,6 +231,7 @@ class ToolCalls:
         try:
             call.idempotency_key = take_text(given, "idempotency_key") if operation.once is not None else None
             call.confirm_token = take_text(given, "confirm_token") if operation.confirmable else None
+            call.reason = take_text(given, "approval_reason") if operation.approvable else None
         except BadRequest as refusal:
             reply = record_refusal(self._pipeline, call, refusal)
             self._pipeline.signals.answered(call, reply, 0.0)

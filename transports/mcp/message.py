@@ -25,7 +25,7 @@ MESSAGE_DEPTH = 4 * JSON_DEPTH_LIMIT
 MESSAGE_BYTES = 64 * 1024
 MESSAGE_VALUES = 1_000
 """Of anything but the arguments of a tool."""
-HEADER_ARGUMENTS = ("idempotency_key", "confirm_token")
+HEADER_ARGUMENTS = ("idempotency_key", "confirm_token", "approval_reason")
 """Arguments that no input model knows."""
 
 OperationsById = Mapping[str, AnyOperation]

@@ -7,6 +7,7 @@ from typing import cast
 
 import anyio
 
+from operations.changes.requests.approval_execution import ApprovedCalls
 from operations.changes.sending.change_work import ChangeWork
 from operations.deps import Deps
 from operations.fleet.sync import FleetSync
@@ -214,6 +215,14 @@ FULFILMENT_SECONDS = 1.0
 def shop_chores(deps: Deps, report: Callable[[str], None]) -> list[Chore]:
     """Fulfilment every second: a buyer waits for the eSIM on the page that the payment led to."""
     return [Chore("fulfilment", FULFILMENT_SECONDS, Fulfilment(deps, report).step)]
+
+
+APPROVALS_LOOK_SECONDS = 2.0
+
+
+def approvals_chore(deps: Deps, report: Callable[[str], None]) -> Chore:
+    """Executes what a person has approved at a process that has died since."""
+    return Chore("approvals", APPROVALS_LOOK_SECONDS, ApprovedCalls(deps, report).step)
 
 
 FLEET_LOOK_SECONDS = 1.0

@@ -9,6 +9,7 @@ from registry.errors import StoreUnavailable
 from registry.policy import quota_period
 from storage.account_parts import sweep_parts
 from storage.allowances import sweep_allowances
+from storage.approvals import APPROVALS_KEPT_SECONDS, has_approvals, sweep_approvals
 from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY, next_reading_organisation, sweep_audit, sweep_audit_reads
 from storage.browser_sessions import sweep_browser_sessions
 from storage.cdr_events import sweep_call_records
@@ -85,7 +86,8 @@ def retention_chore(store: Store, clock: Clock, report: Callable[[str], None], d
 
 
 async def forget_calls(store: Store, now: float) -> None:
-    """Looks at stocks, packages, changes of lines, parts of accounts, confirm tokens, claims, receivers, events, unpaid orders."""
+    """Looks at stocks, packages, changes of lines, parts of accounts, confirm tokens, claims, receivers, events, unpaid orders,
+    approvals."""
     await sweep_in_steps(store, sweep_stock_snapshots, before=now - STOCK_LOOKS_SECONDS)
     await sweep_in_steps(store, sweep_placed_packages, before=now - PLACED_SECONDS)
     if await store.read(has_line_steering):
@@ -98,6 +100,8 @@ async def forget_calls(store: Store, now: float) -> None:
     await sweep_in_steps(store, sweep_receivers, before=now - DAY_SECONDS)
     await sweep_in_steps(store, sweep_payment_events, before=now - PAYMENT_EVENTS_SECONDS)
     await sweep_in_steps(store, sweep_pending, before=now - UNPAID_ORDERS_SECONDS)
+    if await store.read(has_approvals):
+        await sweep_in_steps(store, sweep_approvals, before=now - APPROVALS_KEPT_SECONDS)
 
 
 async def forget_history(store: Store, now: float, days: HistoryDays, report: Callable[[str], None]) -> None:

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from registry.errors import NotFound, Refusal
 from transports.http.body import form_fields
-from transports.web.pages import account, api_keys, consent, onboarding, organisation, payments, sign_in, sign_up
+from transports.web.pages import account, api_keys, approvals, consent, onboarding, organisation, payments, sign_in, sign_up
 from transports.web.pages.request import HOME_PAGE, PageContext, PageRequest, problem_of
 from transports.web.site import PageHandler, PageRoute, PageSite, visit_facts
 
@@ -23,6 +23,7 @@ PAGE_ROUTES: Mapping[str, PageRoute[PageRequest]] = {
     "/invitations": PageRoute(account.show_invitations),
     "/onboarding": PageRoute(onboarding.show_onboarding, onboarding.post_onboarding),
     "/api-keys": PageRoute(api_keys.show_api_keys, api_keys.post_api_keys),
+    "/approvals": PageRoute(approvals.show_approvals, approvals.post_approvals),
     "/members": PageRoute(organisation.show_members, organisation.post_members),
     "/affiliates": PageRoute(organisation.show_affiliates, organisation.post_affiliates),
     "/payments": PageRoute(payments.show_payments, payments.post_payments),

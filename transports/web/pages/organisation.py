@@ -76,6 +76,7 @@ PAGE_READS = frozenset({"get_onboarding_state", "list_api_keys", "list_members",
     "affiliates_me_get",
     "affiliates_me_commissions_list",
     "operator_billing_connect_status",
+    "list_approvals",
 }
 """What our own pages read to be shown."""
 

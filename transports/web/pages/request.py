@@ -80,14 +80,16 @@ def waiting_time(seconds: int) -> str:
 HOME_PAGE = "/account"
 OWN_PAGES = frozenset(
     {HOME_PAGE, "/onboarding", "/api-keys", "/members", "/payments", "/affiliates", "/audit", "/session-token", "/upgrade", "/consent"}
-    | {"/invitations"}
+    | {"/invitations", "/approvals"}
 )
 # No dots, colons, backslashes, escapes or second slashes: nothing that a browser could read as another host or another folder.
 QUERY_WORD = "[A-Za-z0-9_-]"
-CARRIED_QUERY = rf"request={QUERY_WORD}{{1,200}}|code={QUERY_WORD}{{1,500}}&state={QUERY_WORD}{{1,100}}|error={QUERY_WORD}{{1,50}}"
+CARRIED_QUERY = (
+    rf"(?:request|approval)={QUERY_WORD}{{1,200}}|code={QUERY_WORD}{{1,500}}&state={QUERY_WORD}{{1,100}}|error={QUERY_WORD}{{1,50}}"
+)
 OWN_PAGE_ADDRESS = re.compile(rf"/auth(/[a-z-]{{1,20}})(\?(?:{CARRIED_QUERY}))?", re.ASCII)
-CARRIED_FIELDS = (("request",), ("code", "state"), ("error",))
-"""What of a page's query is kept while somebody signs in: a program's request, or what the payment processor leads back with."""
+CARRIED_FIELDS = (("request",), ("approval",), ("code", "state"), ("error",))
+"""What of a page's query is kept while somebody signs in: a program's request, an approval, what the payment processor leads back with."""
 
 
 def next_page(wanted: str) -> str:
@@ -185,7 +187,7 @@ class PageRequest(Visit):
         presented = self.cookies.get(self.context.cookies.session, "")
         self.session = await browser_sessions.browser_session_of(self.context.deps, cookie=presented, now=self.now)
         if self.session is not None:
-            self.caller = await self.context.directory.signed_in(self.session.person, self.session.organisation)
+            self.caller = await self.context.directory.signed_in(self.session.person, self.session.organisation, self.session.created)
 
     @property
     def who(self) -> BrowserSession:
