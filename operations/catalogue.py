@@ -61,7 +61,6 @@ CATALOGUE = Catalogue(
             "A language model that looks things up for you, cards about the fleet, and how often it may be asked.",
             (assistant,),
         ),
-        Toolset("changes", "Tag lines, and change many of them at once: plan, approve, apply, undo.", (changes,)),
         Toolset("bridge", "What the network bridge and the charging system push to us.", (bridge,)),
         Toolset(
             "setup",

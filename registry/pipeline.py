@@ -496,7 +496,7 @@ async def challenge_of(context: Context[Any], params: Input, granted: tuple[Any,
     Where it cannot be read now the sentence says so: whoever confirms decides with less, and can still repair what is broken.
     """
     operation = context.call.operation
-    if context.replacement is not None:
+    if context.replacement is not None and operation.challenge is None:
         return Challenge(context.replacement.sentence)
     if operation.challenge is None:
         return Challenge(confirm_sentence(operation, params))

@@ -1,21 +1,27 @@
 """Applying a plan: from here on the worker sends its rows."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, cast
 
 from pydantic import Field
 
 from operations.changes.change_plans import DIGEST_EXAMPLE, SET_ID_EXAMPLE, UPSTREAM_ROWS_A_SECOND, own_change_set, require_row_rights
 from operations.changes.change_sets import FINISHED_EXAMPLE
-from operations.changes.plans.views import ChangeSetView, asks_for_confirmation, render_set, set_state
+from operations.changes.plans.undo import values_of
+from operations.changes.plans.views import CONFIRMED_UNDOS, ChangeSetView, asks_for_confirmation, render_set, set_state
 from operations.changes.sending.set_limits import due_of_set, money_charges, stored_charges, times_charges
 from operations.deps import Ctx
+from registry.challenge import LOSSES_LIMIT, Challenge, Loss, describe_loss
 from registry.context import Replacement
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.operation import CamelInput, Due, Example, Scope, SpendKind, operation
+from storage.approvals import find_approval
+from storage.change_rows import ChangeRow, list_rows
 from storage.change_sets import ChangeSet, begin_applying, find_change_set
 from storage.engine.sql import Connection
 from storage.spending import reserve_spending
 
+LOSS_ROWS_READ = 200
 APPLYING_EXAMPLE: ChangeSetView = {**FINISHED_EXAMPLE, "state": "applying"}
 
 
@@ -36,11 +42,39 @@ async def plan_to_apply(ctx: Ctx, params: PlanToApply) -> ChangeSet:
 
 
 def confirm_sentence_of(row: ChangeSet) -> str:
-    """What the set will do for good, in one sentence."""
-    what = {"delete_packages": "delete packages", "end_of_life": "end lines for good"}.get(
-        row.action, "delete the packages that were assigned"
+    """What the set will do, in one sentence."""
+    words = {"delete_packages": "delete packages", "end_of_life": "end lines for good"}
+    undone = dict.fromkeys(CONFIRMED_UNDOS, "delete the packages that were assigned")
+    usual = f"take back {row.action} of the change set {row.undo_of}" if row.undo_of else row.action.replace("_", " ")
+    what = (undone if row.undo_of else words).get(row.action, usual)
+    final = f", {row.irreversible} of which cannot be undone" if row.irreversible else ""
+    costs = f" It makes {row.cost // 100}.{row.cost % 100:02} EUR due at the network." if row.cost else ""
+    return f"This will {what}: {row.planned} rows of the change set {row.id}{final}.{costs}"
+
+
+async def set_challenge(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Challenge:
+    """What the set does, and the first things that are lost by it."""
+    del params
+    rows = await ctx.deps.store.read(list_rows, change_set=found.id, which="planned", after=0, most=LOSS_ROWS_READ)
+    losses = [loss for loss in map(row_loss, rows) if loss is not None]
+    return Challenge(confirm_sentence_of(found), tuple(losses[:LOSSES_LIMIT]))
+
+
+def row_loss(row: ChangeRow) -> Loss | None:
+    """What a row takes away for good, if anything."""
+    lost = cast("Mapping[str, object] | None", values_of(row.result).get("lost"))
+    if lost is None:
+        return None
+    if "line" in lost:
+        return describe_loss("line", row.iccid)
+    unused = lost.get("unused_bytes")
+    return describe_loss(
+        "package",
+        str(lost.get("name") or lost.get("package")),
+        line=row.iccid,
+        unused=None if unused is None else f"{cast(int, unused) // 1_000_000} MB",
+        ends=cast("str | None", lost.get("ends")),
     )
-    return f"This will {what}: {row.planned} rows of the change set {row.id}, {row.irreversible} of which cannot be undone."
 
 
 async def set_due(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Due | SpendKind:
@@ -58,6 +92,7 @@ async def set_due(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Due | Spen
     reaches_out=True,
     replaces="what a change set takes away for good",
     spends=set_due,
+    challenge=set_challenge,
     title="Apply changes",
     access=plan_to_apply,
     raises=[NotFound, Conflict, BadRequest],
@@ -73,12 +108,12 @@ async def apply_changes(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Chan
     that delete packages or end lines ask for a confirmation first.
     """
 
-    charges = await times_charges(ctx, found)
+    charges, approver = await times_charges(ctx, found), await approver_of(ctx)
     taken = (*charges, *money_charges(ctx))
     charged = stored_charges(taken) if taken else ""
 
     def apply(connection: Connection, *, now: float) -> ChangeSetView:
-        if begin_applying(connection, change_set=found.id, digest=params.digest, approver="", charged=charged, now=now):
+        if begin_applying(connection, change_set=found.id, digest=params.digest, approver=approver, charged=charged, now=now):
             reserve_spending(connection, charges=charges, now=now)
             row = find_change_set(connection, change_set=found.id, organisation=found.organisation)
             return render_set(row or found, now, UPSTREAM_ROWS_A_SECOND)
@@ -88,6 +123,15 @@ async def apply_changes(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Chan
     answer = await ctx.settle_result(apply, now=ctx.now)
     ctx.deps.wake_worker()
     return answer
+
+
+async def approver_of(ctx: Ctx) -> str:
+    """The person who has approved this call; '' where nobody had to."""
+    mandate = ctx.call.mandate
+    if mandate is None:
+        return ""
+    found = await ctx.deps.store.read(find_approval, approval=mandate.id)
+    return "" if found is None else found.decided_by or ""
 
 
 def why_not_applied(row: ChangeSet, digest: str, now: float) -> BadRequest | Conflict:

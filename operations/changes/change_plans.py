@@ -15,7 +15,7 @@ from operations.vocabulary import Iccid
 from registry.caller import Caller
 from registry.clock import seconds_left
 from registry.errors import Conflict, NotFound, OcsError, StoreUnavailable
-from registry.operation import CamelInput, Example, Once, Scope, operation
+from registry.operation import CamelInput, Example, Once, Scope, SpendKind, operation
 from registry.restrictions import check_restricted_operation
 from storage.change_rows import ChangeRow, done_iccids, insert_planned_set
 from storage.change_sets import OPEN_SETS_LIMIT, PLAN_SECONDS, ChangeSet, find_change_set, has_change_tables
@@ -102,6 +102,8 @@ def require_row_rights(ctx: Ctx, caller: Caller, action: str, *, undoes: bool) -
     "POST",
     "/v1/changes",
     scope=Scope.WRITE,
+    waits=False,
+    spends=SpendKind.NOTHING,
     status=201,
     bounded=True,
     reaches_out=True,
@@ -266,6 +268,8 @@ UNDO_EXAMPLE: ChangeSetPage = {
     "POST",
     "/v1/changes/{id}/undo",
     scope=Scope.WRITE,
+    waits=False,
+    spends=SpendKind.NOTHING,
     status=201,
     bounded=True,
     reaches_out=True,

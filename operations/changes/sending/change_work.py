@@ -9,6 +9,7 @@ import orjson
 from clients.ocs.places import in_background
 from operations.changes.plans.changes import read_change, read_lines
 from operations.changes.plans.facts import LineFacts, read_line_facts
+from operations.changes.plans.rows import row_operations
 from operations.changes.sending.planning import PlanRefused, PlanTask, change_rows, first_digest, lines_read, plan_lines, read_plan_facts
 from operations.changes.sending.row_sending import RowPostponed, RowSending, RowTask, SetStopped, evidence_of, row_key
 from operations.changes.sending.set_limits import give_back_unsent
@@ -30,7 +31,7 @@ from storage.change_sets import (
     has_change_tables,
     renew_set_lease,
 )
-from storage.directory import CallerRecord, acting_caller
+from storage.directory import CallerRecord, acting_caller, find_approver
 from storage.engine.sql import Connection
 
 STEP_SECONDS = 60.0
@@ -44,6 +45,7 @@ POSTPONED_SECONDS = 2.0
 LOST_LOOK_SECONDS = 30.0
 """No call lasts as long: what a lost call did is there by then."""
 LOST_GIVEN_UP_SECONDS = 600.0
+APPROVER_LOST_RIGHTS = "Whoever approved the set may not do this themselves any more, or has left the organisation."
 ASKER_GONE = "The key or login that the set was made with has ended, or its person has left the organisation."
 
 
@@ -115,6 +117,16 @@ class SetTurn:
         row = self._set
         record = CallerRecord(cast(CallerKind, row.actor_kind), row.principal, row.organisation, row.credential)
         return await self._deps.store.read(acting_caller, record=record, now=self._deps.clock.now())
+
+    async def _approver_may(self) -> bool:
+        """Whether who approved the set, if anybody had to, may do all that its rows do, as they are now."""
+        row = self._set
+        if not row.approver:
+            return True
+        approver = await self._deps.store.read(find_approver, person=row.approver, owner=row.organisation)
+        operations = self._deps.internal_calls.pipeline.catalogue.operations
+        names = row_operations(row.action, undoes=bool(row.undo_of))
+        return approver.organisation == row.organisation and all(approver.has(operations[name].scope) for name in names)
 
     async def _give_up(self, code: str, reason: str) -> None:
         """Stops the set, and ends it where nothing of it is under way."""
@@ -191,6 +203,9 @@ class SetTurn:
             current = await self._asker()
             if current is None:
                 await self._give_up("asker_gone", ASKER_GONE)
+                return
+            if not await self._approver_may():
+                await self._give_up("approver_lost_rights", APPROVER_LOST_RIGHTS)
                 return
             await self._send_row(RowTask(self._deps, self._set, self._token, current, resumed), row)
 
