@@ -21,9 +21,11 @@ from storage.change_sets import (
     oldest_ended_set,
     stop_set,
 )
-from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, all_rows, first_row, value_or
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, all_rows, first_row, row_exists, value_or
 
 ROWS_REMOVED_AT_ONCE = 1000
+PARTLY_DONE = "partly_done"
+"""The code of a failed row of whose calls some were made."""
 
 
 class ChangeRow(NamedTuple):
@@ -131,9 +133,10 @@ def find_row(*, change_set: str, number: int) -> sa.Executable:
 
 @all_rows(str)
 def done_iccids(*, change_set: str) -> sa.Executable:
-    """The lines with rows that took effect, in the order of the set."""
+    """The lines with rows that took effect, be it in part, in the order of the set."""
     first = sa.func.min(CHANGE_ROW.c.number)
-    return sa.select(CHANGE_ROW.c.iccid).where(OF_SET, CHANGE_ROW.c.state == "done").group_by(CHANGE_ROW.c.iccid).order_by(first)
+    effective = sa.or_(CHANGE_ROW.c.state == "done", sa.and_(CHANGE_ROW.c.state == "failed", CHANGE_ROW.c.code == PARTLY_DONE))
+    return sa.select(CHANGE_ROW.c.iccid).where(OF_SET, effective).group_by(CHANGE_ROW.c.iccid).order_by(first)
 
 
 BEGIN_ROW = Query(
@@ -157,6 +160,13 @@ BEGIN_ROW = Query(
 def begin_row(connection: Connection, *, change_set: str, token: str, number: int, now: float) -> ChangeRow | None:
     """Marks a planned row as being sent; None where the set was stopped, or another process works on it. `now`: Unix seconds."""
     return connection.first(BEGIN_ROW, change_set=change_set, token=token, number=number, now=now)
+
+
+@row_exists
+def row_is_ours(*, change_set: str, token: str, number: int) -> sa.Executable:
+    """Whether a row is being sent, and the set is still worked on under the lease `token`."""
+    held = sa.exists().where(CHANGE_SET.c.id == CHANGE_ROW.c.change_set, CHANGE_SET.c.lease == token)
+    return sa.select(CHANGE_ROW.c.number).where(THIS_ROW, CHANGE_ROW.c.state == "sending", held)
 
 
 PUT_ROW_BACK = Command(sa.update(CHANGE_ROW).where(THIS_ROW, CHANGE_ROW.c.state == "sending").values(state="planned", sent_at=0.0))
@@ -199,12 +209,12 @@ SETTLE_ROW = {
             settled_at=sa.bindparam("now", type_=sa.Double),
         )
     )
-    for before in ("sending", "unknown")
+    for before in ("sending", "unknown", "planned", "skipped", "not_sent")
 }
 
 
 def settle_row(connection: Connection, *, change_set: str, number: int, before: str, outcome: RowOutcome, now: float) -> bool:
-    """Writes what came of a row that was `before` sending or unknown, and counts it; False where it is settled already."""
+    """Writes what came of a row that was in the state `before`, and counts it; False where it is in another one."""
     found = {"became": outcome.state, "found": outcome.result, "word": outcome.code, "why": outcome.reason}
     if connection.run(SETTLE_ROW[before], change_set=change_set, number=number, now=now, **found) == 0:
         return False
@@ -212,12 +222,16 @@ def settle_row(connection: Connection, *, change_set: str, number: int, before: 
     return True
 
 
+SENT_STATES = ("skipped", "done", "failed", "unknown")
+"""Of a row that was planned: its turn has come. Rows that are sent count among them only when they are settled."""
+
+
 def count_row(connection: Connection, *, change_set: str, state: str, left: str) -> None:
     changes: dict[str, int] = dict.fromkeys(COUNTED_STATES, 0)
     changes[state] += 1
     if left in changes:
         changes[left] -= 1
-    sent = int(left == "sending")
+    sent = int(state != "not_sent") - int(left in SENT_STATES)
     count_rows(connection, change_set=change_set, sent=sent, **changes)
 
 
@@ -234,6 +248,12 @@ def refuse_planned_rows(connection: Connection, *, change_set: str, code: str, r
     if count:
         count_rows(connection, change_set=change_set, sent=0, skipped=0, done=0, failed=0, unknown=0, not_sent=count)
     return count
+
+
+@value_or(0.0)
+def newest_unknown_row(*, change_set: str) -> sa.Executable:
+    """When the newest row was sent whose outcome nobody knows, Unix seconds; 0.0 where there is none."""
+    return sa.select(sa.func.coalesce(sa.func.max(CHANGE_ROW.c.sent_at), 0.0)).where(OF_SET, CHANGE_ROW.c.state == "unknown")
 
 
 @value_or(0)

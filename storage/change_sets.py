@@ -200,7 +200,10 @@ SET_IS_BUSY = sa.exists().where(
     OTHER_SET.c.lease_until > BOUND_NOW,
 )
 
-SET_IS_DUE = sa.and_(CHANGE_SET.c.state.in_(WORK_STATES), CHANGE_SET.c.due <= BOUND_NOW, ~SET_IS_BUSY)
+# Said of the set itself, too: PostgreSQL asks a row that another process has claimed meanwhile for its own columns only.
+SET_IS_FREE = sa.or_(CHANGE_SET.c.lease == "", CHANGE_SET.c.lease_until <= BOUND_NOW)
+
+SET_IS_DUE = sa.and_(CHANGE_SET.c.state.in_(WORK_STATES), CHANGE_SET.c.due <= BOUND_NOW, SET_IS_FREE, ~SET_IS_BUSY)
 
 NEXT_SET = sa.select(CHANGE_SET.c.id).where(SET_IS_DUE).order_by(CHANGE_SET.c.served, CHANGE_SET.c.id).limit(sa.literal_column("1"))
 
@@ -308,14 +311,19 @@ def finish_set(*, change_set: str, token: str, state: str, now: float) -> sa.Exe
     )
 
 
+PLAN_IS_OLD = sa.and_(CHANGE_SET.c.state == "planned", CHANGE_SET.c.expires_at <= BOUND_NOW)
+
+
+@row_exists
+def any_old_plan(*, now: float) -> sa.Executable:
+    """Whether a plan has become too old; a read, so that idle workers take no lock."""
+    return sa.select(CHANGE_SET.c.id).where(PLAN_IS_OLD)
+
+
 @changes_rows
 def expire_plans(*, now: float) -> sa.Executable:
     """Plans that nobody applied in a day are at their end; returns how many."""
-    return (
-        sa.update(CHANGE_SET)
-        .where(CHANGE_SET.c.state == "planned", CHANGE_SET.c.expires_at <= now)
-        .values(state="expired", finished_at=now)
-    )
+    return sa.update(CHANGE_SET).where(PLAN_IS_OLD).values(state="expired", finished_at=BOUND_NOW)
 
 
 @value_or("")

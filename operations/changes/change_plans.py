@@ -140,7 +140,7 @@ async def plan_changes(ctx: Ctx, params: ChangePlan, planned: PlannedLines) -> C
 async def make_plan(ctx: Ctx, planned: PlannedLines) -> ChangeSetPage:
     """Reads what can be read at once, and keeps the set; whatever is left is read in the background."""
     deps, undoes = ctx.deps, bool(planned.undo_of)
-    known = await read_plan_facts(deps, ctx.caller, planned.change, own_values=planned.own_values, undoes=undoes)
+    known = await read_plan_facts(deps, ctx.caller, planned.change, now=ctx.now, undoes=undoes)
     task = PlanTask(planned.change, planned.undo_of, planned.undoes_undo, ctx.caller, known)
     id = deps.ids.new("chg_")
     whole = len(planned.lines) <= LINES_AT_ONCE

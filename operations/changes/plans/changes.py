@@ -51,6 +51,11 @@ ACTION_FIELDS: Mapping[ActionWord, ActionFields] = {
     "set_tags": ActionFields(("add_tags", "remove_tags")),
     "end_of_life": ActionFields(("irreversible",)),
 }
+EXCLUSIVE_FIELDS: Mapping[ActionWord, tuple[str, ...]] = {
+    "set_steering_list": ("list_id", "no_list"),
+    "set_package_expiry": ("expires", "validity_days"),
+}
+"""Fields of an action that say the same thing in two ways."""
 STATUS_WORDS: Mapping[str, tuple[str, ...]] = {
     "set_status": ("ACTIVE", "SUSPENDED", "INACTIVE", "DISCONNECTED"),
     "set_package_status": ("ACTIVE", "INACTIVE"),
@@ -120,8 +125,7 @@ class RequestedChange(CamelInput):
                 param="change.status",
                 hint="end_of_life ends lines, set_status changes them",
             )
-        exclusive = {"set_steering_list": ("list_id", "no_list"), "set_package_expiry": ("expires", "validity_days")}.get(self.action, ())
-        given = [name for name in exclusive if name in self.given()]
+        given = [name for name in EXCLUSIVE_FIELDS.get(self.action, ()) if name in self.given()]
         if len(given) == 2:
             raise BadRequest(
                 f"change.{shown_name(given[1])}: given together with {shown_name(given[0])}, and they exclude each other",
@@ -162,12 +166,16 @@ CHANGE_ADAPTER = TypeAdapter(RequestedChange)
 
 
 def change_for_line(change: RequestedChange, value: str | None) -> RequestedChange:
-    """The change of a line that has a value of its own. Raises ValueError, with a sentence, for a value that the action does not take."""
+    """The change of a line that has a value of its own, which comes in place of what the change says of the same thing.
+
+    Raises ValueError, with a sentence, for a value that the action does not take.
+    """
     field = ACTION_FIELDS[change.action].value
     if value is None or field is None:
         return change
-    given: dict[str, object] = {name: getattr(change, name) for name in change.given()}
-    given |= {"action": change.action, field: int(value) if value.isascii() and value.isdigit() else value}
+    replaced = EXCLUSIVE_FIELDS.get(change.action, (field,))
+    given = {name: each for name, each in change.model_dump(mode="json", exclude_none=True).items() if name not in replaced}
+    given[field] = int(value) if value.isascii() and value.isdigit() else value
     if field == "list_id" and value == "none":
         del given["list_id"]
         given["no_list"] = True

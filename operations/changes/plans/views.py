@@ -151,7 +151,7 @@ def render_set(row: ChangeSet, now: float, pace: float) -> ChangeSetView:
     }
     if row.undo_of:
         view["undo_of"] = row.undo_of
-    if row.stop:
+    if row.stop and (row.not_sent or state in ("applying", "cancelled")):
         view["stopped"] = cast(StopReason, orjson.loads(row.stop))
     if row.finished_at:
         view["finished"] = rfc3339_utc(row.finished_at)

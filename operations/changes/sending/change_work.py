@@ -18,9 +18,22 @@ from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, answ
 from registry.caller import Caller, CallerKind
 from registry.errors import Refusal, StoreUnavailable
 from registry.rate_limits import RateLimiter
-from storage.change_rows import ChangeRow, RowOutcome, count_state, end_plan, find_row, keep_lines_read, list_rows, settle_row, stop_rows
+from storage.change_rows import (
+    ChangeRow,
+    RowOutcome,
+    count_state,
+    end_plan,
+    find_row,
+    keep_lines_read,
+    list_rows,
+    newest_unknown_row,
+    refuse_planned_rows,
+    settle_row,
+    stop_rows,
+)
 from storage.change_sets import (
     ChangeSet,
+    any_old_plan,
     any_set_due,
     claim_next_set,
     expire_plans,
@@ -31,6 +44,7 @@ from storage.change_sets import (
     has_change_tables,
     renew_set_lease,
 )
+from storage.claims import find_claim
 from storage.directory import CallerRecord, acting_caller, find_approver
 from storage.engine.sql import Connection
 
@@ -64,7 +78,8 @@ class ChangeWork:
         if not await deps.store.read(has_change_tables):
             return
         await self._deferred.write_all(deps)
-        await deps.store.write(expire_plans, now=deps.clock.now())
+        if await deps.store.read(any_old_plan, now=deps.clock.now()):
+            await deps.store.write(expire_plans, now=deps.clock.now())
         while deps.clock.monotonic() < ends and await self._turn():
             pass
 
@@ -107,6 +122,7 @@ class SetTurn:
         caller = await self._asker()
         if caller is None:
             await self._give_up("asker_gone", ASKER_GONE)
+            await self._end_without_asker()
         elif self._set.state == "planning":
             await self._plan(caller)
         else:
@@ -149,7 +165,7 @@ class SetTurn:
         change, lines = read_change(row.change), read_lines(row.lines)
         undone = await deps.store.read(find_change_set, change_set=row.undo_of, organisation=row.organisation) if row.undo_of else None
         try:
-            known = await read_plan_facts(deps, caller, change, own_values=False, undoes=bool(row.undo_of))
+            known = await read_plan_facts(deps, caller, change, now=row.created, undoes=bool(row.undo_of))
         except Refusal as refusal:
             self._postpone(refusal)
             return
@@ -178,16 +194,18 @@ class SetTurn:
     async def _send(self, caller: Caller) -> None:
         """What a process that is gone had begun first, then lost outcomes, then rows that wait, then the end."""
         row, deps = self._set, self._deps
+        if row.stop:
+            await deps.store.write(refuse_waiting_rows, row=row)
         begun = await deps.store.read(list_rows, change_set=row.id, which="sending", after=0, most=ROWS_A_LOOK)
         await self._send_rows(begun, resumed=True)
-        lost = await self._look_for_lost(caller)
+        await self._look_for_lost(caller)
         while not self._over and await self._renew():
             waiting = await deps.store.read(list_rows, change_set=row.id, which="planned", after=0, most=ROWS_A_LOOK)
             if not waiting:
                 break
             await self._send_rows(waiting, resumed=False)
         if not self._over:
-            await self._end(lost)
+            await self._end()
 
     async def _send_rows(self, rows: Sequence[ChangeRow], *, resumed: bool) -> None:
         waiting = iter(rows)
@@ -224,16 +242,17 @@ class SetTurn:
             await self._give_up(sending.lost_rights.error_code, sending.lost_rights.message)
             self._ends = self._deps.clock.monotonic()
 
-    async def _look_for_lost(self, caller: Caller) -> float:
-        """Looks at the lines of rows whose answer was lost; in how many seconds to look again, 0.0 where nothing is left to find out."""
-        deps, again = self._deps, 0.0
-        for row in await deps.store.read(list_rows, change_set=self._set.id, which="unknown", after=0, most=ROWS_A_LOOK):
-            age = self._now() - row.sent_at
-            if age < LOST_LOOK_SECONDS:
-                again = max(again, LOST_LOOK_SECONDS - age)
-            elif age < LOST_GIVEN_UP_SECONDS and not await self._settle_lost(caller, row):
-                again = max(again, LOST_LOOK_SECONDS)
-        return again
+    async def _look_for_lost(self, caller: Caller) -> None:
+        """Looks at the lines of rows whose answer was lost: when the calls are surely over, and until it is no use any more."""
+        deps, after = self._deps, 0
+        while not self._over and await self._renew():
+            found = await deps.store.read(list_rows, change_set=self._set.id, which="unknown", after=after, most=ROWS_A_LOOK)
+            for row in found:
+                if LOST_LOOK_SECONDS <= self._now() - row.sent_at < LOST_GIVEN_UP_SECONDS:
+                    await self._settle_lost(caller, row)
+            if len(found) < ROWS_A_LOOK:
+                return
+            after = found[-1].number
 
     async def _settle_lost(self, caller: Caller, row: ChangeRow) -> bool:
         """Whether it is known now what became of a row."""
@@ -245,12 +264,21 @@ class SetTurn:
             settle_lost_row, deps=self._deps, row=self._set, number=row.number, outcome=outcome, now=self._now()
         )
 
-    async def _end(self, again: float) -> None:
-        """Ends the set where no row is left; looks again later where the outcome of one is not known yet."""
+    async def _end(self) -> None:
+        """Ends the set where no row is left; looks again later where the outcome of one may still be found out."""
         deps, row = self._deps, self._set
-        if again > 0:
-            self.pause = again
+        newest = await deps.store.read(newest_unknown_row, change_set=row.id)
+        age = self._now() - newest
+        if newest and age < LOST_GIVEN_UP_SECONDS:
+            self.pause = LOST_LOOK_SECONDS if age >= LOST_LOOK_SECONDS else LOST_LOOK_SECONDS - age
             return
+        await deps.store.write(end_set, change_set=row.id, organisation=row.organisation, token=self._token, now=self._now())
+
+    async def _end_without_asker(self) -> None:
+        """Ends a set whose asker is gone: nobody may look at its lines any more, so what was under way stays unknown."""
+        deps, row = self._deps, self._set
+        for begun in await deps.store.read(list_rows, change_set=row.id, which="sending", after=0, most=ROWS_A_LOOK):
+            await deps.store.write(leave_row, row=row, begun=begun, now=self._now())
         await deps.store.write(end_set, change_set=row.id, organisation=row.organisation, token=self._token, now=self._now())
 
 
@@ -282,6 +310,25 @@ def stop_set_work(connection: Connection, *, change_set: str, token: str, code: 
     stop = orjson.dumps({"code": code, "error": reason}).decode()
     give_up_plan(connection, change_set=change_set, token=token, stop=stop, now=now)
     stop_rows(connection, change_set=change_set, stop=stop, code=code, reason=reason)
+
+
+def refuse_waiting_rows(connection: Connection, *, row: ChangeSet) -> int:
+    """Rows of a stopped set that wait again, since they were under way when it was stopped, are not sent; how many there are."""
+    stop = cast("dict[str, str]", orjson.loads(row.stop))
+    return refuse_planned_rows(connection, change_set=row.id, code=stop["code"], reason=stop["error"])
+
+
+def leave_row(connection: Connection, *, row: ChangeSet, begun: ChangeRow, now: float) -> None:
+    """A row that a process had begun before it died, and whose asker is gone: not sent, unless its first call was opened."""
+    first = cast("list[tuple[str, object]]", orjson.loads(begun.steps))[0][0]
+    key = row_key(row.id, begun.number, 0)
+    opened = find_claim(connection, organisation=row.organisation, operation=first, key=key, now=int(now)) is not None
+    outcome = RowOutcome("not_sent", begun.result, "asker_gone", ASKER_GONE)
+    if opened or begun.step:
+        outcome = RowOutcome(
+            "unknown", begun.result, "outcome_unknown", "It was sent, no answer came, and nobody may look at the line now."
+        )
+    settle_row(connection, change_set=row.id, number=begun.number, before="sending", outcome=outcome, now=now)
 
 
 def settle_lost_row(connection: Connection, *, deps: Deps, row: ChangeSet, number: int, outcome: RowOutcome, now: float) -> bool:

@@ -15,7 +15,7 @@ from operations.changes.plans.undo import plan_undo, row_record
 from operations.deps import Deps
 from registry.caller import Caller
 from registry.errors import QuotaExceeded, Refusal
-from storage.change_rows import ChangeRow, rows_of_lines
+from storage.change_rows import PARTLY_DONE, ChangeRow, rows_of_lines
 from storage.change_sets import ReadLines
 from storage.line_changes import changes_of_line
 
@@ -52,20 +52,22 @@ class PlanRefused(Exception):
         self.refusal = refusal
 
 
-async def read_plan_facts(deps: Deps, caller: Caller, change: RequestedChange, *, own_values: bool, undoes: bool) -> PlanFacts:
-    """What a plan has to know beside its lines. Raises Refusal. Waits for the network."""
-    del own_values
+async def read_plan_facts(deps: Deps, caller: Caller, change: RequestedChange, *, now: float, undoes: bool) -> PlanFacts:
+    """What a plan has to know beside its lines. Raises Refusal. Waits for the network.
+
+    `now`: when the set was made, Unix seconds: from then on days count, however long the reading takes.
+    """
     templates: Mapping[int, TemplateFacts] = {}
     accounts: Mapping[int, int] = {}
     if undoes:
-        return PlanFacts(deps.clock.now(), templates, accounts)
+        return PlanFacts(now, templates, accounts)
     if change.action in ASSIGNING_ACTIONS:
         rows = await read_list(deps, caller, "list_package_templates")
         templates = {number(row.get("templateId")): template_facts(row) for row in rows}
     if change.action == "move_account":
         rows = await read_list(deps, caller, "list_reseller_accounts")
         accounts = {number(row.get("id") or row.get("accountId")): number(row.get("resellerId")) for row in rows}
-    return PlanFacts(deps.clock.now(), templates, accounts)
+    return PlanFacts(now, templates, accounts)
 
 
 async def read_list(deps: Deps, caller: Caller, operation: str) -> list[Mapping[str, object]]:
@@ -151,7 +153,7 @@ async def undo_rows(deps: Deps, task: PlanTask, facts: LineFacts) -> Sequence[Ro
     action = task.change.action
     if task.undoes_undo and action in ASSIGNING_ACTIONS:
         return [SkippedRow("irreversible", "A package that was deleted does not come back.")]
-    done = [row for row in reversed(rows) if row.state == "done"]
+    done = [row for row in reversed(rows) if row.state == "done" or row.code == PARTLY_DONE]
     return [plan_undo(row_record(action, row), facts, changes, row.settled_at) for row in done]
 
 

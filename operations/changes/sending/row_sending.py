@@ -15,7 +15,7 @@ from registry.call import Mandate
 from registry.caller import Caller
 from registry.errors import ProviderError, QuotaExceeded, Refusal, Restricted, RoleRequired, Unauthorized, UpgradeRequired
 from registry.ports import Conclusion
-from storage.change_rows import ChangeRow, RowOutcome, begin_row, note_step, put_row_back, settle_row
+from storage.change_rows import PARTLY_DONE, ChangeRow, RowOutcome, begin_row, note_step, put_row_back, row_is_ours, settle_row
 from storage.change_sets import ChangeSet
 from storage.claims import find_claim
 from storage.engine.sql import Connection
@@ -72,9 +72,11 @@ class RowSending:
 
     def begin(self, connection: Connection, *, now: float) -> object:
         """Marks the row as being sent. Raises SetStopped."""
-        if self._task.resumed:
-            return None
         task = self._task
+        if task.resumed:
+            if not row_is_ours(connection, change_set=task.change_set.id, token=task.token, number=self._row.number):
+                raise SetStopped
+            return None
         begun = begin_row(connection, change_set=task.change_set.id, token=task.token, number=self._row.number, now=now)
         if begun is None:
             raise SetStopped
@@ -85,8 +87,8 @@ class RowSending:
         del waited
         step, steps = self._row.step, cast("list[tuple[str, Values]]", orjson.loads(self._row.steps))
         if step == 0 and not await self._was_begun():
-            changed = await self._look()
-            if changed is not None:
+            changed = self._stopped() or await self._look()
+            if changed is not None and not (self._task.resumed and await self._was_begun()):
                 return changed
         while step < len(steps):
             outcome = await self._call(step, *steps[step])
@@ -98,6 +100,10 @@ class RowSending:
                     note_step, change_set=self._task.change_set.id, number=self._row.number, made=step, result=json_text(self._result)
                 )
         return RowOutcome("done", json_text(self._result))
+
+    def _stopped(self) -> RowOutcome | None:
+        """Why a row is not sent that a process had begun before it died: its set was stopped since."""
+        return stopped_outcome(self._task.change_set, self._row) if self._task.resumed and self._task.change_set.stop else None
 
     async def _was_begun(self) -> bool:
         """Whether the first call was opened before, by a process that is gone: its outcome is asked for, and the line not looked at."""
@@ -136,14 +142,21 @@ class RowSending:
             return None
         if refusal is None:  # the stored answer of a call that was made before
             told = cast("Mapping[str, object]", orjson.loads(reply.body))
-            return UNKNOWN if told.get("outcome_unknown") else self._failed(str(told.get("code", "failed")), str(told.get("error", "")))
+            if told.get("outcome_unknown"):
+                return UNKNOWN
+            return self._failed(PARTLY_DONE if step else str(told.get("code", "failed")), str(told.get("error", "")))
         if isinstance(refusal, ProviderError) and refusal.outcome_unknown:
             return UNKNOWN
-        if refusal.error_code == "idempotency_in_progress" or is_passing(refusal) or isinstance(refusal, QuotaExceeded):
-            if step == 0 or refusal.error_code == "idempotency_in_progress":
-                raise RowPostponed(refusal)
-            return self._failed("partly_done", f"The first call was made, and {operation} could not be: {refusal.message}")
-        return self._refused(refusal)
+        passing = is_passing(refusal) or isinstance(refusal, QuotaExceeded)
+        if refusal.error_code == "idempotency_in_progress" or (step == 0 and passing):
+            raise RowPostponed(refusal)
+        return self._refused(refusal) if step == 0 else self._refused_later(operation, refusal)
+
+    def _refused_later(self, operation: str, refusal: Refusal) -> RowOutcome:
+        """What came of a row of whose calls the first was made, and this one is refused."""
+        if isinstance(refusal, RIGHTS_REFUSALS):
+            self.lost_rights = refusal
+        return self._failed(PARTLY_DONE, f"What comes before was done, and {operation} was not: {refusal.message}")
 
     def _refused(self, refusal: Refusal) -> RowOutcome:
         if isinstance(refusal, RIGHTS_REFUSALS):
@@ -155,16 +168,34 @@ class RowSending:
         return RowOutcome("failed", json_text(self._result), code, reason[:300])
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[RowOutcome], now: float) -> Conclusion:
-        """Writes what came of the row."""
+        """Writes what came of the row. A call that was made stands, whatever another process has believed of the row meanwhile."""
         if not isinstance(outcome, RowOutcome):
             outcome = RowOutcome("unknown", json_text(self._result), "outcome_unknown", NO_ANSWER_REASON)
-        settle_row(connection, change_set=self._task.change_set.id, number=self._row.number, before="sending", outcome=outcome, now=now)
+        for before in SETTLED_FROM.get(outcome.state, ("sending",)):
+            if settle_row(
+                connection, change_set=self._task.change_set.id, number=self._row.number, before=before, outcome=outcome, now=now
+            ):
+                break
         return Conclusion(200, {}, outcome.state == "unknown", outcome.state)
 
     def unsend(self, connection: Connection, *, now: float) -> object:
         """The row waits again: it was not sent."""
         del now
         return put_row_back(connection, change_set=self._task.change_set.id, number=self._row.number)
+
+
+SETTLED_FROM = {
+    "done": ("sending", "unknown", "planned", "skipped", "not_sent"),
+    "unknown": ("sending", "planned", "skipped", "not_sent"),
+    "failed": ("sending", "unknown", "planned"),
+}
+"""In which states a row is found by a process that has made its call, after its lease was lost."""
+
+
+def stopped_outcome(change_set: ChangeSet, row: ChangeRow) -> RowOutcome:
+    """A row that is not sent, since its set was stopped."""
+    stop = cast("Mapping[str, str]", orjson.loads(change_set.stop))
+    return RowOutcome("not_sent", row.result, stop["code"], stop["error"])
 
 
 def row_key(change_set: str, number: int, step: int) -> str:
@@ -193,9 +224,14 @@ def evidence_of(action: str, row: ChangeRow, facts: LineFacts) -> RowOutcome | N
     if action in ASSIGNING_ACTIONS and "added_template" in after | {"added_template": after.get("added_series_of_template")}:
         return assignment_evidence(row, before, facts)
     if is_unchanged(after, facts) or (after.get("package", 0) is None and facts.package(before["package"]) is None):
+        unmade = [operation for operation, _ in cast("list[tuple[str, object]]", orjson.loads(row.steps))[row.step + 1 :]]
+        if "push_steering_to_subscriber" in unmade:
+            return RowOutcome("failed", row.result, PARTLY_DONE, "The line has the list, and push_steering_to_subscriber was not called.")
         return RowOutcome("done", row.result)
-    if is_unchanged(before, facts):
+    if is_unchanged(before, facts) and row.step == 0:
         return RowOutcome("failed", row.result, "not_done", "No answer came, and the line is as it was: it was not done.")
+    if len(cast("list[object]", orjson.loads(row.steps))) > 1:
+        return RowOutcome("failed", row.result, PARTLY_DONE, "No answer came, and the line is neither as it was nor as it was to be.")
     return None
 
 
