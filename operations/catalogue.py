@@ -5,6 +5,7 @@ from operations import (
     assistant,
     billing,
     bridge,
+    changes,
     connectivity,
     intelligence,
     invoicing,
@@ -71,6 +72,7 @@ CATALOGUE = Catalogue(
             "The whole fleet at once, from what was read in the background: find and count lines, see every problem and what mends it.",
             (intelligence_fleet,),
         ),
+        Toolset("changes", "Tag lines, and change many of them at once: plan, approve, apply, undo.", (changes,)),
         Toolset(
             "intelligence",
             "Questions about a whole fleet: its health and cost, which lines leave, spike, roam wrongly or have the wrong package.",
