@@ -1,6 +1,6 @@
 """What one call carries into its handler, and the handler's one way to write."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
@@ -10,7 +10,7 @@ from registry.errors import OcsError, Refusal, StoreUnavailable
 from registry.operation import NOTHING_DUE, Due, Input, Scope, SpendKind
 from registry.policy import require_admin, require_scope
 from registry.ports import AlreadyAnswered, CallRecord, Conclusion, Journal, Site, StoredAnswer, WriteList
-from registry.restrictions import check_line_account
+from registry.restrictions import check_line_account, check_line_tags
 
 DepsT = TypeVar("DepsT")
 AnswerT = TypeVar("AnswerT")
@@ -62,6 +62,7 @@ class Context(Generic[DepsT]):
     """The declared status; a handler whose answer made nothing new may set 200 before it settles."""
     reached_upstream: bool = False
     account_seen: bool = False
+    tags_seen: bool = False
     next_cursor: str | None = None
     note: str | None = None
     needed: int = 0
@@ -130,9 +131,14 @@ class Context(Generic[DepsT]):
         """Notes what the thing at hand was seen to be: what a person approves is approved for that alone. Called by access."""
         self.seen = (*self.seen, state)
 
+    def of_tags(self, tags: Iterable[str]) -> None:
+        """Notes that the line at hand has these tags. Raises Restricted where the credential is restricted to others."""
+        check_line_tags(tags, self.caller.restrictions)
+        self.tags_seen = True
+
     def row_bounds(self) -> Restrictions:
         """What the credential may see: all that is shown, counted or sorted must be within. Called by access of bounded operations."""
-        self.account_seen = True
+        self.account_seen = self.tags_seen = True
         return self.caller.restrictions
 
     def mark_answer_private(self) -> None:

@@ -221,15 +221,13 @@ class Pipeline(Generic[PipelineDeps]):
         """What depends on the input; a refusal that had to ask the upstream costs one call."""
         held = context.caller.restrictions
         looks = held.account_ids is not None or (operation.bounded and held.iccids is not None)
-        if operation.access is None:
-            if looks:
-                restrictions.check_account_was_seen(operation, seen=False)
-            return ()
         try:
-            granted = await operation.access(context, params)
+            granted = () if operation.access is None else (await operation.access(context, params),)
             if looks:
                 restrictions.check_account_was_seen(operation, seen=context.account_seen)
-            return (granted,)
+            if held.tags is not None:
+                restrictions.check_tags_were_seen(operation, seen=context.tags_seen)
+            return granted
         except Refusal as refusal:
             if context.reached_upstream and not context.call.prepaid_by_parent and not is_uncharged(refusal):
                 await self._charge(context)

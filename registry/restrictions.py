@@ -19,14 +19,14 @@ class CallerView(NamedTuple):
     toolsets: tuple[str, ...] | None
     lines: bool
     accounts: bool
+    tags: bool
     restricted: bool
 
 
 def caller_view(caller: Caller) -> CallerView:
     held = caller.restrictions
-    return CallerView(
-        caller.scopes, caller.is_admin, held.toolsets, held.iccids is not None, held.account_ids is not None, caller.restricted
-    )
+    lines, accounts, tags = (entries is not None for entries in (held.iccids, held.account_ids, held.tags))
+    return CallerView(caller.scopes, caller.is_admin, held.toolsets, lines, accounts, tags, caller.restricted)
 
 
 def is_shown_to(operation: Operation[Any, Any], caller: Caller, inside: frozenset[str]) -> bool:
@@ -49,14 +49,14 @@ def account_fields(operation: Operation[Any, Any]) -> list[str]:
 def is_permitted(operation: Operation[Any, Any], restrictions: Restrictions, inside: frozenset[str]) -> bool:
     """Whether the credential may call the operation at all; `inside` are the operations of its toolsets.
 
-    A credential for named lines or accounts may call only what names one, or holds itself to those it may see: everything else would show
-    or change others, too.
+    A credential for named lines, tags or accounts may call only what names one, or holds itself to those it may see: everything else would
+    show or change others, too.
     """
     if restrictions.toolsets is not None and operation.id not in inside:
         return False
     if operation.bounded:
         return True
-    if restrictions.iccids is not None and not names_one_line(operation):
+    if (restrictions.iccids is not None or restrictions.tags is not None) and not names_one_line(operation):
         return False
     return restrictions.account_ids is None or names_one_line(operation) or bool(account_fields(operation))
 
@@ -68,7 +68,9 @@ def check_restricted_operation(operation: Operation[Any, Any], restrictions: Res
     if restrictions.toolsets is not None and operation.id not in inside:
         names = ", ".join(restrictions.toolsets) or "none"
         raise Restricted(f"This API key is restricted to the toolsets {names}, and {operation.id} is in none of them")
-    what = "lines (iccids)" if restrictions.iccids is not None and not names_one_line(operation) else "accounts (account_ids)"
+    what = "accounts (account_ids)"
+    if not names_one_line(operation):
+        what = "lines (iccids)" if restrictions.iccids is not None else "lines (tags)" if restrictions.tags is not None else what
     raise Restricted(f"This API key is restricted to named {what}, and {operation.id} is about more than one")
 
 
@@ -129,6 +131,19 @@ def check_account_was_seen(operation: Operation[Any, Any], *, seen: bool) -> Non
         raise Restricted(f"This API key is restricted to some lines or accounts, and {operation.id} does not look which it shows")
     if not seen and (names_one_line(operation) or not account_fields(operation)):
         raise Restricted(f"This API key is restricted to named accounts, and {operation.id} does not look which account a line is in")
+
+
+def check_tags_were_seen(operation: Operation[Any, Any], *, seen: bool) -> None:
+    """Under a restriction to tags a line is believed to have one of them only when the operation has looked (`seen`)."""
+    if not seen:
+        raise Restricted(f"This API key is restricted to lines with certain tags, and {operation.id} does not look which tags a line has")
+
+
+def check_line_tags(tags: Iterable[str], restrictions: Restrictions) -> None:
+    """Refuse a line without any of the credential's tags; `tags`: what it has."""
+    if restrictions.tags is not None and set(restrictions.tags).isdisjoint(tags):
+        listed = ", ".join(restrictions.tags[:5]) or "none"
+        raise Restricted(f"This API key is restricted to lines that have one of the tags {listed}, and this line has none of them")
 
 
 def check_line_account(account_id: int | None, restrictions: Restrictions) -> None:

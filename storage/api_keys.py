@@ -146,6 +146,29 @@ def list_own_keys(*, person: str, after: Annotated[str | None, or_last("key_")],
     return API_KEY_PAGE.where(KEY_OF_PERSON_ALONE)
 
 
+# The text of `write_restrictions` for a key that is restricted to some tags.
+NAMES_TAGS = API_KEY.c.restrictions.like('%"tags": [%')
+
+KEYS_WITH_TAGS = Query(
+    str,
+    sa.select(API_KEY.c.restrictions).where(
+        KEY_OF_ORGANISATION,
+        API_KEY.c.revoked_at.is_(None),
+        sa.or_(API_KEY.c.expires_at.is_(None), API_KEY.c.expires_at > sa.bindparam("now", type_=sa.Double)),
+        NAMES_TAGS,
+    ),
+)
+
+
+def guarded_tags(connection: Connection, *, organisation: str, now: float) -> frozenset[str]:
+    """The tags that restrictions of the organisation's live keys name. `now`: Unix seconds.
+
+    Whoever makes such a key holds the organisation's row (`lock_organisation`), as whoever sets or removes tags does.
+    """
+    texts = connection.all(KEYS_WITH_TAGS, organisation=organisation, now=now)
+    return frozenset(tag for text in texts for tag in read_restrictions(text).tags or ())
+
+
 def read_restrictions(text: str | None) -> Restrictions:
     """The restrictions whose text `write_restrictions` made; the shared object for none, which the pipeline knows by identity."""
     if text is None:

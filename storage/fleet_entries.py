@@ -37,7 +37,7 @@ HAS_ENTERED = sa.and_(
 )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def entered_page(names: frozenset[str], *, further: bool) -> Query[EnteredLine]:
     """The lines that entered such a country, the newest entry first."""
     at, number = FLEET_FIGURE.c.entry_at, FLEET_LINE.c.subscriber_id
@@ -56,7 +56,7 @@ def entered_page(names: frozenset[str], *, further: bool) -> Query[EnteredLine]:
     )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def count_entered(names: frozenset[str]) -> Query[int]:
     """How many lines entered such a country."""
     return Query(

@@ -31,6 +31,7 @@ from storage.fleet_lines import (
     FLEET_LINE,
     FLEET_LINE_DETAIL,
     HOLD_CURRENT_FLEET,
+    OWNER_OF_FLEET,
     LineDetail,
     LineWrite,
     ListedLine,
@@ -207,8 +208,6 @@ def erased_lines(connection: Connection, *, organisation: str) -> frozenset[int]
     """The subscriber ids of the lines whose names are not kept."""
     return frozenset(connection.all(ERASED_LINES, organisation=organisation))
 
-
-OWNER_OF_FLEET = Query(str, sa.select(FLEET.c.organisation).where(FLEET.c.id == sa.bindparam("fleet", type_=sa.BigInteger)))
 
 NAMELESS_LINES = Query(
     int,

@@ -33,6 +33,7 @@ from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
 from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE, forget_use
 from storage.fleets import FLEET, IS_CURRENT, MARKED, has_fleet_tables
+from storage.line_tags import end_tags
 
 
 class ListedLine(NamedTuple):
@@ -262,6 +263,40 @@ GONE_LINES = Query(
 )
 
 
+OWNER_OF_FLEET = Query(str, sa.select(FLEET.c.organisation).where(FLEET.c.id == BOUND_FLEET))
+
+ISSUED_LINES = Query(
+    str,
+    lambda dialect: sa.select(FLEET_LINE.c.iccid).where(
+        OF_FLEET, FLEET_LINE.c.sim_status != "FREE", FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger))
+    ),
+)
+
+ICCIDS_OF_LINES = Query(
+    str,
+    lambda dialect: sa.select(FLEET_LINE.c.iccid).where(
+        OF_FLEET, FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger))
+    ),
+)
+
+
+def issued_among(connection: Connection, *, fleet: int, lines: Iterable[LineWrite]) -> set[str]:
+    """The ICCIDs of those that are told to be in stock, and whose rows say that they are not."""
+    numbers = [[line.subscriber_id] for line in lines if line.listed.sim_status == "FREE"]
+    return set(connection.all(ISSUED_LINES, fleet=fleet, numbers=pack_rows(numbers))) if numbers else set()
+
+
+def end_tags_of_told(connection: Connection, *, fleet: int, lines: Sequence[LineWrite], issued: set[str]) -> None:
+    """Ends the tags of lines that have ended, or are in stock again: `issued` are those that were not, before the rows were written."""
+    returned = issued - issued_among(connection, fleet=fleet, lines=lines) if issued else set[str]()
+    end_tags_in_fleet(connection, fleet, returned.union(line.listed.iccid for line in lines if line.listed.status == "END_OF_LIFE"))
+
+
+def end_tags_in_fleet(connection: Connection, fleet: int, iccids: Collection[str]) -> None:
+    if iccids:
+        end_tags(connection, organisation=connection.first(OWNER_OF_FLEET, fleet=fleet) or "", iccids=iccids)
+
+
 @runs_in_thread
 def write_lines(connection: Connection, *, fleet: int, lines: Sequence[LineWrite], now: float) -> int:
     """Writes listed lines, each unless its row has changed since it was seen; how many were written. Nothing where the fleet has ended."""
@@ -272,7 +307,9 @@ def write_lines(connection: Connection, *, fleet: int, lines: Sequence[LineWrite
     for number in connection.all(GONE_LINES, fleet=fleet, numbers=unseen):
         for command in (FORGET_GONE_LINE, *FORGET_LINE_ROWS):
             connection.run(command, fleet=fleet, subscriber_id=number)
+    issued = issued_among(connection, fleet=fleet, lines=lines)
     written = connection.run_many(PUT_LINE, [line_values(fleet, line, now) for line in lines])
+    end_tags_of_told(connection, fleet=fleet, lines=lines, issued=issued)
     connection.run_many(PUT_WRITTEN_DETAIL, [detail_values(fleet, line, now) for line in lines])
     return written
 
@@ -316,6 +353,7 @@ def hide_lines(connection: Connection, *, fleet: int, lines: Sequence[KnownLine]
         if connection.run(HIDE_LINE, fleet=fleet, subscriber_id=line.subscriber_id, seen=line.version, now=now)
     ]
     forget_use(connection, fleet=fleet, numbers=hidden)
+    end_tags_in_fleet(connection, fleet, connection.all(ICCIDS_OF_LINES, fleet=fleet, numbers=pack_rows([[number] for number in hidden])))
 
 
 CURRENT_FLEETS = sa.select(FLEET.c.id).where(FLEET.c.organisation == sa.bindparam("organisation", type_=sa.Text), IS_CURRENT)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread
 from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE
 from storage.fleet_problems import FLEET_PROBLEM
-from storage.fleet_search import NOTHING_KNOWN, FleetBounds, FleetKnowledge, knowledge_within
+from storage.fleet_search import NOTHING_KNOWN, FleetBounds, FleetKnowledge, bound_values, knowledge_within, within_bounds
 
 
 class TroubledLine(NamedTuple):
@@ -65,7 +65,7 @@ OPEN_ON_LINE = FLEET_PROBLEM.join(
 
 
 LINES_THAT_LEFT = sa.select(FLEET_LINE.c.subscriber_id).where(FLEET_LINE.c.fleet == BOUND_FLEET, FLEET_LINE.c.gone > 0)
-OF_LINES = frozenset({"account", "iccids", "accounts"})
+OF_LINES = frozenset({"account", *FleetBounds._fields})
 """Filters that look at the line itself: without one problems are counted without a look at their lines, but for the few that have left."""
 
 
@@ -78,8 +78,7 @@ def conditions(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElement
     """What an open problem must be like: of this fleet and a line that is there, and as the filters `names` say."""
     possible = {
         "account": FLEET_LINE.c.account_id == sa.bindparam("account", type_=sa.BigInteger),
-        "iccids": FLEET_LINE.c.iccid.in_(bound_list(dialect, "iccids")),
-        "accounts": FLEET_LINE.c.account_id.in_(bound_list(dialect, "accounts", sa.BigInteger)),
+        **within_bounds(dialect),
     }
     there = FLEET_PROBLEM.c.subscriber_id.not_in(LINES_THAT_LEFT) if OF_LINES.isdisjoint(names) else LINE_IS_THERE
     always = [FLEET_PROBLEM.c.fleet == BOUND_FLEET, FLEET_PROBLEM.c.closed == 0, there]
@@ -193,13 +192,9 @@ def list_problems(
     an ordinal. Nothing of a fleet that has ended."""
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
         return ProblemList([], [], [], 0, NOTHING_KNOWN)
-    values: dict[str, Value] = {"fleet": fleet}
+    values: dict[str, Value] = {"fleet": fleet, **bound_values(bounds)}
     if wanted.account is not None:
         values["account"] = wanted.account
-    if bounds.iccids is not None:
-        values["iccids"] = pack_rows([[iccid] for iccid in bounds.iccids])
-    if bounds.accounts is not None:
-        values["accounts"] = pack_rows([[account] for account in bounds.accounts])
     names = frozenset([*values, *([] if wanted.cause is None else ["cause"])])
     cause: dict[str, Value] = {"cause": wanted.cause or ""}
     place: dict[str, Value] = {}

@@ -21,8 +21,11 @@ from storage.fleet_lines import (
     PUT_LINE_DETAIL,
     LineDetail,
     LineReadState,
+    LineWrite,
     ListedLine,
     bound_columns,
+    end_tags_of_told,
+    issued_among,
 )
 from storage.fleet_packages import FleetPackageRow, packages_to_come, replace_packages
 from storage.fleet_usage import FleetDayRow, FleetNetworkRow, FleetUsageRow, change_days, know_networks, replace_usage
@@ -185,7 +188,10 @@ def store_reading(
         listed, detail = reading.line
         if reading.subscriber_id in nameless:
             listed, detail = without_names(listed, detail)
+        told = [LineWrite(reading.subscriber_id, reading.seen, listed, detail, reading.state.rank, reading.state.due)]
+        issued = issued_among(connection, fleet=fleet, lines=told)
         connection.run(NOTE_LINE, **named, **listed._asdict(), now=now)
+        end_tags_of_told(connection, fleet=fleet, lines=told, issued=issued)
         connection.run(PUT_LINE_DETAIL, **named, **detail._asdict())
     if reading.packages is not None:
         replace_packages(connection, **named, packages=reading.packages)

@@ -14,17 +14,19 @@ from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pa
 from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
 from storage.fleet_problems import ProblemOfLine, lines_with_problem, problems_of_lines
 from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, MARKED, NEVER_READ
-from storage.line_tags import lines_with_tag
+from storage.line_tags import lines_with_any_tag, lines_with_tag
 
 FleetSort = Literal["subscriber_id", "iccid", "last_used", "data_left", "package_ends", "status_since"]
 TrafficKind = Literal["data", "calls_out", "calls_in", "sms_out", "sms_in"]
 
 
 class FleetBounds(NamedTuple):
-    """The lines and accounts that a credential may see; None: all of its organisation."""
+    """The lines that a credential may see, by what each must have; None: whatever it is."""
 
     iccids: Sequence[str] | None = None
     accounts: Sequence[int] | None = None
+    tags: Sequence[str] | None = None
+    """Lines that have one of these, of the organisation's own."""
 
 
 class FleetFilter(NamedTuple):
@@ -136,6 +138,22 @@ def like_pattern(text: str, *, before: str, after: str) -> str:
     return f"%{before}{escaped}{after}%"
 
 
+def within_bounds(dialect: Dialect) -> dict[str, sa.ColumnElement[bool]]:
+    """What a line must be like to be within what a credential may see, by the member of FleetBounds."""
+    line = FLEET_LINE.c
+    return {
+        "iccids": line.iccid.in_(bound_list(dialect, "iccids")),
+        "accounts": line.account_id.in_(bound_list(dialect, "accounts", sa.BigInteger)),
+        "tags": line.iccid.in_(lines_with_any_tag(dialect, "tags")),
+    }
+
+
+def bound_values(bounds: FleetBounds) -> dict[str, Value]:
+    """What to bind for the members of `bounds` that are given."""
+    given = {name: entries for name, entries in bounds._asdict().items() if entries is not None}
+    return {name: pack_rows([[entry] for entry in entries]) for name, entries in given.items()}
+
+
 def is_filtered(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElement[bool]]:
     """The conditions of the filters `names`."""
     line = FLEET_LINE.c
@@ -166,8 +184,7 @@ def is_filtered(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElemen
         "problem": line.subscriber_id.in_(lines_with_problem(BOUND_FLEET, sa.bindparam("problem", type_=sa.Text))),
         "tag": line.iccid.in_(lines_with_tag(sa.bindparam("tag", type_=sa.Text))),
         "numbers": line.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
-        "iccids": line.iccid.in_(bound_list(dialect, "iccids")),
-        "accounts": line.account_id.in_(bound_list(dialect, "accounts", sa.BigInteger)),
+        **within_bounds(dialect),
     }
     texts = {"begins": line.numbers, "ends": line.numbers, "part": line.search}
     named = [contains(column, name) for name, column in texts.items() if name in names]
@@ -243,10 +260,7 @@ def filter_values(wanted: FleetFilter, bounds: FleetBounds, now: float) -> tuple
         values["part"] = like_pattern(wanted.part, before="", after="")
     if wanted.numbers is not None:
         values["numbers"] = pack_rows([[number] for number in wanted.numbers])
-    if bounds.iccids is not None:
-        values["iccids"] = pack_rows([[iccid] for iccid in bounds.iccids])
-    if bounds.accounts is not None:
-        values["accounts"] = pack_rows([[account] for account in bounds.accounts])
+    values |= bound_values(bounds)
     names |= values.keys()
     if wanted.barred is not None:
         names.add(f"barred_{wanted.barred}")
@@ -276,10 +290,11 @@ def find_lines(connection: Connection, *, fleet: int, bounds: FleetBounds, asked
 
 
 class LineNumber(NamedTuple):
-    """A line by its two names."""
+    """A line by its two names, and its status."""
 
     subscriber_id: int
     iccid: str
+    status: str
 
 
 @lru_cache(maxsize=64)
@@ -288,7 +303,7 @@ def line_numbers(names: frozenset[str]) -> Query[LineNumber]:
 
     def build(dialect: Dialect) -> sa.Executable:
         line = FLEET_LINE.c
-        asked = sa.select(line.subscriber_id, line.iccid).where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names))
+        asked = sa.select(line.subscriber_id, line.iccid, line.status).where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names))
         return asked.order_by(line.subscriber_id).limit(sa.bindparam("most", type_=sa.Integer))
 
     return Query(LineNumber, build)
@@ -301,7 +316,7 @@ def named_line_numbers(names: frozenset[str]) -> Query[LineNumber]:
     def build(dialect: Dialect) -> sa.Executable:
         line, of_fleet = FLEET_LINE.c, unindexed(FLEET_LINE.c.fleet) == BOUND_FLEET
         named = line.iccid.in_(bound_list(dialect, "named"))
-        return sa.select(line.subscriber_id, line.iccid).where(of_fleet, named, LINE_IS_THERE, *is_filtered(dialect, names))
+        return sa.select(line.subscriber_id, line.iccid, line.status).where(of_fleet, named, LINE_IS_THERE, *is_filtered(dialect, names))
 
     return Query(LineNumber, build)
 
@@ -345,7 +360,7 @@ class UnreadLines(NamedTuple):
     due: int
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def count_unread(names: frozenset[str]) -> Query[UnreadLines]:
     """How many lines with these filters wait to be read for the first time."""
     ready = sa.func.coalesce(sa.func.sum(sa.case((FLEET_LINE.c.due <= BOUND_NOW, 1), else_=0)), 0)
@@ -367,7 +382,7 @@ IS_CHANGED_BY_US = sa.and_(IS_MARKED, FLEET_LINE.c.written > FLEET_LINE.c.due)
 IS_UNSETTLED = sa.and_(IS_MARKED, sa.or_(FLEET_LINE.c.written > FLEET_LINE.c.due, FLEET_LINE.c.due > BOUND_NOW))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def find_changed(names: frozenset[str]) -> Query[int]:
     """The subscriber ids of lines with these filters that a call of ours has changed, and that were not read since."""
     return Query(
@@ -381,7 +396,7 @@ def find_changed(names: frozenset[str]) -> Query[int]:
     )
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def count_unsettled(names: frozenset[str]) -> Query[int]:
     """How many lines with these filters a call of ours has perhaps changed since they were read."""
     return Query(
@@ -455,7 +470,7 @@ class WaitingLines(NamedTuple):
     days: int
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def count_waiting(names: frozenset[str]) -> Query[WaitingLines]:
     def build(dialect: Dialect) -> sa.Executable:
         waits = sa.and_(FLEET_LINE.c.due > 0, FLEET_LINE.c.due <= BOUND_NOW)
@@ -502,7 +517,7 @@ LACKS_DAYS = sa.and_(
 IS_UNJUDGED = sa.and_(FLEET_LINE.c.judge_due > 0, FLEET_LINE.c.judge_due <= BOUND_NOW, FLEET_LINE.c.judged == 0, ~LACKS_DAYS)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def first_read(names: frozenset[str]) -> Query[int]:
     """A line with these filters that has been read."""
     number, read = FLEET_LINE.c.subscriber_id, FLEET_LINE.c.read > 0
@@ -517,7 +532,7 @@ UNJUDGED_LINE = Query(
 )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def count_lacking(names: frozenset[str], *, for_days: bool) -> Query[int]:
     """How many lines with these filters wait for days of use, or to be judged. A line that has left waits for neither."""
     waits = LACKS_DAYS if for_days else IS_UNJUDGED

@@ -22,6 +22,7 @@ from storage.fleet_search import (
     has_unjudged_line,
 )
 from storage.fleets import FleetState, fleet_state, has_fleet_tables, is_dated_ahead, is_held_up, is_listing_asked_for
+from storage.line_tags import has_line_tags
 
 FIRST_LOOK_SECONDS = 20.0
 FIRST_LOOK_SHARE = 20
@@ -42,10 +43,21 @@ async def own_fleet(ctx: Ctx, params: object) -> OwnFleet:
     held = ctx.row_bounds()
     upstream = await connect_upstream(ctx)
     if not await ctx.deps.store.read(has_fleet_tables):
-        hint = "Whoever runs the service runs `reseller db upgrade`"
-        raise StoreUnavailable("The database has not been upgraded for this yet", hint=hint)
+        raise not_upgraded()
+    if held.tags is not None:
+        await require_tag_table(ctx)
     state = await open_fleet(ctx.deps, upstream)
-    return OwnFleet(upstream, state, FleetBounds(held.iccids, held.account_ids))
+    return OwnFleet(upstream, state, FleetBounds(held.iccids, held.account_ids, held.tags))
+
+
+async def require_tag_table(ctx: Ctx) -> None:
+    """Raises StoreUnavailable where the database cannot hold tags yet."""
+    if not await ctx.deps.store.read(has_line_tags):
+        raise not_upgraded()
+
+
+def not_upgraded() -> StoreUnavailable:
+    return StoreUnavailable("The database has not been upgraded for this yet", hint="Whoever runs the service runs `reseller db upgrade`")
 
 
 class AccountAsked(Protocol):
@@ -64,8 +76,11 @@ async def own_fleet_or_account(ctx: Ctx, params: AccountAsked) -> OwnFleet:
 
 async def require_account_in_fleet(fleet: OwnFleet, account_id: int | None) -> None:
     """Raises NotFound for an account that is not the caller's, and Restricted where the credential may see some lines alone."""
-    if account_id is not None and fleet.bounds.iccids is not None:
-        raise Restricted("This API key is restricted to named lines, so it asks for no account: leave accountId out and it sees its lines")
+    if account_id is not None and (fleet.bounds.iccids is not None or fleet.bounds.tags is not None):
+        lines = "named lines" if fleet.bounds.iccids is not None else "lines with certain tags"
+        raise Restricted(f"This API key is restricted to {lines}, so it asks for no account: leave accountId out and it sees its lines")
+    if account_id is not None and fleet.bounds.accounts is not None and account_id not in fleet.bounds.accounts:
+        raise Restricted("accountId: this API key is restricted to named accounts, and this is none of them", param="accountId")
     if account_id is not None and not await fleet.upstream.owns_account(account_id):
         raise NotFound("You have no account with this id", param="accountId", hint="list_reseller_accounts shows yours")
 

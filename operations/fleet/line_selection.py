@@ -7,18 +7,19 @@ from typing import Annotated, Literal, NamedTuple, Protocol, Self
 import anyio
 from pydantic import AfterValidator, Field, model_validator
 
+from operations.caches.account_parts import iccid_in_use
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet, look_at_fleet, require_account_in_fleet
+from operations.fleet.fleet_access import OwnFleet, look_at_fleet, require_account_in_fleet, require_tag_table
 from operations.fleet.sync import keeps_names
 from operations.fleet.wire_rows import fold_text
 from operations.times import StartTime
 from operations.upstream.account_lines import read_account_lines, subscriber_number
-from operations.upstream.lines import find_line
+from operations.upstream.lines import find_line, line_status_word
 from operations.vocabulary import Iccid, LineTag, ProblemCause, UpstreamId, assigned_country
 from registry.errors import BadRequest, NotFound, Refusal
 from registry.operation import CamelInput
 from storage.fleet_search import FleetBounds, FleetFilter, LineNumber, find_line_numbers, find_named_lines
-from storage.line_tags import iccids_with_tag
+from storage.line_tags import iccids_with_tag, tags_of_lines
 
 MOST_LINES_GIVEN = 1000
 UNLISTED_LINES_READ = 20
@@ -112,6 +113,7 @@ async def select_lines(ctx: Ctx, fleet: OwnFleet, selection: LineSelection, most
     if selection.iccids is not None:
         return await find_own_lines(ctx, fleet, list(dict.fromkeys(selection.iccids)))
     if selection.query is None:
+        await require_tag_table(ctx)
         tag = selection.tagged or ""
         iccids = await ctx.deps.store.read(iccids_with_tag, organisation=ctx.organisation, tag=tag, most=most + 1)
         require_at_most(len(iccids), most, "tagged")
@@ -144,11 +146,15 @@ async def find_own_lines(ctx: Ctx, fleet: OwnFleet, iccids: Sequence[str]) -> Se
         return SelectedLines(lines, [], [])
     hidden = {line.iccid for line in await store.read(find_named_lines, fleet=fleet.state.id, bounds=FleetBounds(), iccids=others)}
     hidden |= set() if bounds.iccids is None else set(others).difference(bounds.iccids)
+    if bounds.tags is not None:
+        tags = await store.read(tags_of_lines, organisation=ctx.organisation, iccids=others)
+        hidden |= set(others).difference(line.iccid for line in tags if line.tag in bounds.tags)
     unlisted = [iccid for iccid in others if iccid not in hidden]
     reading = UnlistedLines(fleet)
     await reading.run(unlisted[:UNLISTED_LINES_READ])
     foreign = [iccid for iccid in others if iccid in hidden or iccid in reading.foreign]
-    return SelectedLines(lines + reading.lines, foreign, unlisted[UNLISTED_LINES_READ:])
+    every = {line.iccid: line for line in [*lines, *reading.lines]}  # a former ICCID names a line that its present one names, too
+    return SelectedLines(list(every.values()), foreign, unlisted[UNLISTED_LINES_READ:])
 
 
 class UnlistedLines:
@@ -181,7 +187,8 @@ class UnlistedLines:
                 return
             accounts = self._fleet.bounds.accounts
             if accounts is None or line.row.get("accountId") in accounts:
-                self.lines.append(LineNumber(line.subscriber_id, iccid))
+                found = LineNumber(line.subscriber_id, iccid_in_use(line.row) or iccid, line_status_word(line.row))
+                self.lines.append(found)
             else:
                 self.foreign.add(iccid)
 
@@ -206,6 +213,8 @@ async def filter_of(ctx: Ctx, params: FleetFilterInput, fleet: OwnFleet) -> Flee
         problem=params.problem,
         tag=params.tag,
     )
+    if params.tag is not None:
+        await require_tag_table(ctx)
     if params.text is None:
         return found
     text = params.text.strip()

@@ -19,6 +19,7 @@ from registry.errors import OcsNotFound
 from storage.fleet_erasure import write_listed_lines
 from storage.fleet_lines import KnownLine, LineWrite, hide_lines, known_lines, miss_lines
 from storage.fleet_readings import work_of_lines
+from storage.fleet_tags import end_stray_tags, stray_tags
 from storage.fleets import LIST_EVERY_SECONDS, FleetState, note_listing
 
 ROWS_A_TURN = 50
@@ -30,6 +31,8 @@ LOOKED_FOR_LIMIT = 100
 """Lines that a listing does not show, and that are asked for one by one."""
 LEAF_ROWS = 400
 """A prefix that lists more lines is asked for in tenths the next time, so that no answer takes long to read."""
+CLOCK_LEEWAY = 60.0
+"""The clocks of two processes differ by fewer seconds."""
 LISTING_SHARE = 20
 """A listing that takes long is repeated after so many times as long."""
 
@@ -78,7 +81,16 @@ class FleetListing:
             cut=int(not complete),
             parts=orjson.dumps(self._leaves).decode(),
         )
+        if complete:
+            await self._end_stray_tags(began - CLOCK_LEEWAY)
         return complete
+
+    async def _end_stray_tags(self, before: float) -> None:
+        """Ends tags that were set before a moment (Unix seconds) on lines that have left without anybody seeing it."""
+        store, fleet = self._deps.store, self._fleet
+        strays = await store.read(stray_tags, fleet=fleet.id, before=before)
+        if strays:
+            await store.write(end_stray_tags, organisation=fleet.organisation, iccids=strays, before=before)
 
     @property
     def _calls_limit(self) -> int:

@@ -41,6 +41,7 @@ from storage.issuance import (
     unresolved_like,
     unsend_issuance,
 )
+from storage.line_tags import end_tags
 from storage.package_adaptations import (
     ADAPTATION_LEASE_MS,
     PackageTerms,
@@ -479,6 +480,7 @@ def release_returned_iccid(connection: Connection, *, stock: str, iccid: str, no
     if not was_returned(connection, stock=stock, holder=holder):
         return False
     release_holder(connection, holder=holder, now=now, note="seen in stock, and drawn again")
+    end_tags(connection, organisation=holder.organisation, iccids=[iccid])
     if holder.intent is not None:
         end_intent(connection, intent=holder.intent, organisation=holder.organisation, error=INTENT_BACK_IN_STOCK)
     return True

@@ -42,6 +42,7 @@ from registry.ports import Conclusion
 from storage.engine.sql import Connection
 from storage.intents import end_intent
 from storage.issuance import UNRESOLVED_ISSUANCE_STATES, IssuanceRow, find_issuance, holder_of_iccid
+from storage.line_tags import end_tags
 from storage.reconciliation import (
     DueAccount,
     ReconcileFinding,
@@ -395,6 +396,7 @@ def apply_rollback_decision(connection: Connection, row: IssuanceRow, settlement
         settled = resume_issued(connection, organisation=row.organisation, key=row.key, note=note, now=now)
     else:
         settled = finish_rollback(connection, organisation=row.organisation, key=row.key, steps=None, note=note, now=now) is not None
+        end_tags(connection, organisation=row.organisation, iccids=[row.iccid or ""])
     if not settled:
         raise issuance_decided_meanwhile()
     if settlement.decision == "rolled_back" and row.intent is not None:

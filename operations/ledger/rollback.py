@@ -28,6 +28,7 @@ from storage.engine.sql import Connection
 from storage.fleet_lines import mark_lines
 from storage.intents import end_intent
 from storage.issuance import IssuanceRow, find_issuance
+from storage.line_tags import end_tags
 from storage.rollbacks import begin_rollback, finish_rollback, keep_issued, mark_rollback_unknown, note_steps, rollback_is_running
 from storage.top_ups import packages_added_to
 
@@ -220,6 +221,7 @@ class RollbackAttempt:
             row = mark_rollback_unknown(connection, **self.named, now=now, steps=self.text)
         else:
             row = finish_rollback(connection, organisation=organisation, key=key, steps=self.text, note=None, now=now)
+            end_tags(connection, organisation=organisation, iccids=[self.row.iccid or ""])
             if row is not None and row.intent is not None:
                 end_intent(connection, intent=row.intent, organisation=organisation, error=INTENT_ROLLED_BACK)
         row = row or current_issuance(connection, organisation, key)

@@ -19,6 +19,7 @@ from storage.access_grants import hold_credential
 from storage.api_keys import ApiKeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys, read_restrictions, write_restrictions
 from storage.engine.sql import Connection
 from storage.members import hold_membership
+from storage.organisations import lock_organisation
 from storage.people import create_person
 
 _YEAR_SECONDS = 31_536_000
@@ -244,6 +245,8 @@ def insert_api_key(
     if made_with is not None and not hold_credential(connection, credential=made_with, now=now):
         raise Unauthorized("The credential has ended since the call began; nothing was done", presented=True)
     create_person(connection, id=person, now=now)
+    if organisation is not None and read_restrictions(restrictions).tags is not None:
+        lock_organisation(connection, organisation=organisation)  # whoever sets or removes these tags does it before, or sees the key
     insert_key(
         connection,
         id=id,

@@ -15,6 +15,7 @@ from registry.errors import BadRequest, EndOfLife, NotFound, OcsError, OcsNotFou
 from registry.operation import Example, Scope, operation
 from storage.fleet_erasure import erase_line
 from storage.line_changes import LineChange, record_line_change
+from storage.line_tags import end_tags
 
 LineStatusTarget = Literal["ACTIVE", "SUSPENDED", "INACTIVE", "DISCONNECTED", "END_OF_LIFE"]
 
@@ -88,6 +89,7 @@ async def modify_subscriber_status(ctx: Ctx, params: LineStatusChange, line: Lin
     note_change(ctx, line, "status", params.status)
     if params.status == "END_OF_LIFE":
         ctx.at_close(erase_line, organisation=ctx.organisation, subscriber_id=line.subscriber_id)
+        ctx.at_close(end_tags, organisation=ctx.organisation, iccids=[line.iccid])
     return {"data": {"status": params.status}}
 
 

@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.upstream.lines import HasIccid, LineRef, own_line
+from operations.upstream.lines import HasIccid, LineRef, own_line, require_tags
 from registry.clock import rfc3339_utc
 from registry.errors import OcsError
 from registry.free_text import FreeText
@@ -15,7 +15,8 @@ from storage.notes import NoteRow, add_note, put_notes, read_notes
 
 
 async def note_access(ctx: Ctx, params: HasIccid) -> None:
-    """The access rule of notes. Only a credential for certain accounts needs to know the account of the line."""
+    """The access rule of notes. Only a credential for certain accounts needs to know the account of the line; tags are ours, too."""
+    await require_tags(ctx, params.iccid)
     if ctx.caller.restrictions.account_ids is None:
         return
     if ctx.caller.connection is None:

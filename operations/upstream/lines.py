@@ -23,6 +23,7 @@ from registry.errors import NotFound, OcsConflict, OcsError, OcsNotFound
 from registry.operation import CamelInput
 from storage.country_entries import CountryEntry, country_history
 from storage.fleet_lines import note_line_change
+from storage.line_tags import tags_of_lines
 
 
 def current_entry(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:
@@ -137,10 +138,11 @@ async def own_line(ctx: Ctx, params: HasIccid) -> Line:
 
 
 async def find_own_line(ctx: Ctx, upstream: Upstream, iccid: str, *, green_zone: bool = False) -> Line:
-    """The caller's line. Raises NotFound, or the refusal of a credential that is restricted to other accounts. Waits for the network.
+    """The caller's line. Raises NotFound, or the refusal of a credential for other accounts or tags. Waits for the network.
 
     An operation that writes marks the line, in the commit that ends the call, or later where that fails: the read model reads it again.
     """
+    await require_tags(ctx, iccid)
     line = await find_line(upstream, iccid, green_zone=green_zone)
     ctx.of_account(line.row.get("accountId"))
     ctx.see_state(f"line {line.subscriber_id} {line.row.get('accountId')} {line_status_word(line.row)}")
@@ -148,6 +150,13 @@ async def find_own_line(ctx: Ctx, upstream: Upstream, iccid: str, *, green_zone:
         note_line(ctx, line)
         ctx.if_lost(note_line_change, organisation=ctx.organisation, subscriber_id=line.subscriber_id, values={}, now=ctx.now)
     return line
+
+
+async def require_tags(ctx: Ctx, iccid: str) -> None:
+    """Raises the refusal of a credential that is restricted to tags, of which the line has none. Waits for the database."""
+    if ctx.caller.restrictions.tags is not None:
+        found = await ctx.deps.store.read(tags_of_lines, organisation=ctx.organisation, iccids=[iccid])
+        ctx.of_tags(line.tag for line in found)
 
 
 def note_line(ctx: Ctx, line: Line, **values: str | int | float) -> None:

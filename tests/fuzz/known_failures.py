@@ -51,6 +51,8 @@ BETWEEN_FIELDS = (
     "is required when phoneType is real",
     "is final: the line can never be used again",
     "give exactly one of the two",
+    "by exactly one of iccids, query and tagged",
+    "which would mean every line",
     "it is required with amount_off",
     "goes with amount_off alone",
     "it is required when interval is",

@@ -11,7 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet_or_account
+from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet_or_account, require_tag_table
 from operations.fleet.line_refresh import refresh_lines
 from operations.fleet.line_selection import FleetFilterInput, filter_of
 from operations.fleet.wire_rows import LISTED_ICCID, date_text
@@ -23,6 +23,7 @@ from registry.free_text import FreeText
 from registry.operation import Example, operation
 from storage.fleet_search import FleetFilter, FleetLook, FleetPageAsked, FleetPlace, FleetSort, FoundLine, count_lines, look_for_lines
 from storage.fleets import CHANGED, MARKED, NEVER_READ
+from storage.line_tags import tags_of_lines
 
 LIVE_LINES_LIMIT = 20
 
@@ -33,7 +34,7 @@ SortWord = Literal[
 FleetField = Literal[
     "subscriber_id", "account_id", "imsi", "msisdn", "name", "company", "email", "phone", "status", "status_since", "in_stock", "esim",
     "issued", "last_used", "country", "network", "allowed", "speed_limit_kbps", "steering_list", "balance", "pays", "package_state",
-    "package_ends", "data_left", "data_limit", "problems", "usage_since", "as_of",
+    "package_ends", "data_left", "data_limit", "problems", "tags", "usage_since", "as_of",
 ]  # fmt: skip
 USUAL_FIELDS: tuple[FleetField, ...] = ("name", "status", "last_used", "country", "package_state", "data_left", "problems")
 
@@ -96,6 +97,7 @@ class FleetLineView(TypedDict):
     data_left: NotRequired[Annotated[int | None, Field(description="Bytes in usable packages; null: none is usable, or not read yet")]]
     data_limit: NotRequired[Annotated[int | None, Field(description="Bytes that these packages held")]]
     problems: NotRequired[Annotated[list[str], Field(description="Causes, the first to mend first; fleet_problems has evidence")]]
+    tags: NotRequired[Annotated[list[str], Field(description="Your own; see tag_lines")]]
     usage_since: NotRequired[Annotated[str | None, Field(description="First UTC day whose use is known")]]
     as_of: NotRequired[Annotated[str | None, Field(description="RFC 3339, UTC: when its row was told, or, used since, its packages")]]
 
@@ -172,9 +174,11 @@ async def query_fleet(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetPag
         ctx.note = f"{params.limit} lines, more follow."
     reasons = [*missing_sentences(fleet, look.progress, ctx.now), *unread_sentences(unread)]
     fields = USUAL_FIELDS if params.fields is None else params.fields
+    iccids = [row.iccid for row in rows] if "tags" in fields else []
+    tags = await tags_by_line(ctx, iccids)
     oldest = min((fact_time(row, fleet.state.listed) for row in rows), default=fleet.state.listed)
     return {
-        "data": line_views(look, rows, fields, fleet.state.listed),
+        "data": line_views(look, rows, fields, fleet.state.listed, tags),
         "as_of": time_text(oldest),
         "incomplete": incomplete_of(look.progress.unread + look.progress.changed + unread, reasons),
     }
@@ -191,16 +195,29 @@ async def count_page(ctx: Ctx, fleet: OwnFleet, wanted: FleetFilter) -> FleetPag
     return {"count": found.lines, "as_of": time_text(fleet.state.listed), "incomplete": incomplete}
 
 
-def line_views(look: FleetLook, rows: Sequence[FoundLine], fields: Sequence[FleetField], listed: float) -> list[FleetLineView]:
+async def tags_by_line(ctx: Ctx, iccids: Sequence[str]) -> Mapping[str, list[str]]:
+    """The tags of lines by their ICCIDs. Raises StoreUnavailable where the database cannot hold tags yet."""
+    found = defaultdict[str, list[str]](list)
+    if not iccids:
+        return found
+    await require_tag_table(ctx)
+    for line in await ctx.deps.store.read(tags_of_lines, organisation=ctx.organisation, iccids=iccids):
+        found[line.iccid].append(line.tag)
+    return found
+
+
+def line_views(
+    look: FleetLook, rows: Sequence[FoundLine], fields: Sequence[FleetField], listed: float, tags: Mapping[str, list[str]]
+) -> list[FleetLineView]:
     """The lines of a page, each with its ICCID, its open causes, and the `fields` that were asked for in their order of the answer.
 
-    `listed`: when the fleet was listed last, Unix seconds.
+    `listed`: when the fleet was listed last, Unix seconds. `tags`: of the lines, by their ICCIDs.
     """
     causes = defaultdict[int, list[str]](list)
     for problem in look.causes:
         causes[problem.subscriber_id].append(problem.cause)
     views = [(name, view) for name, view in FIELD_VIEWS.items() if name in fields]
-    lines = (LineRow(row, causes[row.subscriber_id], listed) for row in rows)
+    lines = (LineRow(row, causes[row.subscriber_id], listed, tags.get(row.iccid, [])) for row in rows)
     return [cast(FleetLineView, {"iccid": line.row.iccid, **{name: view(line) for name, view in views}}) for line in lines]
 
 
@@ -256,6 +273,7 @@ class LineRow(NamedTuple):
     row: FoundLine
     causes: list[str]
     listed: float
+    tags: list[str]
 
     def fact(self, name: str) -> str | None:
         """A fact that the charging system lists of the line."""
@@ -289,6 +307,7 @@ FIELD_VIEWS: Mapping[FleetField, Callable[[LineRow], object]] = {
     "data_left": lambda line: None if line.row.data_left < 0 else line.row.data_left,
     "data_limit": lambda line: None if line.row.data_limit < 0 else line.row.data_limit,
     "problems": lambda line: line.causes,
+    "tags": lambda line: line.tags,
     "usage_since": lambda line: date_text(line.row.usage_first) if line.row.usage_first else None,
     "as_of": lambda line: time_text(fact_time(line.row, line.listed)),
 }
