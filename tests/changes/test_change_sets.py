@@ -46,3 +46,15 @@ async def test_a_cancelled_set_sends_nothing(both: ChangeStage) -> None:
     await both.work()
     answer = await both.read(plan["id"])
     assert (answer["state"], answer["counts"]["not_sent"], [line.status for line in lines]) == ("cancelled", 2, ["ACTIVE"] * 2)
+
+
+async def test_tags_are_set_by_a_plan_and_taken_back_by_its_undoing(both: ChangeStage) -> None:
+    await both.fleet.sync()
+    lines = both.lines("ACTIVE")[:2]
+    tagged = await both.http.post("/v1/tags/old/lines", json={"iccids": [lines[0].iccid]})
+    assert tagged.status_code == 200, tagged.text
+    done = await both.done(await both.plan(lines, action="set_tags", addTags=["new"], removeTags=["old"]))
+    assert (done["state"], done["rows"][0]["before"], done["rows"][0]["after"]) == ("applied", {"tags": ["old"]}, {"tags": ["new"]})
+    assert await both.fleet.iccids(tag="new") == [line.iccid for line in lines]
+    undone = await both.done(await both.undo(done["id"]))
+    assert (undone["state"], await both.fleet.iccids(tag="new"), await both.fleet.iccids(tag="old")) == ("applied", [], [lines[0].iccid])

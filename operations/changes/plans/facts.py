@@ -9,6 +9,7 @@ from operations.deps import Deps
 from registry.call import Reply
 from registry.caller import Caller
 from registry.errors import Refusal
+from storage.line_tags import tags_of_lines
 
 LineRowFacts = Mapping[str, object]
 PACKAGE_ACTIONS = frozenset(
@@ -86,7 +87,11 @@ async def read_line_facts(deps: Deps, caller: Caller, iccid: str, action: str, *
         if reply.refusal is not None:
             return LineRefused(reply.refusal, is_passing(reply.refusal))
         packages = cast("list[LineRowFacts]", data_of(reply))
-    return LineFacts(iccid, cast(LineRowFacts, row), packages)
+    tags: list[str] = []
+    if action == "set_tags":
+        found = await deps.store.read(tags_of_lines, organisation=caller.organisation, iccids=[iccid])
+        tags = [line.tag for line in found]
+    return LineFacts(iccid, cast(LineRowFacts, row), packages, tags)
 
 
 def data_of(reply: Reply) -> object:

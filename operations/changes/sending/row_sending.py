@@ -20,6 +20,7 @@ from storage.change_sets import ChangeSet
 from storage.claims import find_claim
 from storage.engine.sql import Connection
 
+TAG_OPERATIONS = ("tag_lines", "untag_lines")
 RIGHTS_REFUSALS = (Restricted, RoleRequired, Unauthorized, UpgradeRequired)
 NO_ANSWER_REASON = "It was sent, and no answer came; the line is looked at until it is known whether it was done."
 
@@ -138,7 +139,11 @@ class RowSending:
         reply = await task.deps.internal_calls.write(operation, arguments, caller=task.caller, idempotency_key=key, mandate=mandate)
         refusal = reply.refusal
         if refusal is None and reply.status < 400:
-            self._result |= made_by(operation, cast("Mapping[str, object]", orjson.loads(reply.body)))
+            answer = cast("Mapping[str, object]", orjson.loads(reply.body))
+            refused = refused_tag(operation, answer)
+            if refused is not None:
+                return self._failed(PARTLY_DONE if step else refused, f"{operation} did not take the line: {refused}.")
+            self._result |= made_by(operation, answer)
             return None
         if refusal is None:  # the stored answer of a call that was made before
             told = cast("Mapping[str, object]", orjson.loads(reply.body))
@@ -201,6 +206,12 @@ def stopped_outcome(change_set: ChangeSet, row: ChangeRow) -> RowOutcome:
 def row_key(change_set: str, number: int, step: int) -> str:
     """The idempotency key of a call of a row: the same call is never made twice."""
     return f"{change_set}.{number}.{step}"
+
+
+def refused_tag(operation: str, answer: Mapping[str, object]) -> str | None:
+    """Why the line was not tagged, where an answer about many lines says so of it."""
+    refused = cast("list[Mapping[str, object]]", answer.get("refused", [])) if operation in TAG_OPERATIONS else []
+    return str(refused[0]["reason"]) if refused else None
 
 
 def made_by(operation: str, answer: Mapping[str, object]) -> Values:
