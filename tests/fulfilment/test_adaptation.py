@@ -8,7 +8,7 @@ from operations.storefronts.sales.order_fulfilment import fulfil_by_decision
 from simulators.network.faults import NetworkFault
 from storage.package_adaptations import set_adapted
 from tests.fulfilment.floor import Floor
-from tests.issuance.test_adaptation import EXPIRY, LIMITS
+from tests.issuance.test_adaptation import SET_EXPIRY, SET_LIMITS
 from tests.network_facts import HOUR
 
 SOLD = (1000 * BYTES_PER_MB, 30)
@@ -42,10 +42,10 @@ async def test_an_order_gets_what_was_sold_and_its_buyer_is_told_no_more(floor: 
     assert await floor.end(order) == ("ready", None, None) and await terms(floor, order) == [SOLD]
     shown = (await floor.shop.http.get(f"/api/orders/{order}")).json()
     assert sorted(shown["plan"]) == ["countries", "data_mb", "name", "slug", "validity_days"]
-    assert (sent(floor, LIMITS), sent(floor, EXPIRY), len(await floor.letters())) == (1, 1, 1)
+    assert (sent(floor, SET_LIMITS), sent(floor, SET_EXPIRY), len(await floor.letters())) == (1, 1, 1)
 
 
-@pytest.mark.parametrize("fault", [NetworkFault(LIMITS, drop_after=True), NetworkFault(EXPIRY, drop_before=True)])
+@pytest.mark.parametrize("fault", [NetworkFault(SET_LIMITS, drop_after=True), NetworkFault(SET_EXPIRY, drop_before=True)])
 async def test_an_order_stays_in_provisioning_until_its_package_is_as_it_was_sold(floor: Floor, fault: NetworkFault) -> None:
     order = await (await adapting(floor)).paid()
     floor.shop.trouble(fault)
@@ -58,7 +58,7 @@ async def test_an_order_stays_in_provisioning_until_its_package_is_as_it_was_sol
 
 async def test_an_order_whose_package_is_refused_its_terms_is_its_operators_to_look_at(floor: Floor) -> None:
     order = await (await adapting(floor)).paid()
-    floor.shop.trouble(NetworkFault(LIMITS, code=14, times=None))
+    floor.shop.trouble(NetworkFault(SET_LIMITS, code=14, times=None))
     await floor.work()
     assert await floor.end(order) == ("needs_review", "package_not_adapted", None)
     [letter] = await floor.letters()
@@ -73,7 +73,7 @@ async def test_an_order_whose_package_is_refused_its_terms_is_its_operators_to_l
 
 async def test_an_order_that_is_taken_back_unadapted_can_be_refunded(floor: Floor) -> None:
     order = await (await adapting(floor)).paid()
-    floor.shop.trouble(NetworkFault(LIMITS, code=14, times=None))
+    floor.shop.trouble(NetworkFault(SET_LIMITS, code=14, times=None))
     await floor.work()
     path = f"/v1/subscribers/issue-from-inventory/{order}"
     async with floor.shop.world.client(floor.shop.me.secret) as http:
@@ -94,7 +94,7 @@ async def test_a_top_up_gets_what_was_sold(floor: Floor) -> None:
     assert await floor.end(top_up) == ("ready", None, None) and (await terms(floor, order))[1:] == [SOLD]
 
 
-@pytest.mark.parametrize("fault", [NetworkFault(LIMITS, drop_after=True), NetworkFault(EXPIRY, drop_before=True)])
+@pytest.mark.parametrize("fault", [NetworkFault(SET_LIMITS, drop_after=True), NetworkFault(SET_EXPIRY, drop_before=True)])
 async def test_a_top_up_is_ready_once_its_package_is_as_it_was_sold(floor: Floor, fault: NetworkFault) -> None:
     order = await floor.shop.buy()
     await adapting(floor)
@@ -112,7 +112,7 @@ async def test_a_top_up_that_is_refused_its_terms_waits_and_its_operator_is_told
     order = await floor.shop.buy()
     await adapting(floor)
     top_up = await floor.shop.top_up(order)
-    floor.shop.trouble(NetworkFault(LIMITS, code=14, times=None))
+    floor.shop.trouble(NetworkFault(SET_LIMITS, code=14, times=None))
     for _ in range(5):
         await floor.work(every=600)
     assert (await floor.end(top_up))[:2] == ("needs_review", "package_not_adapted")
@@ -129,7 +129,7 @@ async def test_a_top_up_whose_own_answer_was_lost_is_adapted_once_it_is_found(fl
     top_up = await floor.shop.top_up(order)
     floor.shop.trouble(NetworkFault("affectPackageToSubscriber", drop_after=True))
     await floor.work()
-    assert (await floor.end(top_up))[:2] == ("needs_review", "OUTCOME_UNKNOWN") and sent(floor, LIMITS) == 0
+    assert (await floor.end(top_up))[:2] == ("needs_review", "OUTCOME_UNKNOWN") and sent(floor, SET_LIMITS) == 0
     await floor.work(2, every=31)
     assert await floor.end(top_up) == ("ready", None, None) and (await terms(floor, order))[1:] == [SOLD]
-    assert floor.shop.added() == 1 == sent(floor, LIMITS)
+    assert floor.shop.added() == 1 == sent(floor, SET_LIMITS)
