@@ -147,6 +147,16 @@ def lose_top_up(*, top_up: str, code: str, now: Annotated[float, "due_ms"]) -> s
     return sa.update(STOREFRONT_ORDER).where(THIS_TOP_UP, STOREFRONT_ORDER.c.status == "provisioning").values(LOST_VALUES)
 
 
+@changes_one
+def hold_back_top_up(*, top_up: str, code: str, before: str, until: Annotated[float, first_millisecond], now: float) -> sa.Executable:
+    """The package is on the line and not as it was sold; somebody looks `until` then. False where it is not under way any more."""
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(THIS_TOP_UP, STOREFRONT_ORDER.c.status == "provisioning")
+        .values(status="needs_review", code=code, owner=None, lease=None, before=before, due_ms=until, updated=now)
+    )
+
+
 def lose_orphaned_top_ups(connection: Connection, *, code: str, now: float) -> list[str]:
     """Marks top-ups as lost whose process ended after committing the send; returns their ids. `now`: Unix seconds."""
     before = math.ceil(now - REPLICA_LEASE_SECONDS)

@@ -5,6 +5,7 @@ ACCOUNT = 8101
 SIBLING = 8102
 """Two accounts of one reseller."""
 TEMPLATE = 55010
+NORDIC_5GB = 55011
 ICCID = "8988303000000912345"
 OWN_TOKEN = "sandbox-7001-token"
 FOREIGN_TOKEN = "sandbox-7002-token"

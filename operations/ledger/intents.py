@@ -25,6 +25,9 @@ class IntentError(TypedDict):
 IntentStatus = Literal["requires_plan", "processing", "succeeded", "failed"]
 
 
+ROLLED_BACK = "rolled_back"
+
+
 class Intent(TypedDict):
     """A request for one eSIM. `created` is Unix seconds; `plan` is as it was when it was attached."""
 
@@ -37,6 +40,9 @@ class Intent(TypedDict):
     metadata: dict[str, FreeText]
     error: IntentError | None
     created: int
+    rolled_back: NotRequired[
+        Annotated[Literal[True], Field(description="It had its eSIM, which was taken back: it did not fail to get one")]
+    ]
     unresolved_issuance: NotRequired[
         Annotated[
             str, Field(description="In the answer that issued it: another key or intent of yours for this template has an unknown outcome")
@@ -60,8 +66,12 @@ def unseal_intent(row: IntentRow, keyring: Keyring) -> Intent:
 
 
 def render_intent(row: IntentRow, profile: EsimProfile | None) -> Intent:
-    """The stored intent `row` as its owner sees it, with its `profile` in the open."""
-    return {
+    """The stored intent `row` as its owner sees it, with its `profile` in the open.
+
+    Choice: what was rolled back is `failed`, since programs know four statuses, and says in a field of its own what it is.
+    """
+    error: IntentError | None = orjson.loads(row.error) if row.error else None
+    intent: Intent = {
         "id": row.id,
         "object": "connectivity.intent",
         "status": cast(IntentStatus, row.status),
@@ -69,6 +79,9 @@ def render_intent(row: IntentRow, profile: EsimProfile | None) -> Intent:
         "plan": orjson.loads(row.plan) if row.plan else None,
         "esim": None if profile is None else render_esim_profile(profile),
         "metadata": orjson.loads(row.details),
-        "error": orjson.loads(row.error) if row.error else None,
+        "error": error,
         "created": row.created,
     }
+    if error is not None and error["code"] == ROLLED_BACK:
+        intent["rolled_back"] = True
+    return intent

@@ -1,8 +1,12 @@
-"""Giving an issued eSIM back to stock: remove the package, free the SIM unless it was downloaded, and read back that it is so."""
+"""Giving an issued eSIM back to stock: remove the package, free the SIM unless it was downloaded, and read back that it is so.
+
+A draw makes its line Active. One that was Inactive before is made Inactive again, while its SIM is not in stock yet.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import orjson
@@ -10,14 +14,18 @@ from typing_extensions import TypedDict
 
 from clients.ocs.client import Ocs
 from clients.ocs.packages import Package, PackageList, RecurringSeries
+from clients.ocs.subscribers import Subscriber
+from clients.ocs.times import wire_seconds
+from operations.caches.account_parts import entry_start
 from operations.deps import Ctx
 from operations.ledger.evidence import DRAW_CLOCK_SKEW
+from operations.ledger.intents import ROLLED_BACK
 from operations.ledger.issuance import MANUAL_RECONCILIATION, current_issuance, is_unproven
 from operations.ledger.issuance_targets import intent_error_json
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.ledger.stock_snapshot import is_sim_in_stock
 from operations.upstream.connection import Upstream
-from operations.upstream.lines import Line, find_line, package_end
+from operations.upstream.lines import Line, find_line, line_status_word, package_end
 from operations.upstream.package_losses import losses_challenge, package_loss
 from operations.vocabulary import render_fields
 from registry.challenge import Challenge, describe_loss, quote_name
@@ -95,6 +103,21 @@ def makes_more_packages(series: RecurringSeries) -> bool:
     return series.get("active") is not False and (most is None or series.get("nbCreated", 0) < most)
 
 
+ACTIVATION_SECONDS = 60.0
+"""Choice: how far the charging system's own times of a draw, of its SIM and of its line, may be apart."""
+
+
+def was_inactive_before_draw(line: Subscriber) -> bool:
+    """Whether it was the draw that made the line Active, and it was Inactive until then, by the charging system's own times."""
+    drawn = wire_seconds(line.get("sim", {}).get("affectationDateUtc"))
+    history = sorted(line.get("status", ()), key=entry_start)
+    for before, entry in pairwise(history):
+        since = wire_seconds(entry.get("startDate"))
+        if drawn is not None and since is not None and abs(since - drawn) <= ACTIVATION_SECONDS:
+            return [(each.get("status") or "").upper() for each in (before, entry)] == ["INACTIVE", "ACTIVE"]
+    return False
+
+
 def require_no_other_packages(held: PackageList, row: IssuanceRow, now: float) -> None:
     """Refuse while somebody uses the line for something else: its SIM would go to stock, and to the next one, with that on it."""
     if has_other_packages(held, row, now):
@@ -107,7 +130,7 @@ def require_no_other_packages(held: PackageList, row: IssuanceRow, now: float) -
 
 ProvenAnswer = TypeVar("ProvenAnswer")
 PROVIDER_STOCK_STATUSES = frozenset({"available", "allocated", "released"})
-INTENT_ROLLED_BACK = intent_error_json("rolled_back", "The eSIM was taken back: its package is removed")
+INTENT_ROLLED_BACK = intent_error_json(ROLLED_BACK, "The eSIM was taken back: its package is removed")
 
 
 class LedgerRow(TypedDict):
@@ -152,15 +175,17 @@ class RollbackOutcomeUnknown(Exception):
 class RollbackLine(NamedTuple):
     """The line as it was read just now: still of the row's account, and without the issued package."""
 
+    id: int
     free: bool
     others: bool
+    active: bool
 
 
 async def roll_back_issuance(ctx: Ctx, line: Line, row: IssuanceRow, shown: RenderRollback = render_rolled_back) -> Conclusion:
     """Look whether it may go, claim the row, give the eSIM back, and say what came of it; `shown` is the answer when it went."""
     added = await ctx.deps.store.read(packages_added_to, order=row.key)
     await require_idle_line(ctx, line, row)
-    return await send_once(ctx, RollbackAttempt(ctx, line.upstream.ocs, row, added, shown))
+    return await send_once(ctx, RollbackAttempt(ctx, line.upstream.ocs, row, added, shown, was_inactive_before_draw(line.row)))
 
 
 async def require_idle_line(ctx: Ctx, line: Line, row: IssuanceRow) -> None:
@@ -177,13 +202,17 @@ async def require_idle_line(ctx: Ctx, line: Line, row: IssuanceRow) -> None:
 
 @dataclass(slots=True)
 class RollbackAttempt:
-    """One attempt, and what it has done so far: each step with how it went. `added`: the packages that top-ups put on the line."""
+    """One attempt, and what it has done so far: each step with how it went. `added`: the packages that top-ups put on the line.
+
+    `inactive`: the line was Inactive before the draw.
+    """
 
     ctx: Ctx
     ocs: Ocs
     row: IssuanceRow
     added: frozenset[int]
     shown: RenderRollback
+    inactive: bool
     steps: list[list[str]] = field(default_factory=lambda: [["delete_package", "sent"]])
 
     @property
@@ -239,6 +268,8 @@ class RollbackAttempt:
             downloaded = await self._was_downloaded()
             if not downloaded:
                 await self._free_sim()
+            elif self.inactive:
+                await self._make_inactive(await self._look())
             await self._read_back(downloaded)
         return refusal
 
@@ -278,13 +309,32 @@ class RollbackAttempt:
     async def _free_sim(self) -> None:
         """The SIM goes to whoever draws next, so the line is read once more: the steps before took their time."""
         self.steps.append(["line", "asked"])
-        if (await self._look()).others:
+        seen = await self._look()
+        if seen.others:
             self.steps[-1][1] = "has another package"
             raise RollbackOutcomeUnknown
         self.steps[-1][1] = "without packages"
+        await self._make_inactive(seen)
         await self._record("sent", "free_sim")
         await require_rollback_answer(self.ocs.subscriber.change_sim_status(self._sim_id(), "Free"))
         await self._record("done")
+
+    async def _make_inactive(self, seen: RollbackLine) -> None:
+        """The line, as it is `seen`, is what it was before the draw. Somebody who suspended it since, or uses it, has the last word.
+
+        Choice: one that the charging system refuses to make Inactive stays Active, and goes back all the same.
+        """
+        if not self.inactive or seen.others or not seen.active:
+            return
+        await self._record("sent", "inactive")
+        try:
+            await self.ocs.subscriber.modify_status(seen.id, "INACTIVE")
+        except Refusal as refusal:
+            if isinstance(refusal, OcsError) and (refusal.before_execution or is_unproven(refusal)):
+                raise RollbackOutcomeUnknown from None
+            await self._record("refused")
+        else:
+            await self._record("done")
 
     async def _read_back(self, downloaded: bool) -> None:
         """The package is gone and the SIM is in stock, or it stays with whoever downloaded it.
@@ -305,10 +355,12 @@ class RollbackAttempt:
         line = await require_rollback_answer(self.ocs.subscriber.get_single_subscriber(self.row.iccid or "", by="iccid"))
         if line.get("accountId") != self.row.account_id:
             raise RollbackOutcomeUnknown
-        held = await require_rollback_answer(self.ocs.packages.list_packages(line.get("subscriberId", 0)))
+        id = line.get("subscriberId", 0)
+        held = await require_rollback_answer(self.ocs.packages.list_packages(id))
         if has_issued_package(held, self.row):
             raise RollbackOutcomeUnknown
-        return RollbackLine(is_sim_in_stock(line), has_other_packages(held, self.row, self.ctx.deps.clock.now()))
+        others = has_other_packages(held, self.row, self.ctx.deps.clock.now())
+        return RollbackLine(id, is_sim_in_stock(line), others, line_status_word(line) == "ACTIVE")
 
     def _sim_id(self) -> int:
         if self.row.sim_id is None:

@@ -1,7 +1,7 @@
 """Orders of shops: one for its buyer, all of them for the shop's operator, cancelling one, and taking its eSIM back to stock."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, cast
 
 import orjson
 from pydantic import Field
@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.ledger.esims import Esim, open_esim_profile, render_esim_profile
-from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN
+from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN, PACKAGE_NOT_ADAPTED
 from operations.ledger.orders import find_known_order, find_opened_order, order_number_of
 from operations.ledger.rollback import LineHasPackages, find_issued_line, roll_back_issuance, rollback_unknown
 from operations.storefronts.sales.checkout import OrderNotReady
@@ -106,6 +106,7 @@ ORDER_ERROR_MESSAGES: Mapping[str, str] = {
     "no_inventory": "The shop had no eSIM left, so what was paid is given back",
     "payment_mismatch": "What was paid is not what the order costs, so it is given back",
     "payment_refunded": "What was paid went back before anything was sent, so nothing is",
+    PACKAGE_NOT_ADAPTED: "What was bought is being set on the eSIM and is not there yet; the shop's owner was told",
     OUTCOME_UNKNOWN: "Whether the eSIM was issued is being found out; it is never issued twice",
     MANUAL_RECONCILIATION: "What became of the eSIM could not be found out by itself: the shop's owner has to look, and was told",
 }
@@ -136,8 +137,9 @@ def render_order(ctx: Ctx, order: OrderDetail, *, named: str | None = None) -> O
 
 
 def sold_plan_of(row: OrderRow) -> SoldPlan:
-    bought: SoldPlan = orjson.loads(row.bought)
-    return bought
+    """As buyers see it: without what the row keeps beside it."""
+    bought: dict[str, object] = orjson.loads(row.bought)
+    return cast(SoldPlan, {name: bought[name] for name in SoldPlan.__annotations__})
 
 
 def render_order_error(row: OrderRow) -> OrderError | None:

@@ -142,7 +142,7 @@ def require_price_and_mode(price_id: str | None, mode: str | None) -> None:
                 "validity_days": 30,
                 "countries": ["DK", "NO", "SE"],
                 "price_cents": 1490,
-                "package_template_id": 55010,
+                "package_template_id": 55011,
             },
             STOREFRONT_PLAN_EXAMPLE,
         ),

@@ -145,7 +145,7 @@ STOREFRONT_PLAN_EXAMPLE: ShownPlan = {
     "on_sale": True,
     "position": 0,
     "product_id": None,
-    "package_template_id": 55010,
+    "package_template_id": 55011,
     "account_id": None,
     "payments_price_id": None,
     "payments_price_mode": None,

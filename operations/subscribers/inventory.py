@@ -206,9 +206,10 @@ async def rollback_esim_issuance(ctx: Ctx, params: IssuanceRef, issuance: OwnIss
     A downloaded profile does not return to stock. Again: answers as before. MANUAL_RECONCILIATION_REQUIRED: do not repeat.
 
     A line that has another package is refused (409 `line_has_packages`): remove that first. A line that was moved to another account
-    is not found. An intent's issuance is rolled back by the intent's id; the intent becomes failed with the code `rolled_back`. The
-    key stays used: what was rolled back is never issued again under it. An ambiguous answer of the charging system leaves the row
-    `rollback_unknown` (502 MANUAL_RECONCILIATION_REQUIRED with the row), and nothing further is sent.
+    is not found. An intent's issuance is rolled back by the intent's id; the intent becomes failed with `rolled_back`: true. A line that
+    was Inactive before its draw is Inactive again. The key stays used: what was rolled back is never issued again under it. An ambiguous
+    answer of the charging system leaves the row `rollback_unknown` (502 MANUAL_RECONCILIATION_REQUIRED with the row), and nothing
+    further is sent.
     """
     del params
     row, line = issuance

@@ -114,8 +114,12 @@ def stock(network: Network) -> list[Line]:
 
 
 def drawn(network: Network) -> tuple[Line, int]:
-    """The last eSIM of the stock as a draw and its user leave it: with a package, and installed. The package's number, too."""
+    """The last eSIM of the stock as a draw and its user leave it: with a package, and installed. The package's number, too.
+
+    It was no Inactive line before, which a roll-back would have to make Inactive again.
+    """
     line = stock(network)[-1]
+    line.statuses[-1].status = "PENDING"
     package = packages.assign_package(network, line, network.templates[template(network, ONE_TIME)], period=None, validity_days=30)
     network.add_provider_status(line, "Installed", "P1")
     return line, package.id

@@ -6,7 +6,7 @@ import orjson
 
 from storage.products import ProductRow, insert_product
 from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan
-from tests.network_facts import TEMPLATE
+from tests.network_facts import NORDIC_5GB
 from tests.world import Credentials, World
 
 Input = dict[str, Any]
@@ -32,7 +32,7 @@ async def shop_by_id(world: World, who: Credentials) -> Input:
 async def shop_and_product(world: World, who: Credentials) -> Input:
     """A shop, and a product that may be copied into it."""
     id, now = world.ids.new("cnp_"), int(world.clock.now())
-    product = ProductRow(id, who.organisation, "Nordic 5 GB", 5000, 30, '["DK","NO","SE"]', 1490, "EUR", TEMPLATE, None, now)
+    product = ProductRow(id, who.organisation, "Nordic 5 GB", 5000, 30, '["DK","NO","SE"]', 1490, "EUR", NORDIC_5GB, None, now)
     await world.store.write(insert_product, row=product)
     return {**await shop_by_id(world, who), "product_id": id}
 
@@ -51,7 +51,7 @@ async def plan(world: World, who: Credentials) -> Input:
         price_cents=1490,
         on_sale=1,
         place=0,
-        template_id=TEMPLATE,
+        template_id=NORDIC_5GB,
         account_id=None,
         product=None,
         price_id=None,

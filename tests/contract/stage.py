@@ -248,6 +248,7 @@ class ServiceHouse:
         event = {"id": events.body["data"][0]["id"]}
         sent = await self.http(CATALOGUE.operations["list_event_deliveries"], stage.who.secret, event)
         stage.ids |= {"ur": record.body["id"], "evt": event["id"], "dlv": sent.body["data"][0]["id"]}
+        self.world.sandbox.calls.clear()  # a product is compared with its template
 
     def credential(self, operation: AnyOperation, stage: ContractStage) -> str | None:
         session = f"session.{stage.who.person}.{stage.who.organisation}"

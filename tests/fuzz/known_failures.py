@@ -21,6 +21,7 @@ NO_SCHEMA_SAYS = frozenset(
         "event_unreadable",  # a signed event of a shape that the processor never sends
         "payments_refused",  # what the processor has, only it knows
         "refund_too_large",  # what is left of a charge
+        "promise_exceeds_template",  # what a template has, only the charging system knows
         "method_not_allowed",  # the documented refusal of the GET that is none
     }
 )
@@ -40,6 +41,8 @@ BETWEEN_FIELDS = (
     "without that mode it means nothing",
     "the mode custom needs it",
     "is not after",
+    "is above maxDays",
+    "is too much for adapt",
     "is after the end",
     "days; at most",
     "the recurrence means nothing",

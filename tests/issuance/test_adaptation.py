@@ -15,17 +15,17 @@ from storage.package_adaptations import ADAPTATION_LEASE_MS
 from storage.replicas import REPLICA_LEASE_SECONDS
 from tests.connectivity.requests import INTENTS
 from tests.issuance.stage import IssuanceStage, replay_of
-from tests.issuance.test_live_intents import define
+from tests.issuance.test_live_intents import define_product
 from tests.network_facts import DRAW
 
-LIMITS, EXPIRY = "modifySubscriberPrepaidPackageLimits", "modifySubscriberPrepaidPackageExpDate"
+SET_LIMITS, SET_EXPIRY = "modifySubscriberPrepaidPackageLimits", "modifySubscriberPrepaidPackageExpDate"
 DATA_MB, DAYS = 3000, 14
 """More data than the template's 1073 MB, and fewer days than its 30."""
 LEASE_SECONDS = ADAPTATION_LEASE_MS / 1000
 
 
 async def adapted(stage: IssuanceStage) -> str:
-    return await define(stage, data_mb=DATA_MB, validity_days=DAYS, adapt=True)
+    return await define_product(stage, data_mb=DATA_MB, validity_days=DAYS, adapt=True)
 
 
 async def package_of(stage: IssuanceStage) -> Package:
@@ -56,7 +56,7 @@ async def issued_events(stage: IssuanceStage) -> int:
 
 
 def sent(stage: IssuanceStage) -> tuple[int, int, int]:
-    return len(stage.sent(DRAW)), len(stage.sent(LIMITS)), len(stage.sent(EXPIRY))
+    return len(stage.sent(DRAW)), len(stage.sent(SET_LIMITS)), len(stage.sent(SET_EXPIRY))
 
 
 async def test_the_package_has_the_products_data_and_days_before_the_esim_is_handed_out(stage: IssuanceStage) -> None:
@@ -73,7 +73,7 @@ async def test_the_package_has_the_products_data_and_days_before_the_esim_is_han
 
 
 async def test_a_product_without_adapt_leaves_the_package_as_its_template_makes_it(stage: IssuanceStage) -> None:
-    said = await stage.intend(plan=await define(stage))
+    said = await stage.intend(plan=await define_product(stage))
     assert said.json()["status"] == "succeeded"
     package = await package_of(stage)
     assert (package.data_limit, package.period_days, *sent(stage)) == (1 << 30, 30, 1, 0, 0)
@@ -86,13 +86,13 @@ async def test_an_adapted_product_is_also_issued_by_a_confirmation(stage: Issuan
 
 
 LOST = {
-    "limits dropped before": NetworkFault(LIMITS, drop_before=True),
-    "limits dropped after": NetworkFault(LIMITS, drop_after=True),
-    "limits malformed": NetworkFault(LIMITS, malformed=True),
-    "expiry dropped before": NetworkFault(EXPIRY, drop_before=True),
-    "expiry dropped after": NetworkFault(EXPIRY, drop_after=True),
-    "expiry status 500": NetworkFault(EXPIRY, status=500),
-    "expiry code 3": NetworkFault(EXPIRY, code=3),
+    "limits dropped before": NetworkFault(SET_LIMITS, drop_before=True),
+    "limits dropped after": NetworkFault(SET_LIMITS, drop_after=True),
+    "limits malformed": NetworkFault(SET_LIMITS, malformed=True),
+    "expiry dropped before": NetworkFault(SET_EXPIRY, drop_before=True),
+    "expiry dropped after": NetworkFault(SET_EXPIRY, drop_after=True),
+    "expiry status 500": NetworkFault(SET_EXPIRY, status=500),
+    "expiry code 3": NetworkFault(SET_EXPIRY, code=3),
 }
 
 
@@ -104,7 +104,7 @@ async def test_an_adaptation_of_unknown_outcome_is_settled_by_reading_the_packag
     intent = said.json()
     assert (said.status_code, intent["status"], intent["esim"], intent["error"]["code"]) == (201, "processing", None, "package_adapting")
     assert await issued_events(stage) == 0 and await stage.states() == {intent["id"]: "issued"}
-    took_effect = {LIMITS: (await package_of(stage)).data_limit != 1 << 30, EXPIRY: (await package_of(stage)).period_days != 30}
+    took_effect = {SET_LIMITS: (await package_of(stage)).data_limit != 1 << 30, SET_EXPIRY: (await package_of(stage)).period_days != 30}
     before = {method: len(stage.sent(method)) for method in took_effect}
     await settle(stage)
     assert await read(stage, intent["id"]) == intent  # not due yet
@@ -121,7 +121,7 @@ async def test_an_adaptation_of_unknown_outcome_is_settled_by_reading_the_packag
 
 async def test_a_refused_adaptation_keeps_the_esim_back_until_somebody_sets_the_package(stage: IssuanceStage) -> None:
     product = await adapted(stage)
-    stage.trouble(NetworkFault(LIMITS, code=14, times=None))
+    stage.trouble(NetworkFault(SET_LIMITS, code=14, times=None))
     intent = (await stage.intend(plan=product)).json()
     assert (intent["status"], intent["esim"], intent["error"]["code"]) == ("processing", None, "package_not_adapted")
     assert "LPA:" not in str(intent) and "modify_package_limits" in intent["error"]["message"]
@@ -140,7 +140,7 @@ async def test_a_refused_adaptation_keeps_the_esim_back_until_somebody_sets_the_
 
 async def test_an_esim_whose_package_was_not_adapted_can_be_taken_back(stage: IssuanceStage) -> None:
     product = await adapted(stage)
-    stage.trouble(NetworkFault(LIMITS, code=14))
+    stage.trouble(NetworkFault(SET_LIMITS, code=14))
     intent = (await stage.intend(plan=product)).json()["id"]
     assert (await stage.give_back(intent)).json()["data"]["status"] == "rolled_back"
     before = sent(stage)
@@ -151,7 +151,7 @@ async def test_an_esim_whose_package_was_not_adapted_can_be_taken_back(stage: Is
     assert (told["status"], told["error"]["code"], sent(stage)) == ("failed", "rolled_back", before)
 
 
-@pytest.mark.parametrize("reached", [LIMITS, EXPIRY])
+@pytest.mark.parametrize("reached", [SET_LIMITS, SET_EXPIRY])
 async def test_a_process_that_dies_between_the_draw_and_the_adaptation_leaves_it_to_the_next(stage: IssuanceStage, reached: str) -> None:
     product = await adapted(stage)
 

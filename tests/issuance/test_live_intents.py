@@ -47,7 +47,7 @@ LIVE_INTENT = {
 """As it is answered, but for its metadata."""
 
 
-async def define(stage: IssuanceStage, http: httpx.AsyncClient | None = None, **fields: Any) -> str:
+async def define_product(stage: IssuanceStage, http: httpx.AsyncClient | None = None, **fields: Any) -> str:
     body = {
         "name": "Nordic week",
         "data_mb": 1000,
@@ -85,7 +85,7 @@ async def test_a_live_plan_draws_one_esim_from_the_caller_s_account(stage: Issua
 async def test_a_product_draws_from_the_account_it_is_pinned_to(stage: IssuanceStage) -> None:
     owner = await stage.world.caller(Tier.ENTERPRISE, token="sandbox-7001-token")
     async with stage.world.client(owner.secret) as http:
-        pinned, loose = await define(stage, http, account_id=8103), await define(stage, http)
+        pinned, loose = await define_product(stage, http, account_id=8103), await define_product(stage, http)
         assert [(await stage.intend(plan, http=http, plan=plan)).json()["status"] for plan in (pinned, loose)] == ["succeeded"] * 2
         shown = (await stage.intend(pinned, http=http, plan=pinned)).json()["plan"]
     assert [call.payload for call in stage.sent()] == [
@@ -96,7 +96,7 @@ async def test_a_product_draws_from_the_account_it_is_pinned_to(stage: IssuanceS
 
 
 async def test_a_product_that_is_pinned_to_an_account_one_lost_draws_nothing(stage: IssuanceStage) -> None:
-    pinned = await define(stage, account_id=ACCOUNT)
+    pinned = await define_product(stage, account_id=ACCOUNT)
     await move(stage.world, stage.me)
     said = await stage.intend(plan=pinned)
     assert said.status_code == 409

@@ -9,10 +9,11 @@ a minute, as everywhere.
 """
 
 from collections.abc import Awaitable, Mapping
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, NotRequired, TypeVar
 
 import anyio
 import orjson
+from typing_extensions import TypedDict
 
 from clients.ocs.resellers import AccountStock
 from clients.ocs.templates import Template
@@ -22,6 +23,7 @@ from operations.ledger.orders import new_order_token
 from operations.ledger.payment_accounts import platform_fee_bps_of
 from operations.ledger.rollback import find_issued_line
 from operations.ledger.stock_snapshot import STOCK_FREE_STATUS
+from operations.plans import BYTES_PER_MB
 from operations.upstream.connection import AccountGone, Upstream, upstream_of_organisation
 from operations.upstream.resellers import find_template, own_templates
 from operations.vocabulary import share_of
@@ -34,6 +36,7 @@ from storage.connect_accounts import find_connect_account
 from storage.engine.sql import Connection
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session, order_cancelled_at, order_status_of
+from storage.package_adaptations import PackageTerms, adapted_among
 from storage.storefronts import Storefront, StorefrontPlan, named_plan, plans_on_sale, storefront_of
 from storage.top_ups import takes_top_ups
 from storage.upstream_connections import find_upstream
@@ -341,7 +344,7 @@ def new_order_row(
         organisation=shop.organisation,
         storefront=shop.id,
         plan=plan.id,
-        bought=sold_plan_json(plan),
+        bought=sold_plan_json(plan, adapt=plan.id in adapted_among(connection, offers=[plan.id])),
         template_id=plan.template_id,
         account_id=plan.account_id,
         amount=plan.price_cents,
@@ -354,9 +357,24 @@ def new_order_row(
     return row, shop, plan
 
 
-def sold_plan_json(plan: StorefrontPlan) -> str:
+def sold_plan_json(plan: StorefrontPlan, *, adapt: bool) -> str:
+    """The plan as it is sold. `adapt`: its package gets these data and days; it is not shown."""
     sold: dict[str, object] = {name: getattr(plan, name) for name in ("slug", "name", "data_mb", "validity_days")}
-    return orjson.dumps(sold | {"countries": orjson.loads(plan.countries)}).decode()
+    return orjson.dumps(sold | {"countries": orjson.loads(plan.countries)} | ({"adapt": True} if adapt else {})).decode()
+
+
+class SoldTerms(TypedDict):
+    """What of a sold plan its package may be set to."""
+
+    data_mb: int
+    validity_days: int
+    adapt: NotRequired[bool]
+
+
+def sold_terms(row: OrderRow) -> PackageTerms | None:
+    """What the package of an order or a top-up is set to; None: it stays as its template makes it."""
+    sold: SoldTerms = orjson.loads(row.bought)
+    return PackageTerms(sold["data_mb"] * BYTES_PER_MB, sold["validity_days"]) if sold.get("adapt") else None
 
 
 def sale_fee(amount: int, bps: int) -> int:

@@ -27,7 +27,7 @@ from operations.ledger.payment_attempts import begin_payment_attempt, send_payme
 from operations.ledger.payment_intake import PAYMENT_REFUNDED, take_checkout, was_order_refunded
 from operations.ledger.payment_records import payment_record_of, refundable_amount, reserve_refund
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, audit_settlement
-from operations.storefronts.sales.checkout import account_of_sold_plan
+from operations.storefronts.sales.checkout import account_of_sold_plan, sold_terms
 from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch, retry_pause
 from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.resellers import find_template
@@ -381,7 +381,7 @@ class Fulfilment:
             raise TemplateGone(gone.message) from gone
         with issuing():
             account = await account_of_sold_plan(upstream, row)
-        order = IssuanceOrder(row.id, account, row.template_id, patient=True)
+        order = IssuanceOrder(row.id, account, row.template_id, patient=True, terms=sold_terms(row))
         dispatch = BackgroundDispatch(deps, self._deferred, organisation=row.organisation, operation_id=FULFIL_ORDER)
         target = OrderTarget(deps, row.id, row.organisation, row.lease)
         await dispatch.run(lambda: draw_esim(dispatch, upstream, order, target))
@@ -467,7 +467,8 @@ def fulfil_by_decision(connection: Connection, *, deps: Deps, order: str, decisi
 def apply_added_decision(connection: Connection, deps: Deps, row: OrderRow, now: float) -> None:
     if row.top_up_of is None:
         raise OrderNotSettled(f"{row.id} is an order, not a top-up: `reseller issuance settle` says which eSIM was drawn for it")
-    seen = None if row.before is None else read_top_up_dispatch(row.before).seen
+    sent = None if row.before is None else read_top_up_dispatch(row.before)
+    seen = None if sent is None else sent.named or sent.seen
     # Named where it was seen, so that it is no other top-up's.
     named = seen is not None and row.status == "needs_review" and complete_top_up(connection, top_up=row.id, package=seen, now=now)
     if not named and not accept_top_up(connection, top_up=row.id, now=now):
@@ -481,7 +482,7 @@ def apply_refund_decision(connection: Connection, deps: Deps, row: OrderRow, now
         if not retry_refund(connection, order=row.id, now=now):
             raise OrderNotSettled(f"{row.id} has failed, and its refund is {row.refund or 'not owed'}; there is nothing to try again")
         return
-    if row.top_up_of is None and row.ledger is not None:
+    if row.top_up_of is None and row.ledger not in (None, "rolled_back", "released"):
         raise OrderNotSettled(
             f"{row.id} is {row.status}, and the ledger has a row of it ({row.ledger}): `reseller issuance settle` decides, "
             "and the money follows"

@@ -6,26 +6,41 @@ not on the line before the call was sent (`TopUpDispatch.packages`, read right b
 for, no series made it, it was assigned when the call may have taken effect, and nothing else explains it: no other top-up of the order,
 not the order itself, no operation of ours that put it there (`placed_among`). It must be the only one, and no other top-up of the
 template may be unknown at the same time.
+
+A plan with `adapt` promises data and days of its own: the top-up is ready once its package has them, and is looked at until then.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, NotRequired
 
+import anyio
 import orjson
 from typing_extensions import TypedDict
 
 from clients.ocs.packages import Affected, Package
 from operations.deps import Deps
 from operations.ledger.evidence import DRAW_CLOCK_SKEW, EFFECT_WINDOW, DrawMatch, id_of_package, parse_package_moment, template_of_package
-from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN, is_unproven, no_network_to_draw_from, require_draw_in_time
-from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
+from operations.ledger.issuance import (
+    ADAPTATION_PATIENCE_SECONDS,
+    MANUAL_RECONCILIATION,
+    OUTCOME_UNKNOWN,
+    PACKAGE_ADAPTING,
+    PACKAGE_NOT_ADAPTED,
+    is_unproven,
+    no_network_to_draw_from,
+    require_draw_in_time,
+    try_package_terms,
+)
+from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review, mail_order_unadapted
 from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWrites, SendOutcome, audit_settlement, send_once
 from operations.ledger.stock_snapshot import is_sim_in_stock
+from operations.storefronts.sales.checkout import sold_terms
 from operations.upstream.connection import Upstream, upstream_of_organisation
 from operations.upstream.lines import Line, find_line, package_start
+from operations.upstream.package_terms import has_terms
 from operations.upstream.resellers import find_template
 from registry.errors import EndOfLife, NotFound, OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
@@ -38,6 +53,7 @@ from storage.placed_packages import insert_placed_package, placed_packages_among
 from storage.top_ups import (
     begin_top_up,
     complete_top_up,
+    hold_back_top_up,
     hold_top_up,
     lose_top_up,
     note_late_package,
@@ -53,13 +69,15 @@ from storage.top_ups import (
 class TopUpDispatch(NamedTuple):
     """What was noted when a top-up was sent, and what was seen since.
 
-    `clear_since`: when the line was first read without a package that could be it. `seen`: the one package that may be it.
+    `clear_since`: when the line was first read without a package that could be it. `seen`: the one package that may be it. `named`: the
+    package that the answer named, which is it.
     """
 
     at: float
     packages: frozenset[int]
     clear_since: float | None = None
     seen: int | None = None
+    named: int | None = None
 
 
 class TopUpVerdict(NamedTuple):
@@ -76,6 +94,7 @@ class TopUpDispatchJson(TypedDict):
     packages: list[int]
     clear_since: float | None
     seen: int | None
+    named: NotRequired[int]
 
 
 TOP_UP_UNCLEAR = TopUpVerdict("unclear")
@@ -83,13 +102,15 @@ TOP_UP_UNCLEAR = TopUpVerdict("unclear")
 
 def write_top_up_dispatch(sent: TopUpDispatch) -> str:
     noted: TopUpDispatchJson = {"at": sent.at, "packages": sorted(sent.packages), "clear_since": sent.clear_since, "seen": sent.seen}
+    if sent.named is not None:
+        noted["named"] = sent.named
     return orjson.dumps(noted).decode()
 
 
 def read_top_up_dispatch(text: str) -> TopUpDispatch:
     """The dispatch that a row stores as JSON."""
     noted: TopUpDispatchJson = orjson.loads(text)
-    return TopUpDispatch(noted["at"], frozenset(noted["packages"]), noted["clear_since"], noted["seen"])
+    return TopUpDispatch(noted["at"], frozenset(noted["packages"]), noted["clear_since"], noted["seen"], noted.get("named"))
 
 
 def decide_top_up(packages: Sequence[Package], sent: TopUpDispatch, template_id: int, explained: frozenset[int]) -> TopUpVerdict:
@@ -230,13 +251,14 @@ async def require_buyers_line(deps: Deps, order: OrderRow, row: OrderRow, ids: f
         raise TopUpImpossible(TOP_UP_NO_LINE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TopUpSending:
-    """The sending of the top-up `row`, under its lease."""
+    """The sending of the top-up `row`, under its lease. `adaptation`: what came of setting its package to what was sold."""
 
     deps: Deps
     row: OrderRow
     target: TopUpTarget
+    adaptation: SendOutcome[None] = None
 
     @property
     def lost_answer(self) -> tuple[int, object]:
@@ -258,13 +280,25 @@ class TopUpSending:
         """Put the package on the line. The traffic limit is raised: it paces, and fails nothing."""
         try:
             require_draw_in_time(self.deps, waited)
-            return await self.target.upstream.ocs.packages.affect_to_subscriber(self.row.template_id, self.target.line.subscriber_id)
+            made = await self.target.upstream.ocs.packages.affect_to_subscriber(self.row.template_id, self.target.line.subscriber_id)
         except OcsError as refusal:
             if refusal.before_execution:
                 raise
             return UNKNOWN if is_unproven(refusal) else refusal
         except Refusal as refusal:
             return refusal
+        terms = sold_terms(self.row)
+        if terms is not None and self.believes(made):
+            self.adaptation = UNKNOWN
+            with anyio.move_on_after(ADAPTATION_PATIENCE_SECONDS):
+                self.adaptation = await try_package_terms(self.target.upstream.ocs, made.get("subsPackageId", 0), terms)
+        return made
+
+    def believes(self, made: Affected) -> bool:
+        """An answer that names another line, or a package that was there, is not believed."""
+        line = self.target.line
+        named = made.get("iccid") == line.iccid or made.get("subscriberId") == line.subscriber_id
+        return named and made.get("subsPackageId", 0) not in self.target.packages
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[Affected], now: float) -> Conclusion:
         mark_lines(connection, iccids=[self.target.line.iccid], now=now, by=self.row.organisation)
@@ -274,11 +308,13 @@ class TopUpSending:
             if fail_order(connection, order=self.row.id, code=TOP_UP_REFUSED, now=now):
                 mail_order_failed(connection, self.deps, self.row.id)
             return Conclusion(TOP_UP_DONE, self.row.id, False, TOP_UP_REFUSED)
-        package, target = outcome.get("subsPackageId", 0), self.target
-        named = outcome.get("iccid") == target.line.iccid or outcome.get("subscriberId") == target.line.subscriber_id
-        if not named or package in target.packages:  # an answer that names another line, or a package that was there, is not believed
+        package = outcome.get("subsPackageId", 0)
+        if not self.believes(outcome):
             return record_top_up_unknown(connection, self.deps, self.row, now)
         insert_placed_package(connection, package_id=package, now=now)
+        if self.adaptation is not None:
+            sent = TopUpDispatch(now, self.target.packages, named=package)
+            return hold_back_unadapted_top_up(connection, self.deps, self.row, sent, self.adaptation, now)
         if complete_top_up(connection, top_up=self.row.id, package=package, now=now):
             mail_order_ready(connection, self.deps, self.row.id)
             return Conclusion(TOP_UP_DONE, self.row.id, False, "ok")
@@ -304,6 +340,19 @@ def record_late_top_up(connection: Connection, deps: Deps, row: OrderRow, packag
         mail_late_delivery(connection, deps, row.id)
         return Conclusion(TOP_UP_DONE, row.id, False, TOP_UP_LATE)
     return record_top_up_unknown(connection, deps, row, now)
+
+
+def hold_back_unadapted_top_up(
+    connection: Connection, deps: Deps, row: OrderRow, sent: TopUpDispatch, adaptation: SendOutcome[None], now: float
+) -> Conclusion:
+    """The package is there, and the buyer is told once it is as it was sold; the operator learns of a refusal, once."""
+    code = PACKAGE_NOT_ADAPTED if isinstance(adaptation, Refusal) else PACKAGE_ADAPTING
+    before = write_top_up_dispatch(sent)
+    if not hold_back_top_up(connection, top_up=row.id, code=code, before=before, until=now + TOP_UP_ADAPTED_SECONDS, now=now):
+        return record_top_up_unknown(connection, deps, row, now)
+    if code == PACKAGE_NOT_ADAPTED:
+        mail_order_unadapted(connection, deps, row.id)
+    return Conclusion(TOP_UP_DONE, row.id, True, code)
 
 
 def record_top_up_unknown(connection: Connection, deps: Deps, row: OrderRow, now: float) -> Conclusion:
@@ -336,21 +385,55 @@ def retry_top_up_later(connection: Connection, *, deps: Deps, row: OrderRow, now
 TOP_UP_CLEAR_SECONDS = EFFECT_WINDOW.total_seconds()
 TOP_UP_REVIEW_SECONDS = 24 * 3600
 TOP_UP_SOON_SECONDS, TOP_UP_LATER_SECONDS = 30, 300
+TOP_UP_ADAPTED_SECONDS = 5
 TOP_UP_NOT_ADDED = "package_not_added"
+
+
+class TopUpReading(NamedTuple):
+    """The packages of a top-up's line. `adapted`: the one that is as it was sold now; `refusal`: what was said to making it so."""
+
+    packages: Sequence[Package]
+    adapted: int | None = None
+    refusal: Refusal | None = None
 
 
 async def look_into_top_up(deps: Deps, row: OrderRow) -> None:
     """One look at the line of the top-up `row` that needs review, under its lease. Waits for the network."""
     at = deps.clock.now()
-    packages: Sequence[Package] = ()
+    reading = TopUpReading(())
     try:
-        packages = await read_order_packages(deps, row)
+        reading = await adapt_top_up(deps, row, await read_order_packages(deps, row))
     except StoreUnavailable:
         raise
     except Refusal:  # the line went away, or cannot be read: nothing is seen, and that proves nothing
         pass
-    await deps.store.write(apply_top_up_reading, deps=deps, row=row, packages=packages, at=at, now=deps.clock.now())
+    await deps.store.write(apply_top_up_reading, deps=deps, row=row, reading=reading, at=at, now=deps.clock.now())
     deps.post()
+
+
+async def adapt_top_up(deps: Deps, row: OrderRow, packages: Sequence[Package]) -> TopUpReading:
+    """Sets the package of the top-up to what was sold, where it is known which one it is and it is not so. Waits for the network."""
+    terms = sold_terms(row)
+    package = None if terms is None else await deps.store.read(find_own_package, row=row, packages=packages)
+    if terms is None or package is None:
+        return TopUpReading(packages)
+    id = id_of_package(package)
+    if has_terms(package, terms):
+        return TopUpReading(packages, id)
+    if await deps.rate_limiter.take_upstream(row.organisation) is not None:
+        return TopUpReading(packages)
+    upstream = await upstream_of_organisation(deps, row.organisation)
+    outcome = await try_package_terms(upstream.ocs, id or 0, terms, package)
+    return TopUpReading(packages, id if outcome is None else None, outcome if isinstance(outcome, Refusal) else None)
+
+
+def find_own_package(connection: Connection, *, row: OrderRow, packages: Sequence[Package]) -> Package | None:
+    """The package of `packages` that the next decision takes for the top-up's; None where none is known to be."""
+    if row.before is None:
+        return None
+    sent = read_top_up_dispatch(row.before)
+    id = sent.named or known_package(connection, row, sent, judge_top_up(connection, row, sent, packages))
+    return next((package for package in packages if id is not None and id_of_package(package) == id), None)
 
 
 async def read_order_packages(deps: Deps, row: OrderRow) -> Sequence[Package]:
@@ -360,7 +443,29 @@ async def read_order_packages(deps: Deps, row: OrderRow) -> Sequence[Package]:
     return (await upstream.ocs.packages.list_packages(line.subscriber_id)).get("packages", [])
 
 
-def apply_top_up_reading(connection: Connection, *, deps: Deps, row: OrderRow, packages: Sequence[Package], at: float, now: float) -> None:
+def judge_top_up(connection: Connection, row: OrderRow, sent: TopUpDispatch, packages: Sequence[Package]) -> TopUpVerdict:
+    """What the packages of the line say; a package that the answer named is the top-up's, as long as it is there."""
+    if sent.named is not None:
+        there = any(id_of_package(package) == sent.named for package in packages)
+        return TopUpVerdict("found", sent.named) if there else TOP_UP_UNCLEAR
+    return decide_top_up(packages, sent, row.template_id, explained_packages(connection, row, packages))
+
+
+def known_package(connection: Connection, row: OrderRow, sent: TopUpDispatch, verdict: TopUpVerdict) -> int | None:
+    """The top-up's package: named by the answer, or seen twice, half a minute apart; None where it is not known.
+
+    An operation of ours that was putting it there has said so by then. With another top-up of the template sent at about the same time,
+    nobody can see which of them the package is.
+    """
+    if verdict.package is None or verdict.package == sent.named:
+        return verdict.package
+    if verdict.package != sent.seen:
+        return None
+    rivals = rival_top_ups(connection, order=row.top_up_of or "", top_up=row.id, template_id=row.template_id)
+    return None if rivals else verdict.package
+
+
+def apply_top_up_reading(connection: Connection, *, deps: Deps, row: OrderRow, reading: TopUpReading, at: float, now: float) -> None:
     """What the reading says, in one transaction with what else explains it, and with the check that the row is still this worker's."""
     if not hold_top_up(connection, top_up=row.id, lease=row.lease or "", status="needs_review"):
         return
@@ -368,37 +473,50 @@ def apply_top_up_reading(connection: Connection, *, deps: Deps, row: OrderRow, p
         review_top_up_later(connection, top_up=row.id, lease=row.lease or "", until=None, code=MANUAL_RECONCILIATION, before=None, now=now)
         return
     sent = read_top_up_dispatch(row.before)
-    verdict = decide_top_up(packages, sent, row.template_id, explained_packages(connection, row, packages))
-    if is_top_up_decided(connection, deps, row, sent, verdict, at, now):
+    verdict = judge_top_up(connection, row, sent, reading.packages)
+    if is_top_up_decided(connection, deps, row, sent, verdict, reading, at, now):
         return
     since = (sent.clear_since or at) if verdict.kind == "clear" else None
-    late = now - sent.at >= TOP_UP_REVIEW_SECONDS and verdict.kind != "clear"
+    late = now - sent.at >= TOP_UP_REVIEW_SECONDS and verdict.kind != "clear" and sent.named is None
     pause = TOP_UP_SOON_SECONDS if now - sent.at < 2 * TOP_UP_CLEAR_SECONDS else TOP_UP_LATER_SECONDS
+    if reading.refusal is not None and row.code != PACKAGE_NOT_ADAPTED:
+        mail_order_unadapted(connection, deps, row.id)
     review_top_up_later(
         connection,
         top_up=row.id,
         lease=row.lease or "",
         until=None if late else now + pause,
-        code=MANUAL_RECONCILIATION if late else OUTCOME_UNKNOWN,
+        code=MANUAL_RECONCILIATION if late else open_top_up_code(row, sent, reading),
         before=write_top_up_dispatch(sent._replace(clear_since=since, seen=verdict.package)),
         now=now,
     )
 
 
+def open_top_up_code(row: OrderRow, sent: TopUpDispatch, reading: TopUpReading) -> str:
+    """Why a top-up is not ready: its outcome is unknown, or its package is there and not as it was sold."""
+    if reading.refusal is not None or row.code == PACKAGE_NOT_ADAPTED:
+        return PACKAGE_NOT_ADAPTED
+    return OUTCOME_UNKNOWN if sent.named is None else PACKAGE_ADAPTING
+
+
 def is_top_up_decided(
-    connection: Connection, deps: Deps, row: OrderRow, sent: TopUpDispatch, verdict: TopUpVerdict, at: float, now: float
+    connection: Connection,
+    deps: Deps,
+    row: OrderRow,
+    sent: TopUpDispatch,
+    verdict: TopUpVerdict,
+    reading: TopUpReading,
+    at: float,
+    now: float,
 ) -> bool:
     """Whether it is decided.
 
-    A package has to be seen twice, half a minute apart: an operation of ours that is putting it there at this moment has said so by
-    then. That nothing was added takes a quarter of an hour without any: so long may the call that was sent still take effect.
+    That nothing was added takes a quarter of an hour without any package: so long may the call that was sent still take effect.
     """
-    package = verdict.package
-    if package is not None and package == sent.seen:
-        # With another top-up of the template sent at about the same time, nobody can see which of them the package is.
-        rivals = rival_top_ups(connection, order=row.top_up_of or "", top_up=row.id, template_id=row.template_id)
-        if not rivals:
-            return record_found_top_up(connection, deps, row, package, now)
+    package = known_package(connection, row, sent, verdict)
+    if package is not None:
+        sold = sold_terms(row) is None or package == reading.adapted
+        return sold and record_found_top_up(connection, deps, row, package, now)
     if verdict.kind == "clear" and sent.clear_since is not None and at - sent.clear_since >= TOP_UP_CLEAR_SECONDS:
         fail_order(connection, order=row.id, code=TOP_UP_NOT_ADDED, now=now)
         mail_order_failed(connection, deps, row.id)
