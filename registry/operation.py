@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from dataclasses import MISSING, dataclass, field, fields
 from enum import IntFlag, StrEnum
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Concatenate, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Concatenate, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, field_validator
 from pydantic.alias_generators import to_camel
@@ -161,6 +161,9 @@ class Once:
 
 OPTIONAL_KEY = Once()
 
+Card = Literal["confirmation", "line", "install"]
+"""What a host that shows cards draws beside a tool's result."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuthorityChange:
@@ -227,6 +230,7 @@ class Operation(Generic[P, R]):
     examples: tuple[Example, ...] = ()
     body_limit: int = 0
     tool_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    card: Card | None = None
 
     read_only: bool = field(init=False)
     """Changes nothing: a read scope, or a GET, whoever may make it."""
@@ -285,6 +289,7 @@ class OperationOptions(TypedDict, total=False):
     `also` is another status of success, with the same body: nothing new was made.
     `body_limit`: bytes; without one, it depends on whether the caller needs a credential.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
+    `card`: what a host draws of its results; without one, a call that may destroy or spend something is drawn as a question.
     """
 
     scope: Scope
@@ -315,6 +320,7 @@ class OperationOptions(TypedDict, total=False):
     examples: Iterable[Example]
     body_limit: int | None
     tool_defaults: Mapping[str, Any]
+    card: Card | None
 
 
 OPERATION_DEFAULTS = {each.name: each.default for each in fields(Operation) if each.default is not MISSING}
