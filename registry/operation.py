@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from dataclasses import MISSING, dataclass, field, fields
 from enum import IntFlag, StrEnum
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Concatenate, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Concatenate, Generic, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, field_validator
 from pydantic.alias_generators import to_camel
@@ -186,6 +186,9 @@ class Once:
 
 OPTIONAL_KEY = Once()
 
+Card = Literal["confirmation", "line", "install"]
+"""What a host that shows cards draws beside a tool's result."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuthorityChange:
@@ -256,6 +259,7 @@ class Operation(Generic[P, R]):
     """None: nothing, for what only reads; of anything else it is not known, which counts as OPEN."""
     irreversible: bool = False
     waits: bool = True
+    card: Card | None = None
 
     read_only: bool = field(init=False)
     """Changes nothing: a read scope, or a GET, whoever may make it."""
@@ -319,6 +323,7 @@ class OperationOptions(TypedDict, total=False):
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
     `spends`: what a call makes due, of the organisation's money or income. `irreversible`: no later call undoes what it did.
     `waits`: a credential may have to wait for an approval of it. False: it is how approvals are given, plans only, or stops what was begun.
+    `card`: what a host draws of its results; without one, a call that may destroy or spend something is drawn as a question.
     """
 
     scope: Scope
@@ -352,6 +357,7 @@ class OperationOptions(TypedDict, total=False):
     spends: Spends
     irreversible: bool
     waits: bool
+    card: Card | None
 
 
 OPERATION_DEFAULTS = {each.name: each.default for each in fields(Operation) if each.default is not MISSING}

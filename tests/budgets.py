@@ -11,7 +11,7 @@ SECONDS = {
     "billing_connect": 30.0,
     "billing_money": 40.0,
     "bridge": 25.0,
-    "browser": 115.0,
+    "browser": 160.0,
     "cdr": 30.0,
     "cli": 140.0,
     "clients": 35.0,

@@ -125,6 +125,7 @@ async def plan_for_new_intent(ctx: Ctx, params: NewIntent) -> Plan | LivePlanCho
     moves=True,
     status=201,
     title="Issue an eSIM",
+    card="install",
     access=plan_for_new_intent,
     raises=[NotFound, *LIVE_PLAN_REFUSALS],
     examples=[
@@ -186,6 +187,7 @@ async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Inte
     "GET",
     "/v1/connectivity/intents/{id}",
     title="Get intent",
+    card="install",
     raises=[NotFound],
     examples=[Example("Read an intent and its activation code", {"id": INTENT_EXAMPLE["id"]}, INTENT_EXAMPLE)],
 )
@@ -210,6 +212,7 @@ async def plan_for_waiting_intent(ctx: Ctx, params: PlanForIntent) -> Plan | Liv
     scope=Scope.ANY,
     moves=True,
     title="Confirm intent",
+    card="install",
     access=plan_for_waiting_intent,
     raises=[IntentNotConfirmable, *LIVE_PLAN_REFUSALS],
     examples=[Example("Choose the plan of a waiting intent", {"id": INTENT_EXAMPLE["id"], "plan": "test_eu_1gb"}, INTENT_EXAMPLE)],

@@ -189,6 +189,7 @@ DIAGNOSIS_EXAMPLE: Diagnosis = {
     upstream=True,
     operator=True,
     title="Diagnose line",
+    card="line",
     access=own_line,
     raises=[NotFound, OcsError],
     examples=[

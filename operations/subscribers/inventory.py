@@ -96,6 +96,7 @@ async def account_to_draw_from(ctx: Ctx, params: FromInventory) -> Upstream:
     status=201,
     access=account_to_draw_from,
     title="Issue eSIM from inventory",
+    card="install",
     raises=[NotFound, NoInventory, IssuanceTakenBack, EndOfLife, OcsError],
     examples=[
         Example(

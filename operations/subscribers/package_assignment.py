@@ -141,6 +141,7 @@ async def explain_mismatch(assigning: Awaitable[AssignedT], reasons: str) -> Ass
     upstream=True,
     moves=True,
     operator=True,
+    card="install",
     status=201,
     access=own_line_and_template,
     raises=[NotFound, EndOfLife, OcsError],

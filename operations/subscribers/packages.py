@@ -135,6 +135,7 @@ def package_order(row: HeldPackage) -> int:
     "/v1/subscribers/{iccid}/packages",
     upstream=True,
     operator=True,
+    card="line",
     access=own_line,
     raises=[NotFound, OcsError],
     examples=[

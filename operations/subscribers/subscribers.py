@@ -385,6 +385,7 @@ async def own_line_with_counter(ctx: Ctx, params: SubscriberQuery) -> Line:
     upstream=True,
     operator=True,
     title="Get line",
+    card="line",
     access=own_line_with_counter,
     raises=[NotFound, OcsError],
     examples=[Example("What do we know of this line?", {"iccid": "8988303700000100286"}, {"data": SUBSCRIBER_EXAMPLE})],

@@ -10,7 +10,7 @@ from typing import Any, NotRequired, TypedDict, cast
 import httpx
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
+from playwright.sync_api import Browser, BrowserContext, Frame, Page, ViewportSize
 
 from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS
 from tests.harness.processes import ROOT, Running, running
@@ -81,7 +81,7 @@ class Buyer:
         self.page.get_by_role("heading", name=heading, level=1).wait_for(timeout=60_000)
 
 
-def found_by_axe(page: Page) -> list[object]:
+def found_by_axe(page: Page | Frame) -> list[object]:
     """What axe-core has against a page, where it is installed (npm ci in tools/node). It is a script, so its browser runs scripts."""
     if not AXE.exists():
         return []

@@ -14,6 +14,7 @@ from registry.errors import Refusal
 from tests.endurance.people import Member
 from tests.endurance.tally import Status, Tally
 from tests.endurance.wires import Wires, wire_request
+from tests.mcp.refusals import refusal_text
 
 REMEMBERED = 500
 BATCH, OVERLAP, SIMS, MONTHS, MONTH_SIZE = 30, 10, 150, 24, 900
@@ -226,7 +227,7 @@ def read(asked: Asked, answer: Answer) -> tuple[int, Any, bool]:
     result = (body or {}).get("result", {})
     inside = result.get("structuredContent") or {}
     if result.get("isError"):
-        inside = orjson.loads(result["content"][0]["text"])
+        inside = orjson.loads(refusal_text([block["text"] for block in result["content"]]))
         return STATUSES.get(inside["code"], 599), inside, False
     return 200, inside, False
 

@@ -100,6 +100,8 @@ def test_the_inspector_shows_a_challenge_and_takes_its_token(server: Running, er
     message = {"iccid": "8988303700000100286", "message": "Hello"}
     challenge = called(server, era, "send_sms", **message)
     assert challenge["isError"] and "structuredContent" not in challenge
-    token = json.loads(challenge["content"][0]["text"])["confirm_token"]
+    sentence, body = (block["text"] for block in challenge["content"])
+    assert sentence.startswith("Not done yet: This will send one SMS")
+    token = json.loads(body)["confirm_token"]
     sent = called(server, era, "send_sms", **message, confirm_token=token)
     assert sent["structuredContent"] == {"data": {"sent": True, "unicode": False, "length": 5}}

@@ -1,4 +1,7 @@
-"""What a refused tool call says: JSON in its first text, and no structured content, which clients would hold against the output schema."""
+"""What a refused tool call says: JSON in its first text, and no structured content, which clients would hold against the output schema.
+
+A call that is asked back with a challenge says so in a sentence first, and the JSON is its second text.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +12,17 @@ from mcp_types import CallToolResult, TextContent
 
 def refusal_of(result: CallToolResult) -> dict[str, Any]:
     """The body of a refusal, of a client's result."""
-    block = result.content[0]
-    assert result.is_error and result.structured_content is None and isinstance(block, TextContent)
-    return orjson.loads(block.text)
+    texts = [block.text for block in result.content if isinstance(block, TextContent)]
+    assert result.is_error and result.structured_content is None and texts
+    return orjson.loads(refusal_text(texts))
 
 
 def refusal_in(result: Mapping[str, Any]) -> dict[str, Any]:
     """The same of a result as it goes over the wire."""
     assert result["isError"] and "structuredContent" not in result
-    return orjson.loads(result["content"][0]["text"])
+    return orjson.loads(refusal_text([block["text"] for block in result["content"]]))
+
+
+def refusal_text(texts: list[str]) -> str:
+    """The one that is JSON."""
+    return texts[1] if texts[0].startswith("Not done yet: ") else texts[0]

@@ -43,6 +43,8 @@ def tool_result(reply: Reply, answer: OutputSchema, *, verbatim: bool = False) -
     """
     if isinstance(reply.refusal, ApprovalRequired):
         return approval_notice(reply.refusal, readable_body(reply, None))
+    if reply.refusal is not None and reply.refusal.status == CHALLENGE_STATUS:
+        return challenge_result(reply.refusal.message, cast("dict[str, object]", readable_body(reply, None)))
     if reply.refusal is not None or reply.status >= 400:
         return refusal_result(readable_body(reply, None), reply_remarks(reply), result_meta(reply))
     text = reply.body.decode() if verbatim else ""
@@ -83,6 +85,13 @@ def approval_notice(refusal: ApprovalRequired, body: object) -> ToolResult:
     words = f"Not done yet: {sentence} A person has to approve it at {refusal.approval['page']}; nothing that you do approves it."
     result = refusal_result(body)
     return {**result, "content": [{"type": "text", "text": words}, *cast("list[object]", result["content"])]}
+
+
+def challenge_result(message: str, body: Mapping[str, object]) -> ToolResult:
+    """What a call is asked back with: a sentence that a model and a person read as what it is, and the body as over HTTP."""
+    sentence = f"Not done yet: {readable_text(message)}"
+    content = [{"type": "text", "text": part} for part in (sentence, orjson.dumps(body).decode())]
+    return {"resultType": "complete", "content": content, "isError": True, "_meta": None}
 
 
 def reply_remarks(reply: Reply) -> list[str]:
@@ -130,6 +139,8 @@ def result_meta(reply: Reply, free_text: Sequence[str] = ()) -> dict[str, object
     return meta or None
 
 
+CHALLENGE_STATUS = 202
+"""Of refusals that ask: the call waits for a confirmation or an approval, and has done nothing."""
 CONFIRM_FIELD = "confirm"
 DECLINED_TEXT = "The user declined, so nothing was done and nothing was charged. Do not call the tool again unless the user asks for it."
 CONFIRM_FORM: dict[str, object] = {
@@ -163,13 +174,14 @@ def elicitation(challenge: ConfirmTokenRequired) -> InputRequiredResult:
     return InputRequiredResult(input_requests={CONFIRM_FIELD: ElicitRequest(params=form)}, request_state=challenge.confirm_token)
 
 
-def confirm_instruction(challenge: ConfirmTokenRequired, request_id: str) -> ToolResult:
-    """The challenge as over HTTP, with the token; its hint tells the model to ask the person, and how to go on."""
+def confirm_instruction(challenge: ConfirmTokenRequired, call: Call) -> ToolResult:
+    """The challenge as over HTTP, with the token and the tool's name; its hint tells the model to ask the person, and how to go on."""
     hint = (
         "Nothing has been done yet. Tell the user what will happen and ask whether to go on. Only after the user agreed, call this tool "
         f"again with the same arguments and this confirm_token, within {challenge.expires_in_seconds} seconds"
     )
-    return refusal_result({**challenge.body(request_id), "hint": hint})
+    body = cast("dict[str, object]", clean_texts({**challenge.body(call.request_id), "hint": hint, "tool": call.operation.id}))
+    return challenge_result(challenge.message, body)
 
 
 ToolArguments: TypeAlias = Mapping[str, object]
@@ -243,7 +255,7 @@ class ToolCalls:
     def _render(self, ctx: McpContext, call: Call, reply: Reply) -> CallToolResult | InputRequiredResult:
         if isinstance(reply.refusal, ConfirmTokenRequired):
             asks = can_elicit(ctx)
-            return elicitation(reply.refusal) if asks else cast(CallToolResult, confirm_instruction(reply.refusal, call.request_id))
+            return elicitation(reply.refusal) if asks else cast(CallToolResult, confirm_instruction(reply.refusal, call))
         return self._shown(call, reply)
 
     def _shown(self, call: Call, reply: Reply) -> CallToolResult:

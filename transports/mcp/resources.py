@@ -20,10 +20,11 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from registry.catalogue import AnyOperation, Catalogue
-from registry.operation import Scope
+from registry.operation import Card, Scope
 from registry.restrictions import is_shown_to
 from registry.schema import output_schema
 from transports.mcp.calls import FREE_TEXT_META_KEY, ToolCalls, free_text_of, readable_body
+from transports.mcp.cards import card_contents, card_resource, card_uri, shows_cards, used_cards
 from transports.mcp.request_caller import RequestCaller
 from transports.mcp.tools import is_tool, refuse_cursor
 
@@ -118,11 +119,13 @@ class Resources:
 
     def __init__(self, catalogue: Catalogue, calls: ToolCalls) -> None:
         self._catalogue, self._calls = catalogue, calls
+        self._cards: dict[str, Card] = {card_uri(card): card for card in used_cards(filter(is_tool, catalogue.operations.values()))}
 
     async def list(self, ctx: McpContext, params: PaginatedRequestParams | None) -> ListResourcesResult:
         refuse_cursor(params)
         shows = self._backing(self._calls.who(ctx), PLANS_OPERATION) is not None
-        return ListResourcesResult(resources=[PLANS_RESOURCE, OPERATIONS_RESOURCE] if shows else [OPERATIONS_RESOURCE])
+        data = [PLANS_RESOURCE, OPERATIONS_RESOURCE] if shows else [OPERATIONS_RESOURCE]
+        return ListResourcesResult(resources=[*data, *map(card_resource, self._cards.values())] if shows_cards(ctx) else data)
 
     async def templates(self, ctx: McpContext, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         refuse_cursor(params)
@@ -135,6 +138,8 @@ class Resources:
             return text_resource(uri, RESOURCE_MARKDOWN, operations_index(self._catalogue))
         if uri == PLANS_RESOURCE.uri:
             return await self._answer(ctx, requester, PLANS_OPERATION, uri, {})
+        if uri in self._cards:
+            return card_contents(self._cards[uri])
         match = RESOURCE_URI.fullmatch(uri)
         if match is None:
             raise resource_not_found(ctx, uri)

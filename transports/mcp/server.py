@@ -23,6 +23,7 @@ from operations.deps import Deps
 from registry.answer import FaultReport
 from registry.pipeline import Pipeline
 from transports.mcp.calls import ToolCalls
+from transports.mcp.cards import APPS_EXTENSION, shows_cards
 from transports.mcp.fast_path import FastPath
 from transports.mcp.prompts import get_prompt, list_prompts
 from transports.mcp.request_caller import RequestCaller
@@ -57,7 +58,7 @@ def make_mcp_server(calls: ToolCalls, pipeline: Pipeline[Deps], settings: McpSet
 
     async def list_tools(ctx: McpContext, params: PaginatedRequestParams | None) -> ListToolsResult:
         refuse_cursor(params)
-        return calls.tools.tool_list(calls.who(ctx))
+        return calls.tools.tool_list(calls.who(ctx), cards=shows_cards(ctx))
 
     server = Server(
         MCP_SERVER_NAME,
@@ -76,6 +77,7 @@ def make_mcp_server(calls: ToolCalls, pipeline: Pipeline[Deps], settings: McpSet
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
     )
+    server.extensions[APPS_EXTENSION] = {}
     seal_request_state(server, settings)
     return server
 

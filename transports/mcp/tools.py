@@ -11,6 +11,7 @@ from registry.errors import BadRequest
 from registry.operation import Document
 from registry.restrictions import CallerView, caller_view, is_shown_to
 from registry.schema import input_schema, output_schema
+from transports.mcp.cards import card_tool_meta
 from transports.mcp.request_caller import RequestCaller, RequestedTools, selected_ids
 
 CACHED_TOOL_LISTS = 256
@@ -21,15 +22,18 @@ class Tools:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._lists: dict[tuple[CallerView, RequestedTools], ListToolsResult] = {}
+        self._lists: dict[tuple[CallerView, RequestedTools, bool], ListToolsResult] = {}
         self._selected_ids = lru_cache(maxsize=CACHED_TOOL_LISTS)(partial(selected_ids, catalogue))
 
-    def tool_list(self, requester: RequestCaller) -> ListToolsResult:
-        """What this caller may call and asked to see, in wire form. Choice: one page, because many clients read no second one."""
-        key = (caller_view(requester.caller), requester.chosen)
+    def tool_list(self, requester: RequestCaller, *, cards: bool = False) -> ListToolsResult:
+        """What this caller may call and asked to see, in wire form. Choice: one page, because many clients read no second one.
+
+        `cards`: with the card of each tool that has one.
+        """
+        key = (caller_view(requester.caller), requester.chosen, cards)
         found = self._lists.get(key)
         if found is None:
-            found = self._list(requester)
+            found = self._list(requester, cards=cards)
             if len(self._lists) >= CACHED_TOOL_LISTS:
                 self._lists.clear()
             self._lists[key] = found
@@ -52,12 +56,12 @@ class Tools:
         except BadRequest as refusal:
             raise MCPError(INVALID_PARAMS, refusal.message, {"known": self._catalogue.names()}) from None
 
-    def _list(self, requester: RequestCaller) -> ListToolsResult:
+    def _list(self, requester: RequestCaller, *, cards: bool) -> ListToolsResult:
         ids = self._selected(requester.chosen)
         inside = self._catalogue.operations_in(requester.caller.restrictions.toolsets or ())
         found = self._catalogue.tools(ids, requester.caller.scopes)
         visible = [operation for operation in found if is_tool(operation) and is_shown_to(operation, requester.caller, inside)]
-        result = ListToolsResult(tools=[tool_definition(operation) for operation in visible])
+        result = ListToolsResult(tools=[card_tool_definition(o) if cards else tool_definition(o) for o in visible])
         # The server takes a mapping as it is, and dumping sixty tools again for every list costs 3 ms.
         return cast(ListToolsResult, result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"ttl_ms", "cache_scope"}))
 
@@ -79,6 +83,13 @@ def tool_definition(operation: AnyOperation) -> Tool:
             open_world_hint=operation.open_world,
         ),
     )
+
+
+@cache
+def card_tool_definition(operation: AnyOperation) -> Tool:
+    """The same with the tool's card, where it has one, for clients that show cards."""
+    meta = card_tool_meta(operation)
+    return tool_definition(operation) if meta is None else tool_definition(operation).model_copy(update={"meta": meta})
 
 
 def refuse_cursor(params: PaginatedRequestParams | None) -> None:
