@@ -18,6 +18,7 @@ from storage.api_keys import insert_key, write_restrictions
 from storage.organisations import create_organisation
 from tests.pages.browser import Browser, Seen
 from tests.pages.site import HTTP, Site, open_site
+from transports.http.asgi import Receive, Scope, Send
 from transports.upstream import DEMO_ACCOUNT
 
 ADA, BOB = "ada@fjord.example", "bob@fjord.example"
@@ -102,13 +103,18 @@ class ApprovalOffice:
         secret = await self.key(UNRESTRICTED, person=self.bob)
         return len((await self.ask(secret, "GET", HOOKS)).json()["data"])
 
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """All doors; like a real server, the scope has a place for what they tell each other."""
+        await self.site.app({**scope, "state": {}}, receive, send)
+
     @asynccontextmanager
     async def connect(self, secret: str, mode: str = "auto", elicit: ElicitationFnT | None = None) -> AsyncGenerator[Client]:
         """An MCP client of the SDK."""
-        transport = httpx2.ASGITransport(app=self.site.app)
+        transport = httpx2.ASGITransport(app=self._app)
         async with (
+            self.site.app.mcp.running(),
             httpx2.AsyncClient(transport=transport, headers={"Authorization": f"Bearer {secret}"}) as http,
-            Client(streamable_http_client(f"{HTTP}/mcp?tools=all", http_client=http), mode=mode, elicitation_callback=elicit) as client,
+            Client(streamable_http_client(f"{HTTP}/mcp?toolsets=all", http_client=http), mode=mode, elicitation_callback=elicit) as client,
         ):
             yield client
 

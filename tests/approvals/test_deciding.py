@@ -10,6 +10,7 @@ from storage.members import end_membership
 from storage.organisations import set_tier
 from tests.approvals.office import ADA, IRREVERSIBLE, PAGE, ApprovalOffice
 from tests.pages.browser import Browser
+from tests.pages.document import Form
 
 ANOTHER = Restrictions(approval=Approval.EVERY_WRITE, another_person=True)
 
@@ -49,11 +50,8 @@ async def test_a_person_approves_and_it_is_done_once(office: ApprovalOffice, her
     seen = await office.decide(hers, approval)
     assert seen.status == 200 and "approved and carried out" in seen.page.text
     row = await office.state(approval)
-    assert (row["state"], row["result"], row["decided_by"]["name"]) == (
-        "executed",
-        {"status": 201, "code": None, "error": None},
-        "Ada Berg",
-    )
+    assert (row["state"], row["decided_by"]["name"]) == ("executed", "Ada Berg")
+    assert row["result"] == {"status": 201, "code": None, "error": None}
     assert await office.hooks() == 1
     form = seen.page.forms[0].fields["csrf"]
     again = await hers.post(PAGE, {"csrf": form, "id": approval, "do": "approve", "shown": row["shown"]})
@@ -92,8 +90,8 @@ async def test_of_two_who_decide_at_once_one_does(office: ApprovalOffice, hers: 
     forms = [(browser, (await browser.get(PAGE)).page.form(PAGE, id=approval)) for browser in (hers, his)]
     statuses: list[int] = []
 
-    async def press(browser: Browser, form: object) -> None:
-        statuses.append((await browser.send(form, "Approve create_connectivity_webhook_endpoint")).status)  # pyright: ignore[reportArgumentType]
+    async def press(browser: Browser, form: Form) -> None:
+        statuses.append((await browser.send(form, "Approve")).status)
 
     async with anyio.create_task_group() as group:
         for browser, form in forms:
@@ -163,7 +161,9 @@ async def test_a_removed_approver_is_signed_out_of_the_organisation(office: Appr
     form = (await his.get(PAGE)).page.form(PAGE, id=approval)
     await office.site.service.store.write(end_membership, person=office.bob, organisation=office.organisation, now=office.site.clock.now())
     seen = await his.send(form, form.buttons[0][0])
-    assert seen.status == 404 and await office.hooks() == 0
+    assert seen.status == 404
+    listed = await office.ask(await office.key(UNRESTRICTED), "GET", "/v1/approvals?state=waiting")
+    assert [row["id"] for row in listed.json()["data"]] == [approval]
 
 
 async def test_a_decision_asks_for_a_sign_in_of_the_last_quarter_of_an_hour(office: ApprovalOffice, hers: Browser) -> None:
@@ -207,8 +207,8 @@ async def test_a_form_from_elsewhere_or_without_its_token_decides_nothing(office
 async def test_state_that_moved_is_shown_again_and_the_old_form_is_refused(office: ApprovalOffice, hers: Browser) -> None:
     [line, *_] = await office.lines()
     secret, free = await office.key(), await office.key(UNRESTRICTED)
-    body = {"note": "they called"}
-    approval = (await office.ask(secret, "POST", f"/v1/subscribers/{line}/notes", body, Idempotency_Key="n")).json()["approval"]["id"]
+    slow = f"/v1/subscribers/{line}/bitrate"
+    approval = (await office.ask(secret, "PUT", slow, {"bitrate": 128_000}, Idempotency_Key="n")).json()["approval"]["id"]
     suspended = await office.ask(free, "PUT", f"/v1/subscribers/{line}/status", {"status": "SUSPENDED"})
     assert suspended.status_code == 200, suspended.text
     before = (await office.state(approval))["shown"]
@@ -219,7 +219,7 @@ async def test_state_that_moved_is_shown_again_and_the_old_form_is_refused(offic
     old = await office.decide(hers, approval, shown=before)
     assert old.status == 409
     assert (await office.decide(hers, approval)).status == 200
-    assert (await office.state(approval))["result"]["status"] == 201
+    assert (await office.state(approval))["result"]["status"] == 200
 
 
 async def test_a_call_that_cannot_be_made_any_more_is_void_and_says_why(office: ApprovalOffice, hers: Browser) -> None:
