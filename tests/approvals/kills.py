@@ -53,9 +53,17 @@ async def hire(stage: TenantStage, tenant: Tenant) -> ApprovalParty:
 
     def insert(connection: Connection) -> None:
         now = stage.network.clock.now()
-        named = {"digest": key.digest, "prefix": key.prefix, "organisation": tenant.id, "person": str(person), "name": "agent"}
-        held = write_restrictions(Restrictions(approval=Approval.EVERY_WRITE))
-        insert_key(connection, id=ids.new("key_"), now=now, restrictions=held, **named)
+        insert_key(
+            connection,
+            id=ids.new("key_"),
+            digest=key.digest,
+            prefix=key.prefix,
+            organisation=tenant.id,
+            person=str(person),
+            name="agent",
+            now=now,
+            restrictions=write_restrictions(Restrictions(approval=Approval.EVERY_WRITE)),
+        )
         digest, id = secret_digest(cookie), ids.new("bse_")
         insert_browser_session(
             connection, digest=digest, id=id, person=str(person), organisation=tenant.id, now=now, expires_at=now + 86_400

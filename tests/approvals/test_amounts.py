@@ -1,7 +1,7 @@
 """What is due decides: above the free amount, in another currency, or what nobody can tell."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -29,7 +29,10 @@ async def test_a_purchase_waits_above_the_free_amount(bench: LimitBench, limits:
     said = await bench.ask(purchases.buy_thing, await bench.holder(limits), **asked)
     assert said.status == status, said.json
     if status == 202:
-        assert said.json["approval"]["money"] == [{"amount": asked["amount"], "currency": asked.get("currency", "EUR")}]
+        due = {"amount": asked["amount"], "currency": asked.get("currency", "EUR")}
+        assert cast("dict[str, Any]", said.json["approval"])["money"] == [due]
+            {"amount": asked["amount"], "currency": asked.get("currency", "EUR")}
+        ]
 
 
 @pytest.mark.parametrize("operation", [purchases.open_ways, purchases.leave_unsaid], ids=lambda each: each.id)

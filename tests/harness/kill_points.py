@@ -8,7 +8,17 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import orjson
 
 from clients.http import MEBIBYTE, HttpReply, Outbound, OutboundLimits
-from registry.ports import AuditRecord, CallRecord, Conclusion, Journal, StoredAnswer, WriteArguments, WriteFunction, WriteList
+from registry.ports import (
+    AuditRecord,
+    CallRecord,
+    Conclusion,
+    Journal,
+    SpendingCharge,
+    StoredAnswer,
+    WriteArguments,
+    WriteFunction,
+    WriteList,
+)
 from storage.engine.sql import Connection
 from storage.engine.store import Store
 from tests.wrapped_store import WrappedStore
@@ -54,6 +64,9 @@ class TrappedJournal:
 
     async def challenge(self, entry: CallRecord, digest: bytes, expires_at: float) -> None:
         await self._journal.challenge(entry, digest, expires_at)
+
+    async def charge(self, charges: Sequence[SpendingCharge], now: float) -> None:
+        await self._journal.charge(charges, now)
 
     async def settle(self, entry: CallRecord, stored: StoredAnswer, write: WriteFunction[T] | None, arguments: WriteArguments) -> T | None:
         self._trap.at("before settle", entry.operation)
