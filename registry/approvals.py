@@ -13,7 +13,7 @@ from registry.call import Call
 from registry.caller import UNRESTRICTED, Approval, Caller, Money, SpendLimits
 from registry.challenge import Challenge, Loss
 from registry.clock import rfc3339_utc
-from registry.errors import ApprovalRef, ApprovalRequired, BadRequest, Conflict, Refusal
+from registry.errors import ApprovalRef, ApprovalRequired, BadRequest, Conflict, Restricted
 from registry.operation import Due, Input, Operation, SpendKind
 from registry.ports import CallRecord
 from registry.redaction import SECRET_PATTERNS, readable_text, redact_patterns
@@ -78,8 +78,12 @@ class TermsFound(Exception):
         self.terms = terms
 
 
-class ApprovalDeclined(Refusal, status=403, code="approval_declined"):
+class ApprovalDeclined(Restricted, code="approval_declined"):
     """A person has declined the call; nothing was done."""
+
+
+class TooManyApprovals(Conflict, code="too_many_approvals"):
+    """As many calls of the credential wait for an approval as may."""
 
 
 class TermsChanged(Conflict, code="approval_outdated"):
@@ -119,7 +123,8 @@ def approval_terms(call: Call, params: Input, challenge: Challenge, due: Due | S
     made = due if isinstance(due, Due) else Due()
     open_ended = due is SpendKind.OPEN
     sentence = redact_patterns(readable_text(challenge.sentence), SECRET_PATTERNS)[:SENTENCE_LENGTH]
-    facts = (call.operation.id, policy.input_digest(params).hex(), sentence, challenge.losses, made, open_ended, seen)
+    due_facts = ([[amount, currency] for amount, currency in made.money], made.lines, open_ended)
+    facts = (call.operation.id, policy.input_digest(params).hex(), sentence, challenge.losses, due_facts, seen)
     digest = hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).digest()
     return ApprovalTerms(sentence, challenge.losses, made.money, open_ended, made.lines, digest)
 

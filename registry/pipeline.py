@@ -103,7 +103,7 @@ class Pipeline(Generic[PipelineDeps]):
         self.catalogue, self.deps, self.clock, self.ids = catalogue, deps, clock, ids
         self.directory, self.journal, self.quota, self.sessions = directory, journal, quota, sessions
         self.secrets, self.rate_limiter, self.site = secrets, rate_limiter, site
-        self._approvals = approvals
+        self.approvals = approvals
         self.signals = CallSignals()
         self._large = anyio.Lock()
 
@@ -381,7 +381,7 @@ class Pipeline(Generic[PipelineDeps]):
         key = entry.idempotency_key or self.ids.new("idk_")
         fingerprint = entry.fingerprint or call_fingerprint(context, params)
         request = approvals.approval_request(call, caller, entry, given, terms, key, fingerprint)
-        raise approvals.approval_required(call, request, await self._approvals.ask(request), self.site.base_url)
+        raise approvals.approval_required(call, request, await self.approvals.ask(request), self.site.base_url)
 
     async def _confirm(self, context: Context[PipelineDeps], entry: CallRecord, params: Input, granted: tuple[Any, ...]) -> None:
         """Without a token: mint one and stop. With one: it is consumed in the transaction that opens the call."""

@@ -20,11 +20,13 @@ import anyio
 import orjson
 
 from clients.ocs.client import OcsPool, ocs_limits
+from operations.changes.requests.approval_execution import ApprovedCalls
+from operations.changes.requests.approval_requests import ApprovalRequests
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from storage.orphans import recover_orphans
 from storage.replicas import renew_replica
-from tests.harness.kill_points import Point, Trap, TrappedJournal, TrappedOutbound
+from tests.harness.kill_points import Point, Trap, TrappedJournal, TrappedOutbound, TrappedStore
 from tests.harness.shared_clock import SharedClock
 from transports.app import Application
 from transports.http.connections import Deadlines
@@ -64,7 +66,8 @@ def set_trap(service: Service, trap: Trap) -> None:
     """Put the ports around the real ones."""
     wire = ocs_settings(service.settings)
     pool = OcsPool(TrappedOutbound(ocs_limits(wire), trap), wire, service.clock, lease=service.limits)
-    service.pipeline.deps = replace(service.pipeline.deps, ocs=pool)
+    service.pipeline.deps = replace(service.pipeline.deps, ocs=pool, store=TrappedStore(service.store, trap))
+    service.pipeline.approvals = ApprovalRequests(service.pipeline.deps)
     service.pipeline.journal = TrappedJournal(service.pipeline.journal, trap)
     deps, sender = service.pipeline.deps, service.sender
     # It sends for orders, without a call; fleets are not read, since calls of that would come between those that are counted.
@@ -83,6 +86,7 @@ async def keep_settling(service: Service, clock: SharedClock) -> None:
             continue
         await service.store.write(renew_replica, replica=service.journal.replica, now=clock.now())
         await service.store.write(recover_orphans, now=clock.now())
+        await ApprovedCalls(deps, complain).step()
         await reconciliation.step()
         await fulfilment.step()
         service.worker.wake()

@@ -3,13 +3,27 @@
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import orjson
 
 from clients.http import MEBIBYTE, HttpReply, Outbound, OutboundLimits
-from registry.ports import AuditRecord, CallRecord, Conclusion, Journal, StoredAnswer, WriteArguments, WriteFunction, WriteList
+from registry.ports import (
+    AuditRecord,
+    CallRecord,
+    Conclusion,
+    Journal,
+    SpendingCharge,
+    StoredAnswer,
+    WriteArguments,
+    WriteFunction,
+    WriteList,
+)
+from storage.engine.sql import Connection
+from storage.engine.store import Store
+from tests.wrapped_store import WrappedStore
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -51,13 +65,22 @@ class TrappedJournal:
     async def challenge(self, entry: CallRecord, digest: bytes, expires_at: float) -> None:
         await self._journal.challenge(entry, digest, expires_at)
 
+    async def charge(self, charges: Sequence[SpendingCharge], now: float) -> None:
+        await self._journal.charge(charges, now)
+
     async def settle(self, entry: CallRecord, stored: StoredAnswer, write: WriteFunction[T] | None, arguments: WriteArguments) -> T | None:
-        return await self._journal.settle(entry, stored, write, arguments)
+        self._trap.at("before settle", entry.operation)
+        result = await self._journal.settle(entry, stored, write, arguments)
+        self._trap.at("after settle", entry.operation)
+        return result
 
     async def settle_result(
         self, entry: CallRecord, encode: Callable[[T], StoredAnswer], write: WriteFunction[T], arguments: WriteArguments
     ) -> T:
-        return await self._journal.settle_result(entry, encode, write, arguments)
+        self._trap.at("before settle", entry.operation)
+        result = await self._journal.settle_result(entry, encode, write, arguments)
+        self._trap.at("after settle", entry.operation)
+        return result
 
     async def open(self, entry: CallRecord) -> None:
         self._trap.at("before claim", entry.operation)
@@ -103,6 +126,21 @@ class TrappedJournal:
 
     async def flush(self) -> None:
         await self._journal.flush()
+
+
+class TrappedStore(WrappedStore):
+    """The store, with a point before and after each commit of a storage function that is not a call's own, by the function's name."""
+
+    def __init__(self, store: Store, trap: Trap) -> None:
+        super().__init__(store)
+        self._trap = trap
+
+    async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        name = str(getattr(fn, "__name__", ""))
+        self._trap.at("before write", name)
+        result = await super().write(fn, *args, **kwargs)
+        self._trap.at("after write", name)
+        return result
 
 
 class TrappedOutbound(Outbound):

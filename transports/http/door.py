@@ -417,7 +417,7 @@ def make_call(found: MatchedRoute, head: RequestHead, request: HttpScope, receiv
         read_body=partial(read_json_body, kind, head, request, receive) if route.takes_body else no_body,
         idempotency_key=head.idempotency_key(),
         confirm_token=head.text(b"x-confirm-token"),
-        reason=head.text(b"x-approval-reason"),
+        reason=head.words(b"x-approval-reason"),
         client=client[0] if client else "",
         prefers_page=bool(operation.forms) and reads_pages(request["headers"]),
     )

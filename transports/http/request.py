@@ -80,6 +80,11 @@ class RequestHead(NamedTuple):
         value = self.single.get(name)
         return None if value is None else value.decode("latin-1")
 
+    def words(self, name: bytes) -> str | None:
+        """A header that people read: UTF-8, which RFC 9110 leaves to whoever defines the header."""
+        value = self.single.get(name)
+        return None if value is None else value.decode(errors="replace")
+
     def credential(self) -> str | None:
         """The bearer credential; empty when the scheme came alone, None when another scheme or nothing came.
 

@@ -8,6 +8,7 @@ from typing import Annotated, get_args, get_origin
 from pydantic import TypeAdapter
 
 from registry import errors
+from registry.approvals import REASON_LENGTH
 from registry.binding import PATH_SEGMENT
 from registry.catalogue import AnyOperation, Catalogue
 from registry.operation import Auth, Document
@@ -17,6 +18,7 @@ from transports.openapi.refusals import (
     has_json_body,
     operation_faults,
     refusal_sentence,
+    sample_approval_required,
     sample_confirm_challenge,
     sample_refusal,
 )
@@ -29,6 +31,9 @@ IDEMPOTENCY_KEY_TEXT = (
 _CONFIRM_TOKEN_TEXT = (
     "The token of the 202 answer to the same call: it executes what the first call only announced. 120 seconds, single use."
 )
+
+
+_APPROVAL_REASON_TEXT = "Why the call is made, for the person who approves it where the credential is held to that: at most 500 characters."
 
 
 def path_fields(operation: AnyOperation) -> list[str]:
@@ -83,6 +88,10 @@ def _header_parameters(operation: AnyOperation, components: Components) -> list[
         found.append(
             components.put("parameters", "XConfirmToken", _header_parameter("X-Confirm-Token", _CONFIRM_TOKEN_TEXT, required=False))
         )
+    if operation.approvable:
+        reason = {"type": "string", "minLength": 1, "maxLength": REASON_LENGTH}
+        told = {"name": "X-Approval-Reason", "in": "header", "required": False, "description": _APPROVAL_REASON_TEXT, "schema": reason}
+        found.append(components.put("parameters", "XApprovalReason", told))
     return found
 
 
@@ -236,15 +245,31 @@ class RefusalResponses:
 def _confirm_challenge_response(operation: AnyOperation, components: Components) -> OpenapiJson:
     """The 202 of a confirm operation that came without its token."""
     name = clean_schema_name(errors.ConfirmTokenRequired.body_type.__name__)
+    challenge = {"$ref": f"#/components/schemas/{name}"}
+    said = refusal_sentence(errors.ConfirmTokenRequired) + " Repeat the call with the header X-Confirm-Token."
+    if operation.approvable:
+        challenge, said = {"anyOf": [challenge, _APPROVAL_SCHEMA]}, f"{said} Or: {refusal_sentence(errors.ApprovalRequired)}"
     return {
-        "description": refusal_sentence(errors.ConfirmTokenRequired) + " Repeat the call with the header X-Confirm-Token.",
+        "description": said,
         "headers": _response_headers(components, ()),
         "content": {
             "application/json": {
-                "schema": {"$ref": f"#/components/schemas/{name}"},
+                "schema": challenge,
                 "example": sample_confirm_challenge(operation.method, operation.path),
             }
         },
+    }
+
+
+_APPROVAL_SCHEMA: OpenapiJson = {"$ref": f"#/components/schemas/{clean_schema_name(errors.ApprovalRequired.body_type.__name__)}"}
+
+
+def _approval_response(components: Components) -> OpenapiJson:
+    """The 202 of a call whose credential is held to wait for a person."""
+    return {
+        "description": refusal_sentence(errors.ApprovalRequired) + " Repeat the call with the idempotency key that is told.",
+        "headers": _response_headers(components, ()),
+        "content": {"application/json": {"schema": _APPROVAL_SCHEMA, "example": sample_approval_required()}},
     }
 
 
@@ -323,7 +348,7 @@ def _used_schemes(operations: list[AnyOperation]) -> OpenapiJson:
 def _schema_requests(operations: list[AnyOperation], faults: dict[str, list[OperationFault]]) -> list[SchemaRequest]:
     """Every type that the document may name: inputs for validation, answers and errors for serialization."""
     found: list[SchemaRequest] = []
-    bodies: dict[str, type] = {errors.ConfirmTokenRequired.__name__: errors.ConfirmTokenRequired.body_type}
+    bodies: dict[str, type] = {each.__name__: each.body_type for each in (errors.ConfirmTokenRequired, errors.ApprovalRequired)}
     for operation in operations:
         if operation.params.model_fields:
             found.append((f"in {operation.id}", "validation", TypeAdapter(operation.params)))
@@ -343,6 +368,8 @@ def _describe_operation(operation: AnyOperation, keyed: dict[str, OpenapiJson], 
         responses[str(operation.also)] = responses[str(operation.status)]
     if operation.confirmable:
         responses["202"] = _confirm_challenge_response(operation, components)
+    elif operation.approvable:
+        responses["202"] = components.put("responses", "ApprovalRequired", _approval_response(components))
     made: OpenapiJson = {
         "operationId": operation.id,
         "summary": operation.summary,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from registry import errors
+from registry import approvals, errors
 from registry.catalogue import AnyOperation
 from registry.operation import Auth, Scope
 
@@ -68,6 +68,8 @@ FAULT_RULES: tuple[tuple[FaultCondition, OperationFault], ...] = (
     (_demands_scope, _fault(errors.UpgradeRequired, "The tier of your organisation, or your role in it, does not carry the scope.")),
     (lambda o: True, _fault(errors.Forbidden, everywhere=True)),
     (_takes_key_or_session, _fault(errors.Restricted, everywhere=True)),
+    (lambda o: o.approvable, _fault(approvals.ApprovalDeclined, everywhere=True)),
+    (lambda o: o.approvable, _fault(approvals.TooManyApprovals, everywhere=True)),
     (lambda o: o.role is not None, _fault(errors.RoleRequired)),
     (
         lambda o: o.role is None and o.replaces is not None,
@@ -182,6 +184,26 @@ def sample_refusal(fault: OperationFault, base_url: str) -> dict[str, object]:
     common: dict[str, object] = {"error": text["error"], "code": fault.code, "request_id": _SAMPLE_REQUEST_ID}
     extra = {name: value for name, value in text.items() if name != "error"}
     return common | extra | _sample_fields(fault.refusal.body_type, base_url, fault.code)
+
+
+def sample_approval_required() -> errors.ApprovalRequiredBody:
+    approval = "apr_01k0a8w7zv6q4k3m2n1p0r9s8t"
+    key, page = "idk_01k0a8w7zv6q4k3m2n1p0r9s8t", f"https://api.example.com{approvals.APPROVALS_PAGE}?approval={approval}"
+    sentence = "This will refund 25.00 EUR to the buyer of order ord_2041."
+    return {
+        "message": sentence,
+        "expires_in_seconds": 86_400,
+        "route": "POST /v1/operator-billing/refunds",
+        "hint": f"Ask whoever runs this for you to open {page}, then repeat the same call with the idempotency key {key}",
+        "approval": {
+            "id": approval,
+            "sentence": sentence,
+            "money": [{"amount": 2500, "currency": "EUR"}],
+            "expires": "2026-11-21T09:00:00Z",
+            "page": page,
+            "idempotency_key": key,
+        },
+    }
 
 
 _SAMPLE_CONFIRM_TOKEN = "3q2-7wXv1nB0c9z8y7x6w5v4u3t2s1r0q9p8o7n6m5l"

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from clients.mail.letter import Letter
 from operations.deps import Deps
 from operations.letters import queue_letter, seal_letter
-from registry.approvals import APPROVALS_PAGE, ApprovalDeclined, ApprovalRequest, WaitingApproval
+from registry.approvals import APPROVALS_PAGE, ApprovalDeclined, ApprovalRequest, TooManyApprovals, WaitingApproval
 from registry.challenge import Loss
 from registry.clock import rfc3339_utc
 from registry.errors import ApprovalAmount, Conflict, StoreUnavailable
@@ -202,11 +202,10 @@ class ApprovalRequests:
         )
 
 
-def too_many_waiting(waiting: int) -> Conflict:
+def too_many_waiting(waiting: int) -> TooManyApprovals:
     """The refusal of one request more."""
-    return Conflict(
+    return TooManyApprovals(
         f"{waiting} calls of this credential wait for an approval, and at most {OPEN_APPROVALS_LIMIT} may; nothing was done",
-        code="too_many_approvals",
         hint="Ask whoever runs this for you to decide those that wait, or call again when some have expired",
     )
 

@@ -1,0 +1,17 @@
+"""kill -9 at each step between a request and its answer: exactly one execution, and one answer."""
+
+import pytest
+
+from tests.approvals.kills import EVERY_KILL, kill_all
+from tests.harness.tenant_stage import TenantStage
+from tests.kill.conftest import shared_forks, shared_network, stage
+
+FIXTURES = (shared_forks, shared_network, stage)
+PARTS = 3
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("stage", ["sqlite"], indirect=True)
+async def test_killed_at_every_step_what_was_approved_is_executed_once(stage: TenantStage, part: int) -> None:
+    assert len(EVERY_KILL) >= 20
+    assert await kill_all(stage, EVERY_KILL[part::PARTS]) == []
