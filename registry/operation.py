@@ -151,7 +151,8 @@ class Due(NamedTuple):
 
 NOTHING_DUE = Due()
 Spends = SpendKind | Callable[..., Awaitable[Due | SpendKind]]
-"""A kind, or a function of context, input and what access returned, as the handler gets them. It may wait for the network."""
+"""A kind, or a function of context, input and what access returned, as the handler gets them. It may wait for the network, and it gives
+OPEN where nobody can say this time."""
 
 
 class Auth(StrEnum):
@@ -256,6 +257,8 @@ class Operation(Generic[P, R]):
     """None: nothing, for what only reads; of anything else it is not known, which counts as OPEN."""
     irreversible: bool = False
     waits: bool = True
+    draws: bool = False
+    """A call of it may take a line from the stock."""
 
     read_only: bool = field(init=False)
     """Changes nothing: a read scope, or a GET, whoever may make it."""
@@ -352,6 +355,7 @@ class OperationOptions(TypedDict, total=False):
     spends: Spends
     irreversible: bool
     waits: bool
+    draws: bool
 
 
 OPERATION_DEFAULTS = {each.name: each.default for each in fields(Operation) if each.default is not MISSING}

@@ -14,7 +14,7 @@ from registry.caller import Restrictions
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
 from registry.free_text import FreeText
-from registry.operation import AuthorityChange, Example, Input, Scope, operation
+from registry.operation import AuthorityChange, Example, Input, Scope, SpendKind, operation
 from storage.access_grants import hold_credential
 from storage.api_keys import ApiKeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys, read_restrictions, write_restrictions
 from storage.engine.sql import Connection
@@ -156,6 +156,7 @@ async def _restrictions_within_maker(ctx: Ctx, params: NewApiKey) -> Restriction
 @operation(
     "POST",
     "/v1/api-keys",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     organisation=False,
     status=201,
@@ -297,6 +298,8 @@ async def _revocable_key(ctx: Ctx, params: KeyRef) -> ApiKeyRow:
 @operation(
     "DELETE",
     "/v1/api-keys/{id}",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.ANY,
     organisation=False,
     tool=False,
