@@ -15,7 +15,7 @@ from operations.vocabulary import Iccid
 from registry.caller import Caller
 from registry.clock import seconds_left
 from registry.errors import Conflict, NotFound, OcsError, StoreUnavailable
-from registry.operation import CamelInput, Example, Once, Scope, operation
+from registry.operation import CamelInput, Example, Once, Scope, SpendKind, operation
 from registry.restrictions import check_restricted_operation
 from storage.change_rows import ChangeRow, done_iccids, insert_planned_set
 from storage.change_sets import OPEN_SETS_LIMIT, PLAN_SECONDS, ChangeSet, find_change_set, has_change_tables
@@ -101,6 +101,7 @@ def require_row_rights(ctx: Ctx, caller: Caller, action: str, *, undoes: bool) -
 @operation(
     "POST",
     "/v1/changes",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     status=201,
     bounded=True,
@@ -265,6 +266,7 @@ UNDO_EXAMPLE: ChangeSetPage = {
 @operation(
     "POST",
     "/v1/changes/{id}/undo",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     status=201,
     bounded=True,

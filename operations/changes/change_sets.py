@@ -21,7 +21,7 @@ from operations.deps import Ctx, Deps
 from operations.vocabulary import ListOf, ListPage, list_page
 from registry.clock import seconds_left
 from registry.errors import Conflict, NotFound
-from registry.operation import CamelInput, Document, Example, Scope, StreamedAnswer, operation
+from registry.operation import CamelInput, Document, Example, Scope, SpendKind, StreamedAnswer, operation
 from storage.change_rows import SetPage, cancel_set, list_rows, set_with_rows
 from storage.change_sets import ChangeSet, list_own_sets, list_sets
 from storage.engine.sql import Connection
@@ -146,6 +146,7 @@ class ChangeSetRef(CamelInput):
 @operation(
     "POST",
     "/v1/changes/{id}/cancel",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     bounded=True,
     title="Cancel change set",
