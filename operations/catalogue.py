@@ -62,7 +62,7 @@ CATALOGUE = Catalogue(
             "A language model that looks things up for you, cards about the fleet, and how often it may be asked.",
             (assistant,),
         ),
-        Toolset("changes", "Tag lines, and change many of them at once: plan, approve, apply, undo.", (changes,)),
+        Toolset("changes", "Tag lines, and change many of them at once: plan, approve, apply, undo.", (changes, explained_keys)),
         Toolset("bridge", "What the network bridge and the charging system push to us.", (bridge,)),
         Toolset(
             "setup",
@@ -74,7 +74,6 @@ CATALOGUE = Catalogue(
             "The whole fleet at once, from what was read in the background: find and count lines, see every problem and what mends it.",
             (intelligence_fleet,),
         ),
-        Toolset("changes", "Tag lines, and change many of them at once: plan, approve, apply, undo.", (changes, explained_keys)),
         Toolset(
             "intelligence",
             "Questions about a whole fleet: its health and cost, which lines leave, spike, roam wrongly or have the wrong package.",

@@ -6,7 +6,7 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
-from registry.operation import SpendKind
+from registry.operation import Auth, SpendKind
 
 WRITES = [each for each in CATALOGUE.operations.values() if not each.read_only]
 READS = [each for each in CATALOGUE.operations.values() if each.read_only]
@@ -29,6 +29,11 @@ def test_what_names_money_or_packages_never_says_nothing() -> None:
     named = [each for each in WRITES if any(word in each.id for word in MONEY_WORDS)]
     assert len(named) >= 5
     assert [each.id for each in named if each.spends is SpendKind.NOTHING] == []
+
+
+def test_what_may_make_money_due_waits_for_an_approval_where_one_is_needed() -> None:
+    own = [each for each in WRITES if each.auth in (Auth.BEARER, Auth.SESSION)]
+    assert [each.id for each in own if not each.waits and each.spends is not SpendKind.NOTHING] == []
 
 
 def test_what_takes_a_line_from_the_stock_says_its_cost() -> None:

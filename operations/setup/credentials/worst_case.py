@@ -143,6 +143,8 @@ def most_lines(writes: Sequence[AnyOperation], counts: CallCounts, held: Restric
 
 def always_waits(operation: AnyOperation, held: Restrictions) -> bool:
     """Whether every call of `operation` waits for a person's approval."""
+    if not operation.approvable:
+        return False
     if held.approval is Approval.EVERY_WRITE:
         return True
     if held.approval is Approval.IRREVERSIBLE and (operation.irreversible or operation.confirmable):
