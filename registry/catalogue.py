@@ -66,11 +66,13 @@ CACHED_SELECTIONS = 256
 class Catalogue:
     """Every operation by id, in order."""
 
-    def __init__(self, toolsets: Sequence[Toolset], *, core: Iterable[str] = NO_CORE_TOOLS) -> None:
+    def __init__(self, toolsets: Sequence[Toolset], *, core: Iterable[str] = NO_CORE_TOOLS, usual: Iterable[str] = NO_CORE_TOOLS) -> None:
+        """`core`: the operations of the preset. `usual`: single operations that are shown to whoever names no toolset, and that no
+        restriction to toolsets leaves out."""
         self.toolsets = tuple(toolsets)
         self.operations: dict[str, AnyOperation] = {}
         self.toolset_of: dict[str, str] = {}
-        self.core = tuple(core)
+        self.core, self.usual = tuple(core), frozenset(usual)
         tools: list[str] = []
         shapes: dict[tuple[str, str], str] = {}
         for toolset in toolsets:
@@ -84,9 +86,9 @@ class Catalogue:
                 shapes[shape] = operation.id
                 self.operations[operation.id] = operation
                 self.toolset_of[operation.id] = toolset.name
-        missing = [name for name in self.core if name not in self.operations]
+        missing = [name for name in (*self.core, *sorted(self.usual)) if name not in self.operations]
         if missing:
-            raise TypeError(f"the preset core names {missing}, which nobody declares")
+            raise TypeError(f"the preset core, or what is usual, names {missing}, which nobody declares")
         operators = frozenset(o.id for o in self.operations.values() if o.operator)
         self.presets: Mapping[str, frozenset[str]] = {
             "core": frozenset(self.core),
@@ -116,7 +118,7 @@ class Catalogue:
             )
         wanted = set(selection.names or default)
         presets = self.presets
-        inside = frozenset[str]().union(*(presets[name] for name in wanted if name in presets))
+        inside = (frozenset[str]() if selection.names else self.usual).union(*(presets[name] for name in wanted if name in presets))
         return frozenset(
             o.id
             for o in self.operations.values()
@@ -125,8 +127,9 @@ class Catalogue:
 
     def _operations_in(self, names: tuple[str, ...]) -> frozenset[str]:
         presets = self.presets
-        return frozenset(o.id for o in self.operations.values() if self.toolset_of[o.id] in names).union(
-            *(presets[name] for name in names if name in presets)
+        return self.usual.union(
+            (o.id for o in self.operations.values() if self.toolset_of[o.id] in names),
+            *(presets[name] for name in names if name in presets),
         )
 
     def tools(self, ids: frozenset[str], scopes: int) -> list[AnyOperation]:

@@ -151,7 +151,8 @@ class Due(NamedTuple):
 
 NOTHING_DUE = Due()
 Spends = SpendKind | Callable[..., Awaitable[Due | SpendKind]]
-"""A kind, or a function of context, input and what access returned, as the handler gets them. It may wait for the network."""
+"""A kind, or a function of context, input and what access returned, as the handler gets them. It may wait for the network, and it gives
+OPEN where nobody can say this time."""
 
 
 class Auth(StrEnum):
@@ -260,6 +261,8 @@ class Operation(Generic[P, R]):
     irreversible: bool = False
     waits: bool = True
     card: Card | None = None
+    draws: bool = False
+    """A call of it may take a line from the stock."""
 
     read_only: bool = field(init=False)
     """Changes nothing: a read scope, or a GET, whoever may make it."""
@@ -358,6 +361,7 @@ class OperationOptions(TypedDict, total=False):
     irreversible: bool
     waits: bool
     card: Card | None
+    draws: bool
 
 
 OPERATION_DEFAULTS = {each.name: each.default for each in fields(Operation) if each.default is not MISSING}

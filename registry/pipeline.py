@@ -323,6 +323,7 @@ class Pipeline(Generic[PipelineDeps]):
 
     async def _keep(self, context: Context[PipelineDeps], entry: CallRecord, stored: StoredAnswer, *, outcome: str, unknown: bool) -> None:
         """The second commit. When the store fails now, the provider has been asked and nobody can say with what result."""
+        entry.unsent = context.staged
         try:
             await self.journal.close(entry, stored, outcome=outcome, unknown=unknown, writes=context.closing, lost=context.lost)
         except StoreUnavailable:

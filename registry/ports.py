@@ -24,12 +24,16 @@ class StoredAnswer(NamedTuple):
 
 
 class Conclusion(NamedTuple):
-    """The end of a dispatched call: the answer of the key, whether its outcome is unknown, and the word for the audit log."""
+    """The end of a dispatched call: the answer of the key, whether its outcome is unknown, and the word for the audit log.
+
+    `nothing_done`: it is certain that the provider did nothing, so what the call took from limits is given back.
+    """
 
     status: int
     body: Any
     unknown: bool
     outcome: str
+    nothing_done: bool = False
 
 
 class AlreadyAnswered(Exception):
@@ -100,6 +104,8 @@ class CallRecord:
     """The recheck asks for the role admin, too."""
     change: str | None = None
     """What the call changes of who gets money and SIMs, for the audit log."""
+    unsent: bool = False
+    """It ended well without sending anything to a provider: what it took from limits is given back."""
     staged: bool = False
     """Opened without being sent yet: until `dispatch` a refusal or a crash frees the key."""
     usage: QuotaUsage | None = None

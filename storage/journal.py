@@ -217,6 +217,8 @@ def close_call(
     writes: WriteList,
 ) -> None:
     """The second commit of a call that stood between two."""
+    if entry.unsent and entry.charges:
+        give_back_call(connection, call=entry.request_id)
     for write, arguments in writes:
         write(connection, **arguments)
     store_answer(connection, entry, opening.owner, "unknown" if unknown else "done", answer)
@@ -255,6 +257,8 @@ def conclude_call(
     """The second commit of a dispatched call: what the write finds decides the answer."""
     concluded = write(connection, **arguments)
     answer = finish(concluded)
+    if concluded.nothing_done and entry.charges:
+        give_back_call(connection, call=entry.request_id)
     name = claim_key_of(entry)
     kept = store_answer(connection, entry, opening.owner, "unknown" if concluded.unknown else "done", answer)
     if name is not None and not kept:

@@ -8,14 +8,14 @@ from typing_extensions import TypedDict
 from clients.ocs.resellers import AccountStock, ResellerAccounts, SponsorStock
 from clients.ocs.wire_schema import keeps_unknown
 from operations.deps import Ctx
-from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedBalance, balance_write, refuse_managed_raise
+from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedBalance, balance_write, due_of_balance, refuse_managed_raise
 from operations.upstream.connection import AccountGone, AccountRef, OwnAccount, Upstream, connect_upstream, own_account
 from operations.upstream.paging import Data, member_number, paged_data
 from operations.upstream.resellers import ResellerPage, read_of_reseller, resolve_reseller
 from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import NotFound, OcsError, OcsNotFound
 from registry.free_text import FreeText
-from registry.operation import Example, Once, Scope, operation
+from registry.operation import Due, Example, Once, Scope, operation
 
 
 @keeps_unknown
@@ -121,9 +121,18 @@ async def name_balance(_ctx: Ctx, params: AccountBalanceChange, held: AccountWit
     return Challenge(f"This will change the balance of an account {what}: {name_losses((loss,))}.", (loss,))
 
 
+async def due_of_account_balance(_ctx: Ctx, params: AccountBalanceChange, held: AccountWithBalance) -> Due:
+    """How much the balance changes, at most. Waits for the network."""
+    upstream, balance = held.account.upstream, held.balance
+    if params.mode == "set":
+        balance = next((each.get("balance", 0.0) for each in await upstream.accounts() if each.get("id") == held.account.id), 0.0)
+    return due_of_balance(params, balance)
+
+
 @operation(
     "PUT",
     "/v1/accounts/{accountId}/balance",
+    spends=due_of_account_balance,
     scope=Scope.ADMIN,
     confirm=True,
     once=Once(shown=True),

@@ -15,7 +15,7 @@ from operations.upstream.resellers import NETWORK_PROFILE_LIST, require_row
 from operations.vocabulary import UpstreamId
 from registry.context import Replacement
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError, OcsNotFound
-from registry.operation import Example, Scope, operation
+from registry.operation import Example, Scope, SpendKind, operation
 from storage.fleet_lines import note_lines_moved
 
 LineRangeType = Literal["IMSI", "ICCID"]
@@ -209,6 +209,7 @@ async def account_reseller(upstream: Upstream, account: int) -> int | None:
 @operation(
     "POST",
     "/v1/accounts/{accountId}/move-subscribers",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     upstream=True,
     moves=True,

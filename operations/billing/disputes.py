@@ -14,7 +14,7 @@ from operations.ledger.payment_intake import take_processor_record
 from operations.ledger.payment_records import CLOSED_DISPUTE_STATUSES, DisputeRecord, load_payment_record, render_dispute
 from operations.vocabulary import ListOf, list_page
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused
-from registry.operation import Example, Input, Once, Scope, operation
+from registry.operation import Example, Input, Once, Scope, SpendKind, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.sql import Connection
 from storage.payment_records import find_payment_record, lock_payment_account
@@ -139,6 +139,8 @@ def require_unanswered_dispute(dispute: DisputeRecord) -> None:
 @operation(
     "POST",
     "/v1/operator-billing/disputes/{id}/evidence",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.WRITE,
     processor=True,
     once=Once(shown=True),

@@ -11,7 +11,7 @@ from operations.ledger.payment_accounts import ProcessorId, find_payment_account
 from operations.vocabulary import ListOf, plain_line, render_fields
 from registry.errors import Conflict, NotFound, NotSupported, PaymentsRefused
 from registry.free_text import FreeText
-from registry.operation import Example, Input, Scope, operation
+from registry.operation import Example, Input, Scope, SpendKind, operation
 from storage.connect_accounts import ConnectAccount
 
 
@@ -70,6 +70,8 @@ async def operator_billing_list_fraud_reviews(ctx: Ctx, params: PaymentRecordPag
 @operation(
     "POST",
     "/v1/operator-billing/fraud/reviews/{id}/approve",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.ADMIN,
     processor=True,
     title="Approve fraud review",
@@ -101,6 +103,8 @@ async def operator_billing_approve_fraud_review(ctx: Ctx, params: FraudReviewRef
 @operation(
     "POST",
     "/v1/operator-billing/fraud/reviews/{id}/decline",
+    spends=SpendKind.OPEN,
+    irreversible=True,
     scope=Scope.ADMIN,
     title="Decline fraud review",
     raises=[NotSupported],
@@ -186,6 +190,7 @@ async def operator_billing_list_value_lists(ctx: Ctx, params: PaymentRecordPage)
 @operation(
     "POST",
     "/v1/operator-billing/fraud/value-lists/items",
+    spends=SpendKind.NOTHING,
     scope=Scope.ADMIN,
     processor=True,
     status=201,

@@ -10,7 +10,7 @@ from operations.ledger.payment_accounts import ReturnUrl
 from operations.vocabulary import plain_line, render_fields
 from registry.errors import Conflict, NotFound
 from registry.free_text import FreeText
-from registry.operation import Auth, Example, Input, Nothing, Scope, operation
+from registry.operation import Auth, Example, Input, Nothing, Scope, SpendKind, operation
 from storage.engine.sql import Connection
 from storage.identity_sessions import (
     IdentitySession,
@@ -85,6 +85,7 @@ def render_identity_session(row: IdentitySession) -> VerificationSession:
 @operation(
     "POST",
     "/v1/operator-billing/identity/sessions",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     status=201,
     title="Create identity session",
@@ -112,6 +113,7 @@ async def operator_identity_create_session(ctx: Ctx, params: NewSession) -> Veri
 @operation(
     "PATCH",
     "/v1/operator-billing/identity/sessions/{id}",
+    spends=SpendKind.NOTHING,
     auth=Auth.INTERNAL,
     scope=Scope.NONE,
     title="Update identity session",

@@ -34,7 +34,7 @@ from operations.secret_tokens import new_secret_token
 from registry.caller import Role
 from registry.context import Replacement
 from registry.errors import BadRequest, Conflict, NotFound, NotSupported, PaymentsError, Refusal
-from registry.operation import Auth, Example, Input, Nothing, Scope, operation
+from registry.operation import Auth, Example, Input, Nothing, Scope, SpendKind, operation
 from storage.connect_accounts import (
     ConnectAccount,
     ConnectState,
@@ -48,6 +48,7 @@ from storage.connect_accounts import (
 @operation(
     "POST",
     "/v1/operator-billing/connect/begin",
+    spends=SpendKind.OPEN,
     auth=Auth.SESSION,
     scope=Scope.NONE,
     replaces=REPLACES_PAYMENT_ACCOUNT,
@@ -130,6 +131,7 @@ async def express_account(ctx: Ctx, _params: Nothing) -> ConnectAccount:
 @operation(
     "POST",
     "/v1/operator-billing/connect/dashboard-link",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     role=Role.ADMIN,
     processor=True,
@@ -182,6 +184,7 @@ async def owner_of_oauth_state(ctx: Ctx, _params: Consent) -> str:
 @operation(
     "POST",
     "/v1/operator-billing/connect/oauth/begin",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     title="Begin OAuth connection",
     access=owner_of_oauth_state,
@@ -261,6 +264,7 @@ async def may_attach_payment_account(ctx: Ctx, _params: ConsentGiven) -> Connect
 @operation(
     "POST",
     "/v1/operator-billing/connect/oauth/complete",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     replaces=REPLACES_PAYMENT_ACCOUNT,
     access=may_attach_payment_account,

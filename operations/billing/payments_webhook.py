@@ -23,7 +23,7 @@ from operations.ledger.payment_intake import take_checkout, take_invoice_payment
 from registry.call import Call
 from registry.caller import Caller
 from registry.errors import BadRequest, Unauthorized
-from registry.operation import Auth, Example, Input, Scope, operation
+from registry.operation import Auth, Example, Input, Scope, SpendKind, operation
 from storage.connect_accounts import detach_connect_account
 from storage.engine.sql import Connection
 from storage.payment_records import lock_payment_account, take_payment_event
@@ -91,6 +91,7 @@ async def prove_processor(deps: Deps, call: Call, now: float) -> Caller:
 @operation(
     "POST",
     "/v1/operator-billing/payments-webhook",
+    spends=SpendKind.NOTHING,
     scope=Scope.NONE,
     auth=Auth.SIGNATURE,
     proof=prove_processor,

@@ -13,9 +13,10 @@ from operations.ledger.payment_accounts import own_payment_account, payments_not
 from operations.ledger.payment_attempts import begin_payment_attempt, correct_unknown_answer, send_payment_once
 from operations.ledger.payment_records import PayoutRecord, load_payment_record, payment_amount_text
 from operations.vocabulary import ListOf, list_page, render_fields
+from registry.caller import Money
 from registry.challenge import Challenge, describe_loss
 from registry.errors import BadRequest, Conflict, PaymentsError, PaymentsRefused
-from registry.operation import Example, FieldRule, Input, Nothing, Once, Scope, operation
+from registry.operation import Due, Example, FieldRule, Input, Nothing, Once, Scope, SpendKind, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.sql import Connection
 from storage.payment_records import AttemptKind, PaymentAttempt, lock_payment_account
@@ -135,9 +136,16 @@ async def name_payout(_ctx: Ctx, params: NewPayout, account: ConnectAccount) -> 
     )
 
 
+async def due_of_payout(_ctx: Ctx, params: NewPayout, _account: ConnectAccount) -> Due:
+    """The amount."""
+    return Due((Money(params.amount, params.currency),))
+
+
 @operation(
     "POST",
     "/v1/operator-billing/payouts/manual",
+    spends=due_of_payout,
+    irreversible=True,
     scope=Scope.WRITE,
     once=Once(forever=True, shown=True),
     processor=True,
@@ -225,6 +233,7 @@ async def operator_billing_get_payout_schedule(ctx: Ctx, _params: Nothing, accou
 @operation(
     "PATCH",
     "/v1/operator-billing/payouts/schedule",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     processor=True,
     title="Update payout schedule",

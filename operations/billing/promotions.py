@@ -14,7 +14,7 @@ from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import Currency, ListOf, ListPage, list_page, render_fields
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, ProviderError, Refusal
 from registry.free_text import FreeText
-from registry.operation import Example, FieldRule, Input, Once, Scope, operation
+from registry.operation import Example, FieldRule, Input, Once, Scope, SpendKind, operation
 from registry.ports import Conclusion
 from storage.connect_accounts import ConnectAccount
 from storage.engine.sql import Connection
@@ -123,6 +123,7 @@ async def find_active_payment_account(ctx: Ctx, _params: NewCode) -> ConnectAcco
 @operation(
     "POST",
     "/v1/operator-billing/promotions",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     once=Once(shown=True),
     status=201,

@@ -20,9 +20,10 @@ from operations.ledger.payment_records import (
     reserve_refund,
 )
 from operations.vocabulary import ListOf, list_page
+from registry.caller import Money
 from registry.challenge import Challenge, describe_loss
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused
-from registry.operation import Example, Input, Once, Scope, operation
+from registry.operation import Due, Example, Input, Once, Scope, operation
 from storage.connect_accounts import ConnectAccount
 from storage.engine.sql import Connection
 from storage.payment_records import (
@@ -204,9 +205,22 @@ async def name_refund(ctx: Ctx, params: NewRefund, own: OwnCharge) -> Challenge:
     return Challenge(f"This will refund {amount} of the charge {charge['id']} ({whole}) to {payee}. It cannot be taken back.", (loss,))
 
 
+async def due_of_refund(ctx: Ctx, params: NewRefund, own: OwnCharge) -> Due:
+    """The amount; without one, the whole charge, since what is left of it may grow until the refund is reserved."""
+    known = own.asked
+    if known is None:
+        known = await ctx.deps.store.read(find_payment_record, account=own.account.account, kind="charge", id=params.charge)
+    if known is None:
+        raise no_such_charge()
+    charge = load_payment_record(known, ChargeRecord)
+    return Due((Money(params.amount or charge["amount"], charge["currency"]),))
+
+
 @operation(
     "POST",
     "/v1/operator-billing/refunds",
+    spends=due_of_refund,
+    irreversible=True,
     scope=Scope.WRITE,
     once=Once(forever=True, shown=True),
     processor=True,

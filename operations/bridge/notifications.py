@@ -19,7 +19,7 @@ from registry.authentication import BRIDGE_CALLER, matches_secret
 from registry.call import Call
 from registry.caller import Caller
 from registry.errors import BadRequest, OcsError, Unauthorized
-from registry.operation import Auth, CamelInput, Example, Scope, operation
+from registry.operation import Auth, CamelInput, Example, Scope, SpendKind, operation
 from storage.country_entries import enter_country, find_neighbours
 from storage.engine.sql import Connection
 from storage.fleet_lines import mark_lines
@@ -253,6 +253,7 @@ _PLACE_EXAMPLE = {"mcc": 208, "mnc": 1, "lac": 4711, "cellId": 21, "rat": "LTE",
 @operation(
     "POST",
     "/v1/webhooks/bridge4ip",
+    spends=SpendKind.NOTHING,
     scope=Scope.NONE,
     auth=Auth.BRIDGE,
     proof=_prove_sender,

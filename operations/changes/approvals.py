@@ -24,7 +24,7 @@ from registry.challenge import Loss
 from registry.clock import rfc3339_utc
 from registry.errors import ApprovalAmount, Conflict, NotFound, Refusal, Restricted, StoreUnavailable
 from registry.free_text import FreeText
-from registry.operation import Example, Input, Scope, operation
+from registry.operation import Example, Input, Scope, SpendKind, operation
 from storage.approvals import ApprovalRow, ListedApproval, decide_waiting, has_approvals, list_approval_rows, renew_approval
 from storage.engine.sql import Connection
 from storage.sealing import Keyring, approval_field
@@ -245,6 +245,7 @@ async def _request_at_page(ctx: Ctx, params: ApprovalDecision) -> ApprovalRow:
 @operation(
     "POST",
     "/v1/approvals/{id}/decision",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     organisation=False,
     charged=False,

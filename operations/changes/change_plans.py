@@ -101,6 +101,7 @@ def require_row_rights(ctx: Ctx, caller: Caller, action: str, *, undoes: bool) -
 @operation(
     "POST",
     "/v1/changes",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     waits=False,
     spends=SpendKind.NOTHING,
@@ -267,6 +268,7 @@ UNDO_EXAMPLE: ChangeSetPage = {
 @operation(
     "POST",
     "/v1/changes/{id}/undo",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     waits=False,
     spends=SpendKind.NOTHING,

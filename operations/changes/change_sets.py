@@ -146,6 +146,7 @@ class ChangeSetRef(CamelInput):
 @operation(
     "POST",
     "/v1/changes/{id}/cancel",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     waits=False,
     spends=SpendKind.NOTHING,

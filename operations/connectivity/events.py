@@ -12,7 +12,7 @@ from operations.vocabulary import ListOf, ListPage, list_page
 from registry.clock import rfc3339_utc
 from registry.errors import NotFound, QuotaExceeded
 from registry.ids import first_id
-from registry.operation import Example, Input, Scope, operation
+from registry.operation import Example, Input, Scope, SpendKind, operation
 from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
 from storage.deliveries import AttemptRow, DeliveryRow, list_deliveries
@@ -134,6 +134,7 @@ async def get_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
 @operation(
     "POST",
     "/v1/connectivity/events/{id}/retry",
+    spends=SpendKind.NOTHING,
     reaches_out=True,
     scope=Scope.ANY,
     title="Retry event",

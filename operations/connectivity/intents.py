@@ -14,9 +14,10 @@ from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, before_
 from operations.ledger.issuance_targets import IntentTarget, as_processing_intent
 from operations.plans import Plan
 from operations.upstream.connection import connect_upstream
+from operations.upstream.template_costs import due_of_template
 from operations.vocabulary import ListOf, ListPage, list_page
 from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
-from registry.operation import Document, Example, Input, Once, Scope, operation
+from registry.operation import NOTHING_DUE, Document, Due, Example, Input, Once, Scope, SpendKind, operation
 from storage.engine.sql import Connection
 from storage.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, intent_not_confirmable, list_intents
 from storage.issuance import IssuanceRow, find_issuance, issuance_of_claim
@@ -117,9 +118,22 @@ async def plan_for_new_intent(ctx: Ctx, params: NewIntent) -> Plan | LivePlanCho
     return chosen
 
 
+async def due_of_new_intent(ctx: Ctx, params: NewIntent | PlanForIntent, plan: Plan | LivePlanChoice | None) -> Due | SpendKind:
+    """The cost of the template of a live plan; nothing for a test plan, or without a plan. Waits for the network."""
+    if not isinstance(plan, LivePlanChoice):
+        return NOTHING_DUE
+    if isinstance(params, PlanForIntent) and (await read_own_intent(ctx, params.id)).status != "requires_plan":
+        return NOTHING_DUE  # the eSIM that it has, or a refusal
+    upstream = await connect_upstream(ctx)
+    with before_issuance():
+        return await due_of_template(upstream, (await find_live_plan(ctx, upstream, plan)).template_id, "plan")
+
+
 @operation(
     "POST",
     "/v1/connectivity/intents",
+    spends=due_of_new_intent,
+    draws=True,
     scope=Scope.ANY,
     once=Once(required=True, forever=True),
     moves=True,
@@ -209,6 +223,8 @@ async def plan_for_waiting_intent(ctx: Ctx, params: PlanForIntent) -> Plan | Liv
 @operation(
     "POST",
     "/v1/connectivity/intents/{id}/confirm",
+    spends=due_of_new_intent,
+    draws=True,
     scope=Scope.ANY,
     moves=True,
     title="Confirm intent",

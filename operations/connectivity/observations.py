@@ -11,7 +11,7 @@ from operations.times import UnixTime
 from operations.vocabulary import Mcc, Mnc, network_country, zero_padded
 from registry import validation_errors
 from registry.errors import BadRequest
-from registry.operation import Auth, Example, Input, Scope, operation
+from registry.operation import Auth, Example, Input, Scope, SpendKind, operation
 from storage.engine.sql import Connection
 from storage.sightings import Sighting, observe_line
 
@@ -57,6 +57,7 @@ class Observed(TypedDict):
 @operation(
     "POST",
     "/v1/connectivity/events/observe",
+    spends=SpendKind.NOTHING,
     scope=Scope.NONE,
     auth=Auth.INTERNAL,
     title="Observe network event",

@@ -18,7 +18,7 @@ from operations.upstream.template_terms import (
 )
 from operations.vocabulary import Currency, ListOf, LongListPage, list_page
 from registry.errors import NotFound
-from registry.operation import Example, Input, Once, Scope, operation
+from registry.operation import Example, Input, Once, Scope, SpendKind, operation
 from storage.engine.sql import Connection
 from storage.package_adaptations import PackageTerms, adapted_among, set_adapted
 from storage.products import ProductRow, find_product, insert_product, list_products
@@ -168,6 +168,7 @@ async def list_connectivity_products(ctx: Ctx, params: LongListPage) -> ListOf[P
 @operation(
     "POST",
     "/v1/connectivity/products",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     once=Once(required=True, forever=True),
     status=201,

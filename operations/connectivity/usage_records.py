@@ -12,7 +12,7 @@ from operations.plans import BYTES_PER_MB
 from operations.times import UnixTime
 from operations.vocabulary import Iccid, ListOf, Mcc, Mnc, PageLimit, StartingAfter, list_page, render_fields
 from registry.errors import NotFound
-from registry.operation import Auth, Example, Input, Once, Scope, operation
+from registry.operation import Auth, Example, Input, Once, Scope, SpendKind, operation
 from storage.engine.sql import Connection
 from storage.intents import IntentRow
 from storage.usage import MeteredLine, UsageRecordRow, insert_metered_line, insert_usage_record, list_usage_records
@@ -78,6 +78,8 @@ async def intent_with_esim(ctx: Ctx, params: NewUsageRecord) -> IntentRow:
 @operation(
     "POST",
     "/v1/connectivity/usage_records",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.ANY,
     once=Once(required=True, forever=True),
     status=201,
@@ -151,6 +153,8 @@ class Ingested(TypedDict):
 @operation(
     "POST",
     "/v1/connectivity/usage_records/ingest",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.NONE,
     auth=Auth.INTERNAL,
     title="Ingest metered usage",

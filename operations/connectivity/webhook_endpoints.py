@@ -10,7 +10,7 @@ from operations.deps import Ctx
 from operations.ledger.webhooks import check_webhook_address
 from operations.vocabulary import ListOf, list_page
 from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
-from registry.operation import Example, Input, Nothing, Scope, operation
+from registry.operation import Example, Input, Nothing, Scope, SpendKind, operation
 from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
 from storage.deliveries import Requeued, requeue_deliveries, requeue_delivery
@@ -113,6 +113,7 @@ def new_sealed_secret(ctx: Ctx, endpoint: str) -> tuple[str, str]:
 @operation(
     "POST",
     "/v1/connectivity/webhook_endpoints",
+    spends=SpendKind.OPEN,
     scope=Scope.ANY,
     status=201,
     title="Create webhook endpoint",
@@ -154,6 +155,8 @@ async def list_connectivity_webhook_endpoints(ctx: Ctx, _params: Nothing) -> Lis
 @operation(
     "DELETE",
     "/v1/connectivity/webhook_endpoints/{id}",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.ANY,
     title="Delete webhook endpoint",
     raises=[NotFound],
@@ -179,6 +182,8 @@ async def delete_connectivity_webhook_endpoint(ctx: Ctx, params: EndpointRef) ->
 @operation(
     "POST",
     "/v1/connectivity/webhook_endpoints/{id}/rotate",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.ANY,
     tool=False,
     title="Rotate webhook secret",
@@ -206,6 +211,7 @@ async def rotate_webhook_secret(ctx: Ctx, params: EndpointRef) -> WebhookEndpoin
 @operation(
     "POST",
     "/v1/connectivity/webhook_endpoints/{id}/enable",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     title="Enable webhook endpoint",
     raises=[NotFound],
@@ -232,6 +238,7 @@ async def enable_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> WebhookEndpo
 @operation(
     "POST",
     "/v1/connectivity/webhook_endpoints/{id}/replay",
+    spends=SpendKind.NOTHING,
     reaches_out=True,
     scope=Scope.ANY,
     title="Replay failed deliveries",

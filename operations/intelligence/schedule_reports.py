@@ -35,7 +35,7 @@ from operations.intelligence.schedules import (
 from registry.call import Reply
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, Internal, KeyUnknown, NotFound, ProviderError, QuotaExceeded, Refusal, StoreUnavailable
-from registry.operation import Example, Scope, operation
+from registry.operation import Example, Scope, SpendKind, operation
 from registry.rate_limits import rate_limited
 from registry.redaction import redact
 from storage.directory import reader_for
@@ -360,6 +360,7 @@ class ScheduleResting(Conflict):
 @operation(
     "POST",
     "/v1/intelligence/schedules/{id}/run",
+    spends=SpendKind.NOTHING,
     reaches_out=True,
     scope=Scope.WRITE,
     status=201,

@@ -27,7 +27,7 @@ from registry.answer import InternalCalls
 from registry.binding import binding_of
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, Restricted
-from registry.operation import Example, Input, Scope, operation
+from registry.operation import Example, Input, Scope, SpendKind, operation
 from registry.redaction import redact
 from registry.restrictions import check_restricted_operation
 from storage.engine.sql import Connection
@@ -361,6 +361,7 @@ async def list_intelligence_schedules(ctx: Ctx, params: ListPage) -> ListOf[Sche
 @operation(
     "POST",
     "/v1/intelligence/schedules",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     status=201,
     title="Create report schedule",
@@ -455,6 +456,7 @@ def created_schedule(row: NewSchedule, url: str | None, ends: int | None) -> Cre
 @operation(
     "DELETE",
     "/v1/intelligence/schedules/{id}",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     title="Delete report schedule",
     raises=[NotFound],

@@ -22,7 +22,7 @@ from operations.ledger.payment_accounts import (
 )
 from operations.vocabulary import Currency, render_fields
 from registry.errors import BadRequest, Conflict
-from registry.operation import Auth, Example, Input, Nothing, Scope, operation
+from registry.operation import Auth, Example, Input, Nothing, Scope, SpendKind, operation
 from storage.billing_config import BillingConfig, change_config, ensure_config, find_config
 from storage.connect_accounts import ConnectAccount
 from storage.engine.sql import Connection
@@ -122,6 +122,7 @@ async def get_billing_config(ctx: Ctx, _params: Nothing) -> ShownConfig:
 @operation(
     "PUT",
     "/v1/invoices/config",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     title="Update billing config",
     raises=[BadRequest],
@@ -150,6 +151,7 @@ async def update_billing_config(ctx: Ctx, params: ConfigChange) -> ShownConfig:
 @operation(
     "POST",
     "/v1/invoices/payments/connect/begin",
+    spends=SpendKind.OPEN,
     auth=Auth.SESSION,
     scope=Scope.NONE,
     replaces=REPLACES_PAYMENT_ACCOUNT,

@@ -14,7 +14,7 @@ from operations.times import CdrMoment
 from operations.vocabulary import Iccid, ListOf, ListPage, list_page, plain_line, render_fields, unknown_last_id
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
-from registry.operation import Example, Input, Scope, operation
+from registry.operation import Example, Input, Scope, SpendKind, operation
 from storage.cdr_events import CdrEvent, ingest_cdr
 from storage.cdr_sums import largest_sims_of_month, sim_of_month
 from storage.engine.sql import Connection, runs_in_thread
@@ -67,6 +67,8 @@ class CdrIngested(TypedDict):
 @operation(
     "POST",
     "/v1/cdr/ingest",
+    spends=SpendKind.OPEN,
+    irreversible=True,
     scope=Scope.WRITE,
     body_limit=CDR_BODY_LIMIT,
     title="Ingest call records",

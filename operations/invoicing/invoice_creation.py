@@ -25,7 +25,7 @@ from operations.upstream.connection import connect_upstream, require_connected, 
 from operations.vocabulary import Currency, Email, Iccid, UpstreamId, divide_half_up, share_of
 from registry.errors import BadRequest, Conflict, NotFound, OcsError, OrgNotConnected
 from registry.ids import Ids
-from registry.operation import Example, Input, Once, Scope, operation
+from registry.operation import Example, Input, Once, Scope, SpendKind, operation
 from storage.billing_config import ensure_config
 from storage.cdr_sums import SimMonth, sim_month_slices
 from storage.engine.sql import Connection, runs_in_thread
@@ -390,6 +390,7 @@ MADE_INVOICE_EXAMPLE: MadeInvoice = {**DRAFT_INVOICE_EXAMPLE, "line_count": 1, "
 @operation(
     "POST",
     "/v1/invoices",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     once=Once(shown=True),
     moves=True,

@@ -22,6 +22,7 @@ from operations.invoicing.invoices import (
     RecipientName,
     ShownInvoice,
     current_invoice,
+    due_of_invoice,
     handover_key,
     own_invoice,
     processor_invoice_request,
@@ -32,7 +33,7 @@ from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import Email, without_default
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
-from registry.operation import Example, Scope, operation
+from registry.operation import NOTHING_DUE, Due, Example, Scope, operation
 from registry.ports import Conclusion
 from storage.engine.sql import Connection
 from storage.invoices import (
@@ -436,9 +437,16 @@ async def handover_account(ctx: Ctx, row: Invoice) -> str:
     return connected.account if connected is not None and connected.status == "active" else ""
 
 
+async def due_of_sending(_ctx: Ctx, params: InvoiceChange, found: InvoiceToUpdate) -> Due:
+    """The total of a draft that is sent, which its recipient then owes; nothing for a draft that is edited."""
+    return due_of_invoice(found.row) if params.wish == "sent" and found.row.status == "draft" else NOTHING_DUE
+
+
 @operation(
     "PATCH",
     "/v1/invoices/{id}",
+    spends=due_of_sending,
+    irreversible=True,
     scope=Scope.WRITE,
     moves=True,
     title="Update or send invoice",

@@ -20,10 +20,11 @@ from operations.ledger.payment_intake import take_invoice_payment
 from operations.ledger.payment_records import payment_amount_text
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import MISLEADING_CHARACTERS, Currency, ListOf, ListPage, check_legible, list_page, render_fields
+from registry.caller import Money
 from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal
 from registry.free_text import FreeText
-from registry.operation import Example, Input, Scope, StreamedAnswer, operation
+from registry.operation import NOTHING_DUE, Due, Example, Input, Scope, StreamedAnswer, operation
 from registry.ports import Conclusion, Site
 from storage.engine.sql import Connection, runs_in_thread
 from storage.invoice_lines import InvoiceLineRow, find_line_position, read_invoice_lines
@@ -526,9 +527,21 @@ async def name_invoice(_ctx: Ctx, _params: InvoiceRef, voiding: InvoiceWithPerio
     return Challenge(f"This will void an invoice: {name_losses((loss,))}. It cannot be undone.", (loss,))
 
 
+def due_of_invoice(row: Invoice) -> Due:
+    """The total, which its recipient owes or owes no more."""
+    return Due((Money(row.total_cents, row.currency),))
+
+
+async def due_of_voiding(_ctx: Ctx, _params: InvoiceRef, found: InvoiceWithPeriod) -> Due:
+    """The total, which its recipient owes no more."""
+    return due_of_invoice(found.row) if found.row.status in ("draft", "sent") else NOTHING_DUE
+
+
 @operation(
     "DELETE",
     "/v1/invoices/{id}",
+    spends=due_of_voiding,
+    irreversible=True,
     scope=Scope.WRITE,
     moves=True,
     title="Void invoice",

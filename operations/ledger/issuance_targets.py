@@ -103,7 +103,7 @@ class InventoryTarget:
         return Conclusion(INVENTORY_CREATED, answer, False, "ok" if self.warning is None else "unresolved_issuance")
 
     def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:
-        return Conclusion(refusal.status, refusal.body(self.request_id), False, refusal.error_code)
+        return Conclusion(refusal.status, refusal.body(self.request_id), False, refusal.error_code, nothing_done=True)
 
     def adapting(self, connection: Connection, row: IssuanceRow, refusal: Refusal | None) -> Conclusion:
         """Never asked: an operator names a template, so that its package stays as it is made."""
@@ -181,7 +181,7 @@ class IntentTarget:
     def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:
         del row
         self.end(connection, refusal.error_code, refusal.message)
-        return Conclusion(self.status, self.view(connection), False, refusal.error_code)
+        return Conclusion(self.status, self.view(connection), False, refusal.error_code, nothing_done=True)
 
     def adapting(self, connection: Connection, row: IssuanceRow, refusal: Refusal | None) -> Conclusion:
         code = PACKAGE_ADAPTING if refusal is None else PACKAGE_NOT_ADAPTED

@@ -247,7 +247,7 @@ def record_payment_refused(connection: Connection, *, attempt: str, request_id: 
     if not conclude_attempt(connection, attempt=attempt, state="failed", made=None, now=now):
         return answer_of_settled_attempt(connection, found, request_id)
     refresh_attempt_charge(connection, found, now)
-    return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
+    return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code, nothing_done=True)
 
 
 def answer_of_settled_attempt(connection: Connection, attempt: PaymentAttempt, request_id: str) -> Conclusion:

@@ -17,7 +17,7 @@ from operations.upstream.tariffs import NetworkOffer, OfferedNetwork, networks_b
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError, OcsNotFound, OrgNotConnected
 from registry.free_text import FreeText
-from registry.operation import CamelInput, Example, Nothing, Scope, operation
+from registry.operation import CamelInput, Example, Nothing, Scope, SpendKind, operation
 from storage.network_defaults import find_network_default, put_network_default
 
 NetworkMode = Literal["cheapest_available", "all", "custom"]
@@ -123,6 +123,7 @@ async def require_choice_list(ctx: Ctx, params: NetworkChoice) -> None:
 @operation(
     "PUT",
     "/v1/network-default",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     access=require_choice_list,
     raises=[NotFound, OrgNotConnected, OcsError],

@@ -38,7 +38,7 @@ from operations.upstream.resellers import (
 from operations.vocabulary import UpstreamId
 from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import BadRequest, NotFound, OcsError
-from registry.operation import Example, Scope, operation, shown_field_name
+from registry.operation import Example, Scope, SpendKind, operation, shown_field_name
 
 
 def present_fields(row: Template, names: tuple[str, ...]) -> dict[str, object]:
@@ -149,6 +149,7 @@ async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedGroup:
 @operation(
     "PUT",
     "/v1/package-templates/{templateId}/core",
+    spends=SpendKind.OPEN,
     scope=Scope.ADMIN,
     upstream=True,
     operator=True,
@@ -215,6 +216,7 @@ async def merge_throttling(ctx: Ctx, params: TemplateThrottlingChange) -> Merged
 @operation(
     "PUT",
     "/v1/package-templates/{templateId}/throttling",
+    spends=SpendKind.OPEN,
     scope=Scope.ADMIN,
     upstream=True,
     operator=True,
@@ -288,6 +290,7 @@ async def merge_recurrence(ctx: Ctx, params: TemplateRecurrenceChange) -> Merged
 @operation(
     "PUT",
     "/v1/package-templates/{templateId}/recurring",
+    spends=SpendKind.OPEN,
     scope=Scope.ADMIN,
     upstream=True,
     operator=True,

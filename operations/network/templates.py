@@ -27,7 +27,7 @@ from operations.upstream.resellers import (
 )
 from operations.vocabulary import UpstreamId, assigned_country
 from registry.errors import NotFound, OcsError, OcsNotFound
-from registry.operation import CamelInput, Example, FieldRule, Input, Once, Scope, operation
+from registry.operation import CamelInput, Example, FieldRule, Input, Once, Scope, SpendKind, operation
 from storage.upstream_objects import note_recurrence, template_recurrences
 
 THROTTLE_SPEEDS_TEXT = "128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200 or 102400"
@@ -402,6 +402,7 @@ async def require_template_parts(ctx: Ctx, params: NewTemplate) -> Upstream:
 @operation(
     "POST",
     "/v1/package-templates",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     once=Once(shown=True),
     upstream=True,

@@ -27,7 +27,7 @@ from operations.vocabulary import UpstreamId
 from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import NotFound, OcsError
 from registry.free_text import FreeText
-from registry.operation import CamelInput, Example, Scope, StreamedAnswer, operation
+from registry.operation import CamelInput, Example, Scope, SpendKind, StreamedAnswer, operation
 
 
 class ZoneQuery(FieldsQuery):
@@ -240,6 +240,7 @@ async def require_new_zone_profile(ctx: Ctx, params: NewZone) -> Upstream:
 @operation(
     "POST",
     "/v1/location-zones",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     upstream=True,
     operator=True,
@@ -320,6 +321,7 @@ async def name_zone(_ctx: Ctx, params: ZoneProfileChange, upstream: Upstream) ->
 @operation(
     "PUT",
     "/v1/location-zones/{locationZoneId}/network-profile",
+    spends=SpendKind.OPEN,
     scope=Scope.ADMIN,
     upstream=True,
     confirm=True,

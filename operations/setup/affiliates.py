@@ -13,7 +13,7 @@ from registry.caller import Role
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict
 from registry.ids import Ids
-from registry.operation import Auth, Example, Input, Nothing, Scope, operation
+from registry.operation import Auth, Example, Input, Nothing, Scope, SpendKind, operation
 from registry.policy import require_scope
 from storage.affiliates import (
     Affiliate,
@@ -134,6 +134,7 @@ async def affiliates_me_get(ctx: Ctx, _params: Nothing) -> AffiliateState:
 @operation(
     "POST",
     "/v1/affiliates/me",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     status=201,
     also=200,
@@ -218,6 +219,8 @@ _AFFILIATE_LINK_EXAMPLE: AffiliateLink = {
 @operation(
     "POST",
     "/v1/affiliates/link",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     auth=Auth.SESSION,
     scope=Scope.NONE,
     role=Role.ADMIN,

@@ -1,5 +1,6 @@
 """API keys of the caller's organisation, or of the person where there is none; and what a key may be restricted to."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -8,15 +9,17 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.secret_tokens import new_api_key
 from operations.setup.credentials.restrictions import KeyRestrictions, ShownRestrictions, effective_restrictions, shown_restrictions
+from operations.setup.credentials.worst_case import WorstCase, worst_case
 from operations.setup.members import membership_changed
 from operations.vocabulary import ListOf, ListPage, list_page, render_fields
-from registry.caller import Restrictions
+from registry.caller import UNRESTRICTED, Restrictions
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
 from registry.free_text import FreeText
-from registry.operation import AuthorityChange, Example, Input, Scope, operation
+from registry.operation import AuthorityChange, Example, Input, Scope, SpendKind, operation
 from storage.access_grants import hold_credential
 from storage.api_keys import ApiKeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys, read_restrictions, write_restrictions
+from storage.directory import scopes_left
 from storage.engine.sql import Connection
 from storage.members import hold_membership
 from storage.organisations import lock_organisation
@@ -65,6 +68,7 @@ class ApiKey(TypedDict):
     created_at: str
     expires_at: str | None
     restrictions: ShownRestrictions | None
+    worst_case: Annotated[WorstCase | None, Field(description="Null: the key does what its maker does")]
 
 
 class Maker(TypedDict):
@@ -128,6 +132,17 @@ _API_KEY_EXAMPLE: ApiKey = {
     "created_at": "2026-11-20T09:00:00Z",
     "expires_at": "2027-11-20T09:00:00Z",
     "restrictions": None,
+    "worst_case": None,
+}
+_READ_ONLY_WORST_CASE: WorstCase = {
+    "sentence": "In a UTC day at most 1000 calls, 0 lines, 0.00 EUR; no operation that cannot be undone",
+    "calls": 1000,
+    "lines": 0,
+    "money_a_day": {"amount": 0, "currency": "EUR"},
+    "money_a_month": {"amount": 0, "currency": "EUR"},
+    "cannot_be_undone": [],
+    "waits_for_approval": [],
+    "finite": True,
 }
 _LISTED_API_KEY_EXAMPLE: ListedApiKey = {
     "id": _KEY_ID_EXAMPLE,
@@ -154,9 +169,19 @@ async def _restrictions_within_maker(ctx: Ctx, params: NewApiKey) -> Restriction
     return effective_restrictions(params.restrictions, ctx.caller, ctx.deps.toolsets, known)
 
 
+def worst_case_of_new_key(ctx: Ctx, held: Restrictions) -> WorstCase | None:
+    """The most that a key of the caller that is held to `held` can do; None for a key without restrictions."""
+    if held == UNRESTRICTED:
+        return None
+    scopes = ctx.caller.scopes & int(scopes_left(held))
+    maker = replace(ctx.caller, kind="key", scopes=scopes, restrictions=held)
+    return worst_case(ctx.deps.internal_calls.pipeline.catalogue, maker)
+
+
 @operation(
     "POST",
     "/v1/api-keys",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     organisation=False,
     status=201,
@@ -173,7 +198,13 @@ async def _restrictions_within_maker(ctx: Ctx, params: NewApiKey) -> Restriction
         Example(
             "A key for the support desk, which only looks at lines, a thousand times a day",
             {"name": "support desk", "restrictions": {"read_only": True, "toolsets": ["subscribers"], "calls_per_day": 1000}},
-            {**_API_KEY_EXAMPLE, "name": "support desk", "expires_at": None, "restrictions": _READ_ONLY_EXAMPLE},
+            {
+                **_API_KEY_EXAMPLE,
+                "name": "support desk",
+                "expires_at": None,
+                "restrictions": _READ_ONLY_EXAMPLE,
+                "worst_case": _READ_ONLY_WORST_CASE,
+            },
         ),
     ],
 )
@@ -204,6 +235,7 @@ async def create_api_key(ctx: Ctx, params: NewApiKey, held: Restrictions) -> Api
         "created_at": rfc3339_utc(ctx.now),
         "expires_at": None if expires is None else rfc3339_utc(expires),
         "restrictions": shown_restrictions(held),
+        "worst_case": worst_case_of_new_key(ctx, held),
     }
     return await ctx.settle(
         answer,
@@ -300,6 +332,8 @@ async def _revocable_key(ctx: Ctx, params: KeyRef) -> ApiKeyRow:
 @operation(
     "DELETE",
     "/v1/api-keys/{id}",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.ANY,
     organisation=False,
     tool=False,

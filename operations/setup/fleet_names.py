@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from registry.caller import Role
 from registry.errors import StoreUnavailable
-from registry.operation import Example, Input, Scope, operation
+from registry.operation import Example, Input, Scope, SpendKind, operation
 from storage.engine.sql import Connection, runs_in_thread
 from storage.fleet_lines import rewrite_names
 from storage.fleets import choose_personal, current_fleets, fleets_of_organisation, has_fleet_tables, list_fleet_again
@@ -30,6 +30,7 @@ class FleetNames(TypedDict):
 @operation(
     "PUT",
     "/v1/fleet/names",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     role=Role.ADMIN,
     tool=False,

@@ -16,7 +16,7 @@ from registry.characters import MISLEADING_CHARACTERS
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
 from registry.free_text import FreeText
-from registry.operation import AuthorityChange, Example, Input, Scope, operation
+from registry.operation import AuthorityChange, Example, Input, Scope, SpendKind, operation
 from registry.policy import quota_period
 from registry.rate_limits import rate_limited
 from storage import quota
@@ -197,6 +197,7 @@ async def list_members(ctx: Ctx, params: ListPage) -> ListOf[Member]:
 @operation(
     "POST",
     "/v1/members",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     role=Role.ADMIN,
     authority=AuthorityChange(),
@@ -248,6 +249,7 @@ async def invite_member(ctx: Ctx, params: NewMember) -> Member:
 @operation(
     "DELETE",
     "/v1/members/{id}",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     role=Role.ADMIN,
     authority=AuthorityChange(),

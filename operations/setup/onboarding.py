@@ -21,7 +21,7 @@ from operations.vocabulary import CountryOfRegistration, UpstreamId, check_web_a
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, OrgNotConnected, Refusal
 from registry.free_text import FreeText
-from registry.operation import Example, Input, Nothing, Scope, operation
+from registry.operation import Example, Input, Nothing, Scope, SpendKind, operation
 from storage.engine.sql import Connection
 from storage.onboarding import (
     OnboardingRow,
@@ -258,6 +258,7 @@ async def get_onboarding_state(ctx: Ctx, _params: Nothing) -> OnboardingState:
 @operation(
     "POST",
     "/v1/onboarding/org",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     title="Save operator details",
     examples=[
@@ -287,6 +288,7 @@ async def onboarding_save_org(ctx: Ctx, params: OperatorProfile) -> OnboardingSt
 @operation(
     "POST",
     "/v1/onboarding/complete",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     title="Complete onboarding",
     raises=[OnboardingIncomplete],
@@ -343,6 +345,7 @@ async def _visible_template(ctx: Ctx, params: PlanChoice) -> Template:
 @operation(
     "POST",
     "/v1/onboarding/plan",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     access=_visible_template,
     title="Save starting plan",
@@ -374,6 +377,7 @@ async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, _template: Template
 @operation(
     "POST",
     "/v1/onboarding/plan/skip",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     title="Skip starting plan",
     examples=[Example("Choose later", {}, {**ONBOARDING_EXAMPLE, "current_step": "test_esim"})],
@@ -408,6 +412,7 @@ class NoLineToPreview(Exception):
 @operation(
     "POST",
     "/v1/onboarding/test-esim",
+    spends=SpendKind.NOTHING,
     reaches_out=True,
     scope=Scope.ANY,
     title="Preview test eSIM",

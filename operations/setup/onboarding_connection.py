@@ -15,7 +15,7 @@ from operations.upstream.connection import Upstream, credential_digest, open_own
 from registry.caller import Role
 from registry.context import Replacement
 from registry.errors import BadRequest, Conflict, OcsError, QuotaExceeded, Refusal
-from registry.operation import Example, Input, Nothing, Scope, Secret, operation
+from registry.operation import Example, Input, Nothing, Scope, Secret, SpendKind, operation
 from storage.allowances import allowance_for, spend_allowances
 from storage.engine.sql import Connection
 from storage.former_tokens import FormerToken, find_former_token
@@ -205,6 +205,7 @@ async def _token_path(ctx: Ctx, params: OwnToken) -> TokenPath:
 @operation(
     "POST",
     "/v1/onboarding/ocs-connect",
+    spends=SpendKind.OPEN,
     scope=Scope.ANY,
     replaces=LIVE_CONNECTION,
     access=_token_path,
@@ -275,6 +276,7 @@ async def _former_path(ctx: Ctx, _params: Nothing) -> FormerPath | None:
 @operation(
     "POST",
     "/v1/onboarding/ocs-restore",
+    spends=SpendKind.OPEN,
     scope=Scope.ANY,
     role=Role.ADMIN,
     replaces=LIVE_CONNECTION,
@@ -457,6 +459,7 @@ async def _managed_path(ctx: Ctx, _params: Nothing) -> ManagedPath:
 @operation(
     "POST",
     "/v1/onboarding/managed-account",
+    spends=SpendKind.OPEN,
     reaches_out=True,
     scope=Scope.ANY,
     replaces=LIVE_CONNECTION,

@@ -14,7 +14,7 @@ from operations.vocabulary import Email, mailbox_of, normal_email, plain_line
 from registry.caller import Role
 from registry.errors import BadRequest, QuotaExceeded
 from registry.free_text import FreeText
-from registry.operation import Auth, Example, Input, Scope, operation
+from registry.operation import Auth, Example, Input, Scope, SpendKind, operation
 from registry.rate_limits import address_network
 from storage.allowances import allowance_for, spend_allowances
 from storage.engine.sql import Connection
@@ -86,6 +86,7 @@ _SIGNED_UP_EXAMPLE: SignedUp = {
 @operation(
     "POST",
     "/v1/signup",
+    spends=SpendKind.NOTHING,
     scope=Scope.NONE,
     auth=Auth.PUBLIC,
     status=201,
@@ -138,6 +139,7 @@ async def signup_start(ctx: Ctx, params: NewSignUp) -> SignUpStarted:
 @operation(
     "POST",
     "/v1/signup/verify",
+    spends=SpendKind.NOTHING,
     scope=Scope.NONE,
     auth=Auth.PUBLIC,
     status=201,

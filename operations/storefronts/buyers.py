@@ -17,7 +17,7 @@ from registry.caller import Role
 from registry.challenge import LOSSES_LIMIT, Challenge, describe_loss, name_losses
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.ids import ORDER_TOKEN
-from registry.operation import Auth, Example, Input, Scope, operation
+from registry.operation import Auth, Example, Input, Scope, SpendKind, operation
 from storage.engine.sql import Connection
 from storage.fleet_erasure import ErasedBuyer, erase_lines_of_buyer
 from storage.mail import WaitingMail, sealed_mails, withdraw_mail
@@ -109,6 +109,8 @@ async def name_buyer(ctx: Ctx, params: BuyerToErase, _shop: Storefront) -> Chall
 @operation(
     "POST",
     "/v1/storefronts/{id}/erase-buyer",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.ANY,
     role=Role.ADMIN,
     tool=False,
@@ -228,6 +230,7 @@ ACCESS_RENEWED_EXAMPLE: AccessRenewed = {"object": "storefront.access_renewal", 
 @operation(
     "POST",
     "/v1/storefronts/orders/{number}/renew-access",
+    spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     role=Role.ADMIN,
     tool=False,

@@ -19,7 +19,7 @@ from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, OcsError
 from registry.free_text import FreeText
-from registry.operation import Auth, CamelInput, Example, Input, Scope, operation
+from registry.operation import Auth, CamelInput, Example, Input, Scope, SpendKind, operation
 from storage.engine.sql import Connection
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import (
@@ -405,6 +405,8 @@ class OrderNotPaid(Conflict):
 @operation(
     "POST",
     "/api/orders/{orderId}/cancel",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.NONE,
     auth=Auth.STOREFRONT_OPEN,
     enumeration_guarded=True,
@@ -471,6 +473,8 @@ async def order_to_return(ctx: Ctx, params: OrderRef) -> ReturnableOrder:
 @operation(
     "DELETE",
     "/api/orders/{orderId}",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.NONE,
     auth=Auth.STOREFRONT,
     access=order_to_return,

@@ -23,7 +23,7 @@ from operations.storefronts.storefronts import (
 from operations.upstream.template_terms import PromiseExceedsTemplate, adaptation_fault, check_new_offer, compare_offers
 from operations.vocabulary import COUNTRY_CODES, UpstreamId, check_country_code, plain_line, without_default
 from registry.errors import BadRequest, Conflict, NotFound
-from registry.operation import Example, FieldRule, Scope, operation
+from registry.operation import Example, FieldRule, Scope, SpendKind, operation
 from storage.engine.sql import Connection
 from storage.package_adaptations import adapted_among, set_adapted
 from storage.products import ProductRow, find_product
@@ -124,6 +124,7 @@ def require_price_and_mode(price_id: str | None, mode: str | None) -> None:
 @operation(
     "POST",
     "/v1/storefronts/{id}/plans",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     status=201,
     also=200,
@@ -309,6 +310,7 @@ class StorefrontPlanChange(PartialStorefrontChange):
 @operation(
     "PATCH",
     "/v1/storefronts/{id}/plans/{slug}",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     access=own_storefront,
     reaches_out=True,

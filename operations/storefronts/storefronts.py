@@ -21,7 +21,7 @@ from operations.vocabulary import Currency, Email, ListOf, ListPage, list_page, 
 from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound
 from registry.free_text import FreeText
-from registry.operation import Example, Input, Once, Scope, operation
+from registry.operation import Example, Input, Once, Scope, SpendKind, operation
 from storage.engine.sql import Connection
 from storage.package_adaptations import adapted_among
 from storage.storefronts import (
@@ -252,6 +252,7 @@ async def list_storefronts(ctx: Ctx, params: ListPage) -> ListOf[ShownStorefront
 @operation(
     "POST",
     "/v1/storefronts",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     once=Once(required=True),
     status=201,
@@ -366,6 +367,7 @@ async def own_storefront(ctx: Ctx, params: StorefrontRef) -> Storefront:
 @operation(
     "PATCH",
     "/v1/storefronts/{id}",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     access=own_storefront,
     title="Update storefront",

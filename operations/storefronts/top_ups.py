@@ -12,7 +12,7 @@ from operations.storefronts.hosted_storefronts import PUBLIC_PLAN_EXAMPLE, Publi
 from operations.storefronts.orders import ORDER_TOKEN_EXAMPLE, TOP_UP_ID_EXAMPLE, OrderRef, order_of_any_shop
 from operations.storefronts.sales.checkout import addable_plans
 from registry.errors import Conflict, NotFound, OcsError, Refusal, Unverifiable
-from registry.operation import Auth, Example, Scope, operation
+from registry.operation import Auth, Example, Scope, SpendKind, operation
 from storage.orders import OrderDetail, OrderRow, find_order
 
 
@@ -74,6 +74,7 @@ async def top_up_of_order(ctx: Ctx, params: TopUpRef) -> OrderRow:
 @operation(
     "POST",
     "/api/orders/{orderId}/top-up-checkouts/{sessionId}/cancel",
+    spends=SpendKind.NOTHING,
     scope=Scope.NONE,
     auth=Auth.STOREFRONT_OPEN,
     enumeration_guarded=True,

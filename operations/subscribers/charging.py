@@ -6,22 +6,28 @@ from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedBalance, balance_write, refuse_managed_raise
+from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedBalance, balance_write, due_of_balance, refuse_managed_raise
 from operations.upstream.lines import Line, LineRef, note_line, own_line
 from operations.upstream.paging import Data
 from operations.upstream.resellers import MOBILE_PLAN_LIST, require_listed, require_voip_plan
 from operations.upstream.usage import micro_euros
 from registry.errors import EndOfLife, NotFound, OcsError
-from registry.operation import Example, Once, Scope, operation
+from registry.operation import Due, Example, Once, Scope, SpendKind, operation
 
 
 class LineBalanceChange(BalanceChange, LineRef):
     """Which line, and how its balance changes."""
 
 
+async def due_of_line_balance(_ctx: Ctx, params: LineBalanceChange, line: Line) -> Due:
+    """How much the balance changes, at most."""
+    return due_of_balance(params, line.row.get("balance", 0.0))
+
+
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/balance",
+    spends=due_of_line_balance,
     scope=Scope.WRITE,
     once=Once(shown=True),
     upstream=True,
@@ -99,6 +105,7 @@ async def own_line_and_voip_plan(ctx: Ctx, params: VoipPlanChange) -> Line:
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/mobile-plan",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     upstream=True,
     access=own_line_and_mobile_plan,
@@ -114,6 +121,7 @@ async def modify_subscriber_mobile_plan(ctx: Ctx, params: MobilePlanChange, line
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/voip-plan",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     upstream=True,
     access=own_line_and_voip_plan,

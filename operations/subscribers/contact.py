@@ -14,7 +14,7 @@ from operations.upstream.lines import Line, LineRef, note_line, own_line
 from operations.upstream.paging import Data
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.free_text import FreeText
-from registry.operation import Example, Scope, operation
+from registry.operation import Example, Scope, SpendKind, operation
 from storage.fleet_erasure import LineCustomer, note_line_names
 
 ContactText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -58,6 +58,7 @@ class ContactChanged(TypedDict, total=False):
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/contact",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     upstream=True,
     operator=True,
@@ -133,6 +134,7 @@ class NumberChanged(TypedDict):
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/phone-number",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     upstream=True,
     access=own_line,

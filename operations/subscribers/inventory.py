@@ -24,11 +24,12 @@ from operations.times import utc_text
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import Line
 from operations.upstream.resellers import find_template
+from operations.upstream.template_costs import due_of_template
 from operations.vocabulary import UpstreamId
 from registry.challenge import Challenge
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
-from registry.operation import CamelInput, Example, Once, Scope, operation
+from registry.operation import CamelInput, Due, Example, Once, Scope, SpendKind, operation
 from registry.policy import KEY_SPELLING_LIMIT
 from storage.issuance import IssuanceRow, find_issuance
 
@@ -86,9 +87,17 @@ async def account_to_draw_from(ctx: Ctx, params: FromInventory) -> Upstream:
     return upstream
 
 
+async def due_of_issuance(_ctx: Ctx, params: FromInventory, upstream: Upstream) -> Due | SpendKind:
+    """The cost of the template. Waits for the network."""
+    with before_issuance():
+        return await due_of_template(upstream, params.package_template_id, "packageTemplateId")
+
+
 @operation(
     "POST",
     "/v1/subscribers/issue-from-inventory",
+    spends=due_of_issuance,
+    draws=True,
     scope=Scope.WRITE,
     once=Once(required=True, forever=True, alias="X-Idempotency-Key"),
     upstream=True,
@@ -191,6 +200,8 @@ async def name_issuance(ctx: Ctx, _params: IssuanceRef, issuance: OwnIssuance) -
 @operation(
     "DELETE",
     "/v1/subscribers/issue-from-inventory/{idempotencyKey}",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.WRITE,
     confirm=True,
     upstream=True,

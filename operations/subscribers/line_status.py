@@ -12,7 +12,7 @@ from operations.upstream.package_losses import line_package_losses, losses_chall
 from operations.upstream.paging import Data
 from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError, OcsNotFound
-from registry.operation import Example, Scope, operation
+from registry.operation import Example, Scope, SpendKind, operation
 from storage.fleet_erasure import erase_line
 from storage.line_changes import LineChange, record_line_change
 from storage.line_tags import end_tags
@@ -68,6 +68,7 @@ class StatusChanged(TypedDict):
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/status",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     upstream=True,
     moves=True,
@@ -167,6 +168,8 @@ class SimStatusChanged(TypedDict):
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/sim-status",
+    spends=SpendKind.OPEN,
+    irreversible=True,
     scope=Scope.ADMIN,
     confirm=True,
     upstream=True,
@@ -261,6 +264,7 @@ async def merge_restrictions(ctx: Ctx, params: TrafficRestrictions) -> MergedRes
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/traffic-restrictions",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     upstream=True,
     operator=True,

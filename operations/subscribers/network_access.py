@@ -19,7 +19,7 @@ from operations.upstream.resellers import STEERING_LISTS, TEMPLATE_CACHE_KEY, re
 from operations.upstream.steering_lists import LineSteering, SteeringNetwork, read_line_steering
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsConflict, OcsError, Refusal
 from registry.free_text import FreeText
-from registry.operation import Example, Scope, operation
+from registry.operation import Example, Scope, SpendKind, operation
 from storage.line_steering import record_steering_list, record_steering_push
 
 SpeedLimit = Literal[
@@ -232,6 +232,7 @@ def reached_speed(package: Package, template: Template) -> int | None:
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/bitrate",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     upstream=True,
     operator=True,
@@ -313,6 +314,7 @@ async def own_line_and_steering_list(ctx: Ctx, params: SteeringChange) -> Line:
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/steering-list",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     upstream=True,
     operator=True,
@@ -339,6 +341,7 @@ async def own_line_steering(ctx: Ctx, params: LineRef) -> LineSteering:
 @operation(
     "POST",
     "/v1/subscribers/{iccid}/steering-list/push",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     upstream=True,
     access=own_line_steering,

@@ -10,7 +10,7 @@ from operations.upstream.lines import HasIccid, LineRef, own_line, require_tags
 from registry.clock import rfc3339_utc
 from registry.errors import OcsError
 from registry.free_text import FreeText
-from registry.operation import Example, Scope, operation
+from registry.operation import Example, Scope, SpendKind, operation
 from storage.notes import NoteRow, add_note, put_notes, read_notes
 
 
@@ -108,6 +108,7 @@ async def get_subscriber_notes(ctx: Ctx, params: LineRef, seen: None) -> Subscri
 @operation(
     "POST",
     "/v1/subscribers/{iccid}/notes",
+    spends=SpendKind.NOTHING,
     access=note_access,
     raises=[OcsError],
     scope=Scope.WRITE,
@@ -134,6 +135,7 @@ async def add_subscriber_note(ctx: Ctx, params: NewNote, seen: None) -> Subscrib
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/notes",
+    spends=SpendKind.NOTHING,
     access=note_access,
     raises=[OcsError],
     scope=Scope.WRITE,

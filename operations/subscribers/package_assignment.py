@@ -16,10 +16,11 @@ from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.package_losses import line_package_losses, losses_challenge, package_loss
 from operations.upstream.paging import Data
 from operations.upstream.resellers import find_template
+from operations.upstream.template_costs import due_of_series, due_of_template
 from operations.vocabulary import UpstreamId
 from registry.challenge import Challenge, name_losses
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
-from registry.operation import CamelInput, Example, Once, Scope, operation
+from registry.operation import NOTHING_DUE, CamelInput, Due, Example, Once, Scope, SpendKind, operation
 from storage.placed_packages import insert_placed_package
 
 
@@ -133,9 +134,16 @@ async def explain_mismatch(assigning: Awaitable[AssignedT], reasons: str) -> Ass
         raise refusal.retold(TEMPLATE_MISMATCH, hint=reasons) from None
 
 
+async def due_of_package(_ctx: Ctx, params: PackageToAssign, line: Line) -> Due | SpendKind:
+    """The cost of the template. Waits for the network."""
+    return await due_of_template(line.upstream, params.package_template_id, "packageTemplateId")
+
+
 @operation(
     "POST",
     "/v1/subscribers/{iccid}/packages",
+    spends=due_of_package,
+    draws=True,
     scope=Scope.WRITE,
     once=Once(shown=True),
     upstream=True,
@@ -213,9 +221,16 @@ class OwnSeries(NamedTuple):
     id: int
 
 
+async def due_of_series_start(_ctx: Ctx, params: SeriesToStart, line: Line) -> Due | SpendKind:
+    """Twelve months of packages at the cost of the template. Waits for the network."""
+    return await due_of_series(line.upstream, params.package_template_id, "packageTemplateId")
+
+
 @operation(
     "POST",
     "/v1/subscribers/{iccid}/packages/recurring",
+    spends=due_of_series_start,
+    draws=True,
     scope=Scope.WRITE,
     once=Once(shown=True),
     upstream=True,
@@ -293,9 +308,15 @@ def find_series(packages: PackageList, id: int) -> int:
     return series
 
 
+async def due_of_resumed_series(_ctx: Ctx, params: SeriesStatusChange, _series: OwnSeries) -> Due | SpendKind:
+    """Nothing for a series that is stopped; of one that goes on nobody can say, so a key with a limit of money needs an approval."""
+    return NOTHING_DUE if params.action == "stop" else SpendKind.OPEN
+
+
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/packages/{packageId}/recurring-status",
+    spends=due_of_resumed_series,
     scope=Scope.WRITE,
     upstream=True,
     operator=True,
@@ -378,6 +399,8 @@ async def name_package(ctx: Ctx, params: PackageRef, found: PackageToDelete) -> 
 @operation(
     "DELETE",
     "/v1/subscribers/{iccid}/packages",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.ADMIN,
     confirm=True,
     upstream=True,
@@ -399,6 +422,8 @@ async def clean_all_packages(ctx: Ctx, params: LineRef, line: Line) -> Data[Pack
 @operation(
     "DELETE",
     "/v1/subscribers/{iccid}/packages/{packageId}",
+    spends=SpendKind.NOTHING,
+    irreversible=True,
     scope=Scope.ADMIN,
     confirm=True,
     upstream=True,

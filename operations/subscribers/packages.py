@@ -15,7 +15,7 @@ from operations.upstream.paging import Data, FieldsQuery, paged_data
 from operations.vocabulary import LARGEST_ID, UpstreamId
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
 from registry.free_text import FreeText
-from registry.operation import Example, Scope, operation
+from registry.operation import Example, Scope, SpendKind, operation
 
 # Choice: one line of text without control characters.
 PackageComment = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
@@ -270,6 +270,7 @@ class PackageSwitched(PackageDone):
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/packages/{packageId}/limits",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     upstream=True,
     operator=True,
@@ -300,6 +301,7 @@ async def modify_package_limits(ctx: Ctx, params: PackageLimitsChange, own: OwnP
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/packages/{packageId}/status",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     upstream=True,
     operator=True,
@@ -444,6 +446,7 @@ def end_after_start(package: Package, params: PackageExpiryChange, now: float) -
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/packages/{packageId}/active-period",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     upstream=True,
     access=own_package_period,
@@ -483,6 +486,7 @@ async def modify_subscriber_package_active_period(ctx: Ctx, params: PackagePerio
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/packages/{packageId}/expiry",
+    spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     upstream=True,
     operator=True,

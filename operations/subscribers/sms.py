@@ -10,9 +10,12 @@ from clients.ocs.subscribers import escape_sms_text
 from operations.deps import Ctx
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
+from operations.upstream.tariffs import read_tariff_rules, render_tariff_row, rules_in_force
+from operations.upstream.template_costs import COST_CURRENCY, euro_cents
+from registry.caller import Money
 from registry.challenge import Challenge, describe_loss, quote_name
 from registry.errors import EndOfLife, NotFound, OcsError
-from registry.operation import Example, Once, Scope, operation
+from registry.operation import NOTHING_DUE, Due, Example, Once, Scope, SpendKind, operation
 
 GSM_BASIC = frozenset("@$\n\r_ !\"#%&'()*+,-./0123456789:;<=>?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 GSM_EXTENDED = frozenset("^{}\\[~]|")
@@ -107,9 +110,24 @@ async def name_message(ctx: Ctx, params: SmsMessage, _line: Line) -> Challenge:
     )
 
 
+async def due_of_message(ctx: Ctx, _params: SmsMessage, line: Line) -> Due | SpendKind:
+    """The highest price of a message to a line in your tariff, since the line may change its network meanwhile.
+
+    OPEN where the tariff prices messages in several currencies. Waits for the network.
+    """
+    rules = await read_tariff_rules(line.upstream, await line.upstream.reseller_id())
+    rows = [render_tariff_row(rule) for rule in rules_in_force(rules, ctx.now)]
+    prices = [(row.get("currency") or COST_CURRENCY, row.get("mtSms", 0.0)) for row in rows]
+    if len({currency for currency, _ in prices}) > 1:
+        return SpendKind.OPEN
+    return Due(tuple(Money(euro_cents(price), currency) for currency, price in [max(prices)])) if prices else NOTHING_DUE
+
+
 @operation(
     "POST",
     "/v1/subscribers/{iccid}/sms",
+    spends=due_of_message,
+    irreversible=True,
     scope=Scope.ADMIN,
     confirm=True,
     once=Once(shown=True),

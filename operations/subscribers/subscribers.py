@@ -15,7 +15,7 @@ from operations.upstream.lines import Line, LineRef, PublicSim, SubscriberRow, c
 from operations.upstream.paging import Data, FieldName, FieldsQuery, cursor_value, page_rows, select_fields
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, NotSupported, OcsError, OcsNotFound
-from registry.operation import CamelInput, Example, Scope, operation
+from registry.operation import CamelInput, Example, Scope, SpendKind, operation
 
 INSTALL_CODES = ("activationCode", "confirmationCode")
 """Members of `sim` that install the profile on any device."""
@@ -404,6 +404,7 @@ async def get_subscriber(ctx: Ctx, params: SubscriberQuery, line: Line) -> Data[
 @operation(
     "POST",
     "/v1/subscribers",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     tool=False,
     title="Create line",

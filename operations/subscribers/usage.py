@@ -32,7 +32,7 @@ from operations.upstream.package_losses import data_text
 from operations.upstream.paging import Data
 from registry.challenge import Challenge, describe_loss, name_losses
 from registry.errors import EndOfLife, NotFound, OcsError
-from registry.operation import Example, Scope, operation
+from registry.operation import Example, Scope, SpendKind, operation
 
 DATA_TYPES, CALL_TYPES, VOIP_TYPES, MESSAGE_TYPES = ("33",), ("1", "15"), ("40", "41"), ("21", "22")
 """Usage types by what their quantities are."""
@@ -323,6 +323,8 @@ class CounterReset(TypedDict):
 @operation(
     "POST",
     "/v1/subscribers/{iccid}/gz-counter/reset",
+    spends=SpendKind.OPEN,
+    irreversible=True,
     scope=Scope.ADMIN,
     confirm=True,
     upstream=True,

@@ -6,8 +6,10 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.upstream.connection import Upstream
+from operations.upstream.template_costs import COST_CURRENCY, euro_cents
+from registry.caller import Money
 from registry.errors import Conflict
-from registry.operation import CamelInput
+from registry.operation import CamelInput, Due
 
 BALANCE_LIMIT = 1_000_000_000
 BALANCE_DECIMALS = 6
@@ -54,6 +56,12 @@ def refuse_managed_raise(upstream: Upstream, change: BalanceChange, balance: flo
             param="amount",
             hint="Ask whoever runs the service to raise it",
         )
+
+
+def due_of_balance(change: BalanceChange, balance: float) -> Due:
+    """What `change` moves at most, to the balance or away from it; `balance`, EUR, is what was there when it was read."""
+    moved = abs(change.amount) if change.mode == "adapt" else max(change.amount, balance - change.amount)
+    return Due((Money(euro_cents(moved), COST_CURRENCY),))
 
 
 class BalanceWrite(NamedTuple):

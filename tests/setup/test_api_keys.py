@@ -42,6 +42,7 @@ async def test_a_key_acts_for_its_maker_s_organisation(house: ServiceHouse) -> N
         "created_at": "2027-01-15T12:00:00Z",
         "expires_at": None,
         "restrictions": None,
+        "worst_case": None,
     }
     assert is_api_key(secret) and re.fullmatch(r"key_[0-9a-z]{26}", id)
     async with house.world.client(secret) as http:

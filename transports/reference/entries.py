@@ -1,5 +1,6 @@
 """What the reference says about each operation, whatever it is rendered as: its fields, its errors, and example calls to paste."""
 
+import inspect
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ import orjson
 
 from registry.catalogue import AnyOperation, Catalogue, Toolset
 from registry.free_text import has_free_text
-from registry.operation import Auth, Example, Scope
+from registry.operation import Auth, Example, Scope, SpendKind
 from registry.ports import Site
 from transports.openapi.document import build_openapi, document_media_types, is_document_answer, path_fields
 from transports.openapi.refusals import FAULT_RULES, OperationFault, has_json_body, operation_faults
@@ -287,10 +288,25 @@ def _entry_notes(operation: AnyOperation) -> list[tuple[str, str]]:
         found.append(("Upstream", "Reaches the charging system: your organisation must be connected."))
     if operation.processor:
         found.append(("Payments", "Reaches the payment processor, in your organisation's own account there."))
+    if operation.spends is not None:
+        found.append(("Limits", _limits_text(operation)))
     if operation.forms:
         found.append(("Answer", f"JSON, or {' or '.join(f'`{name}`' for name in operation.forms)} where it is asked for."))
     found.append(("Quota", "One call of the daily quota." if operation.charged else "Not charged."))
     return found
+
+
+def _limits_text(operation: AnyOperation) -> str:
+    """What the limits of a key count of `operation`, in sentences."""
+    spends = operation.spends
+    if spends is SpendKind.NOTHING:
+        text = "Makes no money due."
+    elif isinstance(spends, SpendKind):
+        text = "Nobody can say before what it makes due: a key with a limit of money needs an approval."
+    else:
+        text = "Makes due: " + (inspect.getdoc(spends) or "").partition("\n")[0].removesuffix(" Waits for the network.")
+    drawn = " May take a line from the stock." if operation.draws else ""
+    return text + drawn + (" Cannot be undone." if operation.irreversible else "")
 
 
 def _access_text(operation: AnyOperation) -> str:

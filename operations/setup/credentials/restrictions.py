@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable
 from dataclasses import replace
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, FailFast, Field, JsonValue
 from typing_extensions import TypedDict
 
 from operations.vocabulary import Currency, Iccid, LineTag, UpstreamId
@@ -31,6 +31,7 @@ def _distinct_entries(values: list[RestrictedTo]) -> list[RestrictedTo]:
 
 _RestrictionList = Annotated[
     list[RestrictedTo] | None,
+    FailFast(),  # five lists of a hundred wrong entries would be five hundred errors
     MaxEntries(_MOST_RESTRICTION_ENTRIES),
     AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
     Field(json_schema_extra=_RESTRICTION_LIST_SCHEMA),
