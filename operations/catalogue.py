@@ -5,7 +5,6 @@ from operations import (
     assistant,
     billing,
     bridge,
-    changes,
     connectivity,
     intelligence,
     invoicing,
@@ -16,7 +15,6 @@ from operations import (
     system,
 )
 from operations.intelligence import fleet as intelligence_fleet
-from operations.setup.credentials import explained_keys
 from registry.catalogue import Catalogue, Toolset
 
 CATALOGUE = Catalogue(

@@ -149,7 +149,6 @@ class ChangeSetRef(CamelInput):
     spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     waits=False,
-    spends=SpendKind.NOTHING,
     bounded=True,
     title="Cancel change set",
     raises=[NotFound, Conflict],

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from storage.engine.database_url import brief_connection
 from storage.engine.sqlite_file import outage_of
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 30))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 26))
 """Oldest first; a test compares them with the files in migrations/versions."""
 
 HEAD = REVISIONS[-1]
-SUPPORTED_REVISIONS = frozenset(REVISIONS[-2:])
+SUPPORTED_REVISIONS = tuple(f"{number:04}" for number in range(1, 26))
 """The versions that this program works on: HEAD, and the one before, until `reseller db upgrade` has run beside it."""
 
 
