@@ -39,7 +39,7 @@ EXACT: dict[str, Any] = {
 COUNTRIES = ("DE", "FR", "GB", "UK", "GR", "EL", "NO", "SE")
 
 
-async def define(world: World, *, template: int = 55011, **fields: object) -> httpx.Response:
+async def define(world: World, *, template: int = 55011, **fields: Any) -> httpx.Response:
     caller = await world.caller(Tier.PRO, mode="managed", account=ACCOUNT)
     async with world.client(caller.secret) as http:
         body = {**EXACT, "package_template_id": template, **fields}
@@ -73,7 +73,7 @@ async def test_a_product_that_promises_less_below_cost_is_taken_with_warnings(wo
         ("countries", ["NO", "DE"], "leave DE out of countries"),
     ],
 )
-async def test_a_product_that_promises_more_is_refused_and_told_how(world: World, field: str, value: object, fix: str) -> None:
+async def test_a_product_that_promises_more_is_refused_and_told_how(world: World, field: str, value: Any, fix: str) -> None:
     said = await define(world, **{field: value})
     body = without_request_id(said)
     assert (said.status_code, body["code"], body["param"]) == (400, "promise_exceeds_template", field)

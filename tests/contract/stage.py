@@ -107,6 +107,8 @@ class ContractStage:
     waiting: str = ""
     iccid: str = ""
     """Of a test eSIM."""
+    staged: int = 0
+    """How many calls had reached the network when the stage was furnished."""
 
     @property
     def network(self) -> Network:
@@ -114,7 +116,8 @@ class ContractStage:
         return self.sandbox.world
 
     def asked(self, since: int = 0) -> list[str]:
-        return [call.method for call in self.sandbox.calls[since:]]
+        """The methods that reached the network since the stage was furnished, but for the first ones."""
+        return [call.method for call in self.sandbox.calls[self.staged + since :]]
 
     def fitted(self, operation: AnyOperation, example: Mapping[str, Any]) -> Input:
         """An example's input with this organisation's ids in place of the documented ones."""
@@ -248,7 +251,7 @@ class ServiceHouse:
         event = {"id": events.body["data"][0]["id"]}
         sent = await self.http(CATALOGUE.operations["list_event_deliveries"], stage.who.secret, event)
         stage.ids |= {"ur": record.body["id"], "evt": event["id"], "dlv": sent.body["data"][0]["id"]}
-        self.world.sandbox.calls.clear()  # a product is compared with its template
+        stage.staged = len(stage.sandbox.calls)  # a product is compared with its template
 
     def credential(self, operation: AnyOperation, stage: ContractStage) -> str | None:
         session = f"session.{stage.who.person}.{stage.who.organisation}"

@@ -21,7 +21,7 @@ async def adapting(floor: Floor) -> Floor:
     return floor
 
 
-async def terms(floor: Floor, order: str) -> list[tuple[int, int]]:
+async def terms(floor: Floor, order: str) -> list[tuple[int | None, int]]:
     """Data and days of the packages on the eSIM of an order, oldest first."""
     return [(package.data_limit, package.period_days) for package in await floor.shop.packages(order)]
 
