@@ -138,8 +138,9 @@ def test_a_host_that_calls_no_tools_for_a_card_leaves_the_answer_to_the_chat(hos
 
 
 def test_a_question_that_has_expired_cannot_be_answered_any_more(host: CardHost) -> None:
-    body = {"message": "This will end soon.", "confirm_token": "A" * 43, "expires_in_seconds": 1, "tool": "clean_all_packages"}
-    card = host.open("clean_all_packages", {"iccid": "8988303700000100286"}, asked_back(body))
+    body = {"message": "This will end soon.", "confirm_token": "A" * 43, "expires_in_seconds": 1}
+    asked = {**asked_back(body), "_meta": {"connectivity/tool": "clean_all_packages"}}
+    card = host.open("clean_all_packages", {"iccid": "8988303700000100286"}, asked)
     card.get_by_text("The question has expired").wait_for()
     assert card.get_by_role("button", name="Do it").is_disabled()
     assert host.calls == []

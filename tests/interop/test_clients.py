@@ -63,7 +63,8 @@ def test_a_client_reads_refusals_confirms_with_the_token_and_sees_a_replay(serve
     refused = said["refused"]
     assert refused["refused"] and refused.get("value") is None
     assert json.loads(refused["texts"][0])["code"] == "not_found"
-    challenge = json.loads(said["challenge"]["texts"][0])
+    sentence, challenge = said["challenge"]["texts"][0], json.loads(said["challenge"]["texts"][1])
+    assert sentence == f"Not done yet: {challenge['message']}"
     assert said["challenge"]["refused"] and challenge["message"].startswith("This will send one SMS")
     assert (said["sent"]["refused"], said["sent"]["value"]) == (False, {"data": {"sent": True, "unicode": False, "length": 5}})
 

@@ -73,7 +73,8 @@ async def test_a_challenge_is_a_sentence_and_then_the_json(house: House, pro: Cr
     assert (said.is_error, said.structured_content, len(said.content)) == (True, None, 2)
     assert getattr(said.content[0], "text", "") == "Not done yet: This will remove a note for good (name first)."
     body = refusal_of(said)
-    assert (body["tool"], body["route"], len(body["confirm_token"])) == ("delete_note", "DELETE /v1/notes/{name}", 43)
+    assert (body["route"], len(body["confirm_token"])) == ("DELETE /v1/notes/{name}", 43)
+    assert said.meta is not None and said.meta["connectivity/tool"] == "delete_note"
 
 
 async def test_hidden_characters_of_an_argument_reach_no_sentence(house: House, pro: Credentials) -> None:

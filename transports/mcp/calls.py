@@ -32,6 +32,8 @@ tried at every character of a long text it would take seconds.
 """
 FREE_TEXT_META_KEY = f"{MCP_SERVER_NAME}/free_text"
 """In `_meta` of a result: where in it stand texts that people or other systems wrote, as patterns such as `data[].name`."""
+TOOL_META_KEY = f"{MCP_SERVER_NAME}/tool"
+"""In `_meta` of a challenge: the tool that a card calls again. Not every host tells a card which tool it is for."""
 REPLAY_REMARK = "This is the stored answer of an earlier call with the same idempotency_key; nothing was done again."
 
 
@@ -87,11 +89,11 @@ def approval_notice(refusal: ApprovalRequired, body: object) -> ToolResult:
     return {**result, "content": [{"type": "text", "text": words}, *cast("list[object]", result["content"])]}
 
 
-def challenge_result(message: str, body: Mapping[str, object]) -> ToolResult:
+def challenge_result(message: str, body: Mapping[str, object], meta: dict[str, object] | None = None) -> ToolResult:
     """What a call is asked back with: a sentence that a model and a person read as what it is, and the body as over HTTP."""
     sentence = f"Not done yet: {readable_text(message)}"
     content = [{"type": "text", "text": part} for part in (sentence, orjson.dumps(body).decode())]
-    return {"resultType": "complete", "content": content, "isError": True, "_meta": None}
+    return {"resultType": "complete", "content": content, "isError": True, "_meta": meta}
 
 
 def reply_remarks(reply: Reply) -> list[str]:
@@ -175,13 +177,13 @@ def elicitation(challenge: ConfirmTokenRequired) -> InputRequiredResult:
 
 
 def confirm_instruction(challenge: ConfirmTokenRequired, call: Call) -> ToolResult:
-    """The challenge as over HTTP, with the token and the tool's name; its hint tells the model to ask the person, and how to go on."""
+    """The challenge as over HTTP, with the token; its hint tells the model to ask the person, and how to go on."""
     hint = (
         "Nothing has been done yet. Tell the user what will happen and ask whether to go on. Only after the user agreed, call this tool "
         f"again with the same arguments and this confirm_token, within {challenge.expires_in_seconds} seconds"
     )
-    body = cast("dict[str, object]", clean_texts({**challenge.body(call.request_id), "hint": hint, "tool": call.operation.id}))
-    return challenge_result(challenge.message, body)
+    body = cast("dict[str, object]", clean_texts({**challenge.body(call.request_id), "hint": hint}))
+    return challenge_result(challenge.message, body, {TOOL_META_KEY: call.operation.id})
 
 
 ToolArguments: TypeAlias = Mapping[str, object]

@@ -9,8 +9,7 @@ function lossList(losses) {
   return list.childElementCount ? [list] : [];
 }
 
-function showConfirmation(body) {
-  const tool = body.tool ?? host.tool;
+function showConfirmation(body, tool) {
   const able = Boolean(host.capabilities.serverTools && tool && host.arguments);
   const ends = new Date(Date.now() + body.expires_in_seconds * 1000);
   const yes = button("Do it", () => confirmCall(tool, body, buttons), "danger");

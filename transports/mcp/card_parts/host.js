@@ -121,7 +121,7 @@ function momentText(value) {
 function show(result) {
   const body = texts(result).map(readJson).find((found) => found && typeof found === "object") ?? null;
   if (result.isError && body?.approval) showApproval(body);
-  else if (result.isError && body?.confirm_token) showConfirmation(body);
+  else if (result.isError && body?.confirm_token) showConfirmation(body, result._meta?.["connectivity/tool"] ?? host.tool);
   else if (result.isError) showRefusal(body, texts(result));
   else showAnswer(result.structuredContent ?? body ?? {});
 }
