@@ -12,11 +12,11 @@ def upgrade() -> None:
     op.create_table(
         "line_tag",
         *(sa.Column(name, sa.Text(), nullable=False) for name in ("organisation", "iccid", "tag", "tagged_by")),
-        sa.Column("tagged", sa.BigInteger(), nullable=False),
+        *(sa.Column(name, sa.BigInteger(), nullable=False) for name in ("subscriber_id", "tagged")),
         sa.PrimaryKeyConstraint("organisation", "iccid", "tag"),
         sqlite_with_rowid=False,
     )
-    op.create_index("line_tag_lines", "line_tag", ["organisation", "tag", "iccid"])
+    op.create_index("line_tag_lines", "line_tag", ["organisation", "tag", "subscriber_id"])
 
 
 def downgrade() -> None:
