@@ -144,7 +144,7 @@ def within_bounds(dialect: Dialect) -> dict[str, sa.ColumnElement[bool]]:
     return {
         "iccids": line.iccid.in_(bound_list(dialect, "iccids")),
         "accounts": line.account_id.in_(bound_list(dialect, "accounts", sa.BigInteger)),
-        "tags": line.iccid.in_(lines_with_any_tag(dialect, "tags")),
+        "tags": line.subscriber_id.in_(lines_with_any_tag(dialect, "tags")),
     }
 
 
@@ -182,7 +182,7 @@ def is_filtered(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElemen
         "limited": line.speed_limit > 0,
         "unlimited": line.speed_limit == 0,
         "problem": line.subscriber_id.in_(lines_with_problem(BOUND_FLEET, sa.bindparam("problem", type_=sa.Text))),
-        "tag": line.iccid.in_(lines_with_tag(sa.bindparam("tag", type_=sa.Text))),
+        "tag": line.subscriber_id.in_(lines_with_tag(sa.bindparam("tag", type_=sa.Text))),
         "numbers": line.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
         **within_bounds(dialect),
     }

@@ -2,16 +2,17 @@
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Command, Connection, Dialect, Query, bound_list, runs_in_thread
+from storage.engine.sql import Command, Connection, Dialect, Query, bound_list, pack_rows, runs_in_thread, unindexed
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
 from storage.fleet_search import FleetBounds, FleetFilter, filter_values, is_filtered
 from storage.fleets import FLEET
 from storage.line_tags import LINE_TAG, OWNER_OF_BOUND_FLEET, TAGGER, TagCount, has_line_tags, packed_texts
 
-TAG_OF_LINE = sa.and_(LINE_TAG.c.organisation == OWNER_OF_BOUND_FLEET, LINE_TAG.c.iccid == FLEET_LINE.c.iccid)
+TAG_OF_LINE = sa.and_(LINE_TAG.c.organisation == OWNER_OF_BOUND_FLEET, LINE_TAG.c.subscriber_id == FLEET_LINE.c.subscriber_id)
 
 
 @lru_cache(maxsize=8)
@@ -43,28 +44,41 @@ def count_tags_within(connection: Connection, *, fleet: int, bounds: FleetBounds
 
 STRAY_LINES_A_LISTING = 1000
 
-# Another fleet of the same organisation may show the line, or may not have shown all of its lines yet.
-OTHER_FLEET = FLEET.alias("other")
-OTHER_LINE = FLEET_LINE.alias("line")
-IS_OTHER_OF_OWNER = sa.and_(OTHER_FLEET.c.organisation == LINE_TAG.c.organisation, OTHER_FLEET.c.ended == 0)
+
+class FleetReach(NamedTuple):
+    """A fleet, when it was listed last (Unix seconds, 0: never), and whether its lists lack lines."""
+
+    id: int
+    listed: float
+    cut: int
+
+
+# A simulated network has a fleet in each process, and another fleet may show the line.
+FLEETS_OF_OWNER = Query(
+    FleetReach,
+    sa.select(FLEET.c.id, FLEET.c.listed, FLEET.c.cut).where(
+        FLEET.c.organisation == sa.bindparam("organisation", type_=sa.Text), unindexed(FLEET.c.ended) == 0
+    ),
+)
 
 STRAY_TAGS = Query(
     str,
-    sa.select(LINE_TAG.c.iccid)
-    .distinct()
-    .where(
-        LINE_TAG.c.organisation == OWNER_OF_BOUND_FLEET,
-        LINE_TAG.c.tagged < sa.bindparam("before", type_=sa.Double),
-        ~sa.exists().where(IS_OTHER_OF_OWNER, sa.or_(OTHER_FLEET.c.listed == 0, OTHER_FLEET.c.cut == 1)),
-        ~sa.exists().where(
-            OTHER_LINE.c.iccid == LINE_TAG.c.iccid,
-            OTHER_LINE.c.gone == 0,
-            OTHER_LINE.c.status != "END_OF_LIFE",
-            OTHER_LINE.c.fleet.in_(sa.select(OTHER_FLEET.c.id).where(IS_OTHER_OF_OWNER)),
-        ),
-    )
-    .order_by(LINE_TAG.c.iccid)
-    .limit(sa.bindparam("most", type_=sa.Integer)),
+    lambda dialect: (
+        sa.select(LINE_TAG.c.iccid)
+        .distinct()
+        .where(
+            LINE_TAG.c.organisation == TAGGER,
+            LINE_TAG.c.tagged < sa.bindparam("before", type_=sa.Double),
+            ~sa.exists().where(
+                FLEET_LINE.c.iccid == LINE_TAG.c.iccid,
+                LINE_IS_THERE,
+                FLEET_LINE.c.status != "END_OF_LIFE",
+                FLEET_LINE.c.fleet.in_(bound_list(dialect, "fleets", sa.BigInteger)),
+            ),
+        )
+        .order_by(LINE_TAG.c.iccid)
+        .limit(sa.bindparam("most", type_=sa.Integer))
+    ),
 )
 
 END_STRAY_TAGS = Command(
@@ -77,14 +91,18 @@ END_STRAY_TAGS = Command(
 
 
 @runs_in_thread
-def stray_tags(connection: Connection, *, fleet: int, before: float) -> Sequence[str]:
+def stray_tags(connection: Connection, *, organisation: str, before: float) -> Sequence[str]:
     """At most 1000 ICCIDs of lines that were tagged before a moment (Unix seconds), and that no list of the organisation's shows now.
 
     A line leaves unseen while its organisation has no connection, or before it was ever listed. Nothing where some lists are not whole.
     """
-    if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None or not has_line_tags(connection):
+    if not has_line_tags(connection):
         return []
-    return connection.all(STRAY_TAGS, fleet=fleet, before=before, most=STRAY_LINES_A_LISTING)
+    fleets = connection.all(FLEETS_OF_OWNER, organisation=organisation)
+    if not fleets or any(fleet.cut or not fleet.listed for fleet in fleets):
+        return []
+    numbers = pack_rows([[fleet.id] for fleet in fleets])
+    return connection.all(STRAY_TAGS, organisation=organisation, fleets=numbers, before=before, most=STRAY_LINES_A_LISTING)
 
 
 def end_stray_tags(connection: Connection, *, organisation: str, iccids: Collection[str], before: float) -> None:

@@ -5,7 +5,7 @@ any more, it has ended for good, or its SIM went back to stock. Whoever sets or 
 gets more tags than it may have, and a key that names a tag is made either before or after.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -35,11 +35,12 @@ MOST_TAGS_OF_LINE = 20
 
 
 class TagOfLine(NamedTuple):
-    """A tag of a line. `tagged_by`: the principal who set it, `tagged`: when, Unix seconds."""
+    """A tag of a line; fleets find the line by its subscriber id. `tagged_by`: the principal who set it, `tagged`: when, Unix seconds."""
 
     organisation: Key
     iccid: Key
     tag: Key
+    subscriber_id: BigInt
     tagged_by: str
     tagged: BigInt
 
@@ -47,7 +48,7 @@ class TagOfLine(NamedTuple):
 class LineTagTable(TableDescription, row=TagOfLine, table=True):
     """The tags of an organisation's lines."""
 
-    __table_args__ = (sa.Index("line_tag_lines", "organisation", "tag", "iccid"), CLUSTERED)
+    __table_args__ = (sa.Index("line_tag_lines", "organisation", "tag", "subscriber_id"), CLUSTERED)
 
 
 LINE_TAG = LineTagTable.table
@@ -68,14 +69,16 @@ def has_line_tags(connection: Connection) -> bool:
 OWNER_OF_BOUND_FLEET = sa.select(FLEET.c.organisation).where(FLEET.c.id == sa.bindparam("fleet", type_=sa.BigInteger)).scalar_subquery()
 
 
-def lines_with_tag(tag: sa.ColumnElement[str]) -> sa.Select[str]:
-    """The ICCIDs that the organisation of the bound `fleet` has given the tag."""
-    return sa.select(LINE_TAG.c.iccid).where(LINE_TAG.c.organisation == OWNER_OF_BOUND_FLEET, LINE_TAG.c.tag == tag)
+def lines_with_tag(tag: sa.ColumnElement[str]) -> sa.Select[int]:
+    """The subscriber ids of lines that the organisation of the bound `fleet` has given the tag."""
+    return sa.select(LINE_TAG.c.subscriber_id).where(LINE_TAG.c.organisation == OWNER_OF_BOUND_FLEET, LINE_TAG.c.tag == tag)
 
 
-def lines_with_any_tag(dialect: Dialect, bind: str) -> sa.Select[str]:
-    """The ICCIDs that the organisation of the bound `fleet` has given one of the tags bound as `bind`."""
-    return sa.select(LINE_TAG.c.iccid).where(LINE_TAG.c.organisation == OWNER_OF_BOUND_FLEET, LINE_TAG.c.tag.in_(bound_list(dialect, bind)))
+def lines_with_any_tag(dialect: Dialect, bind: str) -> sa.Select[int]:
+    """The subscriber ids of lines that the organisation of the bound `fleet` has given one of the tags bound as `bind`."""
+    return sa.select(LINE_TAG.c.subscriber_id).where(
+        LINE_TAG.c.organisation == OWNER_OF_BOUND_FLEET, LINE_TAG.c.tag.in_(bound_list(dialect, bind))
+    )
 
 
 @all_rows(str)
@@ -132,10 +135,10 @@ FULL_LINES = Query(
 
 
 def insert_tags(dialect: Dialect) -> sa.Executable:
-    """Gives the tag to every line whose ICCID is bound."""
-    given = json_rows(dialect, "iccids", "given", iccid=sa.Text)
+    """Gives the tag to every line that is bound by its ICCID and subscriber id."""
+    given = json_rows(dialect, "lines", "given", iccid=sa.Text, subscriber_id=sa.BigInteger)
     by, at = sa.bindparam("by", type_=sa.Text), sa.bindparam("now", type_=sa.BigInteger)
-    rows = sa.select(TAGGER, given.c.iccid, BOUND_TAG, by, at).where(sa.true())
+    rows = sa.select(TAGGER, given.c.iccid, BOUND_TAG, given.c.subscriber_id, by, at).where(sa.true())
     return dialect.insert(LINE_TAG).from_select(list(TagOfLine._fields), rows).on_conflict_do_nothing()
 
 
@@ -196,17 +199,17 @@ def hold_tag(connection: Connection, author: TagAuthor, tag: str) -> None:
 
 
 @runs_in_thread
-def set_tag(connection: Connection, *, author: TagAuthor, tag: str, iccids: Collection[str]) -> TagOutcome:
-    """Gives the tag to the author's lines with these ICCIDs, each given once. Raises Restricted for a guarded one."""
+def set_tag(connection: Connection, *, author: TagAuthor, tag: str, lines: Mapping[str, int]) -> TagOutcome:
+    """Gives the tag to the author's `lines`, ICCIDs with subscriber ids. Raises Restricted for a guarded one."""
     hold_tag(connection, author, tag)
     organisation = author.organisation
-    packed = packed_texts(iccids)
+    packed = packed_texts(lines)
     already = set(connection.all(LINES_WITH_THIS, organisation=organisation, tag=tag, iccids=packed))
     full = {iccid for iccid in connection.all(FULL_LINES, organisation=organisation, iccids=packed) if iccid not in already}
-    fresh = [iccid for iccid in iccids if iccid not in already and iccid not in full]
-    bound = {"organisation": organisation, "tag": tag, "iccids": packed_texts(fresh), "by": author.principal, "now": int(author.now)}
-    connection.run(INSERT_TAGS, **bound)
-    return TagOutcome(len(fresh), len(already), [iccid for iccid in iccids if iccid in full])
+    fresh = pack_rows([[iccid, number] for iccid, number in lines.items() if iccid not in already and iccid not in full])
+    by, now = author.principal, int(author.now)
+    set_now = connection.run(INSERT_TAGS, organisation=organisation, tag=tag, lines=fresh, by=by, now=now)
+    return TagOutcome(set_now, len(already), [iccid for iccid in lines if iccid in full])
 
 
 @runs_in_thread

@@ -88,7 +88,7 @@ class FleetListing:
     async def _end_stray_tags(self, before: float) -> None:
         """Ends tags that were set before a moment (Unix seconds) on lines that have left without anybody seeing it."""
         store, fleet = self._deps.store, self._fleet
-        strays = await store.read(stray_tags, fleet=fleet.id, before=before)
+        strays = await store.read(stray_tags, organisation=fleet.organisation, before=before)
         if strays:
             await store.write(end_stray_tags, organisation=fleet.organisation, iccids=strays, before=before)
 

@@ -18,10 +18,12 @@ from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_
 from storage.fleet_judgements import LINES_TO_JUDGE, NUMBERED_LINES_TO_JUDGE
 from storage.fleet_lines import FLEETS_OF_ICCIDS_DUE, MARK_ICCIDS, MARK_WRITTEN_ICCIDS
 from storage.fleet_readings import NEXT_LINES, NUMBERED_LINES
-from storage.fleet_search import count_lacking
+from storage.fleet_search import count_lacking, fleet_count, named_line_numbers
+from storage.fleet_tags import STRAY_TAGS, tags_within
 from storage.intents import OLD_INTENTS
 from storage.key_retention import REMOVE_ISSUANCES
 from storage.key_retention import REMOVE_STORED_ANSWERS as REMOVE_CLAIMS
+from storage.line_tags import COUNT_TAGS, DELETE_TAGS_OF_LINES, FULL_LINES, TAGS_OF_LINES
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS, mark_refund_failed, mark_refund_made, mark_refund_never_made
 from storage.orders import LIST_ORDERS_OF_BUYER
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
@@ -108,6 +110,20 @@ def test_what_is_to_be_settled_is_found_by_organisation_and_what_was_given_back_
     assert "SEARCH issuance USING INDEX issuance_account (account_id=? AND state=? AND updated>?)" in plan(raw, LIST_GIVEN_BACK)
 
 
+@pytest.mark.parametrize(
+    ("statement", "found_by"),
+    [
+        (fleet_count(frozenset({"tag"})), "COVERING INDEX line_tag_lines (organisation=? AND tag=?)"),
+        (COUNT_TAGS, "COVERING INDEX line_tag_lines (organisation=? AND tag>?)"),
+        (TAGS_OF_LINES, "PRIMARY KEY (organisation=? AND iccid=?)"),
+        (DELETE_TAGS_OF_LINES, "PRIMARY KEY (organisation=? AND iccid=?)"),
+        (FULL_LINES, "PRIMARY KEY (organisation=? AND iccid=?)"),
+    ],
+)
+def test_tags_are_looked_up_by_tag_or_line(raw: sqlite3.Connection, statement: Statement, found_by: str) -> None:
+    assert [step for step in plan(raw, statement) if "line_tag USING" in step] == [f"SEARCH line_tag USING {found_by}"]
+
+
 COUNTED = {name: held for name, held in vars(import_module("storage.backlog")).items() if isinstance(held, Query) and name != "LOCK_WAITS"}
 
 
@@ -184,6 +200,11 @@ def test_what_a_processor_says_of_a_refund_is_looked_up_among_the_failed_orders(
         (NEXT_LINES, "INDEX fleet_line_work (fleet=? AND rank=? AND due>? AND due<?)"),
         (LINES_TO_JUDGE, "INDEX fleet_line_judge (fleet=? AND judge_due>? AND judge_due<?)"),
         (count_lacking(frozenset(), for_days=True), "INDEX fleet_line_work (fleet=? AND rank=? AND due>?)"),
+        (fleet_count(frozenset({"tag"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
+        (fleet_count(frozenset({"tags"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
+        (named_line_numbers(frozenset({"tags"})), "INDEX fleet_line_iccid (iccid=?)"),
+        (tags_within(frozenset({"tags"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
+        (STRAY_TAGS, "INDEX fleet_line_iccid (iccid=? AND fleet=?)"),
     ],
 )
 def test_lines_of_a_fleet_are_looked_up_by_what_is_asked_of_them(raw: sqlite3.Connection, statement: Statement, found_by: str) -> None:

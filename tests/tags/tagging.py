@@ -8,7 +8,7 @@ import httpx
 from simulators.network.entities import Line
 from tests.fleet.stage import ReadModelStage
 
-UNKNOWN_ICCID = "8988303700000999999"
+STRANGE_ICCID = "8988303700000999999"
 
 
 def refusals(answer: dict[str, Any]) -> dict[str, int]:
@@ -59,7 +59,7 @@ async def tags_shown(stage: ReadModelStage, http: httpx.AsyncClient | None = Non
     return {row["iccid"]: row["tags"] for row in said["data"]}
 
 
-def move(stage: ReadModelStage, line: Line, account: int) -> None:
+def move_line(stage: ReadModelStage, line: Line, account: int) -> None:
     """Somebody moves the line."""
     line.account_id = account
     stage.network.lookup.moved()

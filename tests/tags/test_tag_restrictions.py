@@ -10,11 +10,11 @@ from operations.catalogue import CATALOGUE
 from registry.caller import Restrictions, Role, Tier
 from registry.operation import Auth
 from registry.restrictions import names_one_line
+from tests.tags.tagging import change_tag, counts, refusals, tag, tags_shown, untag
 from tests.contract.stage import NEVER, ServiceHouse
 from tests.fleet.stage import ReadModelStage
 from tests.fleet.test_restricted import oracles
 from tests.network_facts import ACCOUNT, SIBLING
-from tests.tags.tagging import counts, refusals, tag, tags_shown, untag
 
 REFUSED = "credential_restricted"
 
@@ -83,9 +83,10 @@ async def test_a_key_for_a_tag_gives_it_to_no_other_line_and_takes_it_from_none(
     mine, other = both.line(0), both.line(1)
     await tag(both, "trucks", [mine])
     http = await both.restricted(tags=("trucks",))
-    for change in (tag, untag):
-        for given in ({"iccids": [other.iccid]}, {"iccids": [mine.iccid]}, {"query": {"status": "ACTIVE"}}, {"tagged": "trucks"}):
-            assert (await change(both, "trucks", http=http, answers=403, **given))["code"] == REFUSED
+    selections: list[dict[str, Any]] = [{"iccids": [other.iccid]}, {"iccids": [mine.iccid]}, {"query": {"status": "ACTIVE"}}]
+    for path in ("/v1/tags/trucks/lines", "/v1/tags/trucks/lines/remove"):
+        for given in (*selections, {"tagged": "trucks"}):
+            assert (await change_tag(both, path, given, http, 403))["code"] == REFUSED
     said = await tag(both, "seen", [mine, other], http=http)
     assert (said["tagged"], refusals(said)) == (1, {"not_yours": 1})
     assert (await tag(both, "more", http=http, query={"status": "ACTIVE"}))["tagged"] == 1
@@ -178,7 +179,7 @@ async def test_every_operation_but_those_that_hold_themselves_to_bounds_refuses_
             continue
         looked += names_one_line(operation)
         example = operation.examples[0].input
-        said = await house.http(operation, secret, stage.fitted(operation, example) if names_one_line(operation) else example)
+        said = await house.http(operation, secret, stage.fitted(operation, example) if names_one_line(operation) else dict(example))
         code = said.body.get("code") if isinstance(said.body, dict) else None
         if (said.status, code) != (403, REFUSED):
             answered[operation.id] = (said.status, code)

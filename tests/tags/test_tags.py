@@ -1,6 +1,5 @@
 """Tags of lines: set, found, counted and removed; and that they end when their lines leave."""
 
-from functools import partial
 from typing import Any
 
 import anyio
@@ -12,10 +11,10 @@ from simulators.network.entities import Line
 from simulators.network.methods.subscribers import begin_line_status
 from storage.line_tags import MOST_TAGS_OF_LINE
 from storage.upstream_connections import set_connection
+from tests.tags.tagging import STRANGE_ICCID, change_tag, counts, list_again, move_line, refusals, tag, tags_shown, untag
 from tests.contract.stage import ServiceHouse
 from tests.fleet.stage import ReadModelStage
 from tests.network_facts import ACCOUNT, SIBLING
-from tests.tags.tagging import UNKNOWN_ICCID, counts, list_again, move, refusals, tag, tags_shown, untag
 
 
 async def test_tagged_lines_are_found_counted_and_shown_with_their_tags(both: ReadModelStage) -> None:
@@ -57,12 +56,12 @@ async def test_lines_are_tagged_by_their_facts_and_by_another_tag(both: ReadMode
         ({"tagged": "a", "query": {"tag": "b"}}, "got query and tagged; say which lines by exactly one of iccids, query and tagged"),
         ({"query": {}}, "got no filter, which would mean every line"),
         ({"iccids": []}, "iccids"),
-        ({"iccids": [UNKNOWN_ICCID] * 1001}, "iccids"),
+        ({"iccids": [STRANGE_ICCID] * 1001}, "iccids"),
         ({"tagged": "Upper Case"}, "tagged"),
     ],
 )
 async def test_lines_are_said_in_exactly_one_way(stage: ReadModelStage, given: dict[str, Any], told: str) -> None:
-    said = await tag(stage, "a", answers=400, **given)
+    said = await change_tag(stage, "/v1/tags/a/lines", given, answers=400)
     assert told in said["error"]
     assert await counts(stage) == {}
 
@@ -71,7 +70,7 @@ async def test_a_foreign_line_is_not_tagged_and_says_nothing(both: ReadModelStag
     _, other = await both.beside(account=SIBLING)
     mine, foreign = both.line(), both.line(account=SIBLING)
     await both.count(http=other)
-    said = await tag(both, "mixed", iccids=[mine.iccid, foreign.iccid, UNKNOWN_ICCID])
+    said = await tag(both, "mixed", iccids=[mine.iccid, foreign.iccid, STRANGE_ICCID])
     assert (said["tagged"], refusals(said)) == (1, {"not_yours": 2})
     assert await counts(both, other) == {}
     await tag(both, "mixed", [foreign], http=other)
@@ -85,7 +84,7 @@ async def test_a_foreign_line_is_not_tagged_and_says_nothing(both: ReadModelStag
 async def test_a_line_that_no_list_has_shown_yet_is_asked_for(stage: ReadModelStage) -> None:
     await stage.count()
     late = stage.line(account=SIBLING)
-    move(stage, late, ACCOUNT)
+    move_line(stage, late, ACCOUNT)
     unknown = [f"89883037000009{number:05d}" for number in range(25)]
     said = await tag(stage, "late", iccids=[late.iccid, *unknown])
     assert (said["tagged"], refusals(said)) == (1, {"not_yours": 19, "not_listed_yet": 6})
@@ -111,7 +110,7 @@ async def test_a_line_has_at_most_twenty_tags_also_under_parallel_calls(both: Re
 
 
 def leave(stage: ReadModelStage, line: Line) -> None:
-    move(stage, line, 8103)
+    move_line(stage, line, 8103)
 
 
 def come_to_stock(stage: ReadModelStage, line: Line) -> None:
@@ -135,7 +134,7 @@ async def test_tags_end_when_the_line_leaves_goes_to_stock_or_ends(both: ReadMod
     assert await counts(both) == {"trucks": 1}
     assert await both.iccids(tag="trucks") == [stays.iccid]
     if what is leave:
-        move(both, line, ACCOUNT)
+        move_line(both, line, ACCOUNT)
         await list_again(both)
         assert (await tags_shown(both, text=line.iccid)) == {line.iccid: []}
 
@@ -153,12 +152,12 @@ async def test_a_call_that_ends_a_line_ends_its_tags_and_an_ended_line_gets_none
 async def test_tags_of_a_line_that_left_while_nobody_was_connected_end_with_the_next_listing(both: ReadModelStage) -> None:
     line, stays = both.line(0), both.line(1)
     await tag(both, "trucks", [line, stays])
-    connect = partial(both.world.store.write, set_connection, organisation=both.who.organisation, own_token=None)
-    await connect(mode=None, account_id=None)
+    write, organisation = both.world.store.write, both.who.organisation
+    await write(set_connection, organisation=organisation, mode=None, account_id=None, own_token=None)
     assert (await both.http.get("/v1/tags")).json()["code"] == "org_not_connected"
     assert (await tag(both, "trucks", [line], answers=409))["code"] == "org_not_connected"
-    move(both, line, SIBLING)
-    await connect(mode="managed", account_id=ACCOUNT)
+    move_line(both, line, SIBLING)
+    await write(set_connection, organisation=organisation, mode="managed", account_id=ACCOUNT, own_token=None)
     await both.pass_time(100)
     await both.count()
     await list_again(both)

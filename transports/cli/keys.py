@@ -106,6 +106,7 @@ async def make_signing_key(data: Path | None) -> KeyRotation:
 keys_app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys; seal stored secrets with a new key.")
 KeyToolsetsOption = Annotated[list[str] | None, typer.Option("--toolset", help="Only operations of this toolset; may be repeated.")]
 KeyIccidsOption = Annotated[list[str] | None, typer.Option("--iccid", help="Only operations on this line; may be repeated.")]
+KeyTagsOption = Annotated[list[str] | None, typer.Option("--tag", help="Only lines that have this tag; may be repeated.")]
 KeyAccountsOption = Annotated[list[int] | None, typer.Option("--account", help="Only operations in this account; may be repeated.")]
 keys_app.command("rekey")(rekey_database)
 keys_app.command("rotate-signing")(rotate_signing_key)
@@ -121,6 +122,7 @@ def create_key(
     toolset: KeyToolsetsOption = None,
     iccid: KeyIccidsOption = None,
     account: KeyAccountsOption = None,
+    tag: KeyTagsOption = None,
     calls_per_day: Annotated[int | None, typer.Option("--calls-per-day", min=1, max=1_000_000, help="Calls per UTC day.")] = None,
 ) -> None:
     """Make a key; it is printed once and only its digest is kept. What it is restricted to it can never exceed."""
@@ -132,6 +134,7 @@ def create_key(
         "toolsets": toolset,
         "iccids": iccid,
         "account_ids": account,
+        "tags": tag,
         "calls_per_day": calls_per_day,
     }
     restrictions = {name: value for name, value in limits.items() if value}
@@ -174,7 +177,12 @@ def key_state(row: ListedApiKey) -> str:
 
 
 def restrictions_text(restrictions: ShownRestrictions) -> str:
-    lists = (("toolsets", restrictions["toolsets"]), ("lines", restrictions["iccids"]), ("accounts", restrictions["account_ids"]))
+    lists = (
+        ("toolsets", restrictions["toolsets"]),
+        ("lines", restrictions["iccids"]),
+        ("accounts", restrictions["account_ids"]),
+        ("tags", restrictions["tags"]),
+    )
     parts = ["read only"] if restrictions["read_only"] else []
     parts += ["no admin"] if restrictions["no_admin"] else []
     parts += [f"{what} {' '.join(map(str, names))}" for what, names in lists if names is not None]
