@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from operations.changes.plans.changes import LineValue, RequestedChange, read_change, require_whole, stored_change, stored_lines
+from operations.changes.plans.changes import LineValue, RequestedChange, plan_lines_text, read_change, require_whole, stored_change
 from operations.changes.plans.rows import PLANNERS
 from operations.changes.plans.selection import PlanLines, find_plan_lines
 from operations.changes.plans.views import ChangeRowView, ChangeSetPage, render_page
@@ -20,7 +20,7 @@ from storage.change_rows import ChangeRow, done_iccids, insert_planned_set
 from storage.change_sets import OPEN_SETS_LIMIT, PLAN_SECONDS, ChangeSet, find_change_set, has_change_tables
 from storage.engine.sql import Connection
 
-LINES_AT_ONCE = 200
+LINES_PLANNED_AT_ONCE = 200
 READ_SECONDS = 12.0
 SHOWN_ROWS = 20
 PLAN_BODY_BYTES = 4 << 20
@@ -166,7 +166,7 @@ async def make_plan(ctx: Ctx, planned: PlannedLines) -> ChangeSetPage:
     known = await read_plan_facts(deps, ctx.caller, planned.change, now=ctx.now, undoes=undoes)
     task = PlanTask(planned.change, planned.undo_of, planned.undoes_undo, ctx.caller, known)
     id = deps.ids.new("chg_")
-    whole = len(planned.lines) <= LINES_AT_ONCE
+    whole = len(planned.lines) <= LINES_PLANNED_AT_ONCE
     try:
         plans = await plan_lines(deps, task, planned.lines, seconds_left(READ_SECONDS)) if whole else []
     except PlanRefused as problem:
@@ -191,7 +191,7 @@ def new_set(ctx: Ctx, id: str, planned: PlannedLines, task: PlanTask, rows: list
         state="planned" if complete else "planning",
         action=planned.change.action,
         change=stored_change(planned.change),
-        lines="" if complete else stored_lines(planned.lines),
+        lines="" if complete else plan_lines_text(planned.lines),
         line_count=len(planned.lines),
         undo_of=planned.undo_of,
         actor_kind=caller.kind,
@@ -242,9 +242,10 @@ class ChangesToUndo(CamelInput):
 async def lines_to_undo(ctx: Ctx, params: ChangesToUndo) -> PlannedLines:
     """The lines of the set that were changed. Raises NotFound, Conflict, and what the way back would be refused with."""
     await require_change_tables(ctx)
-    ctx.row_bounds()
+    held = ctx.row_bounds()
     found = await ctx.deps.store.read(find_change_set, change_set=params.id, organisation=ctx.organisation)
-    if found is None:
+    alone = (held.iccids, held.account_ids, held.tags) != (None, None, None)
+    if found is None or (alone and found.credential != ctx.caller.key_id):
         raise change_set_not_found()
     require_row_rights(ctx, ctx.caller, found.action, undoes=True)
     done = await ctx.deps.store.read(done_iccids, change_set=params.id)

@@ -22,10 +22,10 @@ from registry.clock import seconds_left
 from registry.errors import Conflict, NotFound
 from registry.operation import CamelInput, Document, Example, Scope, StreamedAnswer, operation
 from storage.change_rows import SetPage, cancel_set, list_rows, set_with_rows
-from storage.change_sets import ChangeSet, list_sets
+from storage.change_sets import list_sets
 from storage.engine.sql import Connection
 
-LOOK_SECONDS = 0.25
+SET_LOOK_SECONDS = 0.25
 WORKING_STATES = ("planning", "applying")
 ROWS_A_PIECE = 1000
 FINISHED_EXAMPLE: ChangeSetView = {
@@ -53,17 +53,25 @@ class ChangeSetQuery(CamelInput):
     format: Annotated[Literal["json", "csv"], Field(description="csv: a table of all these rows.")] = "json"
 
 
+async def credential_in_view(ctx: Ctx, params: object) -> str:
+    """The credential whose sets alone may be seen, '' for those of all: one that may see some lines would see others in their rows."""
+    del params
+    await require_change_tables(ctx)
+    held = ctx.row_bounds()
+    return "" if (held.iccids, held.account_ids, held.tags) == (None, None, None) else ctx.caller.key_id
+
+
 @operation(
     "GET",
     "/v1/changes/{id}",
     title="Get change set",
     bounded=True,
-    access=None,
+    access=credential_in_view,
     raises=[NotFound],
     examples=[Example("How far is it?", {"id": SET_ID_EXAMPLE, "rows": "failed"}, {**FINISHED_EXAMPLE, "rows": []})],
     tool_defaults={"limit": 20},
 )
-async def get_change_set(ctx: Ctx, params: ChangeSetQuery) -> ChangeSetPage | Annotated[Document, "text/csv"] | StreamedAnswer:
+async def get_change_set(ctx: Ctx, params: ChangeSetQuery, own: str) -> ChangeSetPage | Annotated[Document, "text/csv"] | StreamedAnswer:
     """Get a change set: how far it is, and what came of each row.
 
     `rows` chooses which rows; `waitSeconds` waits while it is read or sent.
@@ -72,7 +80,7 @@ async def get_change_set(ctx: Ctx, params: ChangeSetQuery) -> ChangeSetPage | An
     `cancelled`, `expired`. A row that is `unknown` was sent, and no answer came: it is never sent again, its line is looked at until it is
     known. `format` csv answers with a table of all the rows.
     """
-    page = await read_set(ctx, params)
+    page = await read_set(ctx, params, own)
     if params.format == "csv":
         return StreamedAnswer(table_pieces(ctx.deps, params), media_type="text/csv; charset=utf-8")
     if len(page.rows) > params.limit:
@@ -81,21 +89,19 @@ async def get_change_set(ctx: Ctx, params: ChangeSetQuery) -> ChangeSetPage | An
     return render_page(page.change_set, page.rows[: params.limit], ctx.deps.clock.now(), UPSTREAM_ROWS_A_SECOND)
 
 
-async def read_set(ctx: Ctx, params: ChangeSetQuery) -> SetPage:
+async def read_set(ctx: Ctx, params: ChangeSetQuery, own: str) -> SetPage:
     """The set with its rows, after what may be waited for. Raises NotFound."""
-    await require_change_tables(ctx)
     ends = ctx.deps.clock.monotonic() + seconds_left(float(params.wait_seconds))
     after = int(params.starting_after or 0)
     while True:
         page = await ctx.deps.store.read(
             set_with_rows, change_set=params.id, organisation=ctx.organisation, which=params.rows, after=after, most=params.limit + 1
         )
-        if page is None:
+        if page is None or own not in ("", page.change_set.credential):
             raise change_set_not_found()
-        require_sight(ctx, page.change_set)
         if page.change_set.state not in WORKING_STATES or ctx.deps.clock.monotonic() >= ends:
             return page
-        await anyio.sleep(LOOK_SECONDS)
+        await anyio.sleep(SET_LOOK_SECONDS)
 
 
 async def table_pieces(deps: Deps, params: ChangeSetQuery) -> AsyncGenerator[bytes]:
@@ -107,33 +113,24 @@ async def table_pieces(deps: Deps, params: ChangeSetQuery) -> AsyncGenerator[byt
         after = rows[-1].number
 
 
-def require_sight(ctx: Ctx, row: ChangeSet) -> None:
-    """Raises NotFound for a set of another credential, where this one may see some lines alone: its rows would show others."""
-    held = ctx.row_bounds()
-    if (held.iccids, held.account_ids, held.tags) != (None, None, None) and row.credential != ctx.caller.key_id:
-        raise change_set_not_found()
-
-
 @operation(
     "GET",
     "/v1/changes",
     title="List change sets",
     bounded=True,
+    access=credential_in_view,
     examples=[Example("Which are there?", {}, {"object": "list", "data": [FINISHED_EXAMPLE], "has_more": False})],
     tool_defaults={"limit": 10},
 )
-async def list_change_sets(ctx: Ctx, params: ListPage) -> ListOf[ChangeSetView]:
+async def list_change_sets(ctx: Ctx, params: ListPage, own: str) -> ListOf[ChangeSetView]:
     """List the change sets of your organisation, newest first, without their rows.
 
     They are kept for 90 days. A credential that may see some lines alone sees its own.
     """
-    await require_change_tables(ctx)
-    held = ctx.row_bounds()
-    alone = (held.iccids, held.account_ids, held.tags) != (None, None, None)
     found = await ctx.deps.store.read(
         list_sets,
         organisation=ctx.organisation,
-        credential=ctx.caller.key_id if alone else "",
+        credential=own,
         after=params.starting_after or "chg_~",
         most=params.limit + 1,
     )
@@ -153,17 +150,15 @@ class ChangeSetRef(CamelInput):
     scope=Scope.WRITE,
     bounded=True,
     title="Cancel change set",
+    access=credential_in_view,
     raises=[NotFound, Conflict],
     examples=[Example("Stop it", {"id": SET_ID_EXAMPLE}, {**FINISHED_EXAMPLE, "state": "cancelled"})],
 )
-async def cancel_change_set(ctx: Ctx, params: ChangeSetRef) -> ChangeSetView:
+async def cancel_change_set(ctx: Ctx, params: ChangeSetRef, own: str) -> ChangeSetView:
     """Stop a change set: rows that were not sent yet are not sent.
 
     What was sent stays; undo_changes takes it back. A plan that is not applied is given up.
     """
-    await require_change_tables(ctx)
-    held = ctx.row_bounds()
-    alone = (held.iccids, held.account_ids, held.tags) != (None, None, None)
 
     def cancel(connection: Connection, *, now: float) -> ChangeSetView:
         """Choice: a set that was cancelled answers as before, so that a call that was lost can be repeated."""
@@ -171,7 +166,7 @@ async def cancel_change_set(ctx: Ctx, params: ChangeSetRef) -> ChangeSetView:
             {"code": "cancelled", "error": f"Cancelled by {ctx.caller.kind} {ctx.caller.key_id or ctx.principal}."}
         ).decode()
         row = cancel_set(connection, change_set=params.id, organisation=ctx.organisation, stop=stop, now=now)
-        if row is None or (alone and row.credential != ctx.caller.key_id):
+        if row is None or own not in ("", row.credential):
             raise change_set_not_found()
         if row.state in ("applied", "partly_applied", "expired"):
             raise Conflict(

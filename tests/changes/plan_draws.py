@@ -45,7 +45,7 @@ def fitting(world: World, line: Line, *, recurring: bool) -> list[PackageTemplat
     ]
 
 
-def plant(world: World, rng: Random) -> None:
+def plant_network(world: World, rng: Random) -> None:
     """Lines of all kinds, none of which does anything by itself."""
     for line in world.lines.values():
         line.persona = line.persona._replace(kind="stock", active_share=0.0, sessions=0.0)
@@ -93,7 +93,7 @@ class Drawer:
 
     def with_values(self, name: str, change: dict[str, Any]) -> DrawnPlan:
         """The same change, or, sometimes, another value of it for some lines."""
-        rng, iccids = self._rng, self.lines(many=self._rng.random() < 0.02)
+        rng, iccids = self._rng, self.lines(many=self._rng.random() < 0.01)
         own = OWN_VALUES.get(name)
         if own is None or rng.random() < 0.6:
             return DrawnPlan(change, iccids, {})

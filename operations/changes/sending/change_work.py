@@ -7,14 +7,14 @@ import anyio
 import orjson
 
 from clients.ocs.places import in_background
-from operations.changes.plans.changes import read_change, read_lines
-from operations.changes.plans.facts import LineFacts, read_line_facts
+from operations.changes.plans.changes import parse_plan_lines, read_change
+from operations.changes.plans.facts import ChangeableLine, read_changeable_line
 from operations.changes.sending.planning import PlanRefused, PlanTask, change_rows, first_digest, lines_read, plan_lines, read_plan_facts
-from operations.changes.sending.row_sending import RowPostponed, RowSending, RowTask, SetStopped, evidence_of, row_key
+from operations.changes.sending.row_sending import RowPostponed, RowSending, RowTask, SetStopped, row_evidence, row_key
 from operations.deps import Deps
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, answer_unknown_key, send_once
 from registry.caller import Caller, CallerKind
-from registry.errors import Refusal, StoreUnavailable
+from registry.errors import Refusal, StoreUnavailable, Unauthorized
 from registry.rate_limits import RateLimiter
 from storage.change_rows import (
     ChangeRow,
@@ -46,11 +46,11 @@ from storage.claims import find_claim
 from storage.directory import CallerRecord, acting_caller
 from storage.engine.sql import Connection
 
-STEP_SECONDS = 60.0
-TURN_SECONDS = 10.0
-LEASE_SECONDS = 60.0
+SETS_STEP_SECONDS = 60.0
+SET_TURN_SECONDS = 10.0
+SET_LEASE_SECONDS = 60.0
 RENEW_SECONDS = 15.0
-LINES_A_WRITE = 40
+PLANNED_LINES_A_WRITE = 40
 ROWS_A_LOOK = 40
 PARALLEL_ROWS = 4
 POSTPONED_SECONDS = 2.0
@@ -71,7 +71,7 @@ class ChangeWork:
     async def step(self) -> None:
         """Works on due sets until none is due, or the time is over."""
         deps = self._deps
-        ends = deps.clock.monotonic() + STEP_SECONDS
+        ends = deps.clock.monotonic() + SETS_STEP_SECONDS
         if not await deps.store.read(has_change_tables):
             return
         await self._deferred.write_all(deps)
@@ -87,7 +87,7 @@ class ChangeWork:
             return False
         token, claimed = deps.ids.new("lse_"), None
         with anyio.CancelScope(shield=True):  # cancelled here, the lease would be taken and never given back
-            claimed = await deps.store.write(claim_next_set, token=token, now=now, until=now + LEASE_SECONDS)
+            claimed = await deps.store.write(claim_next_set, token=token, now=now, until=now + SET_LEASE_SECONDS)
         if claimed is None:
             return False
         turn = SetTurn(deps, self._deferred, claimed, token)
@@ -105,7 +105,7 @@ class SetTurn:
 
     def __init__(self, deps: Deps, deferred: DeferredWrites, row: ChangeSet, token: str) -> None:
         self._deps, self._deferred, self._set, self._token = deps, deferred, row, token
-        self._ends = deps.clock.monotonic() + TURN_SECONDS
+        self._ends = deps.clock.monotonic() + SET_TURN_SECONDS
         self._renewed = deps.clock.monotonic()
         self._pace = RowPace(deps.rate_limiter, row.organisation)
         self.pause = 0.0
@@ -144,12 +144,14 @@ class SetTurn:
         if monotonic - self._renewed < RENEW_SECONDS:
             return True
         self._renewed = monotonic
-        return await self._deps.store.write(renew_set_lease, change_set=self._set.id, token=self._token, until=self._now() + LEASE_SECONDS)
+        return await self._deps.store.write(
+            renew_set_lease, change_set=self._set.id, token=self._token, until=self._now() + SET_LEASE_SECONDS
+        )
 
     async def _plan(self, caller: Caller) -> None:
         """Reads lines, some at a time, each part kept with the place where the next one begins."""
         row, deps = self._set, self._deps
-        change, lines = read_change(row.change), read_lines(row.lines)
+        change, lines = read_change(row.change), parse_plan_lines(row.lines)
         undone = await deps.store.read(find_change_set, change_set=row.undo_of, organisation=row.organisation) if row.undo_of else None
         try:
             known = await read_plan_facts(deps, caller, change, now=row.created, undoes=bool(row.undo_of))
@@ -159,9 +161,9 @@ class SetTurn:
         task = PlanTask(change, row.undo_of, undone is not None and bool(undone.undo_of), caller, known)
         digest, position, made = row.digest or first_digest(task, row.organisation, row.id), row.position, row.planned + row.skipped
         while position < len(lines) and not self._over and await self._renew():
-            part = lines[position : position + LINES_A_WRITE]
+            part = lines[position : position + PLANNED_LINES_A_WRITE]
             try:
-                plans = await plan_lines(deps, task, part, TURN_SECONDS)
+                plans = await plan_lines(deps, task, part, SET_TURN_SECONDS)
             except PlanRefused as problem:
                 self._postpone(problem.refusal)
                 return
@@ -223,7 +225,8 @@ class SetTurn:
         except StoreUnavailable:
             self.pause = max(self.pause, POSTPONED_SECONDS)
         if sending.lost_rights is not None:
-            await self._give_up(sending.lost_rights.error_code, sending.lost_rights.message)
+            gone = isinstance(sending.lost_rights, Unauthorized)
+            await self._give_up(*(("asker_gone", ASKER_GONE) if gone else (sending.lost_rights.error_code, sending.lost_rights.message)))
             self._ends = self._deps.clock.monotonic()
 
     async def _look_for_lost(self, caller: Caller) -> None:
@@ -240,8 +243,8 @@ class SetTurn:
 
     async def _settle_lost(self, caller: Caller, row: ChangeRow) -> bool:
         """Whether it is known now what became of a row."""
-        facts = await read_line_facts(self._deps, caller, row.iccid, self._set.action, prepaid=True)
-        outcome = evidence_of(self._set.action, row, facts) if isinstance(facts, LineFacts) else None
+        facts = await read_changeable_line(self._deps, caller, row.iccid, self._set.action, prepaid=True)
+        outcome = row_evidence(self._set.action, row, facts) if isinstance(facts, ChangeableLine) else None
         if outcome is None:
             return False
         return await self._deps.store.write(

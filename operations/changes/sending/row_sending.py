@@ -5,8 +5,8 @@ from typing import NamedTuple, cast
 
 import orjson
 
-from operations.changes.plans.facts import LineFacts, LineRefused, is_passing, read_line_facts
-from operations.changes.plans.rows import Values
+from operations.changes.plans.facts import ChangeableLine, LineRefused, is_passing, read_changeable_line
+from operations.changes.plans.rows import ENDED_STATUS, Values
 from operations.changes.plans.undo import is_unchanged, values_of
 from operations.changes.sending.planning import ASSIGNING_ACTIONS, json_text, number
 from operations.deps import Deps
@@ -15,7 +15,7 @@ from registry.call import Mandate
 from registry.caller import Caller
 from registry.errors import ProviderError, QuotaExceeded, Refusal, Restricted, RoleRequired, Unauthorized, UpgradeRequired
 from registry.ports import Conclusion
-from storage.change_rows import PARTLY_DONE, ChangeRow, RowOutcome, begin_row, note_step, put_row_back, row_is_ours, settle_row
+from storage.change_rows import PARTLY_DONE, ChangeRow, RowOutcome, begin_row, note_call_made, put_row_back, row_is_ours, settle_row
 from storage.change_sets import ChangeSet
 from storage.claims import find_claim
 from storage.engine.sql import Connection
@@ -97,7 +97,7 @@ class RowSending:
             step += 1
             if step < len(steps):
                 await self._task.deps.store.write(
-                    note_step, change_set=self._task.change_set.id, number=self._row.number, made=step, result=json_text(self._result)
+                    note_call_made, change_set=self._task.change_set.id, number=self._row.number, made=step, result=json_text(self._result)
                 )
         return RowOutcome("done", json_text(self._result))
 
@@ -119,13 +119,15 @@ class RowSending:
 
     async def _look(self) -> RowOutcome | None:
         """Why the row is not sent: its line is another one, or was changed since the plan. None: it is as it was planned."""
-        facts = await read_line_facts(self._task.deps, self._task.caller, self._row.iccid, self._task.change_set.action, prepaid=True)
+        facts = await read_changeable_line(self._task.deps, self._task.caller, self._row.iccid, self._task.change_set.action, prepaid=True)
         if isinstance(facts, LineRefused):
             if facts.passing or isinstance(facts.refusal, QuotaExceeded):
                 raise RowPostponed(facts.refusal)
             return self._refused(facts.refusal)
         if (facts.subscriber_id, facts.account_id) != (self._row.subscriber_id, self._row.account_id):
             return RowOutcome("skipped", self._row.result, "changed_since", "The ICCID belongs to another line or account since the plan.")
+        if facts.status == ENDED_STATUS and self._task.change_set.action != "set_tags":
+            return RowOutcome("skipped", self._row.result, "subscriber_end_of_life", "The line has reached its end of life since the plan.")
         if not is_unchanged(values_of(self._row.before), facts):
             return RowOutcome("skipped", self._row.result, "changed_since", "The line was changed since the plan, so it was left as it is.")
         return None
@@ -218,7 +220,7 @@ def made_by(operation: str, answer: Mapping[str, object]) -> Values:
     return {}
 
 
-def evidence_of(action: str, row: ChangeRow, facts: LineFacts) -> RowOutcome | None:
+def row_evidence(action: str, row: ChangeRow, facts: ChangeableLine) -> RowOutcome | None:
     """What the line says of a row whose answer was lost: it was done, or nothing was; None where it says neither."""
     before, after = values_of(row.before), values_of(row.after)
     if action in ASSIGNING_ACTIONS and "added_template" in after | {"added_template": after.get("added_series_of_template")}:
@@ -235,7 +237,7 @@ def evidence_of(action: str, row: ChangeRow, facts: LineFacts) -> RowOutcome | N
     return None
 
 
-def assignment_evidence(row: ChangeRow, before: Values, facts: LineFacts) -> RowOutcome | None:
+def assignment_evidence(row: ChangeRow, before: Values, facts: ChangeableLine) -> RowOutcome | None:
     """A package that the line did not have is the one that was assigned; two of them, and nobody can say."""
     known = set(cast("list[int]", before["packages"]))
     new = [package for package in facts.packages if package.get("packageId") is not None and package.get("packageId") not in known]
