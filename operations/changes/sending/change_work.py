@@ -10,12 +10,11 @@ from clients.ocs.places import in_background
 from operations.changes.plans.changes import parse_plan_lines, read_change
 from operations.changes.plans.facts import ChangeableLine, read_changeable_line
 from operations.changes.sending.planning import PlanRefused, PlanTask, change_rows, first_digest, lines_read, plan_lines, read_plan_facts
-from operations.changes.sending.row_sending import RowPostponed, RowSending, RowTask, SetStopped, row_evidence, row_key
+from operations.changes.sending.row_sending import RowPace, RowPostponed, RowSending, RowTask, SetStopped, row_evidence, row_key
 from operations.deps import Deps
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, answer_unknown_key, send_once
 from registry.caller import Caller, CallerKind
 from registry.errors import Refusal, StoreUnavailable, Unauthorized
-from registry.rate_limits import RateLimiter
 from storage.change_rows import (
     ChangeRow,
     RowOutcome,
@@ -67,6 +66,7 @@ class ChangeWork:
         """`begun`: whether the charging system is to be asked at all; a simulated one in this process is not begun for it alone."""
         self._deps, self._report, self._begun = deps, report, begun
         self._deferred = DeferredWrites()
+        self._paces = dict[str, RowPace]()
 
     async def step(self) -> None:
         """Works on due sets until none is due, or the time is over."""
@@ -90,7 +90,8 @@ class ChangeWork:
             claimed = await deps.store.write(claim_next_set, token=token, now=now, until=now + SET_LEASE_SECONDS)
         if claimed is None:
             return False
-        turn = SetTurn(deps, self._deferred, claimed, token)
+        pace = self._paces.setdefault(claimed.organisation, RowPace(deps.rate_limiter, claimed.organisation))
+        turn = SetTurn(deps, self._deferred, claimed, token, pace)
         try:
             with in_background():
                 await turn.run()
@@ -103,11 +104,11 @@ class ChangeWork:
 class SetTurn:
     """One turn of a set under its lease. `pause`: for how many seconds the set is left alone after it."""
 
-    def __init__(self, deps: Deps, deferred: DeferredWrites, row: ChangeSet, token: str) -> None:
+    def __init__(self, deps: Deps, deferred: DeferredWrites, row: ChangeSet, token: str, pace: RowPace) -> None:
         self._deps, self._deferred, self._set, self._token = deps, deferred, row, token
         self._ends = deps.clock.monotonic() + SET_TURN_SECONDS
         self._renewed = deps.clock.monotonic()
-        self._pace = RowPace(deps.rate_limiter, row.organisation)
+        self._pace = pace
         self.pause = 0.0
 
     @property
@@ -206,12 +207,11 @@ class SetTurn:
         for row in waiting:
             if self._over or not await self._renew():
                 return
-            await self._pace.wait()
             current = await self._asker()
             if current is None:
                 await self._give_up("asker_gone", ASKER_GONE)
                 return
-            await self._send_row(RowTask(self._deps, self._set, self._token, current, resumed), row)
+            await self._send_row(RowTask(self._deps, self._set, self._token, current, self._pace, resumed), row)
 
     async def _send_row(self, task: RowTask, row: ChangeRow) -> None:
         sending = RowSending(task, row)
@@ -267,29 +267,6 @@ class SetTurn:
         for begun in await deps.store.read(list_rows, change_set=row.id, which="sending", after=0, most=ROWS_A_LOOK):
             await deps.store.write(leave_row, row=row, begun=begun, now=self._now())
         await deps.store.write(end_set, change_set=row.id, organisation=row.organisation, token=self._token, now=self._now())
-
-
-class RowPace:
-    """The pace of an organisation's rows: as fast as the charging system takes writes, one set at a time, after calls of people."""
-
-    def __init__(self, limiter: RateLimiter, owner: str) -> None:
-        self._limiter, self._owner = limiter, owner
-        self._next = 0.0
-
-    async def wait(self) -> None:
-        """Waits until the next row may be sent, and counts it as a write of the organisation."""
-        clock, limits = self._limiter.clock, self._limiter.limits
-        if not limits.burst_enabled:
-            return
-        now = clock.monotonic()
-        start = max(now, self._next)
-        self._next = start + 1 / limits.upstream_writes_per_second
-        if start > now:
-            await anyio.sleep(start - now)
-        wait = await self._limiter.take_upstream(self._owner)
-        while wait is not None:
-            await anyio.sleep(wait)
-            wait = await self._limiter.take_upstream(self._owner)
 
 
 def stop_set_work(connection: Connection, *, change_set: str, token: str, code: str, reason: str, now: float) -> None:
