@@ -54,6 +54,14 @@ ROW_EXAMPLE: ChangeRowView = {
     "calls": ["modify_subscriber_status"],
     "undoable": True,
 }
+TRAFFIC_ROW_EXAMPLE: ChangeRowView = {
+    "iccid": "8988303700000100286",
+    "state": "planned",
+    "before": {"data": True, "moc": True, "mtc": True, "sms": True},
+    "after": {"data": False, "moc": True, "mtc": True, "sms": True},
+    "calls": ["set_subscriber_traffic_restrictions"],
+    "undoable": True,
+}
 PLAN_EXAMPLE: ChangeSetPage = {
     "id": SET_ID_EXAMPLE,
     "object": "change_set",
@@ -137,13 +145,20 @@ def require_row_rights(ctx: Ctx, caller: Caller, action: str, *, undoes: bool) -
     raises=[NotFound, Conflict, OcsError],
     examples=[
         Example(
-            "Suspend every active line that nobody used since November",
-            {
-                "change": {"action": "set_status", "status": "SUSPENDED"},
-                "lines": {"query": {"status": "ACTIVE", "usedBefore": "2026-11-01"}},
-            },
+            "Suspend a line",
+            {"change": {"action": "set_status", "status": "SUSPENDED"}, "lines": {"iccids": ["8988303700000100286"]}},
             PLAN_EXAMPLE,
-        )
+        ),
+        Example(
+            "Every active line, found in the fleet",
+            {"change": {"action": "set_traffic", "data": False}, "lines": {"query": {"status": "ACTIVE"}}},
+            {
+                **PLAN_EXAMPLE,
+                "action": "set_traffic",
+                "change": {"action": "set_traffic", "data": False},
+                "rows": [TRAFFIC_ROW_EXAMPLE],
+            },
+        ),
     ],
 )
 async def plan_changes(ctx: Ctx, params: ChangePlan, planned: PlannedLines) -> ChangeSetPage:

@@ -42,6 +42,7 @@ GROWING = {
         "intelligence_report",
         "intent",
     ),
+    *("change_set", "change_row"),
     *("invoice", "invoice_line", "issuance", "payment_record", "placed_package", "storefront_order"),
 }
 WHOLE = {
