@@ -17,17 +17,19 @@ from operations.changes.change_plans import (
 from operations.changes.plans.sheet import table_heading, table_rows
 from operations.changes.plans.views import ChangeSetPage, ChangeSetView, render_page, render_set
 from operations.deps import Ctx, Deps
+from operations.upstream.paging import cursor_value
 from operations.vocabulary import ListOf, ListPage, list_page
 from registry.clock import seconds_left
 from registry.errors import Conflict, NotFound
 from registry.operation import CamelInput, Document, Example, Scope, StreamedAnswer, operation
 from storage.change_rows import SetPage, cancel_set, list_rows, set_with_rows
-from storage.change_sets import list_sets
+from storage.change_sets import ChangeSet, find_change_set, list_sets
 from storage.engine.sql import Connection
 
 SET_LOOK_SECONDS = 0.25
 WORKING_STATES = ("planning", "applying")
 ROWS_A_PIECE = 1000
+LARGEST_ROW_NUMBER = (1 << 31) - 1
 FINISHED_EXAMPLE: ChangeSetView = {
     **{name: value for name, value in PLAN_EXAMPLE.items() if name != "rows"},  # pyright: ignore[reportAssignmentType]  # the members of a set
     "state": "applied",
@@ -47,9 +49,7 @@ class ChangeSetQuery(CamelInput):
     ] = "all"
     wait_seconds: Annotated[int, Field(ge=0, le=25, description="Waits so long for it to be planned or finished.")] = 0
     limit: Annotated[int, Field(ge=1, le=1000, description="Rows per page, 1-1000.")] = 100
-    starting_after: Annotated[
-        str | None, Field(alias="starting_after", pattern=r"^[0-9]{1,9}$", description="`next` of the page before.")
-    ] = None
+    starting_after: Annotated[str | None, Field(alias="starting_after", max_length=20, description="`next` of the page before.")] = None
     format: Annotated[Literal["json", "csv"], Field(description="csv: a table of all these rows.")] = "json"
 
 
@@ -90,9 +90,9 @@ async def get_change_set(ctx: Ctx, params: ChangeSetQuery, own: str) -> ChangeSe
 
 
 async def read_set(ctx: Ctx, params: ChangeSetQuery, own: str) -> SetPage:
-    """The set with its rows, after what may be waited for. Raises NotFound."""
+    """The set with its rows, after what may be waited for. Raises NotFound, and BadRequest for what is no cursor."""
     ends = ctx.deps.clock.monotonic() + seconds_left(float(params.wait_seconds))
-    after = int(params.starting_after or 0)
+    after = row_cursor(params)
     while True:
         page = await ctx.deps.store.read(
             set_with_rows, change_set=params.id, organisation=ctx.organisation, which=params.rows, after=after, most=params.limit + 1
@@ -104,10 +104,15 @@ async def read_set(ctx: Ctx, params: ChangeSetQuery, own: str) -> SetPage:
         await anyio.sleep(SET_LOOK_SECONDS)
 
 
+def row_cursor(params: ChangeSetQuery) -> int:
+    """The number of the row behind which the page begins. Raises BadRequest."""
+    return min(cursor_value(params.starting_after or "0"), LARGEST_ROW_NUMBER)
+
+
 async def table_pieces(deps: Deps, params: ChangeSetQuery) -> AsyncGenerator[bytes]:
     """The table of the set's rows, as they are read."""
     yield table_heading()
-    after = int(params.starting_after or 0)
+    after = row_cursor(params)
     while rows := await deps.store.read(list_rows, change_set=params.id, which=params.rows, after=after, most=ROWS_A_PIECE):
         yield table_rows(rows)
         after = rows[-1].number
@@ -144,17 +149,26 @@ class ChangeSetRef(CamelInput):
     id: Annotated[str, Field(max_length=64, description="The set, chg_...")]
 
 
+async def set_to_cancel(ctx: Ctx, params: ChangeSetRef) -> ChangeSet:
+    """The set, before any stored answer is told. Raises NotFound."""
+    own = await credential_in_view(ctx, params)
+    found = await ctx.deps.store.read(find_change_set, change_set=params.id, organisation=ctx.organisation)
+    if found is None or own not in ("", found.credential):
+        raise change_set_not_found()
+    return found
+
+
 @operation(
     "POST",
     "/v1/changes/{id}/cancel",
     scope=Scope.WRITE,
     bounded=True,
     title="Cancel change set",
-    access=credential_in_view,
+    access=set_to_cancel,
     raises=[NotFound, Conflict],
     examples=[Example("Stop it", {"id": SET_ID_EXAMPLE}, {**FINISHED_EXAMPLE, "state": "cancelled"})],
 )
-async def cancel_change_set(ctx: Ctx, params: ChangeSetRef, own: str) -> ChangeSetView:
+async def cancel_change_set(ctx: Ctx, params: ChangeSetRef, found: ChangeSet) -> ChangeSetView:
     """Stop a change set: rows that were not sent yet are not sent.
 
     What was sent stays; undo_changes takes it back. A plan that is not applied is given up.
@@ -165,8 +179,8 @@ async def cancel_change_set(ctx: Ctx, params: ChangeSetRef, own: str) -> ChangeS
         stop = orjson.dumps(
             {"code": "cancelled", "error": f"Cancelled by {ctx.caller.kind} {ctx.caller.key_id or ctx.principal}."}
         ).decode()
-        row = cancel_set(connection, change_set=params.id, organisation=ctx.organisation, stop=stop, now=now)
-        if row is None or own not in ("", row.credential):
+        row = cancel_set(connection, change_set=found.id, organisation=ctx.organisation, stop=stop, now=now)
+        if row is None:
             raise change_set_not_found()
         if row.state in ("applied", "partly_applied", "expired"):
             raise Conflict(
