@@ -17,7 +17,7 @@ PATHS = {
     "cancel_change_set": ("POST", "/v1/changes/{id}/cancel"),
     "undo_changes": ("POST", "/v1/changes/{id}/undo"),
 }
-ACCOUNTS = (8101,)
+STAGE_ACCOUNTS = (8101,)
 
 
 class StagePlayer:
@@ -37,8 +37,8 @@ class StagePlayer:
         headers = {"Idempotency-Key": self._stage.fleet.world.ids.new(key)} if key else {}
         headers |= {"X-Confirm-Token": confirm} if confirm else {}
         url = path.format(id=given.pop("id", ""))
-        asked = {"params": given} if method == "GET" else {"json": given}
-        said = await self._stage.http.request(method, url, headers=headers, **asked)
+        params, body = (given, None) if method == "GET" else (None, given)
+        said = await self._stage.http.request(method, url, headers=headers, params=params, json=body)
         return EpisodeAnswer(said.status_code, said.json())
 
     async def begin_work(self) -> None:

@@ -90,8 +90,9 @@ def run_reading(seed: int, fatal: int | None) -> ReadingVerdict:
 
         loop.run_until_complete(play())
         verdict = PlanVerdict(seed, [*episode.broken, *player.broken], episode.told, episode.rows_judged, player.deaths)
-        page = pages[0] if pages else {"digest": "", "rows": []}
-        return ReadingVerdict(verdict, steps.number, page["digest"], page["rows"])
+        digest: str = pages[0]["digest"] if pages else ""
+        rows: list[dict[str, Any]] = pages[0]["rows"] if pages else []
+        return ReadingVerdict(verdict, steps.number, digest, rows)
     finally:
         loop.close()
 

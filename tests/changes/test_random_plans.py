@@ -8,7 +8,7 @@ import pytest
 from tests.changes.plan_episode import PlanEpisode, draw_disturbances
 from tests.changes.random_plans import EVERYBODY, run_plan
 from tests.changes.stage import ChangeStage
-from tests.changes.stage_player import ACCOUNTS, StagePlayer
+from tests.changes.stage_player import STAGE_ACCOUNTS, StagePlayer
 from tests.changes.step_kills import run_reading, run_to_step, some_deaths
 
 PLANS, PER_TEST = 240, 60
@@ -35,7 +35,7 @@ async def test_random_plans_of_two_workers_on_a_real_database(both: ChangeStage,
     for seed in range(part * PLANS_A_STAGE, part * PLANS_A_STAGE + (PLANS_A_STAGE if database_url else 2)):
         rng = Random(f"database {seed}")
         wanted = draw_disturbances(rng)._replace(revoked=False)
-        episode = PlanEpisode(StagePlayer(both, rng), rng, ACCOUNTS, EVERYBODY, wanted)
+        episode = PlanEpisode(StagePlayer(both, rng), rng, STAGE_ACCOUNTS, EVERYBODY, wanted)
         await episode.run()
         both.fleet.world.sandbox.faults.clear()
         broken += [(seed, text) for text in episode.broken]

@@ -46,7 +46,7 @@ async def stored_set(world: World, who: Credentials, *, state: str) -> Input:
     return {"id": id}
 
 
-CHANGES: Mapping[str, Callable[[World, Credentials], Awaitable[Input]]] = {
+CHANGE_INPUTS: Mapping[str, Callable[[World, Credentials], Awaitable[Input]]] = {
     "get_change_set": planned_set,
     "apply_changes": plan_with_digest,
     "cancel_change_set": planned_set,
