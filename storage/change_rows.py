@@ -58,7 +58,10 @@ class ChangeRowTable(TableDescription, row=ChangeRow, without=("number",), table
 
     change_set: str = Field(primary_key=True)
     number: int = Field(primary_key=True)
-    __table_args__ = (sa.Index("change_row_state", "change_set", "state", "number"),)
+    __table_args__ = (
+        sa.Index("change_row_state", "change_set", "state", "number"),
+        sa.Index("change_row_line", "change_set", "iccid", "number"),
+    )
 
 
 CHANGE_ROW = ChangeRowTable.table

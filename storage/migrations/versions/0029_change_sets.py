@@ -43,6 +43,7 @@ def upgrade() -> None:
         *(sa.Column(name, kind, nullable=False) for name, kind in ROW_COLUMNS),
     )
     op.create_index("change_row_state", "change_row", ["change_set", "state", "number"])
+    op.create_index("change_row_line", "change_row", ["change_set", "iccid", "number"])
 
 
 def downgrade() -> None:
