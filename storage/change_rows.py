@@ -58,7 +58,10 @@ class ChangeRowTable(TableDescription, row=ChangeRow, without=("number",), table
 
     change_set: str = Field(primary_key=True)
     number: int = Field(primary_key=True)
-    __table_args__ = (sa.Index("change_row_state", "change_set", "state", "number"),)
+    __table_args__ = (
+        sa.Index("change_row_state", "change_set", "state", "number"),
+        sa.Index("change_row_line", "change_set", "iccid", "number"),
+    )
 
 
 CHANGE_ROW = ChangeRowTable.table
@@ -183,7 +186,7 @@ def put_row_back(connection: Connection, *, change_set: str, number: int) -> boo
     return connection.run(PUT_ROW_BACK, change_set=change_set, number=number) == 1
 
 
-def note_step(connection: Connection, *, change_set: str, number: int, made: int, result: str) -> bool:
+def note_call_made(connection: Connection, *, change_set: str, number: int, made: int, result: str) -> bool:
     """One of several calls of a row was made."""
     return connection.run(NOTE_STEP, change_set=change_set, number=number, made=made, found=result) == 1
 

@@ -188,7 +188,7 @@ def stop_set(*, change_set: str, stop: str) -> sa.Executable:
     return sa.update(CHANGE_SET).where(THIS_SET, CHANGE_SET.c.state == "applying", CHANGE_SET.c.stop == "").values(stop=stop, due=0.0)
 
 
-BOUND_NOW = sa.bindparam("now", type_=sa.Double)
+SETS_NOW = sa.bindparam("now", type_=sa.Double)
 
 OTHER_SET = CHANGE_SET.alias("other")
 
@@ -197,13 +197,13 @@ SET_IS_BUSY = sa.exists().where(
     OTHER_SET.c.organisation == CHANGE_SET.c.organisation,
     OTHER_SET.c.state.in_(WORK_STATES),
     OTHER_SET.c.lease != "",
-    OTHER_SET.c.lease_until > BOUND_NOW,
+    OTHER_SET.c.lease_until > SETS_NOW,
 )
 
 # Said of the set itself, too: PostgreSQL asks a row that another process has claimed meanwhile for its own columns only.
-SET_IS_FREE = sa.or_(CHANGE_SET.c.lease == "", CHANGE_SET.c.lease_until <= BOUND_NOW)
+SET_IS_FREE = sa.or_(CHANGE_SET.c.lease == "", CHANGE_SET.c.lease_until <= SETS_NOW)
 
-SET_IS_DUE = sa.and_(CHANGE_SET.c.state.in_(WORK_STATES), CHANGE_SET.c.due <= BOUND_NOW, SET_IS_FREE, ~SET_IS_BUSY)
+SET_IS_DUE = sa.and_(CHANGE_SET.c.state.in_(WORK_STATES), CHANGE_SET.c.due <= SETS_NOW, SET_IS_FREE, ~SET_IS_BUSY)
 
 NEXT_SET = sa.select(CHANGE_SET.c.id).where(SET_IS_DUE).order_by(CHANGE_SET.c.served, CHANGE_SET.c.id).limit(sa.literal_column("1"))
 
@@ -211,7 +211,7 @@ CLAIM_SET = Query(
     ChangeSet,
     sa.update(CHANGE_SET)
     .where(CHANGE_SET.c.id.in_(NEXT_SET.with_for_update(skip_locked=True).scalar_subquery()))
-    .values(lease=sa.bindparam("token", type_=sa.Text), lease_until=sa.bindparam("until", type_=sa.Double), served=BOUND_NOW)
+    .values(lease=sa.bindparam("token", type_=sa.Text), lease_until=sa.bindparam("until", type_=sa.Double), served=SETS_NOW)
     .returning(*SET_COLUMNS),
 )
 
@@ -311,7 +311,7 @@ def finish_set(*, change_set: str, token: str, state: str, now: float) -> sa.Exe
     )
 
 
-PLAN_IS_OLD = sa.and_(CHANGE_SET.c.state == "planned", CHANGE_SET.c.expires_at <= BOUND_NOW)
+PLAN_IS_OLD = sa.and_(CHANGE_SET.c.state == "planned", CHANGE_SET.c.expires_at <= SETS_NOW)
 
 
 @row_exists
@@ -323,7 +323,7 @@ def any_old_plan(*, now: float) -> sa.Executable:
 @changes_rows
 def expire_plans(*, now: float) -> sa.Executable:
     """Plans that nobody applied in a day are at their end; returns how many."""
-    return sa.update(CHANGE_SET).where(PLAN_IS_OLD).values(state="expired", finished_at=BOUND_NOW)
+    return sa.update(CHANGE_SET).where(PLAN_IS_OLD).values(state="expired", finished_at=SETS_NOW)
 
 
 @value_or("")

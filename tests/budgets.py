@@ -27,6 +27,7 @@ SECONDS = {
     "evidence": 45.0,
     "examples": 60.0,
     "faults": 40.0,
+    "changes": 80.0,
     "fleet": 35.0,
     "fulfilment": 70.0,
     "fuzz": 25.0,

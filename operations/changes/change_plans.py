@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from operations.changes.plans.changes import LineValue, RequestedChange, read_change, require_whole, stored_change, stored_lines
+from operations.changes.plans.changes import LineValue, RequestedChange, plan_lines_text, read_change, require_whole, stored_change
 from operations.changes.plans.rows import row_operations
 from operations.changes.plans.selection import PlanLines, find_plan_lines
 from operations.changes.plans.views import ChangeRowView, ChangeSetPage, render_page
@@ -21,7 +21,7 @@ from storage.change_rows import ChangeRow, done_iccids, insert_planned_set
 from storage.change_sets import OPEN_SETS_LIMIT, PLAN_SECONDS, ChangeSet, find_change_set, has_change_tables
 from storage.engine.sql import Connection
 
-LINES_AT_ONCE = 200
+LINES_PLANNED_AT_ONCE = 200
 READ_SECONDS = 12.0
 SHOWN_ROWS = 20
 PLAN_BODY_BYTES = 4 << 20
@@ -53,6 +53,14 @@ ROW_EXAMPLE: ChangeRowView = {
     "before": {"status": "ACTIVE"},
     "after": {"status": "SUSPENDED"},
     "calls": ["modify_subscriber_status"],
+    "undoable": True,
+}
+TRAFFIC_ROW_EXAMPLE: ChangeRowView = {
+    "iccid": "8988303700000100286",
+    "state": "planned",
+    "before": {"data": True, "moc": True, "mtc": True, "sms": True},
+    "after": {"data": False, "moc": True, "mtc": True, "sms": True},
+    "calls": ["set_subscriber_traffic_restrictions"],
     "undoable": True,
 }
 PLAN_EXAMPLE: ChangeSetPage = {
@@ -114,13 +122,20 @@ def require_row_rights(ctx: Ctx, caller: Caller, action: str, *, undoes: bool) -
     raises=[NotFound, Conflict, OcsError],
     examples=[
         Example(
-            "Suspend every active line that nobody used since November",
-            {
-                "change": {"action": "set_status", "status": "SUSPENDED"},
-                "lines": {"query": {"status": "ACTIVE", "usedBefore": "2026-11-01"}},
-            },
+            "Suspend a line",
+            {"change": {"action": "set_status", "status": "SUSPENDED"}, "lines": {"iccids": ["8988303700000100286"]}},
             PLAN_EXAMPLE,
-        )
+        ),
+        Example(
+            "Every active line, found in the fleet",
+            {"change": {"action": "set_traffic", "data": False}, "lines": {"query": {"status": "ACTIVE"}}},
+            {
+                **PLAN_EXAMPLE,
+                "action": "set_traffic",
+                "change": {"action": "set_traffic", "data": False},
+                "rows": [TRAFFIC_ROW_EXAMPLE],
+            },
+        ),
     ],
 )
 async def plan_changes(ctx: Ctx, params: ChangePlan, planned: PlannedLines) -> ChangeSetPage:
@@ -143,7 +158,7 @@ async def make_plan(ctx: Ctx, planned: PlannedLines) -> ChangeSetPage:
     known = await read_plan_facts(deps, ctx.caller, planned.change, now=ctx.now, undoes=undoes)
     task = PlanTask(planned.change, planned.undo_of, planned.undoes_undo, ctx.caller, known)
     id = deps.ids.new("chg_")
-    whole = len(planned.lines) <= LINES_AT_ONCE
+    whole = len(planned.lines) <= LINES_PLANNED_AT_ONCE
     try:
         plans = await plan_lines(deps, task, planned.lines, seconds_left(READ_SECONDS)) if whole else []
     except PlanRefused as problem:
@@ -169,7 +184,7 @@ def new_set(ctx: Ctx, id: str, planned: PlannedLines, task: PlanTask, rows: list
         state="planned" if complete else "planning",
         action=planned.change.action,
         change=stored_change(planned.change),
-        lines="" if complete else stored_lines(planned.lines),
+        lines="" if complete else plan_lines_text(planned.lines),
         line_count=len(planned.lines),
         undo_of=planned.undo_of,
         actor_kind=caller.kind,

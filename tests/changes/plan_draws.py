@@ -45,7 +45,7 @@ def fitting(world: World, line: Line, *, recurring: bool) -> list[PackageTemplat
     ]
 
 
-def plant(world: World, rng: Random) -> None:
+def plant_network(world: World, rng: Random) -> None:
     """Lines of all kinds, none of which does anything by itself."""
     for line in world.lines.values():
         line.persona = line.persona._replace(kind="stock", active_share=0.0, sessions=0.0)
@@ -88,12 +88,12 @@ class Drawer:
         self._rng, self._world, self._accounts, self._everybody = rng, world, accounts, everybody
 
     def draw(self) -> DrawnPlan:
-        name = self._rng.choice(tuple(CHANGES))
-        return self.with_values(name, {"action": name, **CHANGES[name](self)})
+        name = self._rng.choice(tuple(DRAWN_CHANGES))
+        return self.with_values(name, {"action": name, **DRAWN_CHANGES[name](self)})
 
     def with_values(self, name: str, change: dict[str, Any]) -> DrawnPlan:
         """The same change, or, sometimes, another value of it for some lines."""
-        rng, iccids = self._rng, self.lines(many=self._rng.random() < 0.02)
+        rng, iccids = self._rng, self.lines(many=self._rng.random() < 0.01)
         own = OWN_VALUES.get(name)
         if own is None or rng.random() < 0.6:
             return DrawnPlan(change, iccids, {})
@@ -151,7 +151,7 @@ class Drawer:
         return {**change, "validityDays": self._rng.choice(DAYS)} if self._rng.random() < 0.4 else change
 
 
-CHANGES: Mapping[str, Callable[[Drawer], dict[str, Any]]] = {
+DRAWN_CHANGES: Mapping[str, Callable[[Drawer], dict[str, Any]]] = {
     "set_status": lambda draw: {"status": draw._rng.choice(STATUSES)},
     "set_steering_list": Drawer.steering,
     "set_traffic": Drawer.traffic,

@@ -1,16 +1,20 @@
 """The stage of these tests: an organisation with a small network behind it, its change sets, and the worker's chore done by hand."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from operations.changes.sending.change_work import ChangeWork
+from registry.limits import Limits
+from registry.rate_limits import RateLimiter
 from simulators.network.entities import Line
+from tests.changes.line_states import last_call, writes_that_arrived
 from tests.fleet.stage import ReadModelStage, open_read_model_stage
+from tests.world import SITE
 
 CHANGES = "/v1/changes"
 
@@ -59,6 +63,20 @@ class ChangeStage:
         """The chore, until nothing is due."""
         await ChangeWork(self.fleet.world.pipeline.deps, self.reports.append).step()
 
+    def during_a_write(self, act: Callable[[], Awaitable[None]], method: str = "modifySubscriberStatus") -> None:
+        """Does something while the next such call is under way: the network has done it, and its answer waits."""
+        self.fleet.trouble(method, delay=1.0)
+        self.fleet.sleep.act = act
+
+    @property
+    def call_number(self) -> int:
+        """The number of the network's last call."""
+        return last_call(self.fleet.world.sandbox)
+
+    def writes(self, since: int) -> list[str]:
+        """What was written to the network behind the call `since`, the method and its line."""
+        return [f"{call.method} {call.payload}" for call in writes_that_arrived(self.fleet.world.sandbox, since)]
+
     async def read(self, id: str, *, answers: int = 200, **query: Any) -> dict[str, Any]:
         said = await self.http.get(f"{CHANGES}/{id}", params=query)
         assert said.status_code == answers, said.text
@@ -74,4 +92,7 @@ class ChangeStage:
 @asynccontextmanager
 async def open_change_stage(folder: Path, *, url: str | None = None) -> AsyncGenerator[ChangeStage]:
     async with open_read_model_stage(folder, url=url) as fleet:
+        pipeline = fleet.world.pipeline
+        unpaced = RateLimiter(Limits(burst_enabled=False), SITE, fleet.clock)  # the stage's clock stands still, and sleeping is real
+        pipeline.deps = replace(pipeline.deps, rate_limiter=unpaced)
         yield ChangeStage(fleet)

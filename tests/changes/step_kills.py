@@ -9,11 +9,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 
 from tests.changes.change_worker import Steps
+from tests.changes.plan_draws import UNKNOWN_ICCIDS
 from tests.changes.plan_episode import Disturbances, PlanEpisode
 from tests.changes.random_plans import EVERYBODY, PlanVerdict, SimulatedPlayer, plan_stage
 from tests.simulation.loop import SimLoop
@@ -53,6 +54,45 @@ def run_to_step(seed: int, fatal: int | None) -> StepVerdict:
         if fatal is not None and fatal <= steps.number and not player.deaths:
             broken.append("nobody died")
         return StepVerdict(PlanVerdict(seed, broken, episode.told, episode.rows_judged, player.deaths), steps.number, fatal)
+    finally:
+        loop.close()
+
+
+class ReadingVerdict(NamedTuple):
+    """What came of a plan of many lines whose reading was broken off at a step: its digest and its rows."""
+
+    verdict: PlanVerdict
+    steps: int
+    digest: str
+    rows: list[dict[str, Any]]
+
+
+def run_reading(seed: int, fatal: int | None) -> ReadingVerdict:
+    """A plan of more lines than are read at once, whose days count from its beginning; with `fatal` its process dies there."""
+    rng, steps = Random(f"reading {seed}"), Steps(fatal)
+    loop, pages = SimLoop(rng), list[dict[str, Any]]()
+    try:
+        player = SimulatedPlayer(plan_stage(), loop, rng, steps=steps)
+        episode = PlanEpisode(player, rng, player.accounts, EVERYBODY, QUIET)
+        lines = [iccid for iccid, state in episode.states.items() if state["account"] in player.accounts] + [*UNKNOWN_ICCIDS[:220]]
+        change = {"action": "set_package_expiry", "validityDays": 90}
+
+        async def play() -> None:
+            await player.begin()
+            begun = await episode.ask("plan_changes", {"change": change, "lines": {"iccids": lines}}, key="plan")
+            player.sending()
+            page = await episode.settled(begun.body["id"], {"planned"})
+            steps.counting = False
+            if page is not None:
+                pages.append({**page, "rows": await episode.rows(page["id"])})
+            player.end()
+            await anyio.sleep(1)
+
+        loop.run_until_complete(play())
+        verdict = PlanVerdict(seed, [*episode.broken, *player.broken], episode.told, episode.rows_judged, player.deaths)
+        digest: str = pages[0]["digest"] if pages else ""
+        rows: list[dict[str, Any]] = pages[0]["rows"] if pages else []
+        return ReadingVerdict(verdict, steps.number, digest, rows)
     finally:
         loop.close()
 

@@ -69,6 +69,10 @@ OF_THE_RESELLER = {
 }
 """Whose the things of the network are: all its accounts read what is the reseller's, and who made it changes it (rules 2)."""
 OF_THE_LEDGER = {"idempotencyKey"}
+LINES_READ = {"plan_changes", "undo_changes"}
+"""What reads the one line that its example names, or whose set does, which counts as another call."""
+ROWS_OF_OTHERS = {"plan_changes", "apply_changes", "undo_changes"}
+SETS_OF_OTHERS = {"get_change_set", "apply_changes", "cancel_change_set", "undo_changes"}
 """Names that are ours without looking like it."""
 
 
@@ -143,6 +147,10 @@ def by_restriction(operation: AnyOperation, who: Identity) -> ExpectedAnswer | N
     if who.narrow in (Narrow.READ_ONLY, Narrow.OTHER_TOOLSET):
         reads = operation.read_only and operation.scope is not Scope.ADMIN
         return None if who.narrow is Narrow.READ_ONLY and reads else RESTRICTED
+    if operation.id in ROWS_OF_OTHERS and who.narrow is Narrow.TOOLSET:
+        return RESTRICTED  # its rows are calls of another toolset
+    if operation.id in SETS_OF_OTHERS and who.narrow in (Narrow.LINE, Narrow.OTHER_LINE, Narrow.ACCOUNT, Narrow.OTHER_ACCOUNT):
+        return ExpectedAnswer(404, "not_found")  # it was made with another credential, and its rows may show other lines
     if operation.bounded and not names(operation, "iccid"):  # it shows what the credential may see, which may be nothing
         return None
     if who.narrow in (Narrow.LINE, Narrow.OTHER_LINE):
@@ -215,7 +223,8 @@ def by_limit(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
 
 
 def done(operation: AnyOperation, who: Identity) -> ExpectedAnswer:
-    return ExpectedAnswer(operation.status, cost=int(operation.charged))
+    lines = int(operation.id in LINES_READ and who.narrow is not Narrow.OTHER_LINE)
+    return ExpectedAnswer(operation.status, cost=int(operation.charged) + lines)
 
 
 RESTRICTED = ExpectedAnswer(403, "credential_restricted")

@@ -11,6 +11,7 @@ from simulators.processor.state import ValueList
 from simulators.processor.webhooks import SIGNATURE_HEADER, sign_webhook
 from storage.connect_accounts import ConnectState, insert_connect_state
 from storage.identity_sessions import IdentitySession, insert_identity_session
+from tests.contract.changes import CHANGE_INPUTS
 from tests.contract.connections import CONNECTED_ORGANISATION
 from tests.contract.intelligence import INTELLIGENCE
 from tests.contract.invoices import INVOICED
@@ -100,6 +101,7 @@ PREPARED: Mapping[str, Callable[[World, Credentials], Awaitable[Input]]] = {
     **SHOP_INPUTS,
     **ORDERS,
     **INTELLIGENCE,
+    **CHANGE_INPUTS,
 }
 """Operations that are about something there: how it comes to be, and what of the documented input names it."""
 UNCONNECTED = {

@@ -63,6 +63,12 @@ BETWEEN_FIELDS = (
     "it is required without product_id",
     "it is set together with",
     "the last message is the assistant's",
+    "does not take it",  # a field that is another action's
+    "; set_status takes ",
+    "; set_package_status takes ",
+    "missing; the action ",
+    "say which lines by exactly one of",
+    "takes no value of a line's own",
     "without a price: your organisation's rate is in its own currency",
 )
 # Rules of one field that JSON Schema has no words for.
@@ -72,6 +78,10 @@ BEYOND_SCHEMA = (
     "not a cursor of this list",  # whatever a page before has given
     "the network knows no such level",  # bit/s by level; 0 is none
     "got only blanks",
+    "got no filter, which would mean every line",
+    "lines.csv: line ",  # what a table holds
+    "no line matches",  # which lines there are, the fleet knows
+    "it is not that of this plan",  # a digest that a plan before has given
     "no row has such members",  # which ones rows have, the charging system knows
     "is a one-time package",  # what a package is, the network knows
     "must be at least 1 character",  # a comma in a query parts two entries, and leaves an empty one

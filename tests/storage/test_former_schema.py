@@ -31,6 +31,7 @@ ASKED_FOR = frozenset(
         *("fleet_usage", "fleet_day", "fleet_line_money", "fleet_month", "fleet_network", "fleet_erasure", "fleet_figure"),
         *("fleet_erased_buyer", "fleet_erasure_key", "line_steering", "line_change", "line_tag"),
         *("spending", "spending_charge", "adapted_offer", "package_adaptation"),
+        *("change_set", "change_row"),
     }
 )
 """Tables that are looked for before they are read."""

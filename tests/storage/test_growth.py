@@ -12,6 +12,8 @@ from storage.audit import AUDIT_PAGES, AUDIT_READ_PAGES
 from storage.cdr_events import FIND_CDR_DIGESTS as FIND_DIGESTS
 from storage.cdr_events import FIND_FOLLOWING_PLACE, OLD_CDRS
 from storage.cdr_events import REMOVE_CDRS as REMOVE_RECORDS
+from storage.change_rows import ROWS_OF_STATE, count_state, newest_unknown_row, rows_of_lines
+from storage.change_sets import CLAIM_SET, any_old_plan, any_set_due, list_sets, oldest_ended_set
 from storage.claims import sweep_claims
 from storage.engine.sql import Query, Statement, sqlite_dialect
 from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_EVENTS
@@ -44,6 +46,7 @@ GROWING = {
         "intelligence_report",
         "intent",
     ),
+    *("change_set", "change_row"),
     *("invoice", "invoice_line", "issuance", "payment_record", "placed_package", "storefront_order"),
 }
 WHOLE = {
@@ -209,3 +212,24 @@ def test_what_a_processor_says_of_a_refund_is_looked_up_among_the_failed_orders(
 )
 def test_lines_of_a_fleet_are_looked_up_by_what_is_asked_of_them(raw: sqlite3.Connection, statement: Statement, found_by: str) -> None:
     assert [step for step in plan(raw, statement) if step.startswith("SEARCH fleet_line USING")] == [f"SEARCH fleet_line USING {found_by}"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "found_by"),
+    [
+        (statement_of(any_set_due), "change_set_work (state=? AND due<?)"),
+        (CLAIM_SET, "change_set_work (state=? AND due<?)"),
+        (statement_of(any_old_plan), "change_set_work (state=?)"),
+        (statement_of(list_sets), "change_set_organisation (organisation=? AND id<?)"),
+        (statement_of(oldest_ended_set), "change_set_age (created<?)"),
+        (ROWS_OF_STATE["planned"], "change_row_state (change_set=? AND state=? AND number>?)"),
+        (statement_of(rows_of_lines), "change_row_line (change_set=? AND iccid=?)"),
+        (statement_of(count_state), "change_row_state (change_set=? AND state=?)"),
+        (statement_of(newest_unknown_row), "change_row_state (change_set=? AND state=?)"),
+    ],
+    ids=lambda each: each.partition(" ")[0] if isinstance(each, str) else "",
+)
+def test_change_sets_and_their_rows_are_looked_up(raw: sqlite3.Connection, statement: Statement, found_by: str) -> None:
+    steps = plan(raw, statement)
+    assert any(step.startswith("SEARCH change_") and found_by in step for step in steps), steps
+    assert not [step for step in steps if step.startswith("SCAN change_")], steps

@@ -13,10 +13,10 @@ from hypothesis.stateful import invariant, precondition, rule
 from registry.caller import Restrictions, Role, Tier
 from simulators.network.entities import Line
 from storage.api_keys import revoke_key
-from tests.tags.tagging import counts, list_again, move_line, tag, tags_shown, untag
 from tests.fleet.stage import ReadModelStage, open_read_model_stage
 from tests.harness.machine_runner import ServiceMachine
 from tests.network_facts import ACCOUNT, SIBLING
+from tests.tags.tagging import counts, list_again, move_line, tag, tags_shown, untag
 
 TAGS = st.sampled_from("xyz")
 PLACES = st.lists(st.integers(0, 3), min_size=1, max_size=3, unique=True)

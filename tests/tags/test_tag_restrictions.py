@@ -10,11 +10,11 @@ from operations.catalogue import CATALOGUE
 from registry.caller import Restrictions, Role, Tier
 from registry.operation import Auth
 from registry.restrictions import names_one_line
-from tests.tags.tagging import change_tag, counts, refusals, tag, tags_shown, untag
 from tests.contract.stage import NEVER, ServiceHouse
 from tests.fleet.stage import ReadModelStage
 from tests.fleet.test_restricted import oracles
 from tests.network_facts import ACCOUNT, SIBLING
+from tests.tags.tagging import change_tag, counts, refusals, tag, tags_shown, untag
 
 REFUSED = "credential_restricted"
 

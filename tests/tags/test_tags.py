@@ -11,10 +11,10 @@ from simulators.network.entities import Line
 from simulators.network.methods.subscribers import begin_line_status
 from storage.line_tags import MOST_TAGS_OF_LINE
 from storage.upstream_connections import set_connection
-from tests.tags.tagging import STRANGE_ICCID, change_tag, counts, list_again, move_line, refusals, tag, tags_shown, untag
 from tests.contract.stage import ServiceHouse
 from tests.fleet.stage import ReadModelStage
 from tests.network_facts import ACCOUNT, SIBLING
+from tests.tags.tagging import STRANGE_ICCID, change_tag, counts, list_again, move_line, refusals, tag, tags_shown, untag
 
 
 async def test_tagged_lines_are_found_counted_and_shown_with_their_tags(both: ReadModelStage) -> None:

@@ -21,7 +21,7 @@ SpeedWord = Literal[
     "KB_20480", "KB_51200", "KB_102400", "UNLIMITED",
 ]  # fmt: skip
 TagWord = Annotated[str, Field(pattern=r"^[a-z0-9._-]{1,40}$")]
-PACKAGE_DAYS_LIMIT = 3650
+VALIDITY_DAYS_LIMIT = 3650
 TAGS_LIMIT = 20
 
 
@@ -84,7 +84,7 @@ class RequestedChange(CamelInput):
         UpstreamId | None, Field(description="What is assigned; else only packages of this template are changed, absent: of any.")
     ] = None
     validity_days: Annotated[
-        int | None, Field(ge=1, le=PACKAGE_DAYS_LIMIT, description="assign_package, set_package_expiry: days from now, 1-3650.")
+        int | None, Field(ge=1, le=VALIDITY_DAYS_LIMIT, description="assign_package, set_package_expiry: days from now, 1-3650.")
     ] = None
     expires: Annotated[EndTime | None, Field(description="set_package_expiry: UTC; a date alone is its last second.")] = None
     data_limit: Annotated[Units | None, Field(description="set_package_limits: bytes, used ones included.")] = None
@@ -203,10 +203,10 @@ class LineValue(NamedTuple):
     value: str | None
 
 
-def stored_lines(lines: Sequence[LineValue]) -> str:
+def plan_lines_text(lines: Sequence[LineValue]) -> str:
     return orjson.dumps([list(line) for line in lines]).decode()
 
 
-def read_lines(text: str) -> list[LineValue]:
-    """The lines that `stored_lines` kept."""
+def parse_plan_lines(text: str) -> list[LineValue]:
+    """The lines that `plan_lines_text` kept."""
     return [LineValue(*cast("tuple[str, str | None]", pair)) for pair in orjson.loads(text or "[]")]

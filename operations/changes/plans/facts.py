@@ -18,7 +18,7 @@ PACKAGE_ACTIONS = frozenset(
 """Actions that have to know the packages of a line."""
 
 
-class LineFacts(NamedTuple):
+class ChangeableLine(NamedTuple):
     """A line with its packages and tags, where the action has to know them."""
 
     iccid: str
@@ -75,7 +75,7 @@ def is_passing(refusal: Refusal) -> bool:
     return refusal.error_code in PASSING_CODES or refusal.status >= 500
 
 
-async def read_line_facts(deps: Deps, caller: Caller, iccid: str, action: str, *, prepaid: bool) -> LineFacts | LineRefused:
+async def read_changeable_line(deps: Deps, caller: Caller, iccid: str, action: str, *, prepaid: bool) -> ChangeableLine | LineRefused:
     """Reads a line as `caller` may see it. `prepaid`: the call that this is part of was charged. Waits for the network."""
     calls = deps.internal_calls
     reply = await calls.call("get_subscriber", {"iccid": iccid}, caller=caller, surface="change", prepaid_by_parent=prepaid)
@@ -91,7 +91,7 @@ async def read_line_facts(deps: Deps, caller: Caller, iccid: str, action: str, *
     if action == "set_tags":
         found = await deps.store.read(tags_of_lines, organisation=caller.organisation, iccids=[iccid])
         tags = [line.tag for line in found]
-    return LineFacts(iccid, cast(LineRowFacts, row), packages, tags)
+    return ChangeableLine(iccid, cast(LineRowFacts, row), packages, tags)
 
 
 def data_of(reply: Reply) -> object:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, cast
 
 from operations.changes.plans.changes import RequestedChange
-from operations.changes.plans.facts import LineFacts, LineRowFacts, whole
+from operations.changes.plans.facts import ChangeableLine, LineRowFacts, whole
 from operations.times import utc_text, utc_time_text
 
 Values = dict[str, object]
@@ -23,7 +23,7 @@ LIMIT_MEMBERS: Mapping[str, tuple[str, str]] = {
 }
 
 
-class Step(NamedTuple):
+class RowCall(NamedTuple):
     """One call of an operation."""
 
     operation: str
@@ -35,7 +35,7 @@ class PlannedRow(NamedTuple):
 
     before: Values
     after: Values
-    steps: tuple[Step, ...]
+    steps: tuple[RowCall, ...]
     irreversible: bool = False
     cost: int = 0
     lost: Values | None = None
@@ -67,7 +67,7 @@ class TemplateFacts(NamedTuple):
     days: int
 
 
-def plan_line(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+def plan_line(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     """The rows of one line."""
     if facts.status == ENDED_STATUS and change.action != "set_tags":
         return [SkippedRow("subscriber_end_of_life", "The line has reached its end of life and takes no more changes.")]
@@ -78,27 +78,27 @@ def already(what: str) -> SkippedRow:
     return SkippedRow("already", f"Already {what}.")
 
 
-def plan_status(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+def plan_status(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     del known
     if facts.status == change.status:
         return [already(facts.status)]
-    step = Step("modify_subscriber_status", {"iccid": facts.iccid, "status": change.status})
+    step = RowCall("modify_subscriber_status", {"iccid": facts.iccid, "status": change.status})
     return [PlannedRow({"status": facts.status}, {"status": change.status}, (step,), irreversible=facts.status not in SETTABLE_STATUSES)]
 
 
-def plan_end(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+def plan_end(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     del change, known
-    step = Step("modify_subscriber_status", {"iccid": facts.iccid, "status": ENDED_STATUS, "irreversible": True})
+    step = RowCall("modify_subscriber_status", {"iccid": facts.iccid, "status": ENDED_STATUS, "irreversible": True})
     return [PlannedRow({"status": facts.status}, {"status": ENDED_STATUS}, (step,), irreversible=True, lost={"line": facts.iccid})]
 
 
-def plan_steering(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+def plan_steering(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     del known
     now, wanted = facts.row.get("steeringListId"), None if change.no_list else change.list_id
-    push = (Step("push_steering_to_subscriber", {"iccid": facts.iccid}),) if change.push else ()
+    push = (RowCall("push_steering_to_subscriber", {"iccid": facts.iccid}),) if change.push else ()
     if now == wanted and not push:
         return [already("on this steering list" if wanted is not None else "without a steering list of its own")]
-    step = Step("modify_subscriber_steering_list", {"iccid": facts.iccid, "listId": wanted})
+    step = RowCall("modify_subscriber_steering_list", {"iccid": facts.iccid, "listId": wanted})
     steps = push if now == wanted else (step, *push)
     return [PlannedRow({"steering_list": now}, {"steering_list": wanted}, steps)]
 
@@ -106,11 +106,11 @@ def plan_steering(change: RequestedChange, facts: LineFacts, known: PlanFacts) -
 TRAFFIC_MEMBERS = {"data": "allowedData", "moc": "allowedMoc", "mtc": "allowedMtc", "sms": "allowedMosms"}
 
 
-def traffic_of(facts: LineFacts) -> Values:
+def traffic_of(facts: ChangeableLine) -> Values:
     return {name: facts.row.get(member) for name, member in TRAFFIC_MEMBERS.items()}
 
 
-def plan_traffic(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+def plan_traffic(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     del known
     now = traffic_of(facts)
     wanted = {name: now[name] if getattr(change, name) is None else getattr(change, name) for name in TRAFFIC_MEMBERS}
@@ -118,29 +118,29 @@ def plan_traffic(change: RequestedChange, facts: LineFacts, known: PlanFacts) ->
         return [SkippedRow("not_told", "The charging system does not say what the line may do now; name all of data, moc, mtc and sms.")]
     if wanted == now:
         return [already("allowed and barred as asked for")]
-    step = Step("set_subscriber_traffic_restrictions", {"iccid": facts.iccid, **wanted})
+    step = RowCall("set_subscriber_traffic_restrictions", {"iccid": facts.iccid, **wanted})
     return [PlannedRow(now, wanted, (step,), irreversible=None in now.values())]
 
 
-def speed_word(facts: LineFacts) -> str:
+def speed_word(facts: ChangeableLine) -> str:
     limit = facts.row.get("throttlingLimit")
     return f"KB_{limit}" if isinstance(limit, int) and limit else "UNLIMITED"
 
 
-def plan_speed(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+def plan_speed(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     del known
     now = speed_word(facts)
     if now == change.speed_limit:
         return [already(f"at {now}")]
-    step = Step("hlr_set_bitrate", {"iccid": facts.iccid, "bitrateString": change.speed_limit})
+    step = RowCall("hlr_set_bitrate", {"iccid": facts.iccid, "bitrateString": change.speed_limit})
     return [PlannedRow({"speed_limit": now}, {"speed_limit": change.speed_limit}, (step,))]
 
 
-def package_ids(facts: LineFacts) -> list[int]:
+def package_ids(facts: ChangeableLine) -> list[int]:
     return sorted(whole(package.get("packageId")) for package in facts.packages if package.get("packageId") is not None)
 
 
-def plan_assignment(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+def plan_assignment(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     template = change.package_template_id or 0
     if facts.in_stock:
         return [SkippedRow("in_stock", "No customer has this line yet: issue_esim_from_inventory issues it.")]
@@ -151,10 +151,10 @@ def plan_assignment(change: RequestedChange, facts: LineFacts, known: PlanFacts)
     if change.validity_days is not None:
         arguments["validityPeriod"] = change.validity_days
     after: Values = {"added_template": template, "status": "ACTIVE"}
-    return [PlannedRow(before, after, (Step("assign_package", arguments),), cost=known.templates[template].cost)]
+    return [PlannedRow(before, after, (RowCall("assign_package", arguments),), cost=known.templates[template].cost)]
 
 
-def plan_series(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+def plan_series(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     template = change.package_template_id or 0
     if facts.in_stock:
         return [SkippedRow("in_stock", "No customer has this line yet: issue_esim_from_inventory issues it.")]
@@ -164,7 +164,7 @@ def plan_series(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> 
     packages = -(-DAYS_A_SERIES_COUNTS // max(1, found.days))
     before: Values = {"packages": package_ids(facts), "series": sorted(facts.series), "status": facts.status}
     after: Values = {"added_series_of_template": template, "status": "ACTIVE"}
-    step = Step("assign_recurring_package", {"iccid": facts.iccid, "packageTemplateId": template})
+    step = RowCall("assign_recurring_package", {"iccid": facts.iccid, "packageTemplateId": template})
     return [PlannedRow(before, after, (step,), cost=found.cost * packages)]
 
 
@@ -174,7 +174,7 @@ def template_of(package: LineRowFacts) -> int:
     return whole(package.get("templateId") or named)
 
 
-def plan_series_stop(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+def plan_series_stop(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     del known
     wanted = change.package_template_id
     found = {id: row for id, row in facts.series.items() if row.get("active", True) and wanted in (None, row.get("template"))}
@@ -184,7 +184,7 @@ def plan_series_stop(change: RequestedChange, facts: LineFacts, known: PlanFacts
         PlannedRow(
             {"series": id, "active": True},
             {"series": id, "active": False},
-            (Step("stop_resume_recurring_package", {"iccid": facts.iccid, "packageId": id, "action": "stop"}),),
+            (RowCall("stop_resume_recurring_package", {"iccid": facts.iccid, "packageId": id, "action": "stop"}),),
         )
         for id in sorted(found)
     ]
@@ -194,7 +194,7 @@ def of_template(template: int | None) -> str:
     return "" if template is None else f" of the template {template}"
 
 
-def chosen_packages(change: RequestedChange, facts: LineFacts) -> list[LineRowFacts]:
+def chosen_packages(change: RequestedChange, facts: ChangeableLine) -> list[LineRowFacts]:
     """The packages that an action is about: those that have not ended, of the template that was named."""
     wanted = change.package_template_id
     return [
@@ -209,30 +209,30 @@ def no_package(change: RequestedChange) -> SkippedRow:
 
 
 def plan_packages(
-    plan: Callable[[RequestedChange, LineFacts, LineRowFacts, PlanFacts], RowPlan],
-) -> Callable[[RequestedChange, LineFacts, PlanFacts], Sequence[RowPlan]]:
+    plan: Callable[[RequestedChange, ChangeableLine, LineRowFacts, PlanFacts], RowPlan],
+) -> Callable[[RequestedChange, ChangeableLine, PlanFacts], Sequence[RowPlan]]:
     """A planner that makes a row for each package that the change is about."""
 
-    def planned(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+    def planned(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
         return [plan(change, facts, package, known) for package in chosen_packages(change, facts)] or [no_package(change)]
 
     return planned
 
 
-def package_arguments(facts: LineFacts, package: LineRowFacts, **more: object) -> Values:
+def package_arguments(facts: ChangeableLine, package: LineRowFacts, **more: object) -> Values:
     return {"iccid": facts.iccid, "packageId": package.get("packageId"), **more}
 
 
-def plan_package_status(change: RequestedChange, facts: LineFacts, package: LineRowFacts, known: PlanFacts) -> RowPlan:
+def plan_package_status(change: RequestedChange, facts: ChangeableLine, package: LineRowFacts, known: PlanFacts) -> RowPlan:
     del known
     id, wanted, now = package.get("packageId"), change.status, "INACTIVE" if package.get("active") is False else "ACTIVE"
     if now == wanted:
         return SkippedRow("already", f"The package {id} is {now} already.")
-    step = Step("modify_package_status", package_arguments(facts, package, status=wanted))
+    step = RowCall("modify_package_status", package_arguments(facts, package, status=wanted))
     return PlannedRow({"package": id, "status": now}, {"package": id, "status": wanted}, (step,))
 
 
-def plan_package_expiry(change: RequestedChange, facts: LineFacts, package: LineRowFacts, known: PlanFacts) -> RowPlan:
+def plan_package_expiry(change: RequestedChange, facts: ChangeableLine, package: LineRowFacts, known: PlanFacts) -> RowPlan:
     id, ends = package.get("packageId"), utc_time_text(cast("str | None", package.get("tsexpirationutc")))
     waits = ends is None and package.get("tsactivationutc") is None
     if waits and change.expires is not None:
@@ -240,28 +240,28 @@ def plan_package_expiry(change: RequestedChange, facts: LineFacts, package: Line
     if waits:
         days = package.get("perioddays")
         after: Values = {"package": id, "days": change.validity_days}
-        step = Step("modify_package_expiry", package_arguments(facts, package, validityDays=change.validity_days))
+        step = RowCall("modify_package_expiry", package_arguments(facts, package, validityDays=change.validity_days))
         return PlannedRow({"package": id, "days": days}, after, (step,), irreversible=not isinstance(days, int))
     moment = change.expires or datetime.fromtimestamp(int(known.now), UTC) + timedelta(days=change.validity_days or 0)
     wanted = utc_text(moment)
     if wanted == ends:
         return SkippedRow("already", f"The package {id} ends then already.")
-    step = Step("modify_package_expiry", package_arguments(facts, package, expires=wanted))
+    step = RowCall("modify_package_expiry", package_arguments(facts, package, expires=wanted))
     return PlannedRow({"package": id, "ends": ends}, {"package": id, "ends": wanted}, (step,), irreversible=ends is None)
 
 
-def plan_package_limits(change: RequestedChange, facts: LineFacts, package: LineRowFacts, known: PlanFacts) -> RowPlan:
+def plan_package_limits(change: RequestedChange, facts: ChangeableLine, package: LineRowFacts, known: PlanFacts) -> RowPlan:
     del known
     id = package.get("packageId")
     asked = {shown: getattr(change, name) for name, (shown, _) in LIMIT_MEMBERS.items() if getattr(change, name) is not None}
     now = {shown: package.get(member) or 0 for shown, member in LIMIT_MEMBERS.values() if shown in asked}
     if now == asked:
         return SkippedRow("already", f"The package {id} has these limits already.")
-    step = Step("modify_package_limits", package_arguments(facts, package, **asked))
+    step = RowCall("modify_package_limits", package_arguments(facts, package, **asked))
     return PlannedRow({"package": id, **now}, {"package": id, **asked}, (step,))
 
 
-def plan_package_deletion(change: RequestedChange, facts: LineFacts, package: LineRowFacts, known: PlanFacts) -> RowPlan:
+def plan_package_deletion(change: RequestedChange, facts: ChangeableLine, package: LineRowFacts, known: PlanFacts) -> RowPlan:
     del change, known
     id = package.get("packageId")
     template = package.get("packageTemplate")
@@ -271,11 +271,11 @@ def plan_package_deletion(change: RequestedChange, facts: LineFacts, package: Li
         "unused_bytes": max(0, whole(package.get("pckdatabyte")) - whole(package.get("useddatabyte"))),
         "ends": utc_time_text(cast("str | None", package.get("tsexpirationutc"))),
     }
-    step = Step("delete_subscriber_package", package_arguments(facts, package))
+    step = RowCall("delete_subscriber_package", package_arguments(facts, package))
     return PlannedRow({"package": id}, {"package": None}, (step,), irreversible=True, lost=lost)
 
 
-def plan_move(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+def plan_move(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     wanted, now = change.account_id or 0, facts.account_id
     if now == wanted:
         return [already(f"in the account {wanted}")]
@@ -287,13 +287,13 @@ def plan_move(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Se
     return [PlannedRow({"account": now}, {"account": wanted}, (move_step(facts.iccid, now, wanted),))]
 
 
-def move_step(iccid: str, source: object, destination: object) -> Step:
+def move_step(iccid: str, source: object, destination: object) -> RowCall:
     """The call that moves one line from an account to another."""
     numbers: Values = {"rangeType": "ICCID", "rangeStart": iccid, "rangeEnd": iccid}
-    return Step("move_subscriber_range_to_account", {"accountId": source, "destAccount": destination, **numbers})
+    return RowCall("move_subscriber_range_to_account", {"accountId": source, "destAccount": destination, **numbers})
 
 
-def plan_tags(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Sequence[RowPlan]:
+def plan_tags(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     del known
     add, remove = set(change.add_tags or ()), set(change.remove_tags or ())
     now = set(facts.tags)
@@ -303,14 +303,14 @@ def plan_tags(change: RequestedChange, facts: LineFacts, known: PlanFacts) -> Se
     return [PlannedRow({"tags": sorted(now)}, {"tags": sorted(wanted)}, tag_steps(facts.iccid, now, wanted))]
 
 
-def tag_steps(iccid: str, now: set[str], wanted: set[str]) -> tuple[Step, ...]:
+def tag_steps(iccid: str, now: set[str], wanted: set[str]) -> tuple[RowCall, ...]:
     """The calls that turn the tags `now` of a line into those that are `wanted`."""
-    taken = [Step("untag_lines", {"tag": tag, "iccids": [iccid]}) for tag in sorted(now - wanted)]
-    given = [Step("tag_lines", {"tag": tag, "iccids": [iccid]}) for tag in sorted(wanted - now)]
+    taken = [RowCall("untag_lines", {"tag": tag, "iccids": [iccid]}) for tag in sorted(now - wanted)]
+    given = [RowCall("tag_lines", {"tag": tag, "iccids": [iccid]}) for tag in sorted(wanted - now)]
     return (*taken, *given)
 
 
-PLANNERS: Mapping[str, Callable[[RequestedChange, LineFacts, PlanFacts], Sequence[RowPlan]]] = {
+PLANNERS: Mapping[str, Callable[[RequestedChange, ChangeableLine, PlanFacts], Sequence[RowPlan]]] = {
     "set_status": plan_status,
     "set_steering_list": plan_steering,
     "set_traffic": plan_traffic,

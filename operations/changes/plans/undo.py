@@ -5,14 +5,14 @@ from typing import NamedTuple, cast
 
 import orjson
 
-from operations.changes.plans.facts import LineFacts, whole
+from operations.changes.plans.facts import ChangeableLine, whole
 from operations.changes.plans.rows import (
     LIMIT_MEMBERS,
     SETTABLE_STATUSES,
     PlannedRow,
+    RowCall,
     RowPlan,
     SkippedRow,
-    Step,
     Values,
     move_step,
     package_ids,
@@ -25,7 +25,7 @@ from storage.change_rows import ChangeRow
 from storage.line_changes import LineChange
 
 
-def values_now(wanted: Values, facts: LineFacts) -> Values | None:
+def values_now(wanted: Values, facts: ChangeableLine) -> Values | None:
     """The values of a row (`before` or `after`, by their keys) as they are now; None where the package or series is gone."""
     if wanted.get("package") is not None:
         return package_values(wanted, facts)
@@ -45,7 +45,7 @@ def values_now(wanted: Values, facts: LineFacts) -> Values | None:
     return {name: found[name]() for name in wanted if name in found}
 
 
-def package_values(wanted: Values, facts: LineFacts) -> Values | None:
+def package_values(wanted: Values, facts: ChangeableLine) -> Values | None:
     package = facts.package(wanted["package"])
     if package is None:
         return None
@@ -59,7 +59,7 @@ def package_values(wanted: Values, facts: LineFacts) -> Values | None:
     return {name: found[name] for name in wanted}
 
 
-def is_unchanged(wanted: Values, facts: LineFacts) -> bool:
+def is_unchanged(wanted: Values, facts: ChangeableLine) -> bool:
     """Whether a line still is what a row saw."""
     return values_now(wanted, facts) == wanted
 
@@ -91,7 +91,7 @@ def expected_values(record: RowRecord) -> Values:
     return record.after
 
 
-def plan_undo(record: RowRecord, facts: LineFacts, changes: Sequence[LineChange], made: float) -> RowPlan:
+def plan_undo(record: RowRecord, facts: ChangeableLine, changes: Sequence[LineChange], made: float) -> RowPlan:
     """The row that takes another back. `changes`: who changed the line last; `made`: when the row took effect, Unix seconds."""
     expected = expected_values(record)
     now = values_now(expected, facts)
@@ -127,27 +127,27 @@ def others_since(changes: Sequence[LineChange], made: float, *kinds: str) -> str
     return "".join(found)
 
 
-def undo_steps(record: RowRecord, facts: LineFacts) -> tuple[Step, ...] | SkippedRow:
+def undo_steps(record: RowRecord, facts: ChangeableLine) -> tuple[RowCall, ...] | SkippedRow:
     """The calls that take a row back, or why it cannot be undone."""
     before, iccid = record.before, facts.iccid
     if record.action in ("end_of_life", "delete_packages"):
         return SkippedRow("irreversible", "This cannot be undone.")
     if "status" in before and before.get("package") is None and record.action == "set_status":
         return status_steps(iccid, before["status"])
-    simple: Mapping[str, Callable[[], tuple[Step, ...]]] = {
-        "set_steering_list": lambda: (Step("modify_subscriber_steering_list", {"iccid": iccid, "listId": before["steering_list"]}),),
-        "set_bitrate": lambda: (Step("hlr_set_bitrate", {"iccid": iccid, "bitrateString": before["speed_limit"]}),),
+    simple: Mapping[str, Callable[[], tuple[RowCall, ...]]] = {
+        "set_steering_list": lambda: (RowCall("modify_subscriber_steering_list", {"iccid": iccid, "listId": before["steering_list"]}),),
+        "set_bitrate": lambda: (RowCall("hlr_set_bitrate", {"iccid": iccid, "bitrateString": before["speed_limit"]}),),
         "stop_series": lambda: (
-            Step(
+            RowCall(
                 "stop_resume_recurring_package",
                 {"iccid": iccid, "packageId": before["series"], "action": "resume" if before["active"] else "stop"},
             ),
         ),
         "set_package_status": lambda: (
-            Step("modify_package_status", {"iccid": iccid, "packageId": before["package"], "status": before["status"]}),
+            RowCall("modify_package_status", {"iccid": iccid, "packageId": before["package"], "status": before["status"]}),
         ),
         "set_package_limits": lambda: (
-            Step("modify_package_limits", {"iccid": iccid, "packageId": before["package"], **without_package(before)}),
+            RowCall("modify_package_limits", {"iccid": iccid, "packageId": before["package"], **without_package(before)}),
         ),
         "move_account": lambda: (move_step(iccid, record.after["account"], before["account"]),),
         "set_tags": lambda: tag_steps(iccid, set(cast("list[str]", record.after["tags"])), set(cast("list[str]", before["tags"]))),
@@ -157,7 +157,7 @@ def undo_steps(record: RowRecord, facts: LineFacts) -> tuple[Step, ...] | Skippe
     if record.action == "set_traffic":
         if None in before.values():
             return SkippedRow("irreversible", "The charging system did not say what the line was allowed before.")
-        return (Step("set_subscriber_traffic_restrictions", {"iccid": iccid, **before}),)
+        return (RowCall("set_subscriber_traffic_restrictions", {"iccid": iccid, **before}),)
     if record.action == "set_package_expiry":
         return expiry_steps(record, iccid)
     return assignment_steps(record, facts)
@@ -167,35 +167,35 @@ def without_package(values: Values) -> Values:
     return {name: value for name, value in values.items() if name != "package"}
 
 
-def status_steps(iccid: str, status: object) -> tuple[Step, ...] | SkippedRow:
+def status_steps(iccid: str, status: object) -> tuple[RowCall, ...] | SkippedRow:
     if status not in SETTABLE_STATUSES:
         return SkippedRow("irreversible", f"Nobody can make the line {status} again.")
-    return (Step("modify_subscriber_status", {"iccid": iccid, "status": status}),)
+    return (RowCall("modify_subscriber_status", {"iccid": iccid, "status": status}),)
 
 
-def expiry_steps(record: RowRecord, iccid: str) -> tuple[Step, ...] | SkippedRow:
+def expiry_steps(record: RowRecord, iccid: str) -> tuple[RowCall, ...] | SkippedRow:
     ends, days = record.before.get("ends"), record.before.get("days")
     if ends is None and not isinstance(days, int):
         return SkippedRow("irreversible", "The package had no end before, and none can be given back.")
     end = {"expires": ends} if ends is not None else {"validityDays": days}
-    return (Step("modify_package_expiry", {"iccid": iccid, "packageId": record.before["package"], **end}),)
+    return (RowCall("modify_package_expiry", {"iccid": iccid, "packageId": record.before["package"], **end}),)
 
 
-def assignment_steps(record: RowRecord, facts: LineFacts) -> tuple[Step, ...] | SkippedRow:
+def assignment_steps(record: RowRecord, facts: ChangeableLine) -> tuple[RowCall, ...] | SkippedRow:
     """Deletes the package that was put on the line while nothing of it is used, stops its series, and gives the line its status back."""
-    made, series, steps = record.result.get("package"), record.result.get("series"), list[Step]()
+    made, series, steps = record.result.get("package"), record.result.get("series"), list[RowCall]()
     package = None if made is None else facts.package(made)
     if series is not None:
-        steps.append(Step("stop_resume_recurring_package", {"iccid": facts.iccid, "packageId": series, "action": "stop"}))
+        steps.append(RowCall("stop_resume_recurring_package", {"iccid": facts.iccid, "packageId": series, "action": "stop"}))
     if package is not None:
         if any(
             whole(package.get(name)) for name in ("useddatabyte", "usedmocsecond", "usedmtcsecond", "usedmosmsnumber", "usedmtsmsnumber")
         ):
             return SkippedRow("used_since", f"The package {made} has been used since, and what was used cannot be given back.")
-        steps.append(Step("delete_subscriber_package", {"iccid": facts.iccid, "packageId": made}))
+        steps.append(RowCall("delete_subscriber_package", {"iccid": facts.iccid, "packageId": made}))
     if not steps:
         return SkippedRow("irreversible", "Nobody knows which package was put on the line.")
     status = record.before["status"]
     if status != "ACTIVE" and status in SETTABLE_STATUSES:
-        steps.append(Step("modify_subscriber_status", {"iccid": facts.iccid, "status": status}))
+        steps.append(RowCall("modify_subscriber_status", {"iccid": facts.iccid, "status": status}))
     return tuple(steps)

@@ -7,17 +7,16 @@ import anyio
 import orjson
 
 from clients.ocs.places import in_background
-from operations.changes.plans.changes import read_change, read_lines
-from operations.changes.plans.facts import LineFacts, read_line_facts
+from operations.changes.plans.changes import parse_plan_lines, read_change
+from operations.changes.plans.facts import ChangeableLine, read_changeable_line
 from operations.changes.plans.rows import row_operations
 from operations.changes.sending.planning import PlanRefused, PlanTask, change_rows, first_digest, lines_read, plan_lines, read_plan_facts
-from operations.changes.sending.row_sending import RowPostponed, RowSending, RowTask, SetStopped, evidence_of, row_key
+from operations.changes.sending.row_sending import RowPace, RowPostponed, RowSending, RowTask, SetStopped, row_evidence, row_key
 from operations.changes.sending.set_limits import give_back_unsent
 from operations.deps import Deps
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, answer_unknown_key, send_once
 from registry.caller import Caller, CallerKind
-from registry.errors import Refusal, StoreUnavailable
-from registry.rate_limits import RateLimiter
+from registry.errors import Refusal, StoreUnavailable, Unauthorized
 from storage.change_rows import (
     ChangeRow,
     RowOutcome,
@@ -48,11 +47,11 @@ from storage.claims import find_claim
 from storage.directory import CallerRecord, acting_caller, find_approver
 from storage.engine.sql import Connection
 
-STEP_SECONDS = 60.0
-TURN_SECONDS = 10.0
-LEASE_SECONDS = 60.0
+SETS_STEP_SECONDS = 60.0
+SET_TURN_SECONDS = 10.0
+SET_LEASE_SECONDS = 60.0
 RENEW_SECONDS = 15.0
-LINES_A_WRITE = 40
+PLANNED_LINES_A_WRITE = 40
 ROWS_A_LOOK = 40
 PARALLEL_ROWS = 4
 POSTPONED_SECONDS = 2.0
@@ -70,11 +69,12 @@ class ChangeWork:
         """`begun`: whether the charging system is to be asked at all; a simulated one in this process is not begun for it alone."""
         self._deps, self._report, self._begun = deps, report, begun
         self._deferred = DeferredWrites()
+        self._paces = dict[str, RowPace]()
 
     async def step(self) -> None:
         """Works on due sets until none is due, or the time is over."""
         deps = self._deps
-        ends = deps.clock.monotonic() + STEP_SECONDS
+        ends = deps.clock.monotonic() + SETS_STEP_SECONDS
         if not await deps.store.read(has_change_tables):
             return
         await self._deferred.write_all(deps)
@@ -90,10 +90,11 @@ class ChangeWork:
             return False
         token, claimed = deps.ids.new("lse_"), None
         with anyio.CancelScope(shield=True):  # cancelled here, the lease would be taken and never given back
-            claimed = await deps.store.write(claim_next_set, token=token, now=now, until=now + LEASE_SECONDS)
+            claimed = await deps.store.write(claim_next_set, token=token, now=now, until=now + SET_LEASE_SECONDS)
         if claimed is None:
             return False
-        turn = SetTurn(deps, self._deferred, claimed, token)
+        pace = self._paces.setdefault(claimed.organisation, RowPace(deps.rate_limiter, claimed.organisation))
+        turn = SetTurn(deps, self._deferred, claimed, token, pace)
         try:
             with in_background():
                 await turn.run()
@@ -106,11 +107,11 @@ class ChangeWork:
 class SetTurn:
     """One turn of a set under its lease. `pause`: for how many seconds the set is left alone after it."""
 
-    def __init__(self, deps: Deps, deferred: DeferredWrites, row: ChangeSet, token: str) -> None:
+    def __init__(self, deps: Deps, deferred: DeferredWrites, row: ChangeSet, token: str, pace: RowPace) -> None:
         self._deps, self._deferred, self._set, self._token = deps, deferred, row, token
-        self._ends = deps.clock.monotonic() + TURN_SECONDS
+        self._ends = deps.clock.monotonic() + SET_TURN_SECONDS
         self._renewed = deps.clock.monotonic()
-        self._pace = RowPace(deps.rate_limiter, row.organisation)
+        self._pace = pace
         self.pause = 0.0
 
     @property
@@ -157,12 +158,14 @@ class SetTurn:
         if monotonic - self._renewed < RENEW_SECONDS:
             return True
         self._renewed = monotonic
-        return await self._deps.store.write(renew_set_lease, change_set=self._set.id, token=self._token, until=self._now() + LEASE_SECONDS)
+        return await self._deps.store.write(
+            renew_set_lease, change_set=self._set.id, token=self._token, until=self._now() + SET_LEASE_SECONDS
+        )
 
     async def _plan(self, caller: Caller) -> None:
         """Reads lines, some at a time, each part kept with the place where the next one begins."""
         row, deps = self._set, self._deps
-        change, lines = read_change(row.change), read_lines(row.lines)
+        change, lines = read_change(row.change), parse_plan_lines(row.lines)
         undone = await deps.store.read(find_change_set, change_set=row.undo_of, organisation=row.organisation) if row.undo_of else None
         try:
             known = await read_plan_facts(deps, caller, change, now=row.created, undoes=bool(row.undo_of))
@@ -172,9 +175,9 @@ class SetTurn:
         task = PlanTask(change, row.undo_of, undone is not None and bool(undone.undo_of), caller, known)
         digest, position, made = row.digest or first_digest(task, row.organisation, row.id), row.position, row.planned + row.skipped
         while position < len(lines) and not self._over and await self._renew():
-            part = lines[position : position + LINES_A_WRITE]
+            part = lines[position : position + PLANNED_LINES_A_WRITE]
             try:
-                plans = await plan_lines(deps, task, part, TURN_SECONDS)
+                plans = await plan_lines(deps, task, part, SET_TURN_SECONDS)
             except PlanRefused as problem:
                 self._postpone(problem.refusal)
                 return
@@ -217,7 +220,6 @@ class SetTurn:
         for row in waiting:
             if self._over or not await self._renew():
                 return
-            await self._pace.wait()
             current = await self._asker()
             if current is None:
                 await self._give_up("asker_gone", ASKER_GONE)
@@ -225,7 +227,7 @@ class SetTurn:
             if not await self._approver_may():
                 await self._give_up("approver_lost_rights", APPROVER_LOST_RIGHTS)
                 return
-            await self._send_row(RowTask(self._deps, self._set, self._token, current, resumed), row)
+            await self._send_row(RowTask(self._deps, self._set, self._token, current, self._pace, resumed), row)
 
     async def _send_row(self, task: RowTask, row: ChangeRow) -> None:
         sending = RowSending(task, row)
@@ -239,7 +241,8 @@ class SetTurn:
         except StoreUnavailable:
             self.pause = max(self.pause, POSTPONED_SECONDS)
         if sending.lost_rights is not None:
-            await self._give_up(sending.lost_rights.error_code, sending.lost_rights.message)
+            gone = isinstance(sending.lost_rights, Unauthorized)
+            await self._give_up(*(("asker_gone", ASKER_GONE) if gone else (sending.lost_rights.error_code, sending.lost_rights.message)))
             self._ends = self._deps.clock.monotonic()
 
     async def _look_for_lost(self, caller: Caller) -> None:
@@ -256,8 +259,8 @@ class SetTurn:
 
     async def _settle_lost(self, caller: Caller, row: ChangeRow) -> bool:
         """Whether it is known now what became of a row."""
-        facts = await read_line_facts(self._deps, caller, row.iccid, self._set.action, prepaid=True)
-        outcome = evidence_of(self._set.action, row, facts) if isinstance(facts, LineFacts) else None
+        facts = await read_changeable_line(self._deps, caller, row.iccid, self._set.action, prepaid=True)
+        outcome = row_evidence(self._set.action, row, facts) if isinstance(facts, ChangeableLine) else None
         if outcome is None:
             return False
         return await self._deps.store.write(
@@ -280,29 +283,6 @@ class SetTurn:
         for begun in await deps.store.read(list_rows, change_set=row.id, which="sending", after=0, most=ROWS_A_LOOK):
             await deps.store.write(leave_row, row=row, begun=begun, now=self._now())
         await deps.store.write(end_set, change_set=row.id, organisation=row.organisation, token=self._token, now=self._now())
-
-
-class RowPace:
-    """The pace of an organisation's rows: as fast as the charging system takes writes, one set at a time, after calls of people."""
-
-    def __init__(self, limiter: RateLimiter, owner: str) -> None:
-        self._limiter, self._owner = limiter, owner
-        self._next = 0.0
-
-    async def wait(self) -> None:
-        """Waits until the next row may be sent, and counts it as a write of the organisation."""
-        clock, limits = self._limiter.clock, self._limiter.limits
-        if not limits.burst_enabled:
-            return
-        now = clock.monotonic()
-        start = max(now, self._next)
-        self._next = start + 1 / limits.upstream_writes_per_second
-        if start > now:
-            await anyio.sleep(start - now)
-        wait = await self._limiter.take_upstream(self._owner)
-        while wait is not None:
-            await anyio.sleep(wait)
-            wait = await self._limiter.take_upstream(self._owner)
 
 
 def stop_set_work(connection: Connection, *, change_set: str, token: str, code: str, reason: str, now: float) -> None:

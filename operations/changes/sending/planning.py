@@ -9,7 +9,7 @@ import anyio
 import orjson
 
 from operations.changes.plans.changes import LineValue, RequestedChange, change_for_line
-from operations.changes.plans.facts import LineFacts, LineRefused, data_of, read_line_facts
+from operations.changes.plans.facts import ChangeableLine, LineRefused, data_of, read_changeable_line
 from operations.changes.plans.rows import PlanFacts, RowPlan, SkippedRow, TemplateFacts, plan_line
 from operations.changes.plans.undo import plan_undo, row_record
 from operations.deps import Deps
@@ -36,11 +36,11 @@ class PlanTask(NamedTuple):
     known: PlanFacts
 
 
-class LinePlan(NamedTuple):
+class PlannedLine(NamedTuple):
     """The rows of one line, and what the line was when they were made; `facts` is None where it could not be read."""
 
     iccid: str
-    facts: LineFacts | None
+    facts: ChangeableLine | None
     rows: Sequence[RowPlan]
 
 
@@ -92,12 +92,12 @@ def whole_cents(euros: float) -> int:
     return math.ceil(round(euros * CENTS_A_EURO, 6))
 
 
-async def plan_lines(deps: Deps, task: PlanTask, lines: Sequence[LineValue], seconds: float) -> list[LinePlan]:
+async def plan_lines(deps: Deps, task: PlanTask, lines: Sequence[LineValue], seconds: float) -> list[PlannedLine]:
     """The plans of the first of `lines`, in their order: of as many as can be read in `seconds`. Waits for the network.
 
     Raises PlanRefused where a refusal would meet every further line as well.
     """
-    found: dict[int, LinePlan] = {}
+    found: dict[int, PlannedLine] = {}
     waiting = iter(enumerate(lines))
     ends = deps.clock.monotonic() + seconds
     refused: list[PlanRefused] = []
@@ -120,33 +120,33 @@ async def plan_lines(deps: Deps, task: PlanTask, lines: Sequence[LineValue], sec
     return [found[place] for place in range(read)]
 
 
-async def plan_one(deps: Deps, task: PlanTask, line: LineValue) -> LinePlan:
+async def plan_one(deps: Deps, task: PlanTask, line: LineValue) -> PlannedLine:
     """The rows of one line. Raises PlanRefused where the quota is used up, or the line could not be read now."""
     try:
         change = change_for_line(task.change, line.value)
     except ValueError as problem:
-        return LinePlan(line.iccid, None, [SkippedRow("invalid_value", str(problem))])
+        return PlannedLine(line.iccid, None, [SkippedRow("invalid_value", str(problem))])
     facts = await read_patiently(deps, task, line.iccid)
     if isinstance(facts, LineRefused):
         refusal = facts.refusal
         if facts.passing or isinstance(refusal, QuotaExceeded):
             raise PlanRefused(refusal)
-        return LinePlan(line.iccid, None, [SkippedRow(refusal.error_code, refusal.message)])
+        return PlannedLine(line.iccid, None, [SkippedRow(refusal.error_code, refusal.message)])
     rows = await undo_rows(deps, task, facts) if task.undo_of else plan_line(change, facts, task.known)
-    return LinePlan(line.iccid, facts, rows)
+    return PlannedLine(line.iccid, facts, rows)
 
 
-async def read_patiently(deps: Deps, task: PlanTask, iccid: str) -> LineFacts | LineRefused:
+async def read_patiently(deps: Deps, task: PlanTask, iccid: str) -> ChangeableLine | LineRefused:
     """What the line is now; what passes in a moment is waited for."""
     for _ in range(READ_TRIES - 1):
-        facts = await read_line_facts(deps, task.caller, iccid, task.change.action, prepaid=False)
-        if isinstance(facts, LineFacts) or not facts.passing:
+        facts = await read_changeable_line(deps, task.caller, iccid, task.change.action, prepaid=False)
+        if isinstance(facts, ChangeableLine) or not facts.passing:
             return facts
         await anyio.sleep(READ_PAUSE_SECONDS)
-    return await read_line_facts(deps, task.caller, iccid, task.change.action, prepaid=False)
+    return await read_changeable_line(deps, task.caller, iccid, task.change.action, prepaid=False)
 
 
-async def undo_rows(deps: Deps, task: PlanTask, facts: LineFacts) -> Sequence[RowPlan]:
+async def undo_rows(deps: Deps, task: PlanTask, facts: ChangeableLine) -> Sequence[RowPlan]:
     """The rows that take back what a set did to a line, the last one first."""
     rows = await deps.store.read(rows_of_lines, change_set=task.undo_of, iccid=facts.iccid)
     changes = await deps.store.read(changes_of_line, organisation=task.caller.organisation, iccid=facts.iccid)
@@ -157,13 +157,13 @@ async def undo_rows(deps: Deps, task: PlanTask, facts: LineFacts) -> Sequence[Ro
     return [plan_undo(row_record(action, row), facts, changes, row.settled_at) for row in done]
 
 
-def change_rows(plans: Sequence[LinePlan], first: int) -> list[ChangeRow]:
+def change_rows(plans: Sequence[PlannedLine], first: int) -> list[ChangeRow]:
     """The rows as they are stored, numbered from `first`."""
     pairs = [(plan, row) for plan in plans for row in plan.rows]
     return [change_row(first + place, plan, row) for place, (plan, row) in enumerate(pairs)]
 
 
-def change_row(number: int, plan: LinePlan, row: RowPlan) -> ChangeRow:
+def change_row(number: int, plan: PlannedLine, row: RowPlan) -> ChangeRow:
     skipped = isinstance(row, SkippedRow)
     return ChangeRow(
         number=number,
@@ -206,7 +206,7 @@ def first_digest(task: PlanTask, organisation: str, id: str) -> str:
     return hashlib.sha256(f"{organisation}|{id}|{task.change.action}|{task.undo_of}".encode()).hexdigest()
 
 
-def lines_read(plans: Sequence[LinePlan], rows: Sequence[ChangeRow], digest: str, position: int) -> ReadLines:
+def lines_read(plans: Sequence[PlannedLine], rows: Sequence[ChangeRow], digest: str, position: int) -> ReadLines:
     """The counts of a part of a plan."""
     planned = [row for row in rows if row.state == "planned"]
     return ReadLines(

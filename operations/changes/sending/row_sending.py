@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
+import anyio
 import orjson
 
-from operations.changes.plans.facts import LineFacts, LineRefused, is_passing, read_line_facts
-from operations.changes.plans.rows import Values
+from operations.changes.plans.facts import ChangeableLine, LineRefused, is_passing, read_changeable_line
+from operations.changes.plans.rows import ENDED_STATUS, Values
 from operations.changes.plans.undo import is_unchanged, values_of
 from operations.changes.sending.planning import ASSIGNING_ACTIONS, json_text, number
 from operations.deps import Deps
@@ -15,12 +16,15 @@ from registry.call import Mandate
 from registry.caller import Caller
 from registry.errors import ProviderError, QuotaExceeded, Refusal, Restricted, RoleRequired, Unauthorized, UpgradeRequired
 from registry.ports import Conclusion
-from storage.change_rows import PARTLY_DONE, ChangeRow, RowOutcome, begin_row, note_step, put_row_back, row_is_ours, settle_row
+from registry.rate_limits import RateLimiter
+from storage.change_rows import PARTLY_DONE, ChangeRow, RowOutcome, begin_row, note_call_made, put_row_back, row_is_ours, settle_row
 from storage.change_sets import ChangeSet
 from storage.claims import find_claim
 from storage.engine.sql import Connection
 
 TAG_OPERATIONS = ("tag_lines", "untag_lines")
+PACE_SHARE = 0.95
+"""Of the writes that the charging system takes: what goes out evenly does not arrive evenly."""
 RIGHTS_REFUSALS = (Restricted, RoleRequired, Unauthorized, UpgradeRequired)
 NO_ANSWER_REASON = "It was sent, and no answer came; the line is looked at until it is known whether it was done."
 
@@ -51,6 +55,29 @@ class RightsLost(NamedTuple):
     refusal: Refusal
 
 
+class RowPace:
+    """The pace of an organisation's rows: as fast as the charging system takes writes, one set at a time, after calls of people."""
+
+    def __init__(self, limiter: RateLimiter, owner: str) -> None:
+        self._limiter, self._owner = limiter, owner
+        self._next = 0.0
+
+    async def wait(self) -> None:
+        """Waits until the next call may be made, and counts it as a write of the organisation."""
+        clock, limits = self._limiter.clock, self._limiter.limits
+        if not limits.burst_enabled:
+            return
+        now = clock.monotonic()
+        start = max(now, self._next)
+        self._next = start + 1 / (PACE_SHARE * limits.upstream_writes_per_second)
+        if start > now:
+            await anyio.sleep(start - now)
+        wait = await self._limiter.take_upstream(self._owner)
+        while wait is not None:
+            await anyio.sleep(wait)
+            wait = await self._limiter.take_upstream(self._owner)
+
+
 class RowTask(NamedTuple):
     """A row to send. `resumed`: a process that is gone may have begun it."""
 
@@ -58,6 +85,7 @@ class RowTask(NamedTuple):
     change_set: ChangeSet
     token: str
     caller: Caller
+    pace: RowPace
     resumed: bool = False
 
 
@@ -98,7 +126,7 @@ class RowSending:
             step += 1
             if step < len(steps):
                 await self._task.deps.store.write(
-                    note_step, change_set=self._task.change_set.id, number=self._row.number, made=step, result=json_text(self._result)
+                    note_call_made, change_set=self._task.change_set.id, number=self._row.number, made=step, result=json_text(self._result)
                 )
         return RowOutcome("done", json_text(self._result))
 
@@ -120,13 +148,15 @@ class RowSending:
 
     async def _look(self) -> RowOutcome | None:
         """Why the row is not sent: its line is another one, or was changed since the plan. None: it is as it was planned."""
-        facts = await read_line_facts(self._task.deps, self._task.caller, self._row.iccid, self._task.change_set.action, prepaid=True)
+        facts = await read_changeable_line(self._task.deps, self._task.caller, self._row.iccid, self._task.change_set.action, prepaid=True)
         if isinstance(facts, LineRefused):
             if facts.passing or isinstance(facts.refusal, QuotaExceeded):
                 raise RowPostponed(facts.refusal)
             return self._refused(facts.refusal)
         if (facts.subscriber_id, facts.account_id) != (self._row.subscriber_id, self._row.account_id):
             return RowOutcome("skipped", self._row.result, "changed_since", "The ICCID belongs to another line or account since the plan.")
+        if facts.status == ENDED_STATUS and self._task.change_set.action != "set_tags":
+            return RowOutcome("skipped", self._row.result, "subscriber_end_of_life", "The line has reached its end of life since the plan.")
         if not is_unchanged(values_of(self._row.before), facts):
             return RowOutcome("skipped", self._row.result, "changed_since", "The line was changed since the plan, so it was left as it is.")
         return None
@@ -136,6 +166,7 @@ class RowSending:
         task = self._task
         key = row_key(task.change_set.id, self._row.number, step)
         mandate = Mandate(task.change_set.id, reserved=True)
+        await task.pace.wait()
         reply = await task.deps.internal_calls.write(operation, arguments, caller=task.caller, idempotency_key=key, mandate=mandate)
         refusal = reply.refusal
         if refusal is None and reply.status < 400:
@@ -229,7 +260,7 @@ def made_by(operation: str, answer: Mapping[str, object]) -> Values:
     return {}
 
 
-def evidence_of(action: str, row: ChangeRow, facts: LineFacts) -> RowOutcome | None:
+def row_evidence(action: str, row: ChangeRow, facts: ChangeableLine) -> RowOutcome | None:
     """What the line says of a row whose answer was lost: it was done, or nothing was; None where it says neither."""
     before, after = values_of(row.before), values_of(row.after)
     if action in ASSIGNING_ACTIONS and "added_template" in after | {"added_template": after.get("added_series_of_template")}:
@@ -246,7 +277,7 @@ def evidence_of(action: str, row: ChangeRow, facts: LineFacts) -> RowOutcome | N
     return None
 
 
-def assignment_evidence(row: ChangeRow, before: Values, facts: LineFacts) -> RowOutcome | None:
+def assignment_evidence(row: ChangeRow, before: Values, facts: ChangeableLine) -> RowOutcome | None:
     """A package that the line did not have is the one that was assigned; two of them, and nobody can say."""
     known = set(cast("list[int]", before["packages"]))
     new = [package for package in facts.packages if package.get("packageId") is not None and package.get("packageId") not in known]

@@ -49,11 +49,11 @@ def create_tags() -> None:
     op.create_table(
         "line_tag",
         *(sa.Column(name, sa.Text(), nullable=False) for name in ("organisation", "iccid", "tag", "tagged_by")),
-        sa.Column("tagged", sa.BigInteger(), nullable=False),
+        *(sa.Column(name, sa.BigInteger(), nullable=False) for name in ("subscriber_id", "tagged")),
         sa.PrimaryKeyConstraint("organisation", "iccid", "tag"),
         sqlite_with_rowid=False,
     )
-    op.create_index("line_tag_lines", "line_tag", ["organisation", "tag", "iccid"])
+    op.create_index("line_tag_lines", "line_tag", ["organisation", "tag", "subscriber_id"])
 
 
 def create_spending() -> None:
@@ -119,6 +119,7 @@ def create_change_sets() -> None:
         *(sa.Column(name, kind, nullable=False) for name, kind in ROW_COLUMNS),
     )
     op.create_index("change_row_state", "change_row", ["change_set", "state", "number"])
+    op.create_index("change_row_line", "change_row", ["change_set", "iccid", "number"])
 
 
 def upgrade() -> None:

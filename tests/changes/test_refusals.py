@@ -1,0 +1,114 @@
+"""Who may plan, see, apply and stop which set, and how long."""
+
+from typing import Any
+
+from tests.changes.stage import CHANGES, ChangeStage
+from tests.network_facts import SIBLING
+
+SUSPEND: dict[str, Any] = {"action": "set_status", "status": "SUSPENDED"}
+DIGEST = "0" * 64
+
+
+async def test_a_set_of_another_organisation_is_not_found(both: ChangeStage) -> None:
+    plan = await both.plan(both.lines("ACTIVE")[:2], **SUSPEND)
+    _, http = await both.fleet.beside(account=SIBLING)
+    path = f"{CHANGES}/{plan['id']}"
+    answers = [
+        await http.get(path),
+        await http.post(f"{path}/apply", json={"digest": plan["digest"]}),
+        await http.post(f"{path}/cancel"),
+        await http.post(f"{path}/undo", json={}),
+    ]
+    assert [said.status_code for said in answers] == [404] * 4
+    assert (await http.get(CHANGES)).json()["data"] == []
+
+
+async def test_lines_of_others_and_of_nobody_are_skipped_as_not_found(both: ChangeStage) -> None:
+    foreign = both.fleet.line(account=SIBLING)
+    plan = await both.plan({"iccids": [foreign.iccid, "8988303000009900001"]}, **SUSPEND)
+    assert [(row["state"], row["code"]) for row in plan["rows"]] == [("skipped", "not_found")] * 2
+
+
+async def test_a_key_of_some_lines_plans_those_alone_and_sees_only_its_own_sets(both: ChangeStage) -> None:
+    lines = both.lines("ACTIVE")[:2]
+    others = await both.plan(lines, **SUSPEND)
+    http = await both.fleet.restricted(iccids=(lines[0].iccid,))
+    plan = await both.plan(lines, http=http, **SUSPEND)
+    assert [(row["iccid"], row["state"]) for row in plan["rows"]] == [(lines[0].iccid, "planned"), (lines[1].iccid, "skipped")]
+    assert [row["id"] for row in (await http.get(CHANGES)).json()["data"]] == [plan["id"]]
+    assert (await http.get(f"{CHANGES}/{others['id']}")).status_code == 404
+    await both.apply(plan, http=http)
+    await both.work()
+    assert [line.status for line in lines] == ["SUSPENDED", "ACTIVE"]
+
+
+async def test_a_key_of_another_account_has_no_lines_to_plan(both: ChangeStage) -> None:
+    lines = both.lines("ACTIVE")[:2]
+    http = await both.fleet.restricted(account_ids=(SIBLING,))
+    plan = await both.plan(lines, http=http, **SUSPEND)
+    assert {row["state"] for row in plan["rows"]} == {"skipped"}
+
+
+async def test_keys_that_may_not_make_the_rows_calls_plan_nothing(stage: ChangeStage) -> None:
+    lines = stage.lines("ACTIVE")[:1]
+    narrowings: list[dict[str, Any]] = [{"read_only": True}, {"toolsets": ("changes",)}]
+    for restrictions in narrowings:
+        refused = await stage.plan(lines, http=await stage.fleet.restricted(**restrictions), answers=403, **SUSPEND)
+        assert refused["code"] == "credential_restricted", refused
+    assert (await stage.http.get(CHANGES)).json()["data"] == []
+
+
+async def test_an_eleventh_open_set_is_refused_and_a_cancelled_one_makes_room(both: ChangeStage) -> None:
+    lines = both.lines("ACTIVE")[:1]
+    plans = [await both.plan(lines, **SUSPEND) for _ in range(10)]
+    assert (await both.plan(lines, answers=409, **SUSPEND))["code"] == "too_many_change_sets"
+    assert (await both.http.post(f"{CHANGES}/{plans[0]['id']}/cancel")).json()["state"] == "cancelled"
+    await both.plan(lines, **SUSPEND)
+
+
+async def test_a_plan_of_yesterday_is_not_applied(both: ChangeStage) -> None:
+    plan = await both.plan(both.lines("ACTIVE")[:1], **SUSPEND)
+    both.fleet.clock.advance(86_400.0)
+    assert (await both.read(plan["id"]))["state"] == "expired"
+    refused = await both.apply(plan, answers=409)
+    assert refused["error"] == "This plan is older than 24 hours, and lines have changed since"
+    await both.work()
+    assert (await both.read(plan["id"]))["state"] == "expired"
+
+
+async def test_a_wrong_digest_applies_nothing(both: ChangeStage) -> None:
+    lines = both.lines("ACTIVE")[:1]
+    plan = await both.plan(lines, **SUSPEND)
+    refused = await both.apply({**plan, "digest": DIGEST}, answers=400)
+    await both.work()
+    assert (refused["param"], lines[0].status, (await both.read(plan["id"]))["state"]) == ("digest", "ACTIVE", "planned")
+
+
+async def test_a_set_is_applied_once(both: ChangeStage) -> None:
+    plan = await both.plan(both.lines("ACTIVE")[:1], **SUSPEND)
+    assert (await both.done(plan))["state"] == "applied"
+    assert (await both.apply(plan, answers=409))["error"] == "This set is applied: it is applied once"
+
+
+async def test_more_lines_than_are_read_at_once_are_planned_in_the_background(both: ChangeStage) -> None:
+    lines = both.lines("ACTIVE")
+    iccids = [line.iccid for line in lines] + [f"89883030000099{number:05d}" for number in range(200)]
+    begun = await both.plan({"iccids": iccids}, **SUSPEND)
+    assert (begun["state"], begun["digest"], begun["counts"]["lines_read"]) == ("planning", None, 0)
+    assert (await both.apply({**begun, "digest": DIGEST}, answers=409))["param"] == "id"
+    await both.work()
+    plan = await both.read(begun["id"], limit=1000)
+    assert (plan["state"], plan["counts"]["planned"], plan["counts"]["skipped"]) == ("planned", len(lines), 200)
+    assert [row["iccid"] for row in plan["rows"]] == iccids
+    assert (await both.done(plan))["counts"]["done"] == len(lines)
+
+
+async def test_a_plan_that_ends_lines_is_applied_after_a_confirmation(stage: ChangeStage) -> None:
+    (line,) = stage.lines("ACTIVE")[:1]
+    await stage.plan([line], answers=400, action="end_of_life")
+    plan = await stage.plan([line], action="end_of_life", irreversible=True)
+    path = f"{CHANGES}/{plan['id']}/apply"
+    asked = await stage.http.post(path, json={"digest": plan["digest"]})
+    assert (asked.status_code, line.status) == (202, "ACTIVE")
+    assert (await stage.done(plan))["state"] == "applied"
+    assert line.status == "END_OF_LIFE"
