@@ -29,6 +29,7 @@ ASKED_FOR = frozenset(
         *("call_record_digest", "call_record_pass", "copied_rows"),
         *("fleet_sync", "fleet_setting", "fleet_line", "fleet_line_detail", "fleet_package", "fleet_problem"),
         *("fleet_usage", "fleet_day", "fleet_line_money", "fleet_month", "fleet_network", "fleet_erasure", "fleet_figure"),
+        *("approval",),
         *("fleet_erased_buyer", "fleet_erasure_key", "line_steering", "line_change"),
         *("spending", "spending_charge"),
     }
