@@ -100,7 +100,7 @@ THIS_APPROVAL = APPROVAL.c.id == sa.bindparam("approval")
 
 HAS_LAPSED = (APPROVAL.c.state == "waiting") & (APPROVAL.c.expires_at <= sa.bindparam("now", type_=sa.Double))
 
-STATE_NOW = sa.case((HAS_LAPSED, "expired"), else_=APPROVAL.c.state)
+APPROVAL_STATE_NOW = sa.case((HAS_LAPSED, "expired"), else_=APPROVAL.c.state)
 
 OF_KEY = (
     APPROVAL.c.organisation == sa.bindparam("organisation"),
@@ -180,7 +180,7 @@ DECIDER = PERSON.alias("decider")
 
 SHOWN_COLUMNS: Mapping[str, sa.ColumnElement[object]] = {
     **{name: APPROVAL.c[name] for name in ListedApproval._fields if name in APPROVAL.c},
-    "state": cast("sa.ColumnElement[object]", STATE_NOW.label("state")),
+    "state": cast("sa.ColumnElement[object]", APPROVAL_STATE_NOW.label("state")),
     "asker": cast("sa.ColumnElement[object]", sa.func.coalesce(PERSON.c.name, PERSON.c.address).label("asker")),
     "credential_name": cast(
         "sa.ColumnElement[object]", sa.func.coalesce(API_KEY.c.name, ACCESS_GRANT.c.client_name).label("credential_name")
@@ -206,7 +206,7 @@ def list_approval_rows(
     chosen = sa.cast(credential, sa.Text), sa.cast(wanted, sa.Text)
     return (
         LISTED_APPROVALS.where(APPROVAL.c.organisation == organisation, APPROVAL.c.id < after)
-        .where((chosen[0] == "") | (APPROVAL.c.credential == chosen[0]), (chosen[1] == "") | (chosen[1] == STATE_NOW))
+        .where((chosen[0] == "") | (APPROVAL.c.credential == chosen[0]), (chosen[1] == "") | (chosen[1] == APPROVAL_STATE_NOW))
         .order_by(APPROVAL.c.id.desc())
         .limit(most)
     )

@@ -13,7 +13,6 @@ SECONDS = {
     "bridge": 25.0,
     "browser": 160.0,
     "cdr": 30.0,
-    "changes": 60.0,
     "cli": 140.0,
     "clients": 35.0,
     "conformance": 60.0,

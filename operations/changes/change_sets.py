@@ -13,7 +13,6 @@ from operations.changes.change_plans import (
     UPSTREAM_ROWS_A_SECOND,
     change_set_not_found,
     require_change_tables,
-    sees_own_alone,
 )
 from operations.changes.plans.sheet import table_heading, table_rows
 from operations.changes.plans.views import ChangeSetPage, ChangeSetView, render_page, render_set

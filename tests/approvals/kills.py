@@ -15,7 +15,7 @@ from storage.api_keys import insert_key, write_restrictions
 from storage.browser_sessions import insert_browser_session
 from storage.engine.sql import Connection
 from storage.engine.store import open_store
-from tests.approvals.office import HOOKS, PAGE
+from tests.approvals.office import APPROVALS_PATH, HOOKS
 from tests.harness.kill_points import Point
 from tests.harness.tenant_stage import Tenant, TenantStage
 from tests.kill.campaign import LEASE_OVER
@@ -111,12 +111,12 @@ class ApprovedErrand:
         cookie = {"Cookie": f"session={self.party.cookie}"}
         origin = str(http.base_url).rstrip("/")
         try:
-            page = Document((await http.get(f"{PAGE}?approval={approval}", headers=cookie)).text)
+            page = Document((await http.get(f"{APPROVALS_PATH}?approval={approval}", headers=cookie)).text)
             forms = [form for form in page.forms if form.fields.get("id") == approval]
             if not forms:
                 return False
             fields = {**forms[0].fields, "do": "approve"}
-            said = await http.post(PAGE, data=fields, headers={**cookie, "Origin": origin, "Sec-Fetch-Site": "same-origin"})
+            said = await http.post(APPROVALS_PATH, data=fields, headers={**cookie, "Origin": origin, "Sec-Fetch-Site": "same-origin"})
         except httpx.TransportError:
             return False
         return said.status_code == 303

@@ -21,10 +21,10 @@ from tests.pages.site import HTTP, Site, open_site
 from transports.http.asgi import Receive, Scope, Send
 from transports.upstream import DEMO_ACCOUNT
 
-ADA, BOB = "ada@fjord.example", "bob@fjord.example"
+ADA_OF_FJORD, BOB_OF_FJORD = "ada@fjord.example", "bob@fjord.example"
 EVERY_WRITE = Restrictions(approval=Approval.EVERY_WRITE)
 IRREVERSIBLE = Restrictions(approval=Approval.IRREVERSIBLE)
-PAGE = "/auth/approvals"
+APPROVALS_PATH = "/auth/approvals"
 HOOKS = "/v1/connectivity/webhook_endpoints"
 
 
@@ -86,8 +86,8 @@ class ApprovalOffice:
 
     async def decide(self, browser: Browser, approval: str, button: str = "Approve", **fields: str) -> Seen:
         """Opens the page and presses a button of the request; `fields` are sent instead of what the form holds."""
-        seen = await browser.get(f"{PAGE}?approval={approval}")
-        form = seen.page.form(PAGE, id=approval)
+        seen = await browser.get(f"{APPROVALS_PATH}?approval={approval}")
+        form = seen.page.form(APPROVALS_PATH, id=approval)
         form.fields |= fields
         label = next(each[0] for each in form.buttons if each[0].startswith(button))
         return await browser.send(form, label)
@@ -120,10 +120,10 @@ class ApprovalOffice:
 
 
 @asynccontextmanager
-async def open_office(folder: Path) -> AsyncGenerator[ApprovalOffice]:
+async def open_approval_office(folder: Path) -> AsyncGenerator[ApprovalOffice]:
     async with open_site(folder) as site:
         service = site.service
-        ada, bob = await site.person(ADA, name="Ada Berg"), await site.person(BOB, name="Bob Vik")
+        ada, bob = await site.person(ADA_OF_FJORD, name="Ada Berg"), await site.person(BOB_OF_FJORD, name="Bob Vik")
         organisation = service.ids.new("org_")
         await service.store.write(
             create_organisation,

@@ -8,7 +8,7 @@ import pytest
 from registry.caller import UNRESTRICTED, Approval, Restrictions, Role, Tier
 from storage.members import end_membership
 from storage.organisations import set_tier
-from tests.approvals.office import ADA, IRREVERSIBLE, PAGE, ApprovalOffice
+from tests.approvals.office import ADA_OF_FJORD, APPROVALS_PATH, IRREVERSIBLE, ApprovalOffice
 from tests.pages.browser import Browser
 from tests.pages.document import Form
 
@@ -39,7 +39,7 @@ async def test_no_credential_of_a_program_decides(office: ApprovalOffice, hers: 
     for credential in (secret, await office.key(UNRESTRICTED), await office.key(person=office.bob), await session_token(hers)):
         said = await office.ask(credential, "POST", f"/v1/approvals/{approval}/decision", body)
         assert (said.status_code, said.json()["code"]) == (403, "page_required"), said.text
-        assert f"{PAGE}?approval={approval}" in said.json()["hint"]
+        assert f"{APPROVALS_PATH}?approval={approval}" in said.json()["hint"]
     assert (await office.http.post(f"/v1/approvals/{approval}/decision", json=body)).status_code == 401
     assert (await office.state(approval))["state"] == "waiting" and await office.hooks() == 0
 
@@ -54,7 +54,7 @@ async def test_a_person_approves_and_it_is_done_once(office: ApprovalOffice, her
     assert row["result"] == {"status": 201, "code": None, "error": None}
     assert await office.hooks() == 1
     form = seen.page.forms[0].fields["csrf"]
-    again = await hers.post(PAGE, {"csrf": form, "id": approval, "do": "approve", "shown": row["shown"]})
+    again = await hers.post(APPROVALS_PATH, {"csrf": form, "id": approval, "do": "approve", "shown": row["shown"]})
     assert again.status == 409 and "was approved" in again.page.text and await office.hooks() == 1
 
 
@@ -70,11 +70,11 @@ async def test_what_is_declined_is_refused_for_good(office: ApprovalOffice, hers
 async def test_what_has_expired_is_not_approved_and_is_asked_anew(office: ApprovalOffice, hers: Browser) -> None:
     secret = await office.key()
     approval = await waiting(office, secret)
-    form = (await hers.get(PAGE)).page.form(PAGE, id=approval)
+    form = (await hers.get(APPROVALS_PATH)).page.form(APPROVALS_PATH, id=approval)
     office.site.clock.advance(86_400)
     async with office.browser() as fresh:
-        await office.site.sign_in(fresh, ADA, PAGE)
-        form.fields["csrf"] = (await fresh.get(PAGE)).page.forms[0].fields["csrf"]
+        await office.site.sign_in(fresh, ADA_OF_FJORD, APPROVALS_PATH)
+        form.fields["csrf"] = (await fresh.get(APPROVALS_PATH)).page.forms[0].fields["csrf"]
         seen = await fresh.send(form, form.buttons[0][0])
         assert seen.status == 409 and "has expired" in seen.page.text
         assert (await office.state(approval))["state"] == "expired" and await office.hooks() == 0
@@ -87,7 +87,7 @@ async def test_what_has_expired_is_not_approved_and_is_asked_anew(office: Approv
 async def test_of_two_who_decide_at_once_one_does(office: ApprovalOffice, hers: Browser, his: Browser) -> None:
     secret = await office.key()
     approval = await waiting(office, secret)
-    forms = [(browser, (await browser.get(PAGE)).page.form(PAGE, id=approval)) for browser in (hers, his)]
+    forms = [(browser, (await browser.get(APPROVALS_PATH)).page.form(APPROVALS_PATH, id=approval)) for browser in (hers, his)]
     statuses: list[int] = []
 
     async def press(browser: Browser, form: Form) -> None:
@@ -116,7 +116,7 @@ async def test_somebody_who_may_not_do_it_does_not_approve_it(office: ApprovalOf
     asked = await office.ask(await office.key(IRREVERSIBLE), "DELETE", f"/v1/subscribers/{line}/packages")
     approval = asked.json()["approval"]["id"]
     async with office.browser() as browser:
-        await office.site.sign_in(browser, "carl@fjord.example", PAGE)
+        await office.site.sign_in(browser, "carl@fjord.example", APPROVALS_PATH)
         seen = await office.decide(browser, approval)
     assert seen.status == 403 and "You may not do this yourself" in seen.page.text
     assert (await office.state(approval))["state"] == "waiting"
@@ -128,10 +128,10 @@ async def test_a_stranger_finds_no_request_of_another_organisation(office: Appro
     await office.site.organisation(eve, "Elsewhere", tier=Tier.ENTERPRISE)
     shown_now = (await office.state(approval))["shown"]
     async with office.browser() as browser:
-        seen = await office.site.sign_in(browser, "eve@fjord.example", f"{PAGE}?approval={approval}")
+        seen = await office.site.sign_in(browser, "eve@fjord.example", f"{APPROVALS_PATH}?approval={approval}")
         assert "create_connectivity_webhook_endpoint" not in seen.page.text and "is not here" in seen.page.text
         csrf = seen.page.forms[0].fields["csrf"]
-        said = await browser.post(PAGE, {"csrf": csrf, "id": approval, "do": "approve", "shown": shown_now})
+        said = await browser.post(APPROVALS_PATH, {"csrf": csrf, "id": approval, "do": "approve", "shown": shown_now})
         assert said.status == 404
     assert await office.hooks() == 0
 
@@ -158,7 +158,7 @@ async def test_an_asker_who_lost_the_right_makes_the_request_void(office: Approv
 
 async def test_a_removed_approver_is_signed_out_of_the_organisation(office: ApprovalOffice, his: Browser) -> None:
     approval = await waiting(office, await office.key())
-    form = (await his.get(PAGE)).page.form(PAGE, id=approval)
+    form = (await his.get(APPROVALS_PATH)).page.form(APPROVALS_PATH, id=approval)
     await office.site.service.store.write(end_membership, person=office.bob, organisation=office.organisation, now=office.site.clock.now())
     seen = await his.send(form, form.buttons[0][0])
     assert seen.status == 404
@@ -168,16 +168,16 @@ async def test_a_removed_approver_is_signed_out_of_the_organisation(office: Appr
 
 async def test_a_decision_asks_for_a_sign_in_of_the_last_quarter_of_an_hour(office: ApprovalOffice, hers: Browser) -> None:
     approval = await waiting(office, await office.key())
-    form = (await hers.get(PAGE)).page.form(PAGE, id=approval)
+    form = (await hers.get(APPROVALS_PATH)).page.form(APPROVALS_PATH, id=approval)
     office.site.clock.advance(15 * 60 + 1)
-    page = (await hers.get(f"{PAGE}?approval={approval}")).page
+    page = (await hers.get(f"{APPROVALS_PATH}?approval={approval}")).page
     assert "Sign in again to decide" in page.text and all(one.fields.get("shown") is None for one in page.forms)
     seen = await hers.send(form, form.buttons[0][0])
     assert seen.path.startswith("/auth/sign-in?next=/auth/approvals") and await office.hooks() == 0
-    seen = await hers.send(seen.page.form("/auth/sign-in"), email=ADA)
+    seen = await hers.send(seen.page.form("/auth/sign-in"), email=ADA_OF_FJORD)
     seen = await hers.send(seen.page.form("/auth/sign-in/code"), code=await office.site.code())
-    assert seen.path == f"{PAGE}?approval={approval}"
-    form = seen.page.form(PAGE, id=approval)
+    assert seen.path == f"{APPROVALS_PATH}?approval={approval}"
+    form = seen.page.form(APPROVALS_PATH, id=approval)
     await hers.send(form, form.buttons[0][0])
     assert await office.hooks() == 1
 
@@ -196,11 +196,11 @@ async def test_the_link_of_the_mail_decides_nothing_and_asks_for_a_session(offic
 
 async def test_a_form_from_elsewhere_or_without_its_token_decides_nothing(office: ApprovalOffice, hers: Browser) -> None:
     approval = await waiting(office, await office.key())
-    fields = {**(await hers.get(PAGE)).page.form(PAGE, id=approval).fields, "do": "approve"}
-    assert (await hers.post(PAGE, {**fields, "csrf": "x"})).status == 403
-    assert (await hers.post(PAGE, fields, Origin="https://evil.example")).status == 403
-    assert (await hers.post(PAGE, {**fields, "shown": "0" * 64})).status == 409
-    assert (await hers.get(f"{PAGE}?approval={approval}&do=approve")).status == 200
+    fields = {**(await hers.get(APPROVALS_PATH)).page.form(APPROVALS_PATH, id=approval).fields, "do": "approve"}
+    assert (await hers.post(APPROVALS_PATH, {**fields, "csrf": "x"})).status == 403
+    assert (await hers.post(APPROVALS_PATH, fields, Origin="https://evil.example")).status == 403
+    assert (await hers.post(APPROVALS_PATH, {**fields, "shown": "0" * 64})).status == 409
+    assert (await hers.get(f"{APPROVALS_PATH}?approval={approval}&do=approve")).status == 200
     assert (await office.state(approval))["state"] == "waiting" and await office.hooks() == 0
 
 
@@ -214,7 +214,7 @@ async def test_state_that_moved_is_shown_again_and_the_old_form_is_refused(offic
     before = (await office.state(approval))["shown"]
     seen = await office.decide(hers, approval)
     assert seen.status == 409 and "has changed since it was shown" in seen.page.text
-    after = seen.page.form(PAGE, id=approval).fields["shown"]
+    after = seen.page.form(APPROVALS_PATH, id=approval).fields["shown"]
     assert after != before
     old = await office.decide(hers, approval, shown=before)
     assert old.status == 409

@@ -14,7 +14,7 @@ from registry.operation import Auth, Scope, shown_field_name
 from tests.contract.cast import IDENTITIES, By, Identity, Narrow, Place
 from tests.contract.connections import REPLACING
 from tests.contract.payments import UNCONNECTED
-from tests.contract.stage import GUARD, ID, NEVER
+from tests.contract.stage import GUARD, ID, NEVER, NEVER_STATUS
 
 IDENTITIES_PAGE = Path(__file__).resolve().parents[2] / "docs" / "identities.md"
 IDENTITIES_COMMAND = "UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_identities.py"
@@ -179,7 +179,7 @@ def by_account(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
 
 def by_offer(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """Some operations say that they are not offered."""
-    return ExpectedAnswer(501, NEVER[operation.id]) if operation.id in NEVER else None
+    return ExpectedAnswer(NEVER_STATUS[operation.id], NEVER[operation.id]) if operation.id in NEVER else None
 
 
 def by_payment_account(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:

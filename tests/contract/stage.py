@@ -56,10 +56,12 @@ NEVER = {
     "create_subscriber": "PROVISIONING_NOT_SUPPORTED",
     "operator_billing_decline_fraud_review": "not_implemented",
     "high_cost_subscribers_method_guard": "method_not_allowed",
+    "decide_approval": "page_required",
 }
-"""Operations that are there to say, with these codes, that they are not offered."""
+"""Operations that are there to say, with these codes, that they are not offered; NEVER_STATUS says with which status."""
 GUARD = "high_cost_subscribers_method_guard"
 """It says so with 405, to whoever has a credential, before anything else is looked at."""
+NEVER_STATUS = {id: {GUARD: 405, "decide_approval": 403}.get(id, 501) for id in NEVER}
 SERVED = tuple(o for o in OPERATIONS if o.id not in NEVER)
 ROLLBACK_OPERATION = "rollback_esim_issuance"
 VERIFY_OPERATION = "signup_verify"
@@ -132,7 +134,8 @@ class ContractStage:
         if isinstance(value, Mapping):
             return {inner: self._fit(operation, inner, member) for inner, member in cast(Mapping[str, object], value).items()}
         if isinstance(value, str) and ID.fullmatch(value):
-            return self.ids[value.partition("_")[0]]
+            prefix = value.partition("_")[0]
+            return value if prefix == "apr" else self.ids[prefix]  # nobody's: only the pages, which are not here, decide one
         if name == "email":  # what is mailed to one address is limited
             return f"someone{self.place}@fjord.example"
         return self._number(operation.id, name, value)

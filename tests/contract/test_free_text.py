@@ -27,7 +27,9 @@ UNMARKED: dict[str, str] = {
     **dict.fromkeys(("SimStatusChanged.warning", "SteeringPushed.warning", "Incomplete.reasons", "LineAtRisk.reasons"), OURS),
     **dict.fromkeys(("ChangeRowView.reason",), OURS),
     **dict.fromkeys(("MeasuredFigure.name", "MeasuredFigure.unit", "Factor.name"), OURS),
-    **dict.fromkeys(("CommissionOfMonth.organization", "LineBar.notes", "Order.id", "Order.number", "TopUpCheckout.order"), CODE),
+    **dict.fromkeys(
+        ("CommissionOfMonth.organization", "LineBar.notes", "Loss.kind", "Order.id", "Order.number", "TopUpCheckout.order"), CODE
+    ),
     **dict.fromkeys(("AccountStatus.currently_due", "FraudValueList.item_type", "FraudReview.reason", "DisputeRecord.reason"), CODE),
     **dict.fromkeys(("RefundRecord.reason", "RefundRecord.failure_reason"), CODE),
     **dict.fromkeys(("Country.countryName", "Operator.countryName", "CountryQuantity.name", "TariffCurrency.currencyname"), REFERENCE),

@@ -63,7 +63,7 @@ def test_query_parameters_carry_range_default_and_example_and_are_never_null() -
 
 def test_a_path_field_is_a_parameter_and_the_other_fields_are_the_body() -> None:
     made = described("post", "/v1/lamps/{id}/dim")
-    assert [parameter.get("name") for parameter in made["parameters"]] == ["id", None]
+    assert [parameter.get("name") for parameter in made["parameters"]] == ["id", None, None]
     assert made["requestBody"] == {
         "required": False,
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/DimLampBody"}}},
@@ -85,7 +85,9 @@ def test_an_operation_whose_path_holds_every_field_has_no_body() -> None:
 
 
 def test_a_required_key_header_goes_by_its_documented_name() -> None:
-    assert described("post", "/v1/lamps")["parameters"] == [{"$ref": "#/components/parameters/XIdempotencyKey"}]
+    assert described("post", "/v1/lamps")["parameters"] == [
+        {"$ref": f"#/components/parameters/{name}"} for name in ("XIdempotencyKey", "XApprovalReason")
+    ]
     header = document()["components"]["parameters"]["XIdempotencyKey"]
     assert (header["name"], header["required"]) == ("X-Idempotency-Key", True)
     assert "`Idempotency-Key` is taken too" in header["description"]
@@ -95,7 +97,8 @@ def test_a_confirmed_operation_takes_the_token_and_announces_the_challenge() -> 
     made = described("delete", "/v1/lamps/{id}")
     assert {"$ref": "#/components/parameters/XConfirmToken"} in made["parameters"]
     content = made["responses"]["202"]["content"]["application/json"]
-    assert content["schema"] == {"$ref": "#/components/schemas/ConfirmTokenRequired"}
+    bodies = ("ConfirmTokenRequired", "ApprovalRequired")
+    assert content["schema"] == {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in bodies]}
     assert content["example"]["route"] == "DELETE /v1/lamps/{id}"
 
 
@@ -135,6 +138,9 @@ def test_what_is_not_charged_and_not_keyed_has_no_such_headers() -> None:
 def test_components_have_the_names_people_would_give() -> None:
     assert sorted(document()["components"]["schemas"]) == snapshot(
         [
+            "ApprovalAmount",
+            "ApprovalRef",
+            "ApprovalRequired",
             "ConfirmTokenRequired",
             "DimLampBody",
             "Error",
@@ -162,7 +168,8 @@ ALWAYS = {
 }
 BODY = {"invalid_request", "invalid_json", "request_timeout", "body_too_large", "unsupported_media_type"}
 CALLER = {"unauthorized", "upgrade_required", "credential_restricted", "organization_required", "rate_limited", "quota_exceeded"}
-ONCE = {"idempotency_key_reused", "idempotency_in_progress"}
+ONCE = {"idempotency_key_reused", "idempotency_in_progress", "approval_declined", "too_many_approvals"}
+"""Whatever takes an optional or a required key writes, and so may have to wait for a person."""
 UPSTREAM = {"org_not_connected", "ocs_error", "ocs_timeout", "OUTCOME_UNKNOWN", "upstream_unavailable"}
 
 

@@ -124,7 +124,7 @@ async def test_what_no_page_answers_is_a_page_too(browser: Browser, method: str,
 
 def test_what_a_session_says_of_a_person_has_no_place_for_more() -> None:
     """Pages show what is in here; an API key, a code or a token is not."""
-    assert BrowserSession._fields == ("id", "person", "organisation", "address", "name", "cookie")
+    assert BrowserSession._fields == ("id", "person", "organisation", "created", "address", "name", "cookie")
 
 
 async def test_the_cookie_is_on_no_page(site: Site, hers: Browser) -> None:

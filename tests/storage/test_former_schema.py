@@ -32,6 +32,7 @@ ASKED_FOR = frozenset(
         *("fleet_erased_buyer", "fleet_erasure_key", "line_steering", "line_change", "line_tag"),
         *("spending", "spending_charge", "adapted_offer", "package_adaptation"),
         *("change_set", "change_row"),
+        *("approval",),
     }
 )
 """Tables that are looked for before they are read."""

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from registry.clock import SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import SystemIds
+from storage.approvals import ApprovalRow, end_approval, find_approval, insert_approval
 from storage.claims import find_claim, take_claim
 from storage.engine.sql import Command, Connection, Query
 from storage.engine.store import Store
@@ -30,7 +31,7 @@ from storage.rekey import (
     outermost_key_ids,
     reseal,
 )
-from storage.sealing import ERASURE_KEY_FIELD, OWN_TOKEN_FIELD, Keyring, claim_field, esim_field, webhook_secret_field
+from storage.sealing import ERASURE_KEY_FIELD, OWN_TOKEN_FIELD, Keyring, approval_field, claim_field, esim_field, webhook_secret_field
 from storage.upstream_connections import find_upstream, set_connection
 from storage.webhook_endpoints import WebhookEndpointTable, insert_endpoint, rotate_endpoint_secret
 from tests.wrapped_store import WrappedStore
@@ -128,6 +129,12 @@ def fill(connection: Connection, ring: Keyring) -> None:
     insert_order(connection, order=order)
     connection.run(GIVE, order="ord_1", sealed=ring.seal("order", org_id=ORG, field=esim_field("ord_1")))
     fill_claims(connection, 3, ring)
+    request, outcome = (ring.seal(text, org_id=ORG, field=approval_field("apr_1")) for text in ("request", "outcome"))
+    row = ApprovalRow(
+        *("apr_1", ORG, "usr_1", "key_1", "op_1", "k", b"f", b"d", request, "waiting", NOW, NOW + 1, None, None, "", None, None)
+    )
+    insert_approval(connection, row=row, now=NOW)
+    end_approval(connection, approval="apr_1", final="void", code=401, sealed=outcome)
 
 
 async def rekey(store: Store, ring: Keyring = BOTH) -> dict[str, ResealResult]:
@@ -147,23 +154,41 @@ async def opened(store: Store, ring: Keyring) -> list[str]:
     sealed += [(erasures and erasures.sealed, ERASURE_KEY_FIELD), (intent and intent.esim, esim_field("cni_1"))]
     order = await store.read(find_order, order="ord_1")
     sealed.append((order and order.esim, esim_field("ord_1")))
+    approval = await store.read(find_approval, approval="apr_1")
+    sealed += [(approval and text, approval_field("apr_1")) for text in (approval.request, approval.outcome)] if approval else []
     sealed += [(row and row.body, claim_field(f"op_{number % 2}", f"key {number:04}")) for number, row in enumerate(claims)]
     sealed += [(each, webhook_secret_field(id)) for id, row in secrets for each in row or ()]
     return [ring.open(text, org_id=ORG, field=field) for text, field in sealed if text]
 
 
-ALL = ["token", "former token", "erasures", "esim", "order", "answer 0", "answer 1", "answer 2", "we_1 second", "we_1 first", "we_2 first"]
+ALL = [
+    "token",
+    "former token",
+    "erasures",
+    "esim",
+    "order",
+    "request",
+    "outcome",
+    "answer 0",
+    "answer 1",
+    "answer 2",
+    "we_1 second",
+    "we_1 first",
+    "we_2 first",
+]
 
 
 async def test_everything_opens_with_the_new_key_alone_and_a_second_run_finds_nothing_to_do(store: Store) -> None:
     await store.write(fill, OLD)
     assert await opened(store, OLD) == ALL
-    assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (11, 11)
+    assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (13, 13)
     done = await rekey(store)
     assert {name: each.resealed for name, each in done.items()} == {
         "organisation.own_token": 1,
         "former_token.sealed": 1,
         "fleet_erasure_key.sealed": 1,
+        "approval.request": 1,
+        "approval.outcome": 1,
         "webhook_endpoint.secret": 2,
         "webhook_endpoint.previous_secret": 1,
         "intent.esim": 1,

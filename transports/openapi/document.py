@@ -369,7 +369,8 @@ def _describe_operation(operation: AnyOperation, keyed: dict[str, OpenapiJson], 
     if operation.confirmable:
         responses["202"] = _confirm_challenge_response(operation, components)
     elif operation.approvable:
-        responses["202"] = components.put("responses", "ApprovalRequired", _approval_response(components))
+        waiting = _approval_response(components)
+        responses["202"] = components.put("responses", "ApprovalRequired", waiting) | {"description": waiting["description"]}
     made: OpenapiJson = {
         "operationId": operation.id,
         "summary": operation.summary,
