@@ -119,7 +119,8 @@ def approval_terms(call: Call, params: Input, challenge: Challenge, due: Due | S
     made = due if isinstance(due, Due) else Due()
     open_ended = due is SpendKind.OPEN
     sentence = redact_patterns(readable_text(challenge.sentence), SECRET_PATTERNS)[:SENTENCE_LENGTH]
-    facts = (call.operation.id, policy.input_digest(params).hex(), sentence, challenge.losses, made, open_ended, seen)
+    due_facts = ([[amount, currency] for amount, currency in made.money], made.lines, open_ended)
+    facts = (call.operation.id, policy.input_digest(params).hex(), sentence, challenge.losses, due_facts, seen)
     digest = hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).digest()
     return ApprovalTerms(sentence, challenge.losses, made.money, open_ended, made.lines, digest)
 

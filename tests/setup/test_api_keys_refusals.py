@@ -74,7 +74,10 @@ async def test_an_unknown_field_inside_an_object_is_told_the_fields_of_that_obje
             400,
             "unknown_field",
             "restrictions.readonly: unknown field",
-            "Remove it. Known fields: read_only, toolsets, iccids, account_ids, calls_per_day, tags, spend_per_call, spend_per_day, spend_per_month, times, approve_above, approval, another_person",
+            (
+                "Remove it. Known fields: read_only, toolsets, iccids, account_ids, calls_per_day, tags, "
+                "spend_per_call, spend_per_day, spend_per_month, times, approve_above, approval, another_person"
+            ),
         )
     )
 

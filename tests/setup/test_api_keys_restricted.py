@@ -106,7 +106,8 @@ async def test_refusals_teach(house: ServiceHouse) -> None:
                 "code": "invalid_request",
                 "param": "restrictions.toolsets",
                 "hint": (
-                    "Known are connectivity, accounts, subscribers, network, invoicing, billing, storefronts, assistant, changes, setup, fleet, intelligence, core, operator, all"
+                    "Known are connectivity, accounts, subscribers, network, invoicing, billing, storefronts, assistant, "
+                    "changes, setup, fleet, intelligence, core, operator, all"
                 ),
             },
             {
