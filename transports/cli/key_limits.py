@@ -8,10 +8,9 @@ import typer
 
 from operations.setup.credentials.restrictions import InheritedLimits, ShownAmount, ShownRestrictions
 from registry.caller import Money
-from registry.spending import shown_money
+from registry.spending import read_money, shown_money
 from transports.cli.terminal import Failure
 
-AMOUNT = re.compile(r"([0-9]{1,9})(?:\.([0-9]{2}))? ?([A-Z]{3})", re.ASCII)
 OPERATION_COUNT = re.compile(r"([a-z_]{1,80})=([0-9]{1,6})", re.ASCII)
 
 KeyTagsOption = Annotated[list[str] | None, typer.Option("--tag", help="Only operations on a line with this tag; may be repeated.")]
@@ -34,11 +33,10 @@ def read_amount(option: str, text: str | None) -> dict[str, object] | None:
     """The amount that an option holds, in minor units; raises Failure for what is none."""
     if text is None:
         return None
-    found = AMOUNT.fullmatch(text)
+    found = read_money(text)
     if found is None:
         raise Failure(f'{option}: got {text!r}; write an amount with its currency, for example "40.00 EUR"')
-    whole, cents, currency = found.groups()
-    return {"amount": int(whole) * 100 + int(cents or 0), "currency": currency}
+    return {"amount": found.amount, "currency": found.currency}
 
 
 def read_counts(given: Iterable[str] | None) -> dict[str, int] | None:
