@@ -212,7 +212,7 @@ class Journal(Protocol):
         ...
 
     async def charge(self, charges: Sequence[SpendingCharge], now: float) -> None:
-        """Take what a read takes from the limits of its credential. Raises Restricted where one is reached; `now`: Unix seconds."""
+        """Take `charges`, what a read takes from limits of its credential. Raises Restricted where one is reached; `now`: Unix seconds."""
         ...
 
     async def settle(self, entry: CallRecord, stored: StoredAnswer, write: WriteFunction[T] | None, arguments: WriteArguments) -> T | None:

@@ -28,7 +28,7 @@ UNMARKED: dict[str, str] = {
     **dict.fromkeys(("MeasuredFigure.name", "MeasuredFigure.unit", "Factor.name"), OURS),
     **dict.fromkeys(("CommissionOfMonth.organization", "LineBar.notes", "Order.id", "Order.number", "TopUpCheckout.order"), CODE),
     **dict.fromkeys(("AccountStatus.currently_due", "FraudValueList.item_type", "FraudReview.reason", "DisputeRecord.reason"), CODE),
-    **dict.fromkeys(("RefundRecord.reason", "RefundRecord.failure_reason"), CODE),
+    **dict.fromkeys(("RefundRecord.reason", "RefundRecord.failure_reason", "Identity.organisation", "LimitUse.key"), CODE),
     **dict.fromkeys(("Country.countryName", "Operator.countryName", "CountryQuantity.name", "TariffCurrency.currencyname"), REFERENCE),
     **dict.fromkeys(("Sheet.title", "Chart.title", "Table.title", "Table.note"), INTELLIGENCE),
     **dict.fromkeys(("Column.label", "Figure.label", "Series.label"), INTELLIGENCE),
