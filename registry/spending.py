@@ -1,5 +1,6 @@
 """What a call takes from the limits of its credential: what it makes due, which limits that breaks, and under whose name it is counted."""
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from registry.operation import NOTHING_DUE, Due, Input, Operation, SpendKind
 from registry.policy import quota_period
 from registry.ports import SpendingCharge
 
+AMOUNT_TEXT = re.compile(r"([0-9]{1,9})(?:\.([0-9]{2}))? ?([A-Z]{3})", re.ASCII)
 LIMIT_HINT = "Use a credential with a larger limit, or have whoever made this one make another; no retry changes a limit"
 
 
@@ -46,6 +48,12 @@ async def due_of(operation: Operation[Any, Any], context: object, params: Input,
 def shown_money(money: Money) -> str:
     """An amount as people write it: every currency of the service has hundredths."""
     return f"{money.amount / 100:.2f} {money.currency}"
+
+
+def read_money(text: str) -> Money | None:
+    """The amount that people write as `40 EUR` or `40.00 EUR`; None for anything else."""
+    found = AMOUNT_TEXT.fullmatch(text)
+    return None if found is None else Money(int(found[1]) * 100 + int(found[2] or 0), found[3])
 
 
 def money_due(due: Due) -> tuple[Money, ...]:

@@ -61,6 +61,7 @@ SECONDS = {
     "service": 10.0,
     "services": 40.0,
     "settings": 5.0,
+    "limits": 110.0,
     "setup": 55.0,
     "shop_pages": 30.0,
     "simulation": 200.0,

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from operations.deps import Ctx
+from operations.deps import Ctx, Deps
 from operations.secret_tokens import new_api_key
 from operations.setup.credentials.restrictions import KeyRestrictions, ShownRestrictions, effective_restrictions, shown_restrictions
 from operations.setup.credentials.worst_case import WorstCase, worst_case
 from operations.setup.members import membership_changed
 from operations.vocabulary import ListOf, ListPage, list_page, render_fields
-from registry.caller import UNRESTRICTED, Restrictions
+from registry.caller import UNRESTRICTED, Caller, Restrictions
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
 from registry.free_text import FreeText
@@ -169,13 +169,18 @@ async def _restrictions_within_maker(ctx: Ctx, params: NewApiKey) -> Restriction
     return effective_restrictions(params.restrictions, ctx.caller, ctx.deps.toolsets, known)
 
 
-def worst_case_of_new_key(ctx: Ctx, held: Restrictions) -> WorstCase | None:
-    """The most that a key of the caller that is held to `held` can do; None for a key without restrictions."""
+def worst_case_of_new_key(deps: Deps, maker: Caller, held: Restrictions) -> WorstCase | None:
+    """The most that a key of `maker` that is held to `held` can do; None for a key without restrictions."""
     if held == UNRESTRICTED:
         return None
-    scopes = ctx.caller.scopes & int(scopes_left(held))
-    maker = replace(ctx.caller, kind="key", scopes=scopes, restrictions=held)
-    return worst_case(ctx.deps.internal_calls.pipeline.catalogue, maker)
+    key = replace(maker, kind="key", scopes=maker.scopes & int(scopes_left(held)), restrictions=held)
+    return worst_case(deps.internal_calls.pipeline.catalogue, key)
+
+
+def preview_key(deps: Deps, maker: Caller, asked: KeyRestrictions) -> WorstCase | None:
+    """The worst case of a key that `maker` would make with these restrictions. Raises BadRequest or Restricted, as making it would."""
+    held = effective_restrictions(asked, maker, deps.toolsets, deps.internal_calls.pipeline.catalogue.operations)
+    return worst_case_of_new_key(deps, maker, held)
 
 
 @operation(
@@ -235,7 +240,7 @@ async def create_api_key(ctx: Ctx, params: NewApiKey, held: Restrictions) -> Api
         "created_at": rfc3339_utc(ctx.now),
         "expires_at": None if expires is None else rfc3339_utc(expires),
         "restrictions": shown_restrictions(held),
-        "worst_case": worst_case_of_new_key(ctx, held),
+        "worst_case": worst_case_of_new_key(deps, caller, held),
     }
     return await ctx.settle(
         answer,

@@ -11,7 +11,8 @@ from operations.deps import Ctx
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
 from operations.upstream.tariffs import read_tariff_rules, render_tariff_row, rules_in_force
-from operations.upstream.template_costs import COST_CURRENCY, euro_cents
+from operations.upstream.template_costs import euro_cents
+from operations.upstream.template_terms import COST_CURRENCY
 from registry.caller import Money
 from registry.challenge import Challenge, describe_loss, quote_name
 from registry.errors import EndOfLife, NotFound, OcsError

@@ -6,7 +6,8 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.upstream.connection import Upstream
-from operations.upstream.template_costs import COST_CURRENCY, euro_cents
+from operations.upstream.template_costs import euro_cents
+from operations.upstream.template_terms import COST_CURRENCY
 from registry.caller import Money
 from registry.errors import Conflict
 from registry.operation import CamelInput, Due

@@ -6,10 +6,10 @@ from decimal import ROUND_CEILING, Decimal
 from clients.ocs.templates import Template
 from operations.upstream.connection import Upstream
 from operations.upstream.resellers import find_template
+from operations.upstream.template_terms import COST_CURRENCY
 from registry.caller import Money
 from registry.operation import NOTHING_DUE, Due, SpendKind
 
-COST_CURRENCY = "EUR"
 DAYS_OF_YEAR, WEEKS_OF_YEAR, MONTHS_OF_YEAR = 366, 53, 12
 PERIODS_OF_YEAR = (DAYS_OF_YEAR, WEEKS_OF_YEAR, MONTHS_OF_YEAR)
 """How often a series of a periodicity, daily, weekly or monthly, begins a period within twelve months, at most."""

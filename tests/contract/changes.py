@@ -40,7 +40,7 @@ async def stored_set(world: World, who: Credentials, *, state: str) -> Input:
         lines="", line_count=1, undo_of="", actor_kind="key", principal=who.person, credential=who.key_id, approver="",
         created=math.floor(now), position=1, digest=DIGEST, planned_at=now, expires_at=math.floor(now) + PLAN_SECONDS,
         applied_at=now if done else 0.0, finished_at=now if done else 0.0, planned=1, skipped=0, sent=int(done), done=int(done), failed=0,
-        unknown=0, not_sent=0, irreversible=0, cost=0, stop="", lease="", lease_until=0.0, served=0.0, due=0.0,
+        unknown=0, not_sent=0, irreversible=0, cost=0, largest_cost=0, stop="", charged="", lease="", lease_until=0.0, served=0.0, due=0.0,
     )  # fmt: skip
     await world.store.write(insert_planned_set, row=found, rows=[row])
     return {"id": id}

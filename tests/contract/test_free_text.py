@@ -31,7 +31,7 @@ UNMARKED: dict[str, str] = {
         ("CommissionOfMonth.organization", "LineBar.notes", "Loss.kind", "Order.id", "Order.number", "TopUpCheckout.order"), CODE
     ),
     **dict.fromkeys(("AccountStatus.currently_due", "FraudValueList.item_type", "FraudReview.reason", "DisputeRecord.reason"), CODE),
-    **dict.fromkeys(("RefundRecord.reason", "RefundRecord.failure_reason"), CODE),
+    **dict.fromkeys(("RefundRecord.reason", "RefundRecord.failure_reason", "Identity.organisation", "LimitUse.key"), CODE),
     **dict.fromkeys(("Country.countryName", "Operator.countryName", "CountryQuantity.name", "TariffCurrency.currencyname"), REFERENCE),
     **dict.fromkeys(("Sheet.title", "Chart.title", "Table.title", "Table.note"), INTELLIGENCE),
     **dict.fromkeys(("Column.label", "Figure.label", "Series.label"), INTELLIGENCE),

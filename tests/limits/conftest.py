@@ -8,11 +8,12 @@ import pytest
 
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits
+from tests.contract.stage import open_service_house
 from tests.databases import migrated_sqlite
 from tests.limits import purchases
 from tests.limits.holders import LimitBench
 from tests.registry.bench import BENCH_SECRETS, StubProvider
-from tests.stage import opened_on_both
+from tests.stage import opened, opened_on_both
 from tests.world import open_world
 
 PURCHASES = Catalogue([Toolset("purchases", "Purchases.", (purchases,))])
@@ -31,4 +32,5 @@ async def open_limit_bench(folder: Path, url: str | None = None) -> AsyncGenerat
         yield LimitBench(world)
 
 
+house = opened(open_service_house, faultless=True)
 bench: Callable[..., LimitBench] = opened_on_both(open_limit_bench)

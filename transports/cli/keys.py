@@ -15,8 +15,21 @@ from operations.setup.api_keys import ListedApiKey
 from operations.setup.credentials.restrictions import ShownRestrictions
 from storage.rekey import SEALED_COLUMNS, ResealResult, UnopenedValue, count_of_key, count_older, reseal
 from storage.replicas import running_keys
+from transports.cli.key_limits import (
+    AnotherPersonOption,
+    ApprovalOption,
+    CallAmountOption,
+    DayAmountOption,
+    FreeAmountOption,
+    KeyTagsOption,
+    MonthAmountOption,
+    TimesOption,
+    limit_parts,
+    read_amount,
+    read_counts,
+)
 from transports.cli.target import DatabaseOption, JsonOption, TargetOptions, at_target, call_once, open_local, read_every_page
-from transports.cli.terminal import Failure, command_settings, print_line, print_rows
+from transports.cli.terminal import Failure, command_settings, indented_json, print_line, print_rows
 from transports.service import Service
 
 
@@ -124,8 +137,19 @@ def create_key(
     account: KeyAccountsOption = None,
     tag: KeyTagsOption = None,
     calls_per_day: Annotated[int | None, typer.Option("--calls-per-day", min=1, max=1_000_000, help="Calls per UTC day.")] = None,
+    tag: KeyTagsOption = None,
+    spend_per_call: CallAmountOption = None,
+    spend_per_day: DayAmountOption = None,
+    spend_per_month: MonthAmountOption = None,
+    times: TimesOption = None,
+    approve_above: FreeAmountOption = None,
+    approval: ApprovalOption = None,
+    another_person: AnotherPersonOption = False,
 ) -> None:
-    """Make a key; it is printed once and only its digest is kept. What it is restricted to it can never exceed."""
+    """Make a key; it is printed once and only its digest is kept. What it is restricted to it can never exceed.
+
+    The most that a restricted key can do in a day is told on standard error.
+    """
     arguments: dict[str, object] = {"name": name}
     if days:
         arguments["seconds_until_expiration"] = days * 86_400
@@ -136,12 +160,42 @@ def create_key(
         "account_ids": account,
         "tags": tag,
         "calls_per_day": calls_per_day,
+        "tags": tag,
+        "spend_per_call": read_amount("--spend-per-call", spend_per_call),
+        "spend_per_day": read_amount("--spend-per-day", spend_per_day),
+        "spend_per_month": read_amount("--spend-per-month", spend_per_month),
+        "times": read_counts(times),
+        "approve_above": read_amount("--approve-above", approve_above),
+        "approval": approval,
+        "another_person": another_person,
     }
     restrictions = {name: value for name, value in limits.items() if value}
     if restrictions:
         arguments["restrictions"] = restrictions
     made = call_once(where, "create_api_key", arguments, "reseller keys create")
-    print_line(orjson.loads(made.body)["secret"])
+    answer = orjson.loads(made.body)
+    if answer["worst_case"] is not None:
+        sys.stderr.write(f"{answer['worst_case']['sentence']}\n")
+    print_line(answer["secret"])
+
+
+@keys_app.command("explain")
+@at_target
+def explain_key(
+    where: TargetOptions,
+    id: Annotated[str | None, typer.Argument(metavar="KEY", help="The key's id, key_...; absent: the credential in use.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a key is held to, what is used of its limits, and the most that it can do in a day."""
+    answer = orjson.loads(call_once(where, "explain_key", {} if id is None else {"id": id}, "reseller keys explain").body)
+    if as_json:
+        print_line(indented_json(answer))
+        return
+    for words in answer["in_words"] or ["no restriction"]:
+        print_line(words)
+    for use in answer["used"]:
+        print_line(f"{use['limit']} {use['unit']}: {use['used']} of {use['most']} used, until {use['starts_again']}")
+    print_line(answer["worst_case"]["sentence"])
 
 
 @keys_app.command("list")
@@ -187,4 +241,8 @@ def restrictions_text(restrictions: ShownRestrictions) -> str:
     parts += ["no admin"] if restrictions["no_admin"] else []
     parts += [f"{what} {' '.join(map(str, names))}" for what, names in lists if names is not None]
     parts += [] if restrictions["calls_per_day"] is None else [f"{restrictions['calls_per_day']} calls a day"]
+    parts += [] if restrictions["tags"] is None else [f"tags {' '.join(restrictions['tags'])}"]
+    parts += limit_parts(restrictions)
+    parts += [f"{part} with {each['key']}" for each in restrictions["inherited"] for part in limit_parts(each)]
+    parts += [] if restrictions["approval"] == "none" else [f"approval of {restrictions['approval'].replace('_', ' ')}"]
     return ", ".join(parts)

@@ -22,7 +22,10 @@ NAMES_IN_WORDS = 5
 
 
 class LimitUse(TypedDict):
-    """How much of one limit is used. Money in minor units of `unit`; `unit` of calls is `calls`, or the operation that they are of."""
+    """How much of one limit is used. Money in minor units of `unit`; `unit` of calls is `calls`, or the operation that they are of.
+
+    `calls_per_day` is counted in small blocks: what a server has put aside for the key counts as used.
+    """
 
     limit: Literal["spend_per_day", "spend_per_month", "times", "calls_per_day"]
     key: Annotated[str, Field(description="Under whose name it is counted: this credential, or a key that it was made with")]

@@ -7,9 +7,11 @@ from starlette.responses import Response
 
 from clients.identity.redirect_uris import is_loopback_redirect
 from operations.people.consents import ConsentQuestion, consent_question, deny_consent, grant_consent
-from registry.caller import Caller, Role
+from operations.setup.credentials.worst_case import worst_case
+from registry.caller import Caller, Restrictions, Role
 from registry.errors import BadRequest, NotFound, Refusal
 from registry.operation import Scope
+from storage.directory import restricted_caller
 from storage.organisations import Membership, memberships_of
 from transports.web.pages.request import PageProblem, PageRequest, problem_of
 from transports.web.site import see_other
@@ -41,7 +43,8 @@ async def consent_page(
         (one for one in memberships if one.organisation_id == (wanted or visit.acting.organisation)),
         memberships[0] if memberships else None,
     )
-    able = offered_scopes(request, await caller_in(visit, chosen))
+    caller = await caller_in(visit, chosen)
+    able = offered_scopes(request, caller)
     facts: Mapping[str, object] = {
         "question": request,
         "request_token": token,
@@ -51,8 +54,16 @@ async def consent_page(
         "chosen": chosen,
         "offered": able,
         "beyond": [scope for scope in request.scopes if scope not in able],
+        "worst": login_worst_case(visit, caller, able),
     }
     return visit.page("consent.html", facts, problem=problem, posts_to=csp_source(request.redirect_uri))
+
+
+def login_worst_case(visit: PageRequest, caller: Caller, scopes: Sequence[str]) -> str:
+    """The most that a program can do with all of `scopes`, in a sentence."""
+    held = Restrictions(read_only="write" not in scopes, no_admin="admin" not in scopes)
+    catalogue = visit.context.deps.internal_calls.pipeline.catalogue
+    return worst_case(catalogue, restricted_caller(caller, held))["sentence"]
 
 
 async def caller_in(visit: PageRequest, chosen: Membership | None) -> Caller:
