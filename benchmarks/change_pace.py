@@ -213,9 +213,7 @@ class WriteCount:
 def page(runs: Sequence[PaceRun]) -> str:
     """The table, with whether each aim was reached."""
     names = {"sqlite": OURS_SQLITE, "postgresql": OURS_POSTGRES}
-    head = (
-        "| | Rows | Done | Seconds | Rows a second | Refused | Writes | p99 of reads, ms | beside the set | Times |"
-    )
+    head = "| | Rows | Done | Seconds | Rows a second | Refused | Writes | p99 of reads, ms | beside the set | Times |"
     rows = [head, "|---|---|---|---|---|---|---|---|---|---|"]
     for run in runs:
         pace = run.rows / run.seconds
