@@ -119,7 +119,6 @@ async def make_signing_key(data: Path | None) -> KeyRotation:
 keys_app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys; seal stored secrets with a new key.")
 KeyToolsetsOption = Annotated[list[str] | None, typer.Option("--toolset", help="Only operations of this toolset; may be repeated.")]
 KeyIccidsOption = Annotated[list[str] | None, typer.Option("--iccid", help="Only operations on this line; may be repeated.")]
-KeyTagsOption = Annotated[list[str] | None, typer.Option("--tag", help="Only lines that have this tag; may be repeated.")]
 KeyAccountsOption = Annotated[list[int] | None, typer.Option("--account", help="Only operations in this account; may be repeated.")]
 keys_app.command("rekey")(rekey_database)
 keys_app.command("rotate-signing")(rotate_signing_key)
@@ -137,7 +136,6 @@ def create_key(
     account: KeyAccountsOption = None,
     tag: KeyTagsOption = None,
     calls_per_day: Annotated[int | None, typer.Option("--calls-per-day", min=1, max=1_000_000, help="Calls per UTC day.")] = None,
-    tag: KeyTagsOption = None,
     spend_per_call: CallAmountOption = None,
     spend_per_day: DayAmountOption = None,
     spend_per_month: MonthAmountOption = None,
@@ -160,7 +158,6 @@ def create_key(
         "account_ids": account,
         "tags": tag,
         "calls_per_day": calls_per_day,
-        "tags": tag,
         "spend_per_call": read_amount("--spend-per-call", spend_per_call),
         "spend_per_day": read_amount("--spend-per-day", spend_per_day),
         "spend_per_month": read_amount("--spend-per-month", spend_per_month),
