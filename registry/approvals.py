@@ -157,13 +157,15 @@ def approval_required(call: Call, request: ApprovalRequest, waiting: WaitingAppr
 
 
 def check_reason(reason: str | None) -> str | None:
-    """The asker's reason in one line of what a person can see. Raises BadRequest where it is too long."""
-    line = " ".join(readable_text(reason or "").split())
-    if len(line) > REASON_LENGTH:
+    """The asker's reason in one line of what a person can see. Raises BadRequest for an empty one, and one that is too long."""
+    if reason is None:
+        return None
+    line = " ".join(readable_text(reason).split())
+    if not reason or max(len(line), len(reason)) > REASON_LENGTH:
         raise BadRequest(
-            f"The reason for the approval has {len(line)} characters; it may have {REASON_LENGTH}",
+            f"The reason for the approval has {len(reason)} characters; it has at least one and at most {REASON_LENGTH}",
             param="approval_reason",
-            hint="Say in a sentence or two what the call is for",
+            hint="Say in a sentence or two what the call is for, or leave it out",
         )
     return redact_patterns(line, SECRET_PATTERNS) or None
 

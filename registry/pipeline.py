@@ -191,6 +191,8 @@ class Pipeline(Generic[PipelineDeps]):
     async def _validate(self, call: Call) -> Input:
         """Pure and early: a malformed call burns no quota, mints no token, claims no key."""
         binding = binding_of(call.operation)
+        if call.operation.approvable:
+            approvals.check_reason(call.reason)
         if call.arguments is not None:  # a field that is no key of the call says more than the key that is missing
             params = binding.validate(binding.arguments(call.arguments))
             policy.check_idempotency_key(call)
