@@ -5,6 +5,7 @@ from operations import (
     assistant,
     billing,
     bridge,
+    changes,
     connectivity,
     intelligence,
     invoicing,
@@ -15,6 +16,7 @@ from operations import (
     system,
 )
 from operations.intelligence import fleet as intelligence_fleet
+from operations.setup.credentials import explained_keys
 from registry.catalogue import Catalogue, Toolset
 
 CATALOGUE = Catalogue(
@@ -71,6 +73,7 @@ CATALOGUE = Catalogue(
             "The whole fleet at once, from what was read in the background: find and count lines, see every problem and what mends it.",
             (intelligence_fleet,),
         ),
+        Toolset("changes", "Tag lines, and change many of them at once: plan, approve, apply, undo.", (changes, explained_keys)),
         Toolset(
             "intelligence",
             "Questions about a whole fleet: its health and cost, which lines leave, spike, roam wrongly or have the wrong package.",

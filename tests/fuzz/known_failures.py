@@ -28,6 +28,7 @@ NO_SCHEMA_SAYS = frozenset(
 # Rules between fields, each by words of its refusal: a schema speaks of one field at a time.
 BETWEEN_FIELDS = (
     "give at least one",
+    "there is no such operation",  # the names that there are
     "it is of one line, and no iccid is given",
     "give at most one",
     "and so is",

@@ -36,7 +36,7 @@ CALM = Limits(burst_enabled=False)
 BENCH_SECRETS = SharedSecrets(internal="internal-secret", storefront="storefront-secret")
 
 
-class StubProvider:
+class StubSessions:
     """An identity provider whose tokens say `session.SUBJECT.ORGANISATION`, where `-` names no organisation."""
 
     async def verify(self, token: str, surface: Surface) -> SessionClaims:
@@ -207,5 +207,5 @@ async def open_bench(
 ) -> AsyncGenerator[Bench]:
     """A bench over the migrated database at `url`, or over a new SQLite file."""
     things.GATES.clear()
-    async with open_world(folder, CATALOGUE, url=url, limits=limits, secrets=secrets, sessions=StubProvider()) as world:
+    async with open_world(folder, CATALOGUE, url=url, limits=limits, secrets=secrets, sessions=StubSessions()) as world:
         yield Bench(world)
