@@ -236,6 +236,7 @@ class Operation(Generic[P, R]):
     once: Once | None = None
     confirm: bool = False
     replaces: str | None = None
+    confirms_some: bool = False
     upstream: bool = False
     processor: bool = False
     reaches_out: bool = False
@@ -285,7 +286,7 @@ class Operation(Generic[P, R]):
 
     def __post_init__(self) -> None:
         read_only, provided = self.scope is Scope.READ or self.method == "GET", self.upstream or self.processor
-        confirmable, once = self.confirm or self.replaces is not None, self.once
+        confirmable, once = self.confirm or self.confirms_some or self.replaces is not None, self.once
         sets = self.method in ("PUT", "PATCH", "DELETE") and not (once is not None and once.shown)  # a balance is raised with PUT
         derived = {
             "read_only": read_only,
@@ -315,6 +316,7 @@ class OperationOptions(TypedDict, total=False):
     `role`: what the caller must be in the organisation, on any tier.
     `replaces`: what of an organisation some calls of it may replace while it is live. Such a call takes the role admin and a confirm
     token; its access step finds out that it is one, and says so by `ctx.confirm_replacement`. All others are made at once, by anybody.
+    `confirms_some`: some calls ask for a confirm token, whoever makes them; the access step finds out which.
     `authority`: it changes who may act for the organisation, which no restricted credential does.
     `enumeration_guarded`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
     `bounded`: it is about many lines, and holds what it shows, counts and sorts to the lines and accounts that the credential may see
@@ -336,6 +338,7 @@ class OperationOptions(TypedDict, total=False):
     once: Once | None
     confirm: bool
     replaces: str | None
+    confirms_some: bool
     upstream: bool
     processor: bool
     reaches_out: bool

@@ -90,7 +90,7 @@ async def set_due(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Due | Spen
     bounded=True,
     moves=True,
     reaches_out=True,
-    replaces="what a change set takes away for good",
+    confirms_some=True,
     spends=set_due,
     challenge=set_challenge,
     title="Apply changes",
