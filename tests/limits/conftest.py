@@ -12,7 +12,7 @@ from tests.contract.stage import open_service_house
 from tests.databases import migrated_sqlite
 from tests.limits import purchases
 from tests.limits.holders import LimitBench
-from tests.registry.bench import BENCH_SECRETS, StubProvider
+from tests.registry.bench import BENCH_SECRETS, StubSessions
 from tests.stage import opened, opened_on_both
 from tests.world import open_world
 
@@ -28,7 +28,7 @@ def database_url(database_url: str | None, tmp_path: Path) -> str:
 @asynccontextmanager
 async def open_limit_bench(folder: Path, url: str | None = None) -> AsyncGenerator[LimitBench]:
     limits = Limits(burst_enabled=False)
-    async with open_world(folder, PURCHASES, url=url, limits=limits, secrets=BENCH_SECRETS, sessions=StubProvider()) as world:
+    async with open_world(folder, PURCHASES, url=url, limits=limits, secrets=BENCH_SECRETS, sessions=StubSessions()) as world:
         yield LimitBench(world)
 
 

@@ -72,6 +72,8 @@ def operation_rules(operation: AnyOperation) -> list[str]:
         found.append("Asks for a confirmation first; it is valid for two minutes and for the same arguments.")
     if operation.replaces is not None:
         found.append(f"A call that would replace {operation.replaces} needs the role admin, and asks for a confirmation first.")
+    if operation.confirms_some:
+        found.append("Some calls ask for a confirmation first.")
     if operation.once is not None:
         found.append("Needs an idempotency_key." if operation.once.required else "Takes an idempotency_key.")
     if operation.upstream:

@@ -282,6 +282,8 @@ def _entry_notes(operation: AnyOperation) -> list[tuple[str, str]]:
             f"A call that would replace {operation.replaces} needs the role admin, and answers 202 with a token first; the same call with "
         )
         found.append(("Confirmation", text + "`X-Confirm-Token` executes it. All other calls are made at once."))
+    if operation.confirms_some:
+        found.append(("Confirmation", "Some calls answer 202 with a token first; the same call with `X-Confirm-Token` executes it."))
     if operation.approvable:
         found.append(("Approval", "Answers 202 where the credential is held to wait for a person, who approves it at /auth/approvals."))
     if operation.upstream:
