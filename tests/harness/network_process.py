@@ -22,6 +22,7 @@ from tests.network_facts import CHANGE, DELETE, DRAW
 
 NETWORK_TOKEN = "sandbox-7001-token"
 ACCOUNTS = (8101, 8103)
+FJORD = 7001
 WRITES = (DRAW, DELETE, CHANGE)
 OTHER_TEMPLATES = (*range(55011, 55036), 55040)
 LINES = 1000
@@ -75,6 +76,15 @@ class NetworkProcess:
         used = self.templates.get(account, 0)
         self.templates[account] = used + 1
         return OTHER_TEMPLATES[used] if used < len(OTHER_TEMPLATES) else None
+
+    async def offer_of(self, template: int) -> Mapping[str, Any]:
+        """What a product of `template` may promise: no more than its packages have, in a country where they work."""
+        (found,) = await self.ocs.templates.list(template_id=template)
+        zones = await self.ocs.zones.detailed_location_zones(FJORD)
+        (zone,) = [each for each in zones if each.get("zoneId") == found.get("locationzoneid")]
+        country = zone.get("operators", [])[0].get("countryIso2", "").upper()
+        data, days = found.get("databyte", 0) // 1_000_000, found.get("perioddays", 0)
+        return {"data_mb": data, "validity_days": days, "countries": [country], "package_template_id": template}
 
     async def advance(self, seconds: float) -> None:
         """Time passes, here and for the service."""

@@ -56,15 +56,7 @@ async def intent_errand(http: httpx.AsyncClient, network: NetworkProcess, tenant
     template = network.next_template(tenant.account)
     if template is None:
         return None
-    product = {
-        "name": f"Plan {template}",
-        "data_mb": 1000,
-        "validity_days": 30,
-        "countries": ["NO"],
-        "price_cents": 990,
-        "currency": "EUR",
-        "package_template_id": template,
-    }
+    product = {"name": f"Plan {template}", "price_cents": 990, "currency": "EUR", **await network.offer_of(template)}
     made = await http.post("/v1/connectivity/products", json=product, headers=bearer_of(tenant) | {"Idempotency-Key": f"product-{key}"})
     assert made.status_code == 201, made.text
     return KilledErrand(tenant, key, Drawn(tenant.account, template, None), product=made.json()["id"])
