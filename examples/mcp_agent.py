@@ -37,9 +37,9 @@ async def connected(url: str, key: str, **options: Any) -> AsyncGenerator[Client
 
 
 def body_of(result: CallToolResult) -> dict[str, Any]:
-    """What a tool says, as a program reads it: the first text that is JSON. Structured content has the same, but for refusals."""
-    texts = [block.text for block in result.content if isinstance(block, TextContent)]
-    return json.loads(texts[1] if texts[0].startswith("Not done yet: ") else texts[0])
+    """What a tool says, as a program reads it: the last line of its first text. Structured content has the same, but for refusals."""
+    first = next(block.text for block in result.content if isinstance(block, TextContent))
+    return json.loads(first.rpartition("\n")[2])
 
 
 async def until_answered(client: Client, tool: str, arguments: dict[str, Any], patience: float = 60) -> CallToolResult:

@@ -25,7 +25,7 @@ OBVIOUS_MINIMUMS = (0, 1)
 HUGE_BOUND = 1_000_000_000
 MANY_NUMBERS = 8  # so many numbers are told once, in a description
 CONTROL_CHARACTER_PATTERN = "\\x00"
-IDEMPOTENCY_KEY_SCHEMA: JsonSchema = {"type": "string", "description": "Same key, one effect; e.g. a UUID."}
+IDEMPOTENCY_KEY_SCHEMA: JsonSchema = {"type": "string", "description": "Same key, one effect: a UUID."}
 CONFIRM_TOKEN_SCHEMA: JsonSchema = {"type": "string", "description": "Of the first answer, if the user agrees."}
 
 

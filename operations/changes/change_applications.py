@@ -47,9 +47,10 @@ def confirm_sentence_of(row: ChangeSet) -> str:
     undone = dict.fromkeys(CONFIRMED_UNDOS, "delete the packages that were assigned")
     usual = f"take back {row.action} of the change set {row.undo_of}" if row.undo_of else row.action.replace("_", " ")
     what = (undone if row.undo_of else words).get(row.action, usual)
+    rows = "1 row" if row.planned == 1 else f"{row.planned} rows"
     final = f", {row.irreversible} of which cannot be undone" if row.irreversible else ""
     costs = f" It makes {row.cost // 100}.{row.cost % 100:02} EUR due at the network." if row.cost else ""
-    return f"This will {what}: {row.planned} rows of the change set {row.id}{final}.{costs}"
+    return f"This will {what}: {rows} of the change set {row.id}{final}.{costs}"
 
 
 async def set_challenge(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Challenge:

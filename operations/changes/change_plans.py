@@ -2,9 +2,9 @@
 
 from typing import Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import FailFast, Field
 
-from operations.changes.plans.changes import LineValue, RequestedChange, plan_lines_text, read_change, require_whole, stored_change
+from operations.changes.plans.changes import LineValue, RequestedChange, lines_as_json, read_change, require_whole, stored_change
 from operations.changes.plans.rows import row_operations
 from operations.changes.plans.selection import PlanLines, find_plan_lines
 from operations.changes.plans.views import ChangeRowView, ChangeSetPage, render_page
@@ -184,7 +184,7 @@ def new_set(ctx: Ctx, id: str, planned: PlannedLines, task: PlanTask, rows: list
         state="planned" if complete else "planning",
         action=planned.change.action,
         change=stored_change(planned.change),
-        lines="" if complete else plan_lines_text(planned.lines),
+        lines="" if complete else lines_as_json(planned.lines),
         line_count=len(planned.lines),
         undo_of=planned.undo_of,
         actor_kind=caller.kind,
@@ -231,7 +231,9 @@ class ChangesToUndo(CamelInput):
     """Which set, and which of its lines."""
 
     id: Annotated[str, Field(max_length=64, description="The set, chg_...")]
-    iccids: Annotated[list[Iccid] | None, Field(min_length=1, max_length=1000, description="Only these lines of it; absent: all.")] = None
+    iccids: Annotated[
+        list[Iccid] | None, FailFast(), Field(min_length=1, max_length=1000, description="Only these lines of it; absent: all.")
+    ] = None
 
 
 async def lines_to_undo(ctx: Ctx, params: ChangesToUndo) -> PlannedLines:

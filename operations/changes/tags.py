@@ -12,7 +12,7 @@ from operations.fleet.line_selection import LineSelectionInput, SelectedLines, s
 from operations.upstream.connection import require_connected
 from operations.vocabulary import LineTag, ListOf, LongListPage, list_page
 from registry.errors import NotFound, OcsError, OrgNotConnected, Restricted, RoleRequired
-from registry.operation import Example, Scope, operation
+from registry.operation import Example, Scope, SpendKind, operation
 from storage.api_keys import guarded_tags
 from storage.engine.sql import Connection, runs_in_thread
 from storage.fleet_tags import count_tags_within
@@ -98,6 +98,7 @@ async def selected_to_tag(ctx: Ctx, params: TaggedLines) -> TagWork:
 @operation(
     "POST",
     "/v1/tags/{tag}/lines",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     bounded=True,
     title="Tag lines",
@@ -142,6 +143,7 @@ def set_tag_of_lines(connection: Connection, *, work: TagWork, tag: str) -> Tags
 @operation(
     "POST",
     "/v1/tags/{tag}/lines/remove",
+    spends=SpendKind.NOTHING,
     scope=Scope.WRITE,
     bounded=True,
     title="Untag lines",

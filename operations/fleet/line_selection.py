@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, NamedTuple, Protocol, Self
 
 import anyio
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, FailFast, Field, model_validator
 
 from operations.caches.account_parts import iccid_in_use
 from operations.deps import Ctx
@@ -35,7 +35,7 @@ LineStatusWord = Literal["ACTIVE", "INACTIVE", "SUSPENDED", "PENDING", "DISCONNE
 SupplyWord = Literal["none", "upcoming", "assigned", "scheduled", "running", "exhausted", "blocked", "expired"]
 
 
-class FleetFilterInput(CamelInput):
+class LineConditions(CamelInput):
     """Facts of lines: every filter that is given must hold."""
 
     text: Annotated[
@@ -67,8 +67,10 @@ class FleetFilterInput(CamelInput):
 class LineSelectionInput(CamelInput):
     """Which lines: exactly one of `iccids`, `query` and `tagged`."""
 
-    iccids: Annotated[list[Iccid] | None, Field(min_length=1, max_length=MOST_LINES_GIVEN, description="These lines, 1-1000.")] = None
-    query: Annotated[FleetFilterInput | None, Field(description="Lines with these facts, at least one; as in query_fleet.")] = None
+    iccids: Annotated[
+        list[Iccid] | None, FailFast(), Field(min_length=1, max_length=MOST_LINES_GIVEN, description="These lines, 1-1000.")
+    ] = None
+    query: Annotated[LineConditions | None, Field(description="Lines with these facts, at least one; as in query_fleet.")] = None
     tagged: Annotated[LineTag | None, Field(description="Lines that have this tag.")] = None
 
     @model_validator(mode="after")
@@ -76,7 +78,7 @@ class LineSelectionInput(CamelInput):
         given = [name for name in ("iccids", "query", "tagged") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"got {' and '.join(given) or 'none of them'}; say which lines by exactly one of iccids, query and tagged")
-        if self.query is not None and self.query == FleetFilterInput():
+        if self.query is not None and self.query == LineConditions():
             raise ValueError("query: got no filter, which would mean every line; give at least one, such as accountId")
         return self
 
@@ -87,7 +89,7 @@ class LineSelection(Protocol):
     @property
     def iccids(self) -> Sequence[str] | None: ...
     @property
-    def query(self) -> FleetFilterInput | None: ...
+    def query(self) -> LineConditions | None: ...
     @property
     def tagged(self) -> str | None: ...
 
@@ -193,7 +195,7 @@ class UnlistedLines:
                 self.foreign.add(iccid)
 
 
-async def filter_of(ctx: Ctx, params: FleetFilterInput, fleet: OwnFleet) -> FleetFilter:
+async def filter_of(ctx: Ctx, params: LineConditions, fleet: OwnFleet) -> FleetFilter:
     """The filters of the store. A name is looked for live where names are not kept."""
     mcc, mnc = (None, None) if params.network is None else network_codes(params.network)
     found = FleetFilter(

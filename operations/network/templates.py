@@ -214,7 +214,7 @@ class TemplateQuery(FieldsQuery):
     """Which templates; at most one selector."""
 
     template_id: Annotated[UpstreamId | None, Field(description="At most one of these five.")] = None
-    sponsor_id: Annotated[UpstreamId | None, Field(description="Of this sponsor.")] = None
+    sponsor_id: Annotated[UpstreamId | None, Field(description="Its sponsor.")] = None
     location_zone_id: Annotated[
         UpstreamId | None, Field(validation_alias=AliasChoices("locationZoneId", "zoneId", "zone_id"), description="In this zone.")
     ] = None
@@ -222,13 +222,13 @@ class TemplateQuery(FieldsQuery):
     reseller_id: ResellerId = None
     q: Annotated[str | None, Field(min_length=1, max_length=120, description="Part of a name.")] = None
     country: Annotated[
-        str | None, Field(pattern=r"^[A-Za-z]{2}$", description="Works there, ISO 3166-1 alpha-2."), AfterValidator(assigned_country)
+        str | None, Field(min_length=2, max_length=2, description="Works there: ISO 3166-1 alpha-2."), AfterValidator(assigned_country)
     ] = None
-    min_days: Annotated[int | None, Field(ge=0, le=36_500, description="Runs as many days or more.")] = None
-    max_days: Annotated[int | None, Field(ge=0, le=36_500, description="Or fewer.")] = None
-    min_data_bytes: Annotated[TemplateQuantity | None, Field(description="Holds as much or more.")] = None
-    recurring: Annotated[bool | None, Field(description="Makes series; else single packages.")] = None
-    include_deleted: Annotated[bool, Field(description="Deleted ones too.")] = False
+    min_days: Annotated[TemplateQuantity | None, Field(description="Or more.")] = None
+    max_days: Annotated[TemplateQuantity | None, Field(description="Or fewer.")] = None
+    min_data_bytes: Annotated[TemplateQuantity | None, Field(description="Or more.")] = None
+    recurring: Annotated[bool | None, Field(description="Series.")] = None
+    include_deleted: Annotated[bool, Field(description="Deleted too.")] = False
 
     @model_validator(mode="after")
     def check(self) -> "TemplateQuery":

@@ -28,14 +28,14 @@ class Data(TypedDict, Generic[DataT]):
 class PageQuery(CamelInput):
     """Which part of a list. Without a limit, over HTTP, all of it."""
 
-    limit: Annotated[int | None, Field(ge=1, le=1000, description="Page size, 1-1000.")] = None
-    starting_after: Annotated[str | None, Field(alias="starting_after", max_length=64, description="`next` of the page before.")] = None
+    limit: Annotated[int | None, Field(ge=1, le=1000, description="Rows, 1-1000.")] = None
+    starting_after: Annotated[str | None, Field(alias="starting_after", max_length=64, description="The last `next`.")] = None
 
 
 class FieldsQuery(PageQuery):
     """Which part of a list, and which members of its rows."""
 
-    fields: Annotated[list[FieldName] | None, Field(max_length=40, description="Only these members; * for all.")] = None
+    fields: Annotated[list[FieldName] | None, Field(max_length=40, description="These members; * for all.")] = None
 
     @property
     def is_unrestricted(self) -> bool:

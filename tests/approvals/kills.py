@@ -1,5 +1,6 @@
 """kill -9 at every step of a call that is approved: the request, the decision, the execution and its end; and what is left to do."""
 
+import asyncio
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ ISSUE_POINTS = (
     *ENDED,
 )
 EVERY_KILL = (*((HOOK, point) for point in HOOK_POINTS), *((ISSUE, point) for point in ISSUE_POINTS))
+LOOK_SECONDS, MOST_LOOKS = 0.1, 15
 SETTLING_PAUSES = (LEASE_OVER, LEASE_OVER, 901, 901, 901)
 
 
@@ -106,6 +108,16 @@ class ApprovedErrand:
             self.answers.append((said.status_code, said.content))
         return said
 
+    async def ask_until_ended(self, http: httpx.AsyncClient) -> httpx.Response | None:
+        """The same, again and again while a process that lives makes the call: time must not be moved on meanwhile."""
+        said = await self.ask(http)
+        for _ in range(MOST_LOOKS):
+            if said is None or said.status_code != 409:
+                break
+            await asyncio.sleep(LOOK_SECONDS)
+            said = await self.ask(http)
+        return said
+
     async def approve(self, http: httpx.AsyncClient, approval: str) -> bool:
         """The person's press of the button; False when the server died, or nothing waits any more."""
         cookie = {"Cookie": f"session={self.party.cookie}"}
@@ -142,8 +154,9 @@ async def killed_errand(stage: TenantStage, party: ApprovalParty, tenant: Tenant
         for seconds in SETTLING_PAUSES:
             await network.advance(seconds)
             await servers.settled(network.clock.ahead)
-            last = await errand.ask(http)
-            if last is not None and last.status_code == 201:
+            last = await errand.ask_until_ended(http)
+            noted = not stage.number(f"select count(*) from approval where idempotency_key = '{errand.key}' and state = 'approved'")
+            if noted and last is not None and last.status_code == 201:
                 break
         again = await errand.ask(http)
     await servers.kill()

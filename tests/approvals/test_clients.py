@@ -36,7 +36,7 @@ def texts_of(result: CallToolResult) -> list[str]:
 def waiting_of(result: CallToolResult) -> dict[str, Any]:
     """What a result of a call that waits says, after its form was looked at."""
     assert result.is_error and result.structured_content is None
-    [sentence, body] = texts_of(result)
+    [sentence, body] = texts_of(result)[0].split("\n")
     assert sentence.startswith("Not done yet: ") and "confirm_token" not in body
     return orjson.loads(body)
 

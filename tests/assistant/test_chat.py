@@ -158,7 +158,7 @@ async def test_what_is_wrong_with_a_tool_call_is_taught_back(stage: AssistantSta
                     "code": "invalid_request",
                     "request_id": "req_01mcckg2g00000000000000009",
                     "param": "limit",
-                    "hint": "Page size, 1-1000.",
+                    "hint": "Rows, 1-1000.",
                 },
             },
             {

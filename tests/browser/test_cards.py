@@ -164,8 +164,8 @@ APPROVAL: dict[str, Any] = {
 
 
 def asked_back(body: dict[str, Any]) -> dict[str, Any]:
-    texts = (f"Not done yet: {body['message']}", httpx.Response(200, json=body).text)
-    return {"content": [{"type": "text", "text": text} for text in texts], "isError": True}
+    text = f"Not done yet: {body['message']}\n{httpx.Response(200, json=body).text}"
+    return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
 def test_an_approval_is_led_to_its_page_and_never_decided_here(host: CardHost) -> None:

@@ -14,7 +14,8 @@ from tests.contract.fleet import writes
 from tests.contract.stage import OPERATIONS, ServiceHouse
 
 CHALLENGES = [pytest.param(o, id=o.id) for o in OPERATIONS if o.challenge is not None]
-REVERSIBLE = {"modify_subscriber_status"}
+REVERSIBLE = {"modify_subscriber_status", "apply_changes"}
+"""What takes nothing away for good: a set of changes of status, as in the example, is undone."""
 """The documented call of these takes nothing away."""
 
 

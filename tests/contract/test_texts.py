@@ -21,7 +21,7 @@ TREE = Path(__file__).resolve().parents[2]
 PACKAGES = ("operations", "registry", "clients", "simulators", "transports", "storage")
 NAMED = re.compile(r"`([a-z][a-z0-9]*(?:_[a-z0-9]+)+)`|\b(?:with|by|of|see|call|use|from) ([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b")
 # Codes of refusals and a column, which begin as operations do.
-OTHERS = {"onboarding_incomplete", "rollback_unknown", "subscriber_end_of_life", "payments_promotion_id", "send_once"}
+OTHERS = {"undo_of", "onboarding_incomplete", "rollback_unknown", "subscriber_end_of_life", "payments_promotion_id", "send_once"}
 ROUTE = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/v1/[\w{}/.-]*[\w}])")
 LINE_WRITES = [
     pytest.param(o, id=o.id)

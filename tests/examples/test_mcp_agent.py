@@ -12,7 +12,7 @@ def test_every_pattern_does_what_the_guide_says(server: Running) -> None:
     assert issued == "issued: succeeded, replayed: True"
     assert refused == "refused: invalid_request: limit: got 1000; must be <= 100"
     assert lines == "140 lines"
-    assert asked.startswith("asked: This will send one SMS to a line") and asked.endswith("Carry it out?")
+    assert asked.startswith("asked: This will send one SMS to the line ") and asked.endswith("Carry it out?")
     assert sent == again == "sent: {'data': {'sent': True, 'unicode': False, 'length': 21}}"
-    assert to_ask.startswith("to ask: This will send one SMS to a line")
+    assert to_ask.startswith("to ask: This will send one SMS to the line ")
     assert reads.endswith(" tools that change nothing")

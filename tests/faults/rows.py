@@ -10,10 +10,14 @@ DEGRADING = (
     *("onboarding_start_managed_account", "onboarding_connect_ocs_token", "onboarding_save_plan", "onboarding_test_esim"),
     *("fleet_health", "marketing_intelligence", "churn_risk", "detect_usage_anomalies", "high_cost_subscribers", "optimize_package"),
     *("audit_network_coverage", "diagnose_subscriber", "detect_country_entry", "ai_insights"),
-    *("query_fleet", "fleet_problems", "fleet_sync_status"),
+    *("query_fleet", "fleet_problems", "fleet_sync_status", "list_tags", "tag_lines", "untag_lines"),
+    *("list_connectivity_products", "create_connectivity_product", "get_connectivity_product"),
+    *("plan_changes", "undo_changes", "apply_changes"),
+    *("get_storefront", "upsert_storefront_plan", "update_storefront_plan"),
 )
 """What has words for every way the network fails: before it is connected (tests/setup holds them to account), and where an answer goes on
-without what could not be read (tests/intelligence_*, tests/fleet, tests/assistant)."""
+without what could not be read (tests/intelligence_*, tests/fleet, tests/tags, tests/changes, tests/connectivity, tests/storefronts,
+tests/assistant)."""
 LEDGER = ("issue_esim_from_inventory", "rollback_esim_issuance")
 """What keeps its unknown outcomes in the issuance ledger, with answers of its own: tests/issuance holds them to account."""
 

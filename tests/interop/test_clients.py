@@ -63,7 +63,8 @@ def test_a_client_reads_refusals_confirms_with_the_token_and_sees_a_replay(serve
     refused = said["refused"]
     assert refused["refused"] and refused.get("value") is None
     assert json.loads(refused["texts"][0])["code"] == "not_found"
-    sentence, challenge = said["challenge"]["texts"][0], json.loads(said["challenge"]["texts"][1])
+    sentence, body = said["challenge"]["texts"][0].split("\n")
+    challenge = json.loads(body)
     assert sentence == f"Not done yet: {challenge['message']}"
     assert said["challenge"]["refused"] and challenge["message"].startswith("This will send one SMS")
     assert (said["sent"]["refused"], said["sent"]["value"]) == (False, {"data": {"sent": True, "unicode": False, "length": 5}})
@@ -101,7 +102,7 @@ def test_the_inspector_shows_a_challenge_and_takes_its_token(server: Running, er
     message = {"iccid": "8988303700000100286", "message": "Hello"}
     challenge = called(server, era, "send_sms", **message)
     assert challenge["isError"] and "structuredContent" not in challenge
-    sentence, body = (block["text"] for block in challenge["content"])
+    sentence, body = challenge["content"][0]["text"].split("\n")
     assert sentence.startswith("Not done yet: This will send one SMS")
     token = json.loads(body)["confirm_token"]
     sent = called(server, era, "send_sms", **message, confirm_token=token)

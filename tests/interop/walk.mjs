@@ -40,7 +40,7 @@ const clients = {
         return { refused: false, texts, value: JSON.parse(texts[0]) };
       } catch (error) {
         if (error.name !== "ToolException") throw error;
-        return { refused: true, texts: [error.message.slice(error.message.indexOf("{"))] };
+        return { refused: true, texts: [error.message.slice(error.message.search(/\{|Not done yet: /))] };
       }
     };
     return { names: [...tools.keys()], call, close: () => client.close() };
@@ -60,7 +60,7 @@ const without = (...names) => (name === "langchain" ? {} : Object.fromEntries(na
 const { iccid } = (await call("list_subscribers", { limit: 1, fields: ["iccid"], ...without("q", "status") })).value.data[0];
 const message = { iccid, message: "Hello" };
 const challenge = await call("send_sms", message);
-const sent = await call("send_sms", { ...message, confirm_token: JSON.parse(challenge.texts[1]).confirm_token });
+const sent = await call("send_sms", { ...message, confirm_token: JSON.parse(challenge.texts[0].split("\n").at(-1)).confirm_token });
 const order = { plan: "test_eu_1gb", ...without("metadata"), idempotency_key: `walk-${name}` };
 const first = await call("create_connectivity_intent", order);
 const again = await call("create_connectivity_intent", order);

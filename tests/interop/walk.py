@@ -64,7 +64,7 @@ async def walk(name: str, url: str, key: str) -> dict[str, object]:
         lines = await made.call("list_subscribers", limit=1, fields=["iccid"], q=None)
         message = {"iccid": json.loads(lines["texts"][0])["data"][0]["iccid"], "message": "Hello"}
         challenge = await made.call("send_sms", **message)
-        sent = await made.call("send_sms", **message, confirm_token=json.loads(challenge["texts"][1])["confirm_token"])
+        sent = await made.call("send_sms", **message, confirm_token=json.loads(challenge["texts"][0].splitlines()[-1])["confirm_token"])
         order = {"plan": "test_eu_1gb", "metadata": None, "idempotency_key": f"walk-{name}"}
         first = await made.call("create_connectivity_intent", **order)
         again = await made.call("create_connectivity_intent", **order)

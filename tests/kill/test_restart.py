@@ -102,6 +102,5 @@ async def test_a_roll_back_cut_off_between_its_steps_is_unknown_and_nothing_furt
     assert await finish_campaign(stage, callers, errands) == []
     assert [await network.count(method) for method in (DRAW, DELETE, CHANGE)] == sent
     steps = dict(stage.rows("select key, steps from issuance"))
-    assert [json.loads(steps[errand.key])[: len(kept)] for errand, kept in zip(errands, STEPS.values(), strict=True)] == list(
-        STEPS.values()
-    )
+    taken = [[step for step in json.loads(steps[errand.key]) if step[0] != "inactive"] for errand in errands]  # of lines that were Inactive
+    assert [made[: len(kept)] for made, kept in zip(taken, STEPS.values(), strict=True)] == list(STEPS.values())

@@ -1,6 +1,6 @@
 """What a refused tool call says: JSON in its first text, and no structured content, which clients would hold against the output schema.
 
-A call that is asked back with a challenge says so in a sentence first, and the JSON is its second text.
+A call that is asked back with a challenge says so in a sentence first, and the JSON is the line behind it.
 """
 
 from collections.abc import Mapping
@@ -24,5 +24,5 @@ def refusal_in(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refusal_text(texts: list[str]) -> str:
-    """The one that is JSON."""
-    return texts[1] if texts[0].startswith("Not done yet: ") else texts[0]
+    """The JSON: the whole first text, or behind the sentence of a question its last line."""
+    return texts[0].rpartition("\n")[2]

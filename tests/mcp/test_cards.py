@@ -70,8 +70,8 @@ async def test_a_card_that_no_tool_here_has_is_not_found(house: House, pro: Cred
 async def test_a_challenge_is_a_sentence_and_then_the_json(house: House, pro: Credentials, era: str) -> None:
     async with house.connect(pro, era) as client:
         said = await client.call_tool("delete_note", {"name": "first"})
-    assert (said.is_error, said.structured_content, len(said.content)) == (True, None, 2)
-    assert getattr(said.content[0], "text", "") == "Not done yet: This will remove a note for good (name first)."
+    assert (said.is_error, said.structured_content, len(said.content)) == (True, None, 1)
+    assert getattr(said.content[0], "text", "").startswith("Not done yet: This will remove a note for good (name first).\n{")
     body = refusal_of(said)
     assert (body["route"], len(body["confirm_token"])) == ("DELETE /v1/notes/{name}", 43)
     assert said.meta is not None and said.meta["connectivity/tool"] == "delete_note"

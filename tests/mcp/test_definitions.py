@@ -20,6 +20,12 @@ TOOLS = [operation for operation in CATALOGUE.operations.values() if is_tool(ope
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 OPEN = {  # asks somebody outside, and can do without the answer
     "list_connectivity_plans": "the live catalogue, where the organisation is connected",
+    **dict.fromkeys(
+        ("list_connectivity_products", "create_connectivity_product", "get_connectivity_product"),
+        "the templates, where the organisation is connected",
+    ),
+    **dict.fromkeys(("get_storefront", "upsert_storefront_plan", "update_storefront_plan"), "the templates of its plans"),
+    "apply_changes": "the charging system, by the worker",
     "retry_connectivity_event": "the receivers",
     "replay_failed_deliveries": "the receivers",
     "ai_insights": "the model",
@@ -74,12 +80,18 @@ def test_unknown_arguments_are_refused_by_the_schema_as_by_the_service() -> None
         for path, found in objects(tool_definition(operation).input_schema)
         if found.get("additionalProperties") is not False
     }
-    assert open_objects == {("create_connectivity_intent", ".metadata")}  # a map of the caller's own names
+    assert open_objects == {
+        ("create_connectivity_intent", ".metadata"),  # a map of the caller's own names
+        ("create_api_key", ".restrictions.times"),  # of operations, which the service knows
+    }
 
 
-def test_the_values_of_the_only_free_map_are_texts() -> None:
+def test_the_values_of_free_maps_are_of_one_kind() -> None:
     metadata = tool_definition(CATALOGUE.operations["create_connectivity_intent"]).input_schema["properties"]["metadata"]
     assert metadata["additionalProperties"] == {"type": "string"}
+    restrictions = tool_definition(CATALOGUE.operations["create_api_key"]).input_schema["properties"]["restrictions"]
+    (times,) = [part for path, part in objects(restrictions) if path == ".times"]
+    assert times["additionalProperties"]["type"] == "integer"
 
 
 def test_the_input_of_a_schedule_has_the_fields_of_its_composites() -> None:

@@ -86,7 +86,7 @@ def test_an_input_has_no_titles_no_references_and_no_second_way_to_say_nothing()
                     "description": "Labels.",
                     "type": "object",
                 },
-                "idempotency_key": {"type": "string", "description": "Same key, one effect; e.g. a UUID."},
+                "idempotency_key": {"type": "string", "description": "Same key, one effect: a UUID."},
                 "confirm_token": {"type": "string", "description": "Of the first answer, if the user agrees."},
             },
             "required": ["window", "gone", "iccid", "idempotency_key"],

@@ -101,7 +101,7 @@ Use list_notes to find its name.\
                     "name": {"description": "Name of the note, 1-100 characters.", "type": "string"},
                     "tags": {"default": [], "description": "Labels.", "items": {"type": "string"}, "type": "array"},
                     "megabytes": {"type": "integer", "description": "Megabytes, at least 1."},
-                    "idempotency_key": {"type": "string", "description": "Same key, one effect; e.g. a UUID."},
+                    "idempotency_key": {"type": "string", "description": "Same key, one effect: a UUID."},
                 },
                 "required": ["name", "idempotency_key"],
                 "additionalProperties": False,

@@ -25,8 +25,8 @@ def test_an_operation_is_told_whole() -> None:
         "### Answer 201",
         "### Errors",
     ]
-    assert [line.split(" |")[0] for line in told.splitlines() if line.startswith("| `")][:6] == [
-        *("| `X-Idempotency-Key` (required)", "| `watts` (required)", "| `note`"),
+    assert [line.split(" |")[0] for line in told.splitlines() if line.startswith("| `")][:7] == [
+        *("| `X-Idempotency-Key` (required)", "| `X-Approval-Reason`", "| `watts` (required)", "| `note`"),
         *("| `id`", "| `watts`", "| `colour`"),
     ]
     assert "| 409 | `colour_taken` | The colour is taken. |" in told

@@ -117,16 +117,19 @@ async def test_an_operation_is_told_whole(client: httpx.AsyncClient) -> None:
     page = Page((await client.get("/docs/lamps/create_lamp")).text)
     lines = [line.strip() for words in page.words for line in words.splitlines() if line.strip()]
     assert " ".join(lines[lines.index("Create lamp", 5) : lines.index("Over MCP")]) == snapshot(
-        "Create lamp Remove lamp Blink lamp Get lamp card Dim lamp Get lamp picture Reference / lamps Create lamp Order a lamp."
-        " POST /v1/lamps It comes unlit . See <b> list_lamps </b>. Operation id create_lamp , also the name of the MCP tool "
-        "Credential An API key, or the session token of a signed-in person. Access Write: the tiers pro and enterprise. "
-        "Repeating X-Idempotency-Key is required; the answer of a key is kept for good and given again. Quota One call of the "
-        "daily quota. Input Field In Type Meaning X-Idempotency-Key required header string, 1-255 characters Names this call, "
-        "so that repeating it has one effect: 1-255 visible ASCII characters, a UUID for example. In quotes (RFC 9651) it is "
-        "the same key. Idempotency-Key is taken too. watts required body number, more than 0, at most 100 Power in watts, more "
-        "than 0, at most 100. note body string, at most 40 characters or null For you, at most 40 characters. It's a lamp One "
-        "click on a block selects all of it. curl -X POST http://127.0.0.1:8000/v1/lamps \\ -H 'Authorization: Bearer <API_KEY>'"
-        " \\ -H 'X-Idempotency-Key: <UNIQUE_KEY>' \\ -H 'Content-Type: application/json' \\ -d '{\"watts\":7.5}'"
+        "Create lamp Remove lamp Blink lamp Get lamp card Dim lamp Get lamp picture Reference / lamps Create lamp Order a "
+        "lamp. POST /v1/lamps It comes unlit . See <b> list_lamps </b>. Operation id create_lamp , also the name of the MCP "
+        "tool Credential An API key, or the session token of a signed-in person. Access Write: the tiers pro and enterprise. "
+        "Repeating X-Idempotency-Key is required; the answer of a key is kept for good and given again. Approval Answers 202 "
+        "where the credential is held to wait for a person, who approves it at /auth/approvals. Quota One call of the daily "
+        "quota. Input Field In Type Meaning X-Idempotency-Key required header string, 1-255 characters Names this call, so "
+        "that repeating it has one effect: 1-255 visible ASCII characters, a UUID for example. In quotes (RFC 9651) it is "
+        "the same key. Idempotency-Key is taken too. X-Approval-Reason header string, 1-500 characters Why the call is made, "
+        "for the person who approves it where the credential is held to that: at most 500 characters. watts required body "
+        "number, more than 0, at most 100 Power in watts, more than 0, at most 100. note body string, at most 40 characters "
+        "or null For you, at most 40 characters. It's a lamp One click on a block selects all of it. curl -X POST "
+        "http://127.0.0.1:8000/v1/lamps \\ -H 'Authorization: Bearer <API_KEY>' \\ -H 'X-Idempotency-Key: <UNIQUE_KEY>' \\ "
+        "-H 'Content-Type: application/json' \\ -d '{\"watts\":7.5}'"
     )
     assert (
         " ".join(lines[lines.index("Answer 201") : lines.index("Errors")])

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from operations.catalogue import CATALOGUE
 from operations.changes.plans.changes import ACTION_FIELDS, ActionWord, RequestedChange
-from operations.fleet.line_selection import FleetFilterInput
+from operations.fleet.line_selection import LineConditions
 from operations.times import utc_text
 from registry.binding import text_kind
 from registry.call import Reply
@@ -130,7 +130,7 @@ def change_command(action: ActionWord) -> Callable[..., None]:
         annotation = Annotated[str | None, typer.Argument(help=text)]
         parameters.append(inspect.Parameter("value", inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=None))
     parameters += field_parameters(RequestedChange, others, "c_")
-    parameters += [*LINE_PARAMETERS, *field_parameters(FleetFilterInput, list(FleetFilterInput.model_fields), "q_")]
+    parameters += [*LINE_PARAMETERS, *field_parameters(LineConditions, list(LineConditions.model_fields), "q_")]
     parameters += [inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, annotation=JsonFlag, default=False)]
     parameters += option_parameters(TargetOptions)
 
@@ -182,7 +182,7 @@ def own_value(action: ActionWord, field: str, text: str) -> dict[str, object]:
 
 def chosen_lines(given: Mapping[str, object]) -> dict[str, object]:
     """Which lines, as the API takes them."""
-    query = given_fields(FleetFilterInput, taken(given, "q_"))
+    query = given_fields(LineConditions, taken(given, "q_"))
     found = {"query": query or None, "iccids": given["iccid"] or None, "tagged": given["tagged"]}
     csv = given["csv"]
     if csv is not None:

@@ -85,15 +85,23 @@ def approval_notice(refusal: ApprovalRequired, body: object) -> ToolResult:
     """What a model is told of a call that waits for a person: in words, then the body as over HTTP. There is nothing to accept."""
     sentence = readable_text(refusal.message).rstrip()
     words = f"Not done yet: {sentence} A person has to approve it at {refusal.approval['page']}; nothing that you do approves it."
-    result = refusal_result(body)
-    return {**result, "content": [{"type": "text", "text": words}, *cast("list[object]", result["content"])]}
+    return asked_back(words, body)
 
 
 def challenge_result(message: str, body: Mapping[str, object], meta: dict[str, object] | None = None) -> ToolResult:
     """What a call is asked back with: a sentence that a model and a person read as what it is, and the body as over HTTP."""
-    sentence = f"Not done yet: {readable_text(message)}"
-    content = [{"type": "text", "text": part} for part in (sentence, orjson.dumps(body).decode())]
-    return {"resultType": "complete", "content": content, "isError": True, "_meta": meta}
+    return asked_back(f"Not done yet: {readable_text(message)}", body, meta)
+
+
+def asked_back(sentence: str, body: object, meta: dict[str, object] | None = None) -> ToolResult:
+    """A sentence, and in the last line the JSON. Choice: one text, since some clients show a model only the first of an error."""
+    line = " ".join(sentence.splitlines())
+    return {
+        "resultType": "complete",
+        "content": [{"type": "text", "text": f"{line}\n{orjson.dumps(body).decode()}"}],
+        "isError": True,
+        "_meta": meta,
+    }
 
 
 def reply_remarks(reply: Reply) -> list[str]:

@@ -203,10 +203,10 @@ class LineValue(NamedTuple):
     value: str | None
 
 
-def plan_lines_text(lines: Sequence[LineValue]) -> str:
+def lines_as_json(lines: Sequence[LineValue]) -> str:
     return orjson.dumps([list(line) for line in lines]).decode()
 
 
 def parse_plan_lines(text: str) -> list[LineValue]:
-    """The lines that `plan_lines_text` kept."""
+    """The lines that `lines_as_json` kept."""
     return [LineValue(*cast("tuple[str, str | None]", pair)) for pair in orjson.loads(text or "[]")]

@@ -5,12 +5,12 @@ import io
 import re
 from typing import Annotated, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import FailFast, Field, model_validator
 
 from operations.changes.plans.changes import LineValue
 from operations.deps import Ctx
 from operations.fleet.fleet_access import own_fleet
-from operations.fleet.line_selection import MOST_LINES_GIVEN, FleetFilterInput, select_lines
+from operations.fleet.line_selection import MOST_LINES_GIVEN, LineConditions, select_lines
 from operations.vocabulary import Iccid, LineTag
 from registry.errors import BadRequest
 from registry.operation import CamelInput
@@ -23,7 +23,9 @@ ICCID_TEXT = re.compile(r"89[0-9]{16,20}", re.ASCII)
 class PlanLines(CamelInput):
     """Which lines: exactly one of `iccids`, `csv`, `query` and `tagged`."""
 
-    iccids: Annotated[list[Iccid] | None, Field(min_length=1, max_length=MOST_LINES_GIVEN, description="These lines, 1-1000.")] = None
+    iccids: Annotated[
+        list[Iccid] | None, FailFast(), Field(min_length=1, max_length=MOST_LINES_GIVEN, description="These lines, 1-1000.")
+    ] = None
     csv: Annotated[
         str | None,
         Field(
@@ -33,7 +35,7 @@ class PlanLines(CamelInput):
             "account, speed or days); a first line without an ICCID is a heading.",
         ),
     ] = None
-    query: Annotated[FleetFilterInput | None, Field(description="Lines with these facts, at least one; as in query_fleet.")] = None
+    query: Annotated[LineConditions | None, Field(description="Lines with these facts, at least one; as in query_fleet.")] = None
     tagged: Annotated[LineTag | None, Field(description="Lines that have this tag.")] = None
 
     @model_validator(mode="after")
@@ -45,7 +47,7 @@ class PlanLines(CamelInput):
                 param="lines",
                 hint='For example {"query": {"status": "ACTIVE"}}',
             )
-        if self.query is not None and self.query == FleetFilterInput():
+        if self.query is not None and self.query == LineConditions():
             raise BadRequest(
                 "lines.query: got no filter, which would mean every line",
                 param="lines.query",

@@ -14,13 +14,15 @@ from registry.approvals import ApprovalTerms
 from registry.call import Mandate, Reply
 from registry.caller import Caller
 from registry.clock import DAY_SECONDS
-from registry.errors import Conflict, ProviderError, Refusal, Restricted, StoreUnavailable, Unauthorized
+from registry.errors import Conflict, OcsError, ProviderError, Refusal, Restricted, StoreUnavailable, Unauthorized
 from storage.approvals import ApprovalRow, approvals_left_alone, end_approval, leave_approval, take_approval
 from storage.directory import find_approver, find_asker
 from storage.sealing import approval_field
 
 LONGEST_RESUMED_SECONDS: Final = DAY_SECONDS
 """Choice: what nothing could execute within a day of its approval is not done any more. Claims live longer, so none is executed twice."""
+UNSENT_TRIED_SECONDS: Final = 600.0
+"""Choice: for how long after its approval a call that did not reach the provider is tried again; then the asker hears why."""
 TRY_LATER_CODES = frozenset({"rate_limited", "idempotency_in_progress", "store_unavailable"})
 RIGHT_LOST_CODES = frozenset({"approval_outdated", "org_not_connected"})
 
@@ -93,12 +95,24 @@ async def execute_approved(deps: Deps, row: ApprovalRow) -> None:
     refusal = reply.refusal
     if refusal is None:
         await end_request(deps, row, "executed", reply.status, None)
-    elif refusal.error_code in TRY_LATER_CODES or refusal.status == 503:
+    elif refusal.error_code in TRY_LATER_CODES or refusal.status == 503 or (was_not_sent(refusal) and is_fresh(row, now)):
         await deps.store.write(leave_approval, approval=row.id, process=deps.replica)
     elif isinstance(refusal, ProviderError) and refusal.outcome_unknown:  # the answer of the key says what is known, now and later
         await end_request(deps, row, "executed", reply.status, None)
     else:
         await end_request(deps, row, "void" if is_right_lost(refusal) else "executed", reply.status, reply.body)
+
+
+def was_not_sent(refusal: Refusal) -> bool:
+    """Whether the call never reached the provider: the same call may work later. What a provider has refused is an answer."""
+    if not isinstance(refusal, ProviderError) or not refusal.before_execution:
+        return False
+    return not isinstance(refusal, OcsError) or refusal.ocs_code is None
+
+
+def is_fresh(row: ApprovalRow, now: float) -> bool:
+    """Whether a call that never left is tried again. `now`: Unix seconds."""
+    return now - (row.decided_at or 0.0) < UNSENT_TRIED_SECONDS
 
 
 async def make_approved_call(deps: Deps, row: ApprovalRow, asker: Caller) -> Reply:

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet_or_account, require_tag_table
 from operations.fleet.line_refresh import refresh_lines
-from operations.fleet.line_selection import FleetFilterInput, filter_of
+from operations.fleet.line_selection import LineConditions, filter_of
 from operations.fleet.wire_rows import LISTED_ICCID, date_text
 from operations.intelligence.reports.sheet import Incomplete
 from operations.upstream.usage import euros
@@ -39,7 +39,7 @@ FleetField = Literal[
 USUAL_FIELDS: tuple[FleetField, ...] = ("name", "status", "last_used", "country", "package_state", "data_left", "problems")
 
 
-class FleetQuery(FleetFilterInput):
+class FleetQuery(LineConditions):
     """Which lines, in which order, and what of them."""
 
     sort: Annotated[SortWord, Field(description="- turns the order round.")] = "subscriber_id"

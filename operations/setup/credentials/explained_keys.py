@@ -75,6 +75,44 @@ CAUTIOUS_KEY_EXAMPLE: ShownRestrictions = {
     "another_person": False,
     "inherited": [],
 }
+EXPLAINED_EXAMPLE: ExplainedKey = {
+    "id": "key_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "kind": "key",
+    "restrictions": CAUTIOUS_KEY_EXAMPLE,
+    "in_words": [
+        "only the toolsets connectivity",
+        "500 calls a UTC day",
+        "at most 40.00 EUR a UTC day",
+        "create_connectivity_intent 12 times a UTC day",
+        "confirm_connectivity_intent 0 times a UTC day",
+    ],
+    "used": [
+        {
+            "limit": "spend_per_day",
+            "key": "key_01k0a8w7zv6q4k3m2n1p0r9s8t",
+            "unit": "EUR",
+            "most": 4000,
+            "used": 900,
+            "left": 3100,
+            "starts_again": "2026-11-28T00:00:00Z",
+        }
+    ],
+    "worst_case": {
+        "sentence": "In a UTC day at most 500 calls, 12 lines, 40.00 EUR; 3 operations that cannot be undone: "
+        "create_connectivity_usage_record, delete_connectivity_webhook_endpoint, rotate_webhook_secret",
+        "calls": 500,
+        "lines": 12,
+        "money_a_day": {"amount": 4000, "currency": "EUR"},
+        "money_a_month": {"amount": 124000, "currency": "EUR"},
+        "cannot_be_undone": [
+            {"operation": "create_connectivity_usage_record", "times": 500, "approval": False},
+            {"operation": "delete_connectivity_webhook_endpoint", "times": 500, "approval": False},
+            {"operation": "rotate_webhook_secret", "times": 500, "approval": False},
+        ],
+        "waits_for_approval": ["create_connectivity_webhook_endpoint"],
+        "finite": True,
+    },
+}
 
 
 @operation(
@@ -85,7 +123,7 @@ CAUTIOUS_KEY_EXAMPLE: ShownRestrictions = {
     access=explained_caller,
     title="Explain key",
     raises=[NotFound],
-    examples=[Example("What can this key do at worst?", {})],
+    examples=[Example("What can this key do at worst?", {}, EXPLAINED_EXAMPLE)],
 )
 async def explain_key(ctx: Ctx, _params: KeyToExplain, explained: Caller) -> ExplainedKey:
     """Explain a key: its limits in words, what is used and left, and its worst case.

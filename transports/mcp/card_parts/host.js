@@ -100,7 +100,7 @@ function texts(result) {
 
 function readJson(text) {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text.slice(text.lastIndexOf("\n") + 1)); // a question has a sentence before it
   } catch {
     return null;
   }
