@@ -134,6 +134,12 @@ def check_idempotency_key(call: Call) -> None:
             )
     elif IDEMPOTENCY_KEY.fullmatch(key) is None and not is_quoted_key(key):
         raise bad_idempotency_key(idempotency_key_name(call), key)
+    elif call.surface != "change" and ROW_KEY.fullmatch(key_spellings(key)[-1]):
+        raise BadRequest(
+            f"{idempotency_key_name(call)}: a key that begins with chg_ and ends with two numbers is of a row of a change set",
+            param="idempotency_key",
+            hint="A UUID will do",
+        )
 
 
 def bad_idempotency_key(name: str, key: str) -> BadRequest:
@@ -196,6 +202,8 @@ def quota_exceeded(
 
 
 IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
+ROW_KEY = re.compile(r"chg_[0-9a-z]{26}\.[0-9]+\.[0-9]+", re.ASCII)
+"""Keys of the rows of change sets: a caller that could take one would keep its row from being sent."""
 QUOTED_KEY = re.compile(r'"(?:[ !\x23-\x5b\x5d-\x7e]|\\["\\])*"', re.ASCII)
 ESCAPED_KEY_CHARACTER = re.compile(r'\\(["\\])')
 KEY_SPELLING_LIMIT = 2 + 2 * 255

@@ -11,7 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from registry.clock import rfc3339_utc
 from tests.changes.stage import ChangeStage
-from tests.mcp.house import SETTINGS, URL
+from tests.mcp.house import SETTINGS
 from tests.world import HOST
 from transports.http.asgi import Receive, Scope, Send
 from transports.mcp.door import McpDoor
@@ -54,7 +54,7 @@ async def agent_of(stage: ChangeStage) -> AsyncGenerator[ToolAgent]:
     async with (
         door.running(),
         httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), headers=headers, base_url=f"http://{HOST}") as http,
-        Client(streamable_http_client(f"{URL}?toolsets=changes,operator", http_client=http)) as client,
+        Client(streamable_http_client(f"http://{HOST}/mcp?toolsets=changes,operator", http_client=http)) as client,
     ):
         yield ToolAgent(client, stage)
 

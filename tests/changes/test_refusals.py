@@ -112,3 +112,12 @@ async def test_a_plan_that_ends_lines_is_applied_after_a_confirmation(stage: Cha
     assert (asked.status_code, line.status) == (202, "ACTIVE")
     assert (await stage.done(plan))["state"] == "applied"
     assert line.status == "END_OF_LIFE"
+
+
+async def test_a_key_of_a_row_is_nobody_elses(stage: ChangeStage) -> None:
+    line, other = stage.lines("ACTIVE")[:2]
+    plan = await stage.plan([line], action="set_status", status="SUSPENDED")
+    headers = {"Idempotency-Key": f"{plan['id']}.1.0"}
+    said = await stage.http.put(f"/v1/subscribers/{other.iccid}/status", json={"status": "SUSPENDED"}, headers=headers)
+    assert (said.status_code, said.json()["param"], other.status) == (400, "idempotency_key", "ACTIVE")
+    assert (await stage.done(plan))["counts"]["done"] == 1 and line.status == "SUSPENDED"

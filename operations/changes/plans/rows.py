@@ -344,7 +344,10 @@ ROW_OPERATIONS = {
     "end_of_life": ("modify_subscriber_status",),
 }
 """The operations that the rows of an action call."""
-UNDO_OPERATIONS = {"assign_package": ("delete_subscriber_package",), "assign_series": ("stop_resume_recurring_package",)}
+UNDO_OPERATIONS = {
+    "assign_package": ("delete_subscriber_package", "modify_subscriber_status"),
+    "assign_series": ("stop_resume_recurring_package", "delete_subscriber_package", "modify_subscriber_status"),
+}
 
 
 def row_operations(action: str, *, undoes: bool) -> tuple[str, ...]:

@@ -28,9 +28,14 @@ def due_of_set(deps: Deps, row: ChangeSet) -> Due | SpendKind:
     """What the rows make due together; OPEN where nobody can say of a row."""
     operations = deps.internal_calls.pipeline.catalogue.operations
     names = row_operations(row.action, undoes=bool(row.undo_of))
-    if any(operations[name].spends is SpendKind.OPEN for name in names):
+    if any(operations[name].spends is SpendKind.OPEN for name in names) or starts_series(row):
         return SpendKind.OPEN
     return Due((Money(row.cost, NETWORK_CURRENCY),), largest=(Money(row.largest_cost, NETWORK_CURRENCY),))
+
+
+def starts_series(row: ChangeSet) -> bool:
+    """Whether packages come again and again by this set. Choice: nobody can tell how many, so that is open, whatever was planned."""
+    return (row.action == "stop_series") if row.undo_of else (row.action == "assign_series")
 
 
 def calls_of(rows: Iterable[ChangeRow]) -> Counter[str]:
