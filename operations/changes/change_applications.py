@@ -11,9 +11,10 @@ from operations.changes.plans.undo import values_of
 from operations.changes.plans.views import CONFIRMED_UNDOS, ChangeSetView, asks_for_confirmation, render_set, set_state
 from operations.changes.sending.set_limits import due_of_set, money_charges, stored_charges, times_charges
 from operations.deps import Ctx
+from registry.caller import Approval
 from registry.challenge import LOSSES_LIMIT, Challenge, Loss, describe_loss
 from registry.context import Replacement
-from registry.errors import BadRequest, Conflict, NotFound
+from registry.errors import BadRequest, Conflict, NotFound, Restricted
 from registry.operation import CamelInput, Due, Example, Scope, SpendKind, operation
 from storage.approvals import find_approval
 from storage.change_rows import ChangeRow, list_rows
@@ -32,9 +33,21 @@ class PlanToApply(CamelInput):
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="`digest` of the plan.")]
 
 
+def require_own_plan(ctx: Ctx, found: ChangeSet) -> None:
+    """Raises Restricted where the rows, which are sent with the rights and limits of who planned them, would pass by the caller's own."""
+    held = ctx.caller.restrictions
+    counted = bool(held.limits) or held.approval is not Approval.NONE
+    if found.credential != ctx.caller.key_id and (counted or (found.action == "set_tags" and ctx.caller.restricted)):
+        raise Restricted(
+            f"Another credential has planned {found.id}, and its rows would be sent with the rights of that one; nothing was sent",
+            hint="Plan the change with this credential, or have it applied by the one that planned it",
+        )
+
+
 async def plan_to_apply(ctx: Ctx, params: PlanToApply) -> ChangeSet:
     """The set. Raises NotFound, and what its rows would be refused with; asks for a confirmation where a row's operation does."""
     found = await own_change_set(ctx, params.id)
+    require_own_plan(ctx, found)
     require_row_rights(ctx, ctx.caller, found.action, undoes=bool(found.undo_of))
     if asks_for_confirmation(found) and set_state(found, ctx.now) == "planned":
         ctx.confirm_replacement(Replacement(confirm_sentence_of(found), params.digest, for_admins=False))

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from registry.caller import Approval, Money, SpendLimits
 from tests.changes.stage import CHANGES, ChangeStage
 from tests.network_facts import SIBLING
 
@@ -121,3 +124,14 @@ async def test_a_key_of_a_row_is_nobody_elses(stage: ChangeStage) -> None:
     said = await stage.http.put(f"/v1/subscribers/{other.iccid}/status", json={"status": "SUSPENDED"}, headers=headers)
     assert (said.status_code, said.json()["param"], other.status) == (400, "idempotency_key", "ACTIVE")
     assert (await stage.done(plan))["counts"]["done"] == 1 and line.status == "SUSPENDED"
+
+
+@pytest.mark.parametrize("limits", [{"limits": (SpendLimits(per_day=Money(1000, "EUR")),)}, {"approval": Approval.EVERY_WRITE}])
+async def test_a_key_with_limits_of_its_own_applies_no_set_of_somebody_else(stage: ChangeStage, limits: dict[str, Any]) -> None:
+    (line,) = stage.lines("ACTIVE")[:1]
+    plan = await stage.plan([line], action="set_status", status="SUSPENDED")
+    narrow = await stage.fleet.restricted(**limits)
+    said = await stage.apply(plan, http=narrow, answers=403)
+    assert said["code"] == "credential_restricted"
+    await stage.work()
+    assert line.status == "ACTIVE"

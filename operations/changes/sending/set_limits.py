@@ -46,6 +46,14 @@ def calls_of(rows: Iterable[ChangeRow]) -> Counter[str]:
     return found
 
 
+def calls_made(rows: Iterable[ChangeRow]) -> Counter[str]:
+    """How often rows that failed half-way called which operation before."""
+    found = Counter[str]()
+    for row in rows:
+        found.update(operation for operation, _ in cast("list[tuple[str, object]]", orjson.loads(row.steps))[: row.step])
+    return found
+
+
 async def times_charges(ctx: Ctx, row: ChangeSet) -> tuple[SpendingCharge, ...]:
     """What the rows take from limits by operation (`times`)."""
     limits = limits_of(ctx.caller)
@@ -112,14 +120,14 @@ def rows_that_fit(planned: Sequence[ChangeRow], charge: SpendingCharge, left: in
 
 
 def give_back_unsent(connection: Connection, *, row: ChangeSet) -> None:
-    """Gives back what a set that has ended had reserved for rows that did nothing."""
+    """Gives back what a set that has ended had reserved for calls that were not made, and for rows that did nothing."""
     if not row.charged:
         return
     calls, money, after = Counter[str](), 0, 0
     while rows := list_rows(connection, change_set=row.id, which="all", after=after, most=ROWS_READ_AT_ONCE):
         unused = [each for each in rows if each.state not in KEPT_STATES and each.steps != "[]"]
-        calls += calls_of(unused)
-        money += sum(each.cost for each in unused)
+        calls += calls_of(unused) - calls_made(unused)
+        money += sum(each.cost for each in unused if not each.step)
         after = rows[-1].number
     charged = [CountedCharge(*cast("tuple[str, str, str, int]", each)) for each in orjson.loads(row.charged)]
     amounts = {NETWORK_CURRENCY: money, **calls}
