@@ -10,6 +10,7 @@ from storage.change_sets import (
     CHANGE_SET,
     COUNTED_STATES,
     ChangeSet,
+    OpenSets,
     ReadLines,
     count_rows,
     delete_change_set,
@@ -24,12 +25,14 @@ from storage.change_sets import (
 from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, all_rows, first_row, row_exists, value_or
 
 ROWS_REMOVED_AT_ONCE = 1000
+UNBOUNDED_COST = 1 << 62
+"""The cost of a row of which nobody can say what the network takes."""
 PARTLY_DONE = "partly_done"
 """The code of a failed row of whose calls some were made."""
 
 
 class ChangeRow(NamedTuple):
-    """A row. `before`, `after`, `steps` and `result` are JSON; `cost` is in euro cents; times are Unix seconds, 0.0: not yet.
+    """A row. `before`, `after`, `steps` and `result` are JSON; `cost` is in euro cents, at most; times are Unix seconds, 0.0: not yet.
 
     `steps`: the calls that do it, each an operation and its input; `step`: how many of them have been made. `result`: what undoing it has
     to know. `reason` is a sentence of ours, `code` its word, both '' where there is nothing to say.
@@ -75,12 +78,17 @@ THIS_ROW = sa.and_(OF_SET, CHANGE_ROW.c.number == sa.bindparam("number", type_=s
 INSERT_ROW = Command(sa.insert(CHANGE_ROW).values({name: sa.bindparam(name) for name in ("change_set", *ChangeRow._fields)}))
 
 
+def known_cost(cost: int) -> int:
+    """What is known of a row's cost, in euro cents: 0 of an unbounded one."""
+    return 0 if cost >= UNBOUNDED_COST else cost
+
+
 def insert_rows(connection: Connection, *, change_set: str, rows: Sequence[ChangeRow]) -> None:
     connection.run_many(INSERT_ROW, [{"change_set": change_set, **row._asdict()} for row in rows])
 
 
-def insert_planned_set(connection: Connection, *, row: ChangeSet, rows: Sequence[ChangeRow]) -> int:
-    """Inserts a set with its rows; how many open sets the organisation has with it."""
+def insert_planned_set(connection: Connection, *, row: ChangeSet, rows: Sequence[ChangeRow]) -> OpenSets:
+    """Inserts a set with its rows; the open sets with it."""
     insert_rows(connection, change_set=row.id, rows=rows)
     return insert_change_set(connection, row=row)
 

@@ -24,6 +24,8 @@ from storage.engine.sql import (
 )
 
 OPEN_SETS_LIMIT = 10
+RESTRICTED_SETS_LIMIT = 5
+"""Of a credential that may do less than its person, so that others always have room."""
 PLAN_SECONDS = 86_400
 """A plan that is older is not applied any more."""
 SETS_KEPT_SECONDS = 90 * 86_400
@@ -34,9 +36,10 @@ class ChangeSet(NamedTuple):
     """A set. Times are Unix seconds, 0.0: not yet; amounts are euro cents; `change`, `lines` and `stop` are JSON.
 
     `lines`: the ICCIDs that are still to be read, each with its own value or null. `position`: how many of the lines were read. `digest`:
-    over all rows, in their order. `undo_of`: the set whose rows this one takes back, '' for none. The asker is `principal` with
-    `credential`, '' for none; `approver`: who approved the set, '' where nobody had to. `stop`: why rows were not sent. `charged`:
-    JSON, what was taken from the limits of the asker's credential when the set was applied, '' for nothing.
+    over all rows, in their order. `cost`: of all rows whose cost is known; `largest_cost`: of one row, at most. `undo_of`: the set whose
+    rows this one takes back, '' for none. The asker is `principal` with `credential`, '' for none; `approver`: who approved the set, ''
+    where nobody had to. `stop`: why rows were not sent. `charged`: JSON, what was taken from the limits of the asker's credential when
+    the set was applied, '' for nothing.
     """
 
     id: Key
@@ -101,9 +104,18 @@ IS_OPEN = sa.or_(
     sa.and_(CHANGE_SET.c.state == "planned", CHANGE_SET.c.expires_at > sa.bindparam("now", type_=sa.Double)),
 )
 
+
+class OpenSets(NamedTuple):
+    """How many open sets an organisation has, and how many of them one credential has planned."""
+
+    all: int
+    own: int
+
+
+IS_OWN_SET = CHANGE_SET.c.credential == sa.bindparam("credential", type_=sa.Text)
 COUNT_OPEN = Query(
-    int,
-    sa.select(sa.func.count().label("open"))
+    OpenSets,
+    sa.select(sa.func.count().label("all"), sa.func.coalesce(sa.func.sum(sa.case((IS_OWN_SET, 1), else_=0)), 0).label("own"))
     .select_from(CHANGE_SET)
     .where(CHANGE_SET.c.organisation == sa.bindparam("organisation", type_=sa.Text), IS_OPEN),
 )
@@ -115,10 +127,11 @@ def has_change_tables() -> StatementBuild:
     return table_lookup(CHANGE_SET.name)
 
 
-def insert_change_set(connection: Connection, *, row: ChangeSet) -> int:
-    """Inserts `row`; how many open sets the organisation has with it. Whoever calls this undoes the transaction where they are too many."""
+def insert_change_set(connection: Connection, *, row: ChangeSet) -> OpenSets:
+    """Inserts `row`; the open sets with it. Whoever calls this undoes the transaction where they are too many."""
     connection.run(INSERT_SET, **row._asdict())
-    return connection.first(COUNT_OPEN, organisation=row.organisation, now=row.created) or 0
+    found = connection.first(COUNT_OPEN, organisation=row.organisation, credential=row.credential, now=row.created)
+    return found or OpenSets(0, 0)
 
 
 @first_row(ChangeSet)

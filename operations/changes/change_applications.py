@@ -5,19 +5,29 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
-from operations.changes.change_plans import DIGEST_EXAMPLE, SET_ID_EXAMPLE, UPSTREAM_ROWS_A_SECOND, own_change_set, require_row_rights
+from operations.changes.change_plans import (
+    DIGEST_EXAMPLE,
+    SET_ID_EXAMPLE,
+    UPSTREAM_ROWS_A_SECOND,
+    own_change_set,
+    require_own_set,
+    require_row_rights,
+)
 from operations.changes.change_sets import FINISHED_EXAMPLE
+from operations.changes.plans.changes import read_change
 from operations.changes.plans.undo import values_of
-from operations.changes.plans.views import CONFIRMED_UNDOS, ChangeSetView, asks_for_confirmation, render_set, set_state
+from operations.changes.plans.views import CONFIRMED_UNDOS, NETWORK_CURRENCY, ChangeSetView, asks_for_confirmation, render_set, set_state
+from operations.changes.sending.costs import ASSIGNING_ACTIONS, template_cost_now
 from operations.changes.sending.set_limits import due_of_set, money_charges, stored_charges, times_charges
 from operations.deps import Ctx
-from registry.caller import Approval
+from registry.caller import Money
 from registry.challenge import LOSSES_LIMIT, Challenge, Loss, describe_loss
 from registry.context import Replacement
-from registry.errors import BadRequest, Conflict, NotFound, Restricted
+from registry.errors import BadRequest, Conflict, NotFound
 from registry.operation import CamelInput, Due, Example, Scope, SpendKind, operation
+from registry.spending import shown_money
 from storage.approvals import find_approval
-from storage.change_rows import ChangeRow, list_rows
+from storage.change_rows import UNBOUNDED_COST, ChangeRow, list_rows
 from storage.change_sets import ChangeSet, begin_applying, find_change_set
 from storage.engine.sql import Connection
 from storage.spending import reserve_spending
@@ -33,22 +43,11 @@ class PlanToApply(CamelInput):
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="`digest` of the plan.")]
 
 
-def require_own_plan(ctx: Ctx, found: ChangeSet) -> None:
-    """Raises Restricted where the rows, which are sent with the rights and limits of who planned them, would pass by the caller's own."""
-    held = ctx.caller.restrictions
-    counted = bool(held.limits) or held.approval is not Approval.NONE
-    if found.credential != ctx.caller.key_id and (counted or (found.action == "set_tags" and ctx.caller.restricted)):
-        raise Restricted(
-            f"Another credential has planned {found.id}, and its rows would be sent with the rights of that one; nothing was sent",
-            hint="Plan the change with this credential, or have it applied by the one that planned it",
-        )
-
-
 async def plan_to_apply(ctx: Ctx, params: PlanToApply) -> ChangeSet:
     """The set. Raises NotFound, and what its rows would be refused with; asks for a confirmation where a row's operation does."""
     found = await own_change_set(ctx, params.id)
-    require_own_plan(ctx, found)
-    require_row_rights(ctx, ctx.caller, found.action, undoes=bool(found.undo_of))
+    require_own_set(ctx, found, "apply")
+    require_row_rights(ctx, ctx.caller, read_change(found.change), undoes=bool(found.undo_of))
     if asks_for_confirmation(found) and set_state(found, ctx.now) == "planned":
         ctx.confirm_replacement(Replacement(confirm_sentence_of(found), params.digest, for_admins=False))
     return found
@@ -92,9 +91,26 @@ def row_loss(row: ChangeRow) -> Loss | None:
 
 
 async def set_due(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Due | SpendKind:
-    """What the rows make due together; OPEN where nobody can say of a row."""
+    """What the rows make due together; OPEN where nobody can say of a row. Raises Conflict where they would cost more than was planned."""
     del params
+    template = read_change(found.change).package_template_id
+    if found.action in ASSIGNING_ACTIONS and not found.undo_of and template is not None and set_state(found, ctx.now) == "planned":
+        now = await template_cost_now(ctx.deps, ctx.organisation, found.action, template)
+        ctx.reached_upstream = True
+        if now is not None and now > found.largest_cost:
+            raise price_changed(now)
     return due_of_set(ctx.deps, found)
+
+
+def price_changed(now: int) -> Conflict:
+    """The refusal of a set whose packages cost more at the network than when it was planned. `now`: euro cents for each line."""
+    told = "nobody can say what a line costs" if now >= UNBOUNDED_COST else f"a line costs {shown_money(Money(now, NETWORK_CURRENCY))}"
+    return Conflict(
+        f"The price of the packages has risen at the network since the plan: {told} now; nothing was sent",
+        code="price_changed",
+        param="id",
+        hint="Plan it again with plan_changes, which counts the price of now",
+    )
 
 
 @operation(

@@ -14,11 +14,11 @@ from operations.deps import Ctx
 from operations.vocabulary import Iccid
 from registry.caller import Caller
 from registry.clock import seconds_left
-from registry.errors import Conflict, NotFound, OcsError, StoreUnavailable
+from registry.errors import Conflict, NotFound, OcsError, Restricted, StoreUnavailable
 from registry.operation import CamelInput, Example, Once, Scope, SpendKind, operation
 from registry.restrictions import check_restricted_operation
 from storage.change_rows import ChangeRow, done_iccids, insert_planned_set
-from storage.change_sets import OPEN_SETS_LIMIT, PLAN_SECONDS, ChangeSet, find_change_set, has_change_tables
+from storage.change_sets import OPEN_SETS_LIMIT, PLAN_SECONDS, RESTRICTED_SETS_LIMIT, ChangeSet, find_change_set, has_change_tables
 from storage.engine.sql import Connection
 
 LINES_PLANNED_AT_ONCE = 200
@@ -86,7 +86,7 @@ async def lines_to_plan(ctx: Ctx, params: ChangePlan) -> PlannedLines:
     await require_change_tables(ctx)
     found = await find_plan_lines(ctx, params.lines)
     require_whole(params.change, own_values=found.own_values)
-    require_row_rights(ctx, ctx.caller, params.change.action, undoes=False)
+    require_row_rights(ctx, ctx.caller, params.change, undoes=False)
     return PlannedLines(params.change, found.lines, found.own_values)
 
 
@@ -97,10 +97,10 @@ async def require_change_tables(ctx: Ctx) -> None:
         raise StoreUnavailable("The database has not been upgraded for this yet", hint=hint)
 
 
-def require_row_rights(ctx: Ctx, caller: Caller, action: str, *, undoes: bool) -> None:
+def require_row_rights(ctx: Ctx, caller: Caller, change: RequestedChange, *, undoes: bool) -> None:
     """Raises what the caller would be refused with who called the operations of the rows: a row is a call of its operation."""
     catalogue, held = ctx.deps.internal_calls.pipeline.catalogue, caller.restrictions
-    for name in row_operations(action, undoes=undoes):
+    for name in row_operations(change, undoes=undoes):
         declared = catalogue.operations[name]
         ctx.need(Scope(declared.scope), ctx.deps.site)
         check_restricted_operation(declared, held, catalogue.operations_in(held.toolsets or ()))
@@ -146,7 +146,7 @@ async def plan_changes(ctx: Ctx, params: ChangePlan, planned: PlannedLines) -> C
 
     Up to 200 lines the answer is the plan. More are read in the background: `state` is `planning`, get_change_set tells how far it is, and
     `digest` is there when it is `planned`. A line that is read counts as one call. A plan can be applied for 24 hours; an organisation has
-    at most 10 open ones. Each row is a call of its operation, as you: what you may not do on a line is skipped.
+    at most 10 open ones, a credential with restrictions 5. Each row is a call of its operation, as you: what you may not do is skipped.
     """
     del params
     return await make_plan(ctx, planned)
@@ -169,7 +169,7 @@ async def make_plan(ctx: Ctx, planned: PlannedLines) -> ChangeSetPage:
     answer = render_page(row, rows[:SHOWN_ROWS], ctx.now, UPSTREAM_ROWS_A_SECOND)
     if len(rows) > SHOWN_ROWS:
         ctx.note = f"The first {SHOWN_ROWS} of {len(rows)} rows; get_change_set shows all."
-    await ctx.settle(answer, keep_plan, row=row, rows=rows)
+    await ctx.settle(answer, keep_plan, row=row, rows=rows, restricted=ctx.caller.restricted)
     deps.wake_worker()
     return answer
 
@@ -217,14 +217,22 @@ def new_set(ctx: Ctx, id: str, planned: PlannedLines, task: PlanTask, rows: list
     )
 
 
-def keep_plan(connection: Connection, *, row: ChangeSet, rows: list[ChangeRow]) -> None:
-    """Keeps the set. Raises Conflict where the organisation has too many open ones."""
-    if insert_planned_set(connection, row=row, rows=rows) > OPEN_SETS_LIMIT:
-        raise Conflict(
-            f"Your organisation has {OPEN_SETS_LIMIT} open change sets, and no more are kept at once; nothing was planned",
-            code="too_many_change_sets",
-            hint="list_change_sets shows them: apply_changes or cancel_change_set ends one",
-        )
+def keep_plan(connection: Connection, *, row: ChangeSet, rows: list[ChangeRow], restricted: bool) -> None:
+    """Keeps the set. Raises Conflict where the organisation, or a `restricted` credential, has too many open ones."""
+    found = insert_planned_set(connection, row=row, rows=rows)
+    if found.all > OPEN_SETS_LIMIT:
+        raise too_many_sets("Your organisation", OPEN_SETS_LIMIT)
+    if restricted and found.own > RESTRICTED_SETS_LIMIT:
+        raise too_many_sets("This credential, which may do less than its person,", RESTRICTED_SETS_LIMIT)
+
+
+def too_many_sets(whose: str, most: int) -> Conflict:
+    """The refusal of another open set."""
+    return Conflict(
+        f"{whose} has {most} open change sets, and no more are kept at once; nothing was planned",
+        code="too_many_change_sets",
+        hint="list_change_sets shows them: apply_changes or cancel_change_set ends one",
+    )
 
 
 class ChangesToUndo(CamelInput):
@@ -239,7 +247,8 @@ class ChangesToUndo(CamelInput):
 async def lines_to_undo(ctx: Ctx, params: ChangesToUndo) -> PlannedLines:
     """The lines of the set that were changed. Raises NotFound, Conflict, and what the way back would be refused with."""
     found = await own_change_set(ctx, params.id)
-    require_row_rights(ctx, ctx.caller, found.action, undoes=True)
+    change = read_change(found.change)
+    require_row_rights(ctx, ctx.caller, change, undoes=True)
     done = await ctx.deps.store.read(done_iccids, change_set=params.id)
     wanted = None if params.iccids is None else set(params.iccids)
     lines = [LineValue(iccid, None) for iccid in done if wanted is None or iccid in wanted]
@@ -250,7 +259,7 @@ async def lines_to_undo(ctx: Ctx, params: ChangesToUndo) -> PlannedLines:
             param="id" if wanted is None else "iccids",
             hint="get_change_set with rows done shows what it has changed",
         )
-    return PlannedLines(read_change(found.change), lines, undo_of=params.id, undoes_undo=bool(found.undo_of))
+    return PlannedLines(change, lines, undo_of=params.id, undoes_undo=bool(found.undo_of))
 
 
 async def own_change_set(ctx: Ctx, id: str) -> ChangeSet:
@@ -266,6 +275,18 @@ def sees_own_alone(ctx: Ctx) -> bool:
     """Whether the credential may see some lines alone, and so no sets but its own. Marks the call as one that looked."""
     held = ctx.row_bounds()
     return (held.iccids, held.account_ids, held.tags) != (None, None, None)
+
+
+def require_own_set(ctx: Ctx, found: ChangeSet, word: str) -> None:
+    """Raises Restricted where a credential that may do less than its person would apply or cancel (`word`) what another has planned.
+
+    Choice: whatever it is that it may not do, since rows are sent with the rights, limits and calls of who planned them.
+    """
+    if found.credential != ctx.caller.key_id and ctx.caller.restricted:
+        raise Restricted(
+            f"Another credential has planned {found.id}, and this one may {word} its own change sets alone; nothing was done",
+            hint=f"Have the set handled by the credential that planned it, or by one without restrictions, which may {word} any",
+        )
 
 
 def change_set_not_found() -> NotFound:

@@ -13,6 +13,7 @@ from operations.changes.change_plans import (
     UPSTREAM_ROWS_A_SECOND,
     change_set_not_found,
     require_change_tables,
+    require_own_set,
 )
 from operations.changes.plans.sheet import table_heading, table_rows
 from operations.changes.plans.views import ChangeSetPage, ChangeSetView, render_page, render_set
@@ -148,11 +149,12 @@ class ChangeSetRef(CamelInput):
 
 
 async def set_to_cancel(ctx: Ctx, params: ChangeSetRef) -> ChangeSet:
-    """The set, before any stored answer is told. Raises NotFound."""
+    """The set, before any stored answer is told. Raises NotFound, and Restricted as `require_own_set`."""
     own = await credential_in_view(ctx, params)
     found = await ctx.deps.store.read(find_change_set, change_set=params.id, organisation=ctx.organisation)
     if found is None or own not in ("", found.credential):
         raise change_set_not_found()
+    require_own_set(ctx, found, "cancel")
     return found
 
 

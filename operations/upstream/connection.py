@@ -74,6 +74,17 @@ class Upstream:
             raise self.account_gone()
         return sorted(own, key=lambda account: account.get("id", 0))
 
+    async def account_resellers(self) -> dict[int, int]:
+        """The reseller of each of the caller's accounts, by account id; a minute old at most. Raises AccountGone. Waits for the network."""
+        own = {account.get("id") for account in await self.accounts()}
+        resellers = await self.reads.get((self.identity, "accounts"), self.ocs.reseller.list_reseller_account)
+        return {
+            id: reseller.get("id", 0)
+            for reseller in resellers
+            for account in reseller.get("account", [])
+            if (id := account.get("id")) is not None and id in own
+        }
+
     def account_gone(self) -> AccountGone:
         """The refusal when the connected account is not there; only the operator of the service can change that."""
         return AccountGone(

@@ -40,6 +40,14 @@ def packages_of_year(template: Template) -> int | None:
     return found if most is None else min(found, most)
 
 
+def series_due(template: Template) -> Due | SpendKind:
+    """What twelve months of a series of `template` make due; OPEN where its cost or how often it recurs is not told."""
+    if template.get("cost") == 0:
+        return NOTHING_DUE._replace(lines=1)
+    packages = packages_of_year(template)
+    return SpendKind.OPEN if packages is None else package_due(template, packages)
+
+
 async def due_of_template(upstream: Upstream, template_id: int, param: str) -> Due | SpendKind:
     """What one package of the template makes due. Raises NotFound, which names `param`. Waits for the network."""
     return package_due(await find_template(upstream, template_id, param))
@@ -50,8 +58,4 @@ async def due_of_series(upstream: Upstream, template_id: int, param: str) -> Due
 
     OPEN where the charging system does not tell how often it recurs. Raises NotFound, which names `param`. Waits for the network.
     """
-    template = await find_template(upstream, template_id, param)
-    if template.get("cost") == 0:
-        return NOTHING_DUE._replace(lines=1)
-    packages = packages_of_year(template)
-    return SpendKind.OPEN if packages is None else package_due(template, packages)
+    return series_due(await find_template(upstream, template_id, param))

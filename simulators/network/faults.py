@@ -11,7 +11,7 @@ FAULT_DELAY_LIMIT = 600
 LIMIT_EXCEEDED = 100
 ABSENT_VALUES = (None, False)  # a delay of 0.0 is one of them
 FAULT_FLAGS = ("drop_after", "drop_before", "malformed", "empty", "has_more", "null_lists", "commit")
-FAULT_KINDS = ("code", "delay", "drop_after", "drop_before", "malformed", "empty", "status", "burst", "has_more", "null_lists")
+FAULT_KINDS = ("code", "delay", "drop_after", "drop_before", "malformed", "empty", "status", "burst", "has_more", "null_lists", "untold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class NetworkFault:
     burst: int | None = None
     has_more: bool = False
     null_lists: bool = False
+    untold: str | None = None
     commit: bool = False
     times: int | None = 1
 
@@ -54,6 +55,8 @@ class NetworkFault:
         payload = outcome.payload
         if self.null_lists:
             payload = without_lists(payload)
+        if self.untold is not None:
+            payload = without_member(payload, self.untold)
         if self.has_more and isinstance(payload, dict):
             payload = {**cast(WireMembers, payload), "hasMore": True}
         return outcome._replace(payload=payload)
@@ -71,6 +74,14 @@ def without_lists(payload: object) -> object:
     return {name: None if isinstance(value, list) else value for name, value in cast(WireMembers, payload).items()}
 
 
+def without_member(payload: object, name: str) -> object:
+    if isinstance(payload, list):
+        return [without_member(each, name) for each in cast("list[object]", payload)]
+    if not isinstance(payload, dict):
+        return payload
+    return {member: without_member(value, name) for member, value in cast(WireMembers, payload).items() if member != name}
+
+
 def read_network_fault(value: object) -> NetworkFault:
     """A fault of the control API; absent `times` is once, and for ever with a burst limit. Null is for ever."""
     fields = RequestFields(value, "fault")
@@ -81,6 +92,7 @@ def read_network_fault(value: object) -> NetworkFault:
         delay=fields.maybe("delay", _read_fault_delay) or 0.0,
         status=fields.maybe("status", read_error_status),
         burst=fields.maybe("burst", read_positive),
+        untold=fields.maybe("untold", read_text),
         times=fields.maybe("times", read_positive) or (None if lasting else 1),
         **{name: fields.maybe(name, read_flag) or False for name in FAULT_FLAGS},
     )

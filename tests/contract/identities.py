@@ -69,6 +69,8 @@ OF_THE_RESELLER = {
 }
 """Whose the things of the network are: all its accounts read what is the reseller's, and who made it changes it (rules 2)."""
 OF_THE_LEDGER = {"idempotencyKey"}
+OWN_SETS = {"apply_changes", "cancel_change_set"}
+"""What a credential that may do less than its person does with its own change sets alone; those of the identities are another's."""
 LINES_READ = {"plan_changes", "undo_changes"}
 """What reads the one line that its example names, or whose set does, which counts as another call."""
 ROWS_OF_OTHERS = {"plan_changes", "apply_changes", "undo_changes"}
@@ -153,6 +155,8 @@ def by_restriction(operation: AnyOperation, who: Identity) -> ExpectedAnswer | N
         return RESTRICTED  # its rows are calls of another toolset
     if operation.id in SETS_OF_OTHERS and who.narrow in (Narrow.LINE, Narrow.OTHER_LINE, Narrow.ACCOUNT, Narrow.OTHER_ACCOUNT):
         return ExpectedAnswer(404, "not_found")  # it was made with another credential, and its rows may show other lines
+    if operation.id in OWN_SETS and shows_less(who):
+        return RESTRICTED
     if operation.bounded and not names(operation, "iccid"):  # it shows what the credential may see, which may be nothing
         return None
     if who.narrow in (Narrow.LINE, Narrow.OTHER_LINE):

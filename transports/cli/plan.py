@@ -16,8 +16,10 @@ from operations.fleet.line_selection import LineConditions
 from operations.times import utc_text
 from registry.binding import text_kind
 from registry.call import Reply
+from registry.caller import Money
 from registry.clock import SystemClock
 from registry.operation import Input, shown_field_name
+from registry.spending import shown_money
 from transports.cli.call import PLAIN_TYPES, field_choices, is_text_field, item_kind, parse_number, user_agrees
 from transports.cli.target import (
     CommandCall,
@@ -219,13 +221,12 @@ def show_plan(reply: Reply, *, as_json: bool) -> None:
 def plan_lines_of(body: Mapping[str, object]) -> list[str]:
     """The lines that tell of a set."""
     counts = cast("Mapping[str, int]", body["counts"])
-    money = cast("Mapping[str, Mapping[str, object]]", body["money"])["network"]
-    amount = cast(int, money["amount"])
+    money = cast("Mapping[str, Mapping[str, object] | None]", body["money"])["network"]
     found = [f"{body['id']}  {body['action']}  {body['state']}"]
     found.append(f"  {counts['planned']} to change, {counts['skipped']} skipped, of {counts['lines']} lines" + read_so_far(counts))
     if counts["done"] or counts["failed"] or counts["unknown"] or counts["not_sent"]:
         found.append(f"  {counts['done']} done, {counts['failed']} failed, {counts['unknown']} unknown, {counts['not_sent']} not sent")
-    costs = f"{amount // 100}.{amount % 100:02} {money['currency']}"
+    costs = "what nobody can say" if money is None else shown_money(Money(cast(int, money["amount"]), cast(str, money["currency"])))
     found.append(f"  costs {costs}; {body['cannot_be_undone']} cannot be undone; about {body['seconds']} s")
     found += [row_line(row) for row in cast("list[Mapping[str, object]]", body.get("rows", []))[:SHOWN_ROWS]]
     stopped = cast("Mapping[str, object] | None", body.get("stopped"))

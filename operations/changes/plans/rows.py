@@ -12,8 +12,6 @@ Values = dict[str, object]
 ENDED_STATUS = "END_OF_LIFE"
 SETTABLE_STATUSES = frozenset({"ACTIVE", "SUSPENDED", "INACTIVE", "DISCONNECTED"})
 ENDED_PACKAGES = frozenset({"expired", "upcoming"})
-DAYS_A_SERIES_COUNTS = 365
-"""A series is charged for a year: nobody knows when it will be stopped."""
 LIMIT_MEMBERS: Mapping[str, tuple[str, str]] = {
     "data_limit": ("dataLimit", "pckdatabyte"),
     "moc_limit": ("mocLimit", "pckmocsecond"),
@@ -31,7 +29,8 @@ class RowCall(NamedTuple):
 
 
 class PlannedRow(NamedTuple):
-    """What becomes of a line, or of one package of it. `lost`: what is gone for good; `cost`: whole euro cents that the network takes."""
+    """What becomes of a line, or of one package of it. `lost`: what is gone for good; `cost`: whole euro cents that the network takes,
+    UNBOUNDED_COST where nobody can say."""
 
     before: Values
     after: Values
@@ -52,19 +51,13 @@ RowPlan = PlannedRow | SkippedRow
 
 
 class PlanFacts(NamedTuple):
-    """What a plan knows beside its lines: the moment, Unix seconds, and what a package of each template costs and lasts."""
+    """What a plan knows beside its lines. `now`: Unix seconds."""
 
     now: float
-    templates: Mapping[int, "TemplateFacts"]
+    costs: Mapping[int, int]
+    """By template: what the package or the series that the action assigns costs at most, as `cost` of a row."""
     accounts: Mapping[int, int] = {}
     """The reseller of each account that the caller has."""
-
-
-class TemplateFacts(NamedTuple):
-    """What a package of a template costs, in whole euro cents, and for how many days it runs."""
-
-    cost: int
-    days: int
 
 
 def plan_line(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
@@ -144,28 +137,26 @@ def plan_assignment(change: RequestedChange, facts: ChangeableLine, known: PlanF
     template = change.package_template_id or 0
     if facts.in_stock:
         return [SkippedRow("in_stock", "No customer has this line yet: issue_esim_from_inventory issues it.")]
-    if template not in known.templates:
+    if template not in known.costs:
         return [SkippedRow("template_not_found", f"You have no package template {template}.")]
     before: Values = {"packages": package_ids(facts), "status": facts.status}
     arguments: Values = {"iccid": facts.iccid, "packageTemplateId": template}
     if change.validity_days is not None:
         arguments["validityPeriod"] = change.validity_days
     after: Values = {"added_template": template, "status": "ACTIVE"}
-    return [PlannedRow(before, after, (RowCall("assign_package", arguments),), cost=known.templates[template].cost)]
+    return [PlannedRow(before, after, (RowCall("assign_package", arguments),), cost=known.costs[template])]
 
 
 def plan_series(change: RequestedChange, facts: ChangeableLine, known: PlanFacts) -> Sequence[RowPlan]:
     template = change.package_template_id or 0
     if facts.in_stock:
         return [SkippedRow("in_stock", "No customer has this line yet: issue_esim_from_inventory issues it.")]
-    if template not in known.templates:
+    if template not in known.costs:
         return [SkippedRow("template_not_found", f"You have no package template {template}.")]
-    found = known.templates[template]
-    packages = -(-DAYS_A_SERIES_COUNTS // max(1, found.days))
     before: Values = {"packages": package_ids(facts), "series": sorted(facts.series), "status": facts.status}
     after: Values = {"added_series_of_template": template, "status": "ACTIVE"}
     step = RowCall("assign_recurring_package", {"iccid": facts.iccid, "packageTemplateId": template})
-    return [PlannedRow(before, after, (step,), cost=found.cost * packages)]
+    return [PlannedRow(before, after, (step,), cost=known.costs[template])]
 
 
 def template_of(package: LineRowFacts) -> int:
@@ -350,6 +341,8 @@ UNDO_OPERATIONS = {
 }
 
 
-def row_operations(action: str, *, undoes: bool) -> tuple[str, ...]:
-    """The operations that the rows of a set call."""
-    return UNDO_OPERATIONS.get(action, ROW_OPERATIONS[action]) if undoes else ROW_OPERATIONS[action]
+def row_operations(change: RequestedChange, *, undoes: bool) -> tuple[str, ...]:
+    """The operations that the rows of a set may call: every one of its rows' calls is of these."""
+    if undoes:
+        return UNDO_OPERATIONS.get(change.action, ROW_OPERATIONS[change.action])
+    return (*ROW_OPERATIONS[change.action], *(("push_steering_to_subscriber",) if change.push else ()))

@@ -12,7 +12,7 @@ from operations.changes.plans.changes import ActionWord
 from operations.changes.plans.undo import values_of
 from registry.clock import rfc3339_utc
 from registry.free_text import FreeText
-from storage.change_rows import ChangeRow
+from storage.change_rows import UNBOUNDED_COST, ChangeRow
 from storage.change_sets import ChangeSet
 
 NETWORK_CURRENCY = "EUR"
@@ -31,7 +31,10 @@ class Amount(TypedDict):
 class PlanMoney(TypedDict):
     """What the rows make due."""
 
-    network: Annotated[Amount, Field(description="What the network takes for packages, rounded up; a series counts for a year")]
+    network: Annotated[
+        Amount | None,
+        Field(description="What the network takes for packages at most, rounded up; a series counts for a year; null: nobody can say"),
+    ]
     income: Annotated[Amount, Field(description="What customers are charged by the rows: nothing, since rows sell nothing")]
 
 
@@ -74,7 +77,7 @@ class ChangeRowView(TypedDict):
     after: dict[str, JsonValue]
     calls: Annotated[list[str], Field(description="The operations that do it, in their order")]
     undoable: bool
-    cost: NotRequired[Annotated[Amount, Field(description="What the network takes; absent: nothing")]]
+    cost: NotRequired[Annotated[Amount | None, Field(description="What the network takes; absent: nothing; null: nobody can say")]]
     lost: NotRequired[LostThing]
     code: NotRequired[str]
     reason: NotRequired[Annotated[str, Field(description="Why it was skipped, or failed")]]
@@ -116,6 +119,11 @@ def cents(amount: int) -> Amount:
     return {"amount": amount, "currency": NETWORK_CURRENCY}
 
 
+def told_cost(cost: int, largest: int) -> Amount | None:
+    """What the network takes, where that can be said of every row. `largest`: of one row."""
+    return None if largest >= UNBOUNDED_COST else cents(cost)
+
+
 def rows_left(row: ChangeSet) -> int:
     """How many planned rows have not come to their end."""
     return max(0, row.planned - row.sent - row.not_sent)
@@ -144,7 +152,7 @@ def render_set(row: ChangeSet, now: float, pace: float) -> ChangeSetView:
             "unknown": row.unknown,
             "not_sent": row.not_sent,
         },
-        "money": {"network": cents(row.cost), "income": cents(0)},
+        "money": {"network": told_cost(row.cost, row.largest_cost), "income": cents(0)},
         "cannot_be_undone": row.irreversible,
         "seconds": math.ceil(left / pace) if pace else 0,
         "asks_for_confirmation": asks_for_confirmation(row),
@@ -179,7 +187,7 @@ def render_row(row: ChangeRow) -> ChangeRowView:
         "undoable": not row.irreversible,
     }
     if row.cost:
-        view["cost"] = cents(row.cost)
+        view["cost"] = told_cost(row.cost, row.cost)
     lost = values_of(row.result).get("lost")
     if lost is not None:
         view["lost"] = cast(LostThing, lost)

@@ -142,7 +142,7 @@ class SetTurn:
             return True
         approver = await self._deps.store.read(find_approver, person=row.approver, owner=row.organisation)
         operations = self._deps.internal_calls.pipeline.catalogue.operations
-        names = row_operations(row.action, undoes=bool(row.undo_of))
+        names = row_operations(read_change(row.change), undoes=bool(row.undo_of))
         return approver.organisation == row.organisation and all(approver.has(operations[name].scope) for name in names)
 
     async def _give_up(self, code: str, reason: str) -> None:

@@ -1,29 +1,30 @@
 """Reading the lines of a plan, and the rows that come of it: at once for a few lines, in the background for many."""
 
 import hashlib
-import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import anyio
 import orjson
 
 from operations.changes.plans.changes import LineValue, RequestedChange, change_for_line
-from operations.changes.plans.facts import ChangeableLine, LineRefused, data_of, read_changeable_line
-from operations.changes.plans.rows import PlanFacts, RowPlan, SkippedRow, TemplateFacts, plan_line
+from operations.changes.plans.facts import ChangeableLine, LineRefused, read_changeable_line
+from operations.changes.plans.rows import PlanFacts, RowPlan, SkippedRow, plan_line
 from operations.changes.plans.undo import plan_undo, row_record
+from operations.changes.sending.costs import ASSIGNING_ACTIONS, assignment_costs
 from operations.deps import Deps
+from operations.upstream.connection import upstream_of_organisation
 from registry.caller import Caller
 from registry.errors import QuotaExceeded, Refusal
-from storage.change_rows import PARTLY_DONE, ChangeRow, rows_of_lines
+from registry.policy import require_connection
+from storage.change_rows import PARTLY_DONE, ChangeRow, known_cost, rows_of_lines
 from storage.change_sets import ReadLines
+from storage.directory import StoreDirectory
 from storage.line_changes import changes_of_line
 
 PARALLEL_READS = 4
 READ_TRIES = 3
-CENTS_A_EURO = 100
 READ_PAUSE_SECONDS = 1.0
-ASSIGNING_ACTIONS = ("assign_package", "assign_series")
 
 
 class PlanTask(NamedTuple):
@@ -57,39 +58,13 @@ async def read_plan_facts(deps: Deps, caller: Caller, change: RequestedChange, *
 
     `now`: when the set was made, Unix seconds: from then on days count, however long the reading takes.
     """
-    templates: Mapping[int, TemplateFacts] = {}
-    accounts: Mapping[int, int] = {}
-    if undoes:
-        return PlanFacts(now, templates, accounts)
-    if change.action in ASSIGNING_ACTIONS:
-        rows = await read_list(deps, caller, "list_package_templates")
-        templates = {number(row.get("templateId")): template_facts(row) for row in rows}
+    if undoes or change.action not in (*ASSIGNING_ACTIONS, "move_account"):
+        return PlanFacts(now, {})
+    await require_connection(caller, StoreDirectory(deps.store), deps.site)
+    upstream = await upstream_of_organisation(deps, caller.organisation)
     if change.action == "move_account":
-        rows = await read_list(deps, caller, "list_reseller_accounts")
-        accounts = {number(row.get("id") or row.get("accountId")): number(row.get("resellerId")) for row in rows}
-    return PlanFacts(now, templates, accounts)
-
-
-async def read_list(deps: Deps, caller: Caller, operation: str) -> list[Mapping[str, object]]:
-    """The rows of a list, as `caller` may see them. Raises Refusal."""
-    reply = await deps.internal_calls.call(operation, {}, caller=caller, surface="change", prepaid_by_parent=True)
-    if reply.refusal is not None:
-        raise reply.refusal
-    return cast("list[Mapping[str, object]]", data_of(reply))
-
-
-def number(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def template_facts(row: Mapping[str, object]) -> TemplateFacts:
-    cost = row.get("cost")
-    return TemplateFacts(whole_cents(cost) if isinstance(cost, (int, float)) else 0, number(row.get("perioddays")) or 1)
-
-
-def whole_cents(euros: float) -> int:
-    """Euros as cents, rounded up; what is a cent but for the spelling of a float is that cent."""
-    return math.ceil(round(euros * CENTS_A_EURO, 6))
+        return PlanFacts(now, {}, await upstream.account_resellers())
+    return PlanFacts(now, await assignment_costs(upstream, change.action))
 
 
 async def plan_lines(deps: Deps, task: PlanTask, lines: Sequence[LineValue], seconds: float) -> list[PlannedLine]:
@@ -215,6 +190,6 @@ def lines_read(plans: Sequence[PlannedLine], rows: Sequence[ChangeRow], digest: 
         planned=len(planned),
         skipped=len(rows) - len(planned),
         irreversible=sum(row.irreversible for row in planned),
-        cost=sum(row.cost for row in planned),
+        cost=sum(known_cost(row.cost) for row in planned),
         largest_cost=max((row.cost for row in planned), default=0),
     )

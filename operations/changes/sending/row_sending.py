@@ -6,10 +6,11 @@ from typing import NamedTuple, cast
 import anyio
 import orjson
 
-from operations.changes.plans.facts import ChangeableLine, LineRefused, is_passing, read_changeable_line
+from operations.changes.plans.facts import ChangeableLine, LineRefused, is_passing, read_changeable_line, whole
 from operations.changes.plans.rows import ENDED_STATUS, Values
 from operations.changes.plans.undo import is_unchanged, values_of
-from operations.changes.sending.planning import ASSIGNING_ACTIONS, json_text, number
+from operations.changes.sending.costs import ASSIGNING_ACTIONS, cost_has_risen
+from operations.changes.sending.planning import json_text
 from operations.deps import Deps
 from operations.ledger.send_once import UNKNOWN, SendOutcome
 from registry.call import Mandate
@@ -26,6 +27,7 @@ TAG_OPERATIONS = ("tag_lines", "untag_lines")
 PACE_SHARE = 0.95
 """Of the writes that the charging system takes: what goes out evenly does not arrive evenly."""
 RIGHTS_REFUSALS = (Restricted, RoleRequired, Unauthorized, UpgradeRequired)
+PRICE_REASON = "The package costs more at the network now than when it was planned, so it was not assigned; plan it again."
 NO_ANSWER_REASON = "It was sent, and no answer came; the line is looked at until it is known whether it was done."
 
 
@@ -159,7 +161,16 @@ class RowSending:
             return RowOutcome("skipped", self._row.result, "subscriber_end_of_life", "The line has reached its end of life since the plan.")
         if not is_unchanged(values_of(self._row.before), facts):
             return RowOutcome("skipped", self._row.result, "changed_since", "The line was changed since the plan, so it was left as it is.")
-        return None
+        return await self._look_at_cost()
+
+    async def _look_at_cost(self) -> RowOutcome | None:
+        """Why the row is not sent: it would cost more than was planned, and than limits and people were asked for."""
+        first = cast("list[tuple[str, Values]]", orjson.loads(self._row.steps))[0]
+        try:
+            risen = await cost_has_risen(self._task.deps, self._task.change_set.organisation, first, self._row.cost)
+        except Refusal as refusal:
+            raise RowPostponed(refusal) from None
+        return RowOutcome("skipped", self._row.result, "price_changed", PRICE_REASON) if risen else None
 
     async def _call(self, step: int, operation: str, arguments: Values) -> SendOutcome[RowOutcome] | None:
         """One call; None when it was done."""
@@ -252,11 +263,11 @@ def made_by(operation: str, answer: Mapping[str, object]) -> Values:
         return {}
     found = cast("Mapping[str, object]", data)
     if operation == "assign_package":
-        return {"package": number(found.get("packageId"))}
+        return {"package": whole(found.get("packageId"))}
     info = found.get("packageInfo")
     if operation == "assign_recurring_package" and isinstance(info, dict):
         package = cast("Mapping[str, object]", info)
-        return {"package": number(package.get("packageId")), "series": number(package.get("recurringPackage"))}
+        return {"package": whole(package.get("packageId")), "series": whole(package.get("recurringPackage"))}
     return {}
 
 

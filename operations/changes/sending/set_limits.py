@@ -6,6 +6,7 @@ from typing import cast
 
 import orjson
 
+from operations.changes.plans.changes import read_change
 from operations.changes.plans.rows import row_operations
 from operations.changes.plans.views import NETWORK_CURRENCY
 from operations.deps import Ctx, Deps
@@ -14,7 +15,7 @@ from registry.errors import Restricted
 from registry.operation import NOTHING_DUE, Due, SpendKind
 from registry.ports import SpendingCharge
 from registry.spending import check_due, limits_of, spending_charges
-from storage.change_rows import ChangeRow, list_rows
+from storage.change_rows import UNBOUNDED_COST, ChangeRow, known_cost, list_rows
 from storage.change_sets import ChangeSet
 from storage.engine.sql import Connection
 from storage.spending import CountedCharge, give_back_spending, read_spending
@@ -27,15 +28,16 @@ KEPT_STATES = ("done", "unknown")
 def due_of_set(deps: Deps, row: ChangeSet) -> Due | SpendKind:
     """What the rows make due together; OPEN where nobody can say of a row."""
     operations = deps.internal_calls.pipeline.catalogue.operations
-    names = row_operations(row.action, undoes=bool(row.undo_of))
-    if any(operations[name].spends is SpendKind.OPEN for name in names) or starts_series(row):
+    names = row_operations(read_change(row.change), undoes=bool(row.undo_of))
+    unbounded = row.largest_cost >= UNBOUNDED_COST or resumes_series(row)
+    if unbounded or any(operations[name].spends is SpendKind.OPEN for name in names):
         return SpendKind.OPEN
     return Due((Money(row.cost, NETWORK_CURRENCY),), largest=(Money(row.largest_cost, NETWORK_CURRENCY),))
 
 
-def starts_series(row: ChangeSet) -> bool:
-    """Whether packages come again and again by this set. Choice: nobody can tell how many, so that is open, whatever was planned."""
-    return (row.action == "stop_series") if row.undo_of else (row.action == "assign_series")
+def resumes_series(row: ChangeSet) -> bool:
+    """Whether packages come again by this set. Choice: nobody says what those cost, since somebody may have assigned them long ago."""
+    return bool(row.undo_of) and row.action == "stop_series"
 
 
 def calls_of(rows: Iterable[ChangeRow]) -> Counter[str]:
@@ -82,7 +84,7 @@ async def require_plan_fits(ctx: Ctx, rows: Sequence[ChangeRow]) -> None:
     limits = limits_of(ctx.caller)
     if not limits or not planned:
         return
-    largest = Money(max(row.cost for row in planned), NETWORK_CURRENCY)
+    largest = Money(max(known_cost(row.cost) for row in planned), NETWORK_CURRENCY)
     check_due(Due(largest=(largest,)), limits)
     most = len(planned)
     for charge, used in await counted(ctx, planned):
@@ -98,7 +100,7 @@ async def require_plan_fits(ctx: Ctx, rows: Sequence[ChangeRow]) -> None:
 
 async def counted(ctx: Ctx, planned: Sequence[ChangeRow]) -> list[tuple[SpendingCharge, int]]:
     """Every charge that the rows would make, with what is used up of its limit already."""
-    limits, total = limits_of(ctx.caller), Money(sum(row.cost for row in planned), NETWORK_CURRENCY)
+    limits, total = limits_of(ctx.caller), Money(sum(known_cost(row.cost) for row in planned), NETWORK_CURRENCY)
     charges = list(spending_charges(limits, Due((total,)), "", ctx.now))
     for name, calls in calls_of(planned).items():
         charges += spending_charges(limits, NOTHING_DUE, name, ctx.now, calls)
@@ -113,7 +115,7 @@ def rows_that_fit(planned: Sequence[ChangeRow], charge: SpendingCharge, left: in
     """How many rows from the first one on fit into `left`, minor units or calls."""
     taken = 0
     for place, row in enumerate(planned):
-        taken += calls_of([row])[charge.subject] if charge.limit == "times" else row.cost
+        taken += calls_of([row])[charge.subject] if charge.limit == "times" else known_cost(row.cost)
         if taken > left:
             return place
     return len(planned)
@@ -127,7 +129,7 @@ def give_back_unsent(connection: Connection, *, row: ChangeSet) -> None:
     while rows := list_rows(connection, change_set=row.id, which="all", after=after, most=ROWS_READ_AT_ONCE):
         unused = [each for each in rows if each.state not in KEPT_STATES and each.steps != "[]"]
         calls += calls_of(unused) - calls_made(unused)
-        money += sum(each.cost for each in unused if not each.step)
+        money += sum(known_cost(each.cost) for each in unused if not each.step)
         after = rows[-1].number
     charged = [CountedCharge(*cast("tuple[str, str, str, int]", each)) for each in orjson.loads(row.charged)]
     amounts = {NETWORK_CURRENCY: money, **calls}
