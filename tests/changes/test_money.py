@@ -17,9 +17,9 @@ def euros(amount: int) -> Money:
     return Money(amount * 100, "EUR")
 
 
-async def spender(stage: ChangeStage, **limits: Any) -> httpx.AsyncClient:
+async def spender(stage: ChangeStage) -> httpx.AsyncClient:
     """A key whose money is limited, far above what these tests cost."""
-    return await stage.fleet.restricted(limits=(SpendLimits(**{"per_day": euros(100_000), **limits}),))
+    return await stage.fleet.restricted(limits=(SpendLimits(per_day=euros(100_000)),))
 
 
 async def answer_to_apply(http: httpx.AsyncClient, plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,17 +69,23 @@ async def test_taking_a_stopped_series_back_waits_for_a_person(stage: ChangeStag
     assert "approval" in await answer_to_apply(http, await undo_of(http, plan))
 
 
-async def test_a_series_costs_in_a_plan_what_the_direct_call_makes_due(stage: ChangeStage) -> None:
+async def test_a_series_whose_recurrence_is_not_told_waits_for_a_person_in_a_plan_as_in_a_call(stage: ChangeStage) -> None:
     line, other = stage.lines("ACTIVE")[:2]
-    templates = stage.fleet.network.templates
-    templates[SERIES] = replace(templates[SERIES], periodicity=1, frequency=1, occurrences=None)
     http = await spender(stage)
-    assert (await start_series(stage, other.iccid, http)).status_code < 300
+    assert "approval" in (await start_series(stage, other.iccid, http)).json()
     plan = await stage.plan([line], http=http, action="assign_series", packageTemplateId=SERIES)
-    direct = (await used(http))["spend_per_day"]
-    assert plan["money"]["network"] == {"amount": direct, "currency": "EUR"} and direct > 0
+    assert plan["money"]["network"] is None
+    assert "approval" in await answer_to_apply(http, plan)
+
+
+async def test_a_series_of_a_template_without_a_price_costs_nothing(stage: ChangeStage) -> None:
+    (line,) = stage.lines("ACTIVE")[:1]
+    templates = stage.fleet.network.templates
+    templates[SERIES] = replace(templates[SERIES], cost=0)
+    http = await spender(stage)
+    plan = await stage.plan([line], http=http, action="assign_series", packageTemplateId=SERIES)
+    assert plan["money"]["network"] == {"amount": 0, "currency": "EUR"}
     await stage.apply(plan, http=http)
-    assert (await used(http))["spend_per_day"] == 2 * direct
 
 
 async def test_a_template_without_a_cost_is_null_in_a_plan_and_waits_for_a_person(stage: ChangeStage) -> None:
