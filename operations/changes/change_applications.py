@@ -1,6 +1,7 @@
 """Applying a plan: from here on the worker sends its rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, cast
 
 from pydantic import Field
@@ -14,12 +15,13 @@ from operations.changes.change_plans import (
     require_row_rights,
 )
 from operations.changes.change_sets import FINISHED_EXAMPLE
-from operations.changes.plans.changes import read_change
+from operations.changes.plans.changes import RequestedChange, read_change, shown_name
 from operations.changes.plans.undo import values_of
 from operations.changes.plans.views import CONFIRMED_UNDOS, NETWORK_CURRENCY, ChangeSetView, asks_for_confirmation, render_set, set_state
 from operations.changes.sending.costs import ASSIGNING_ACTIONS, template_cost_now
 from operations.changes.sending.set_limits import due_of_set, money_charges, stored_charges, times_charges
 from operations.deps import Ctx
+from operations.times import utc_text
 from registry.caller import Money
 from registry.challenge import LOSSES_LIMIT, Challenge, Loss, describe_loss
 from registry.context import Replacement
@@ -33,6 +35,7 @@ from storage.engine.sql import Connection
 from storage.spending import reserve_spending
 
 LOSS_ROWS_READ = 200
+LINES_NAMED = 3
 APPLYING_EXAMPLE: ChangeSetView = {**FINISHED_EXAMPLE, "state": "applying"}
 
 
@@ -55,14 +58,42 @@ async def plan_to_apply(ctx: Ctx, params: PlanToApply) -> ChangeSet:
 
 def confirm_sentence_of(row: ChangeSet) -> str:
     """What the set will do, in one sentence."""
-    words = {"delete_packages": "delete packages", "end_of_life": "end lines for good"}
-    undone = dict.fromkeys(CONFIRMED_UNDOS, "delete the packages that were assigned")
-    usual = f"take back {row.action} of the change set {row.undo_of}" if row.undo_of else row.action.replace("_", " ")
-    what = (undone if row.undo_of else words).get(row.action, usual)
+    if row.undo_of:
+        undone = dict.fromkeys(CONFIRMED_UNDOS, "delete the packages that were assigned")
+        what = undone.get(row.action, f"take back {row.action} of the change set {row.undo_of}")
+    else:
+        what = change_in_words(read_change(row.change))
     rows = "1 row" if row.planned == 1 else f"{row.planned} rows"
     final = f", {row.irreversible} of which cannot be undone" if row.irreversible else ""
     costs = f" It makes {row.cost // 100}.{row.cost % 100:02} EUR due at the network." if row.cost else ""
     return f"This will {what}: {rows} of the change set {row.id}{final}.{costs}"
+
+
+def change_in_words(change: RequestedChange) -> str:
+    """What a change does to each line, as the end of a sentence that begins with "This will"."""
+    words = {"delete_packages": "delete packages", "end_of_life": "end lines for good"}
+    given = {shown_name(name): getattr(change, name) for name in change.given() if name != "irreversible"}
+    values = ", ".join(f"{name} {told_value(value)}" for name, value in given.items())
+    what = words.get(change.action, change.action.replace("_", " "))
+    return f"{what} ({values})" if values else what
+
+
+def told_value(value: object) -> str:
+    """A value of a change as people read it."""
+    if isinstance(value, list):
+        return " ".join(str(each) for each in cast("list[object]", value))
+    if isinstance(value, datetime):
+        return utc_text(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def lines_in_words(rows: Sequence[ChangeRow], planned: int) -> str:
+    """The first lines that rows are about, as a sentence."""
+    found = list(dict.fromkeys(row.iccid for row in rows))[:LINES_NAMED]
+    if not found:
+        return ""
+    more = ", and more" if planned > len(found) else ""
+    return f" Lines: {', '.join(found)}{more}."
 
 
 async def set_challenge(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Challenge:
@@ -70,7 +101,7 @@ async def set_challenge(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Chal
     del params
     rows = await ctx.deps.store.read(list_rows, change_set=found.id, which="planned", after=0, most=LOSS_ROWS_READ)
     losses = [loss for loss in map(row_loss, rows) if loss is not None]
-    return Challenge(confirm_sentence_of(found), tuple(losses[:LOSSES_LIMIT]))
+    return Challenge(confirm_sentence_of(found) + lines_in_words(rows, found.planned), tuple(losses[:LOSSES_LIMIT]))
 
 
 def row_loss(row: ChangeRow) -> Loss | None:

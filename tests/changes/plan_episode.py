@@ -6,6 +6,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
+from operations.changes.plans.changes import RequestedChange
+from operations.changes.plans.rows import row_operations
 from simulators.network import packages
 from simulators.network.entities import Line, NetworkRefusal
 from simulators.network.faults import NetworkFault
@@ -288,7 +290,11 @@ class PlanEpisode:
             self.fail(f"sent twice: {twice}")
 
     def check_counts(self, page: Mapping[str, Any], rows: list[dict[str, Any]]) -> None:
-        """The counts of the set are those of its rows."""
+        """The counts of the set are those of its rows, and rows call what the set's rights and money were looked at for."""
+        known = row_operations(RequestedChange.model_validate(page["change"]), undoes="undo_of" in page)
+        strange = {call for row in rows for call in row["calls"]} - set(known)
+        if strange:
+            self.fail(f"rows call {sorted(strange)}, and the set is known to call {known}")
         states, counts = Counter(row["state"] for row in rows), page["counts"]
         for state in ("skipped", "done", "failed", "unknown", "not_sent"):
             if counts[state] != states[state]:

@@ -173,3 +173,15 @@ async def test_a_key_with_a_restriction_leaves_room_for_the_sets_of_others(stage
     refused = await stage.plan([line], http=http, answers=409, action="set_status", status="SUSPENDED")
     assert (refused["code"], "5 open change sets" in refused["error"]) == ("too_many_change_sets", True)
     await stage.plan([line], action="set_status", status="SUSPENDED")
+
+
+async def test_an_approval_of_a_set_says_what_happens_to_which_lines(stage: ChangeStage) -> None:
+    lines = stage.lines("ACTIVE")[:4]
+    http = await stage.fleet.restricted(approval=Approval.EVERY_WRITE)
+    plan = await stage.plan(lines, http=http, action="set_status", status="SUSPENDED")
+    await answer_to_apply(http, plan)
+    (approval,) = (await stage.http.get("/v1/approvals")).json()["data"]
+    named = ", ".join(line.iccid for line in lines[:3])
+    assert approval["sentence"] == (
+        f"This will set status (status SUSPENDED): 4 rows of the change set {plan['id']}. Lines: {named}, and more."
+    )
