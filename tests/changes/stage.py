@@ -63,9 +63,9 @@ class ChangeStage:
         """The chore, until nothing is due."""
         await ChangeWork(self.fleet.world.pipeline.deps, self.reports.append).step()
 
-    def during_a_write(self, act: Callable[[], Awaitable[None]], method: str = "modifySubscriberStatus") -> None:
-        """Does something while the next such call is under way: the network has done it, and its answer waits."""
-        self.fleet.trouble(method, delay=1.0)
+    def during_a_write(self, act: Callable[[], Awaitable[None]], method: str = "modifySubscriberStatus", times: int = 1) -> None:
+        """Does something while the next such call is under way: the network has done it, and its answer waits. `times`: so many are slow."""
+        self.fleet.trouble(method, delay=1.0, times=times)
         self.fleet.sleep.act = act
 
     @property

@@ -47,10 +47,13 @@ async def test_a_cancelled_set_stops_and_what_was_sent_stays(both: ChangeStage) 
     plan = await both.plan(lines, action="set_status", status="SUSPENDED")
     await both.apply(plan)
 
+    cancelled = both.fleet.sleep.until = anyio.Event()
+
     async def cancel() -> None:
         assert (await both.http.post(f"{CHANGES}/{plan['id']}/cancel")).status_code == 200
+        cancelled.set()
 
-    both.during_a_write(cancel)
+    both.during_a_write(cancel, times=len(lines))
     await both.work()
     found = await both.read(plan["id"])
     changed = sum(line.status == "SUSPENDED" for line in lines)

@@ -7,6 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 
 from clients.http import Outbound
@@ -43,14 +44,20 @@ def thirty_lines() -> Original[Network]:
 
 
 class HeldSleep:
-    """What the network does in a delay that it was told to make: nothing, or once what a test has put here."""
+    """What the network does in a delay that it was told to make: nothing, or once what a test has put here. `until`: what others wait for."""
 
     def __init__(self) -> None:
         self.act: Callable[[], Awaitable[None]] | None = None
+        self.until: anyio.Event | None = None
 
     async def __call__(self, seconds: float) -> None:
         act, self.act = self.act, None
-        await (no_sleep(seconds) if act is None else act())
+        if act is not None:
+            await act()
+        elif self.until is not None:
+            await self.until.wait()
+        else:
+            await no_sleep(seconds)
 
 
 @dataclass(slots=True)
