@@ -64,7 +64,7 @@ class ChangeStage:
         await ChangeWork(self.fleet.world.pipeline.deps, self.reports.append).step()
 
     def during_a_write(self, act: Callable[[], Awaitable[None]], method: str = "modifySubscriberStatus", times: int = 1) -> None:
-        """Does something while the next such call is under way: the network has done it, and its answer waits. `times`: so many are slow."""
+        """Does something while the next such call is under way, whose answer waits. `times`: so many are slow."""
         self.fleet.trouble(method, delay=1.0, times=times)
         self.fleet.sleep.act = act
 

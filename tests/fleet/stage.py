@@ -44,7 +44,7 @@ def thirty_lines() -> Original[Network]:
 
 
 class HeldSleep:
-    """What the network does in a delay that it was told to make: nothing, or once what a test has put here. `until`: what others wait for."""
+    """What the network does in a delay that it was told to make: nothing, or once what a test has put here. Others wait for `until`."""
 
     def __init__(self) -> None:
         self.act: Callable[[], Awaitable[None]] | None = None
