@@ -27,7 +27,7 @@ DAY_SECONDS = 86_400.0
 COUNTED = "select credential, period, used from spending where subject = ?"
 
 
-class Agent(NamedTuple):
+class LimitedAgent(NamedTuple):
     """A key with a limit, of an organisation."""
 
     organisation: str
@@ -36,7 +36,7 @@ class Agent(NamedTuple):
     limit: int
 
 
-def hire_agent(connection: Connection, *, ids: SimIds, organisation: str, now: float) -> Agent:
+def hire_agent(connection: Connection, *, ids: SimIds, organisation: str, now: float) -> LimitedAgent:
     """A key of the organisation's one person, with a limit of money a day."""
     found = connection.driver.execute("select person_id from api_key where organisation_id = :owner", {"owner": organisation})
     ((person,),) = found.fetchall()
@@ -53,7 +53,7 @@ def hire_agent(connection: Connection, *, ids: SimIds, organisation: str, now: f
         now=now,
         restrictions=restrictions,
     )
-    return Agent(organisation, id, key.secret, limit)
+    return LimitedAgent(organisation, id, key.secret, limit)
 
 
 class AgentEnding(NamedTuple):
@@ -66,7 +66,7 @@ class AgentEnding(NamedTuple):
 
 
 def read_agents(
-    agents: Mapping[str, Agent], history: History, log: Sequence[Dispatch], rows: Sequence[tuple[str, str, int]]
+    agents: Mapping[str, LimitedAgent], history: History, log: Sequence[Dispatch], rows: Sequence[tuple[str, str, int]]
 ) -> AgentEnding:
     """`rows`: what COUNTED finds."""
     due, near_midnight, counted = Counter[tuple[str, str]](), Counter[str](), Counter[tuple[str, str]]()
@@ -85,7 +85,7 @@ def read_agents(
     return AgentEnding(due, near_midnight, counted)
 
 
-def broken_limits(agents: Mapping[str, Agent], ending: AgentEnding, last: Mapping[Key, Record]) -> list[str]:
+def broken_limits(agents: Mapping[str, LimitedAgent], ending: AgentEnding, last: Mapping[Key, Record]) -> list[str]:
     """In no day has a key made more due than its limit, all that it made due is counted, and no call is refused that fits."""
     broken = list[str]()
     for (organisation, day), cents in sorted(ending.due.items()):

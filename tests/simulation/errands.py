@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, Literal
 
 from tests.harness.history import Key
-from tests.simulation.agents import Agent
+from tests.simulation.agents import LimitedAgent
 from tests.simulation.tenants import INVENTORY_TEMPLATES, SimulatedTenant
 
 Want = Literal["inventory", "intent", "confirm", "test"]
@@ -55,7 +55,7 @@ def draw_errands(rng: Random, tenants: tuple[SimulatedTenant, ...], count: int) 
     return errands
 
 
-def give_to_agents(errands: Sequence[Errand], agents: Mapping[str, Agent]) -> list[Errand]:
+def give_to_agents(errands: Sequence[Errand], agents: Mapping[str, LimitedAgent]) -> list[Errand]:
     """The same errands, each done by the agent of its organisation."""
     return [replace(errand, tenant=replace(errand.tenant, secret=agents[errand.tenant.id].secret)) for errand in errands]
 

@@ -9,7 +9,7 @@ from storage.products import ProductRow, insert_product
 from storage.sealing import Keyring, new_key_setting, webhook_secret_field
 from storage.webhook_endpoints import insert_endpoint
 from tests.harness.tenant_stage import found_tenant
-from tests.simulation.agents import Agent, hire_agent
+from tests.simulation.agents import LimitedAgent, hire_agent
 from tests.simulation.clock import SimIds
 from tests.simulation.provider import Template
 from tests.simulation.shops import SimulatedShop, open_simulated_shop
@@ -56,7 +56,7 @@ class Tenants:
     all: tuple[SimulatedTenant, ...]
     shops: dict[str, SimulatedShop]
     """By organisation."""
-    agents: dict[str, Agent]
+    agents: dict[str, LimitedAgent]
     """By organisation."""
 
     @property
