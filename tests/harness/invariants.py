@@ -18,6 +18,7 @@ SURE_REFUSALS = ("code100", "code14")
 """After these a roll-back has done nothing, and says so: another may be sent."""
 HAD = ("issued", "rollback_pending", "rollback_unknown", "rolled_back", "released")
 WITHOUT = ("failed",)
+LIMIT_REACHED = "credential_restricted"
 ENDS = {*HAD, *WITHOUT, "manual_reconciliation_required"} - {"rollback_pending"}
 
 
@@ -72,6 +73,8 @@ class Ending:
     """Packages that are on a line at the end, as the upstream says."""
     sold: frozenset[Key] = frozenset()
     """Orders of shops, which the traffic limit makes wait: after it nothing was done, for sure, and they are sent again."""
+    limited: frozenset[Key] = frozenset()
+    """Keys whose callers may make only so much money due: that it is used up is an answer, too."""
 
 
 def broken_promises(ending: Ending) -> list[str]:
@@ -154,6 +157,8 @@ def check_last(ending: Ending, key: Key) -> list[str]:
         "issuance_not_issued",
         "issuance_taken_back",
     ):
+        return []
+    if last.detail == LIMIT_REACHED and key in ending.limited:
         return []
     return [f"{key}: at the end it answers {last.operation} with {last.kind} {last.detail}"]
 

@@ -49,8 +49,9 @@ def read_ending(
     intents: Mapping[str, Key],
     last: Mapping[Key, Record],
     sold: Mapping[Key, frozenset[int]],
+    limited: frozenset[Key],
 ) -> Ending:
-    """All that the judge asks for. `sold`: the templates that orders of shops were to draw."""
+    """All that the judge asks for. `sold`: the templates that orders of shops were to draw; `limited`: the keys of agents' calls."""
     raw = outside.disk.raw
     urls = {url: id for id, url in tenants.urls.items()}
     outcomes: dict[str, list[str]] = defaultdict(list)
@@ -70,6 +71,7 @@ def read_ending(
         taken={(receipt.event, urls[receipt.url]) for receipt in outside.receivers.receipts if receipt.taken},
         packages=set(outside.provider.packages),
         sold=frozenset(sold),
+        limited=limited,
     )
 
 

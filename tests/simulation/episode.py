@@ -12,10 +12,11 @@ import anyio
 from storage.engine.sql import Connection
 from tests.harness.history import History, Key, Record
 from tests.harness.invariants import Ending, broken_promises
+from tests.simulation.agents import COUNTED, CURRENCY, AgentEnding, broken_limits, read_agents
 from tests.simulation.clients import Clients
 from tests.simulation.crash_points import CrashPoint, CrashPoints, draw_points
 from tests.simulation.ending import DUE, read_ending
-from tests.simulation.errands import draw_errands
+from tests.simulation.errands import draw_errands, give_to_agents
 from tests.simulation.loop import SimLoop
 from tests.simulation.machines import SimulatedMachines
 from tests.simulation.market import Market
@@ -34,6 +35,8 @@ LOOKS = 12
 LOOK_SECONDS, NIGHT_SECONDS = 240.0, 86_400.0
 SELLING = 3
 """One episode of so many has shops, buyers and a payment processor."""
+AGENTS_ACT, AGENTS_TURN = 3, 2
+"""In one episode of so many, which sells nothing, agents with a limit of money do all errands."""
 CACHED_SECONDS = 61.0
 """For how long a process may believe a wrong answer to a read."""
 
@@ -102,6 +105,10 @@ class Episode:
         self._jumps = 0 if calm else int(rng.random() * 2.5)
         self.machines = SimulatedMachines(self.outside, 1 + int(rng.random() * 2))
         self.errands = draw_errands(rng, tenants.all, 1 + int(rng.random() * 4))
+        self.agents = tenants.agents if seed % AGENTS_ACT == AGENTS_TURN else {}
+        if self.agents:
+            self.errands = give_to_agents(self.errands, self.agents)
+        self.agents_did: AgentEnding | None = None
         self.outsider = Outsider(rng, self.outside.provider, list(stock))
         self.ending: Ending | None = None
         sells = seed % SELLING == 1
@@ -125,8 +132,8 @@ class Episode:
                 self.market.end()
             await anyio.sleep(1)  # what was cancelled ends
         self.ending = self.outside.disk.transact(self._ending, clients=clients, last=last)
-        sold = [] if self.market is None else self.market.judge()
-        return broken_promises(self.ending) + sold + [f"a fault of ours: {bug}" for bug in self.outside.bugs] + self._forged()
+        broken = broken_promises(self.ending) + ([] if self.market is None else self.market.judge()) + self._overspent(last)
+        return broken + [f"a fault of ours: {bug}" for bug in self.outside.bugs] + self._forged()
 
     def digest(self) -> str:
         """The same for the same seed."""
@@ -184,10 +191,18 @@ class Episode:
     def _died(self, point: CrashPoint, process: str) -> None:
         self.history.add(self._loop.time(), "crash", 0, process, Key("", point))
 
+    def _overspent(self, last: dict[Key, Record]) -> list[str]:
+        if not self.agents:
+            return []
+        rows = self.outside.disk.raw.execute(COUNTED, (CURRENCY,)).fetchall()
+        self.agents_did = read_agents(self.agents, self.history, self.outside.provider.log, rows)
+        return broken_limits(self.agents, self.agents_did, last)
+
     def _forged(self) -> list[str]:
         return [f"{event}: a delivery without its id or signature" for event in self.outside.receivers.forged]
 
     def _ending(self, connection: Connection, *, clients: Clients, last: dict[Key, Record]) -> Ending:
         del connection
         sold = {} if self.market is None else self.market.wanted
-        return read_ending(self.outside, self._tenants, self.history, self.errands, clients.intents, last, sold)
+        limited = frozenset(errand.name for errand in self.errands if self.agents)
+        return read_ending(self.outside, self._tenants, self.history, self.errands, clients.intents, last, sold, limited)

@@ -1,10 +1,12 @@
 """What the callers of an episode want: each errand is one eSIM under one key, and how often, how and by whom it is asked for."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Literal
 
 from tests.harness.history import Key
+from tests.simulation.agents import LimitedAgent
 from tests.simulation.tenants import INVENTORY_TEMPLATES, SimulatedTenant
 
 Want = Literal["inventory", "intent", "confirm", "test"]
@@ -51,6 +53,11 @@ def draw_errands(rng: Random, tenants: tuple[SimulatedTenant, ...], count: int) 
             key = errands[-1].key
         errands.append(draw_errand(rng, tenant, tenants, key))
     return errands
+
+
+def give_to_agents(errands: Sequence[Errand], agents: Mapping[str, LimitedAgent]) -> list[Errand]:
+    """The same errands, each done by the agent of its organisation."""
+    return [replace(errand, tenant=replace(errand.tenant, secret=agents[errand.tenant.id].secret)) for errand in errands]
 
 
 def draw_errand(rng: Random, tenant: SimulatedTenant, tenants: tuple[SimulatedTenant, ...], key: str) -> Errand:

@@ -9,6 +9,7 @@ from storage.products import ProductRow, insert_product
 from storage.sealing import Keyring, new_key_setting, webhook_secret_field
 from storage.webhook_endpoints import insert_endpoint
 from tests.harness.tenant_stage import found_tenant
+from tests.simulation.agents import LimitedAgent, hire_agent
 from tests.simulation.clock import SimIds
 from tests.simulation.provider import Template
 from tests.simulation.shops import SimulatedShop, open_simulated_shop
@@ -55,6 +56,8 @@ class Tenants:
     all: tuple[SimulatedTenant, ...]
     shops: dict[str, SimulatedShop]
     """By organisation."""
+    agents: dict[str, LimitedAgent]
+    """By organisation."""
 
     @property
     def urls(self) -> dict[str, str]:
@@ -78,7 +81,8 @@ def prepare(*, shared_account: bool) -> Tenants:
     )
     now = Still().now()
     shops = {each.id: disk.transact(open_simulated_shop, ids=ids, organisation=each.id, account=each.account, now=now) for each in tenants}
-    return Tenants(disk, setting, tenants, shops)
+    agents = {each.id: disk.transact(hire_agent, ids=ids, organisation=each.id, now=now) for each in tenants}
+    return Tenants(disk, setting, tenants, shops, agents)
 
 
 def settle_in(connection: Connection, *, ids: SimIds, keyring: Keyring, account: int, endpoints: int) -> SimulatedTenant:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.invariants import ENDS
+from tests.harness.invariants import ENDS, LIMIT_REACHED
 from tests.simulation import planted
 from tests.simulation.crash_points import POINTS
 from tests.simulation.episode import Episode, EpisodeStage, Verdict, build_stage, run_episode
@@ -49,6 +49,8 @@ def beginning(stage: EpisodeStage) -> Beginning:
         begun.met.update(outside.upstream_faults.counts | outside.store_faults.counts)
         begun.met["open breaker"] += sum(sum(breaker.opened.values()) > 0 for breaker in outside.breakers)
         begun.met.update(record.key.key for record in episode.history.records if record.kind == "crash")
+        if episode.agents_did is not None:
+            begun.met.update(ends_of_agents(episode))
         begun.met.update(row.state for row in ([] if episode.ending is None else episode.ending.rows))
         if episode.market is not None:
             begun.met.update(episode.market.counts)
@@ -110,6 +112,21 @@ def test_the_episodes_that_sell_meet_every_fault_of_payments_and_every_end_of_a_
     assert wanted - beginning.met.keys() == set()
 
 
+def test_the_episodes_meet_every_end_of_a_limit_of_money(beginning: Beginning) -> None:
+    wanted = {"an agent is refused", "a limit is used up", "a limit has room", "a lost call stays counted"}
+    assert wanted - beginning.met.keys() == set()
+
+
+def ends_of_agents(episode: Episode) -> list[str]:
+    """What agents met, in words."""
+    did, refused = episode.agents_did, any(record.detail == LIMIT_REACHED for record in episode.history.records)
+    found = ["an agent is refused"] if refused else []
+    for (organisation, day), cents in [] if did is None else did.counted.items():
+        found.append("a limit is used up" if cents == episode.agents[organisation].limit else "a limit has room")
+        found += ["a lost call stays counted"] if did is not None and cents > did.due[organisation, day] else []
+    return found
+
+
 def ends_of(row: OrderEnd) -> list[str]:
     """How a sale ended, in words."""
     kind = "order" if row.top_up_of is None else "top-up"
@@ -125,4 +142,4 @@ def test_a_planted_bug_is_found() -> None:
     """The one that is found soonest; `python3 ./run simulate --planted` shows them all."""
     found = planted.find(planted.PATCHES / "retry_on_timeout.patch", seeds=100)
     assert found is not None
-    assert found[1].endswith("2 dispatches")
+    assert found[1].endswith(("2 dispatches", " 2 times"))  # a draw, or the taking back of one
