@@ -111,6 +111,24 @@ async def test_a_set_whose_key_was_revoked_before_its_turn_ends(both: ChangeStag
     assert (found["state"], found["stopped"]["code"], found["counts"]["done"]) == ("cancelled", "asker_gone", 0)
 
 
+async def test_a_row_that_waits_again_when_the_key_of_its_set_is_revoked_ends_with_the_set(both: ChangeStage) -> None:
+    """The network had no time for it; meanwhile other rows found the key gone, and stopped the set."""
+    plan, key = await revoked(both)
+
+    async def revoke() -> None:
+        await both.fleet.world.revoke(key)
+
+    both.fleet.trouble("modifySubscriberStatus", code=100, delay=1.0)
+    both.fleet.sleep.act = revoke
+    with anyio.fail_after(20):
+        await both.work()
+        both.fleet.clock.advance(60.0)
+        await both.work()
+    found = await both.read(str(plan["id"]))
+    assert (found["state"], found["stopped"]["code"]) in (("cancelled", "asker_gone"), ("partly_applied", "asker_gone"))
+    assert found["counts"]["done"] + found["counts"]["not_sent"] == found["counts"]["planned"]
+
+
 async def test_used_up_calls_pause_a_set_until_the_next_day(both: ChangeStage) -> None:
     lines = both.lines("ACTIVE")[:6]
     http = await both.fleet.restricted(calls_per_day=12)

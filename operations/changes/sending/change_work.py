@@ -282,6 +282,8 @@ class SetTurn:
         deps, row = self._deps, self._set
         for begun in await deps.store.read(list_rows, change_set=row.id, which="sending", after=0, most=ROWS_A_LOOK):
             await deps.store.write(leave_row, row=row, begun=begun, now=self._now())
+        # Rows that were under way when the set was stopped, and were put back since, wait again; no later turn would send or refuse them.
+        await deps.store.write(refuse_planned_rows, change_set=row.id, code="asker_gone", reason=ASKER_GONE)
         await deps.store.write(end_set, change_set=row.id, organisation=row.organisation, token=self._token, now=self._now())
 
 
