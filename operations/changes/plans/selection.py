@@ -82,7 +82,7 @@ async def find_plan_lines(ctx: Ctx, asked: PlanLines) -> PlanLinesFound:
 def read_table(text: str) -> PlanLinesFound:
     """The lines of a table. Raises BadRequest for a row that is none, named by its number, and for a line that is there twice."""
     found: dict[str, LineValue] = {}
-    for place, cells in enumerate(csv.reader(io.StringIO(text)), start=1):
+    for place, cells in enumerate(csv.reader(io.StringIO(text, newline="")), start=1):
         cells = [cell.strip() for cell in cells]
         if not any(cells) or (place == 1 and not cells[0][:1].isdigit()):
             continue
