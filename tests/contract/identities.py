@@ -69,6 +69,8 @@ OF_THE_RESELLER = {
 }
 """Whose the things of the network are: all its accounts read what is the reseller's, and who made it changes it (rules 2)."""
 OF_THE_LEDGER = {"idempotencyKey"}
+OF_ONE_TEMPLATE = {"create_connectivity_product"}
+"""What is kept for good about a template of the reseller. It is read by the way, so that looking costs nothing."""
 LINES_READ = {"plan_changes", "undo_changes"}
 """What reads the one line that its example names, or whose set does, which counts as another call."""
 ROWS_OF_OTHERS = {"plan_changes", "apply_changes", "undo_changes"}
@@ -199,6 +201,8 @@ def by_owner(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """What is somebody else's is not there. That costs nothing, unless the network was to be asked."""
     if who.place is Place.HERE:
         return None
+    if operation.id in OF_ONE_TEMPLATE and who.place is Place.ABROAD:
+        return ExpectedAnswer(404, "not_found", looked=True)
     example = operation.examples[0].input
     stored = [name for name, value in example.items() if (isinstance(value, str) and ID.fullmatch(value)) or name in OF_THE_LEDGER]
     if any(required(operation, name) for name in stored):  # a filter that is left empty finds nothing, and that is no refusal
