@@ -45,7 +45,7 @@ async def test_lines_of_others_and_of_nobody_are_skipped_as_not_found(both: Chan
     ],
 )
 async def test_a_wrong_value_in_a_table_is_told_in_the_words_of_every_refusal(
-    stage: ChangeStage, value: str, change: dict[str, str], says: str
+    stage: ChangeStage, value: str, change: dict[str, Any], says: str
 ) -> None:
     [row] = (await stage.plan({"csv": f"{stage.lines('ACTIVE')[0].iccid},{value}"}, **change))["rows"]
     assert (row["state"], row["code"]) == ("skipped", "invalid_value")

@@ -131,12 +131,13 @@ def next_step_of_waiting(body: JsonObject, command: str) -> str:
     approval = body.get("approval")
     if not isinstance(approval, dict):
         return f"To do it: {command}" if command.endswith(" --yes") else f"To do it: {command} --confirm-token {body.get('confirm_token')}"
-    key = str(approval["idempotency_key"])
+    asked = cast(JsonObject, approval)
+    key = str(asked["idempotency_key"])
     if not command.startswith(KEYED_COMMANDS):
         again = f"the same call ({body.get('route')}) with the header Idempotency-Key: {key}"
     else:
         again = command if key in command else f"{command} --idempotency-key {key}"
-    return f"Have it approved at {approval['page']}; then this gets the result: {again}"
+    return f"Have it approved at {asked['page']}; then this gets the result: {again}"
 
 
 def reply_header(reply: Reply, name: str) -> str | None:
