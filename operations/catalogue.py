@@ -88,4 +88,5 @@ CATALOGUE = Catalogue(
         "confirm_connectivity_intent",
     ),
     usual=("whoami",),
+    about_oneself=("explain_key",),
 )

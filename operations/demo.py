@@ -21,7 +21,7 @@ from storage.people import create_person
 from storage.storefronts import Storefront, StorefrontPlan, find_published, insert_storefront, put_plan
 
 _DEMO_PERSON = "Demo Admin"
-_DEMO_EMAIL = "admin@demo.invalid"
+DEMO_EMAIL = "admin@demo.invalid"
 
 
 class Demo(NamedTuple):
@@ -60,7 +60,7 @@ async def ensure_demo(store: Store, ids: Ids, clock: Clock, *, account: int | No
             service_own=True,
             simulated=account is not None,
         )
-        create_person(connection, id=person, email=_DEMO_EMAIL, name=_DEMO_PERSON, now=now)
+        create_person(connection, id=person, email=DEMO_EMAIL, name=_DEMO_PERSON, now=now)
         add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
         insert_key(
             connection, id=key_id, digest=key.digest, prefix=key.prefix, organisation=organisation, person=person, name="demo", now=now

@@ -66,13 +66,21 @@ CACHED_SELECTIONS = 256
 class Catalogue:
     """Every operation by id, in order."""
 
-    def __init__(self, toolsets: Sequence[Toolset], *, core: Iterable[str] = NO_CORE_TOOLS, usual: Iterable[str] = NO_CORE_TOOLS) -> None:
+    def __init__(
+        self,
+        toolsets: Sequence[Toolset],
+        *,
+        core: Iterable[str] = NO_CORE_TOOLS,
+        usual: Iterable[str] = NO_CORE_TOOLS,
+        about_oneself: Iterable[str] = NO_CORE_TOOLS,
+    ) -> None:
         """`core`: the operations of the preset. `usual`: single operations that are shown to whoever names no toolset, and that no
-        restriction to toolsets leaves out."""
+        restriction to toolsets leaves out. `about_oneself`: no such restriction leaves them out either, and they see to it themselves
+        that such a credential is told of itself alone."""
         self.toolsets = tuple(toolsets)
         self.operations: dict[str, AnyOperation] = {}
         self.toolset_of: dict[str, str] = {}
-        self.core, self.usual = tuple(core), frozenset(usual)
+        self.core, self.usual, self.about_oneself = tuple(core), frozenset(usual), frozenset(about_oneself)
         tools: list[str] = []
         shapes: dict[tuple[str, str], str] = {}
         for toolset in toolsets:
@@ -86,7 +94,7 @@ class Catalogue:
                 shapes[shape] = operation.id
                 self.operations[operation.id] = operation
                 self.toolset_of[operation.id] = toolset.name
-        missing = [name for name in (*self.core, *sorted(self.usual)) if name not in self.operations]
+        missing = [name for name in (*self.core, *sorted(self.usual | self.about_oneself)) if name not in self.operations]
         if missing:
             raise TypeError(f"the preset core, or what is usual, names {missing}, which nobody declares")
         operators = frozenset(o.id for o in self.operations.values() if o.operator)
@@ -128,6 +136,7 @@ class Catalogue:
     def _operations_in(self, names: tuple[str, ...]) -> frozenset[str]:
         presets = self.presets
         return self.usual.union(
+            self.about_oneself,
             (o.id for o in self.operations.values() if self.toolset_of[o.id] in names),
             *(presets[name] for name in names if name in presets),
         )

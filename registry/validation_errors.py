@@ -31,6 +31,8 @@ RULE_TEXTS: Mapping[str, str] = {
     "enum": "must be one of {expected}",
     "int_type": "must be an integer",
     "int_from_float": "must be an integer",
+    "int_parsing": "must be an integer",
+    "int_parsing_size": "must be an integer, and of fewer digits",
     "float_type": "must be a number",
     "finite_number": "must be a finite number",
     "string_type": "must be a string",

@@ -200,7 +200,7 @@ def render_approval(row: ListedApproval, deps: Deps) -> PendingCall:
         "operation": row.operation,
         "sentence": content["sentence"],
         "losses": content["losses"],
-        "money": content["money"],
+        "money": amounts_to_show(content),
         "open_ended": content["open_ended"],
         "lines": content["lines"],
         "reason": content["reason"],
@@ -218,6 +218,11 @@ def render_approval(row: ListedApproval, deps: Deps) -> PendingCall:
         "shown": row.digest.hex(),
         "page": f"{deps.site.base_url}{APPROVALS_PAGE}?approval={row.id}",
     }
+
+
+def amounts_to_show(content: ApprovalContent) -> list[ApprovalAmount]:
+    """What the call makes due. Nothing due beside what nobody can tell would be read as "it costs nothing", so that is left out."""
+    return [each for each in content["money"] if each["amount"] or not content["open_ended"]]
 
 
 def _result_of(row: ListedApproval, keyring: Keyring) -> ApprovalResult | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from string import Formatter
 from typing import Annotated, cast
 
 from pydantic import Field
@@ -36,6 +37,23 @@ from storage.spending import reserve_spending
 
 LOSS_ROWS_READ = 200
 LINES_NAMED = 3
+CHANGE_WORDS: Mapping[str, str] = {
+    "set_status": "set the status {status}",
+    "set_steering_list": "set the steering list {list_id}",
+    "set_traffic": "switch traffic",
+    "set_bitrate": "set the speed {speed_limit}",
+    "assign_package": "assign a package of the template {package_template_id}",
+    "assign_series": "start a series of the template {package_template_id}",
+    "stop_series": "stop series of packages",
+    "set_package_status": "set packages {status}",
+    "set_package_expiry": "set when packages end",
+    "set_package_limits": "set limits of packages",
+    "delete_packages": "delete packages",
+    "move_account": "move lines to the account {account_id}",
+    "set_tags": "change tags",
+    "end_of_life": "end lines for good",
+}
+"""What an action does, with the fields that it needs."""
 APPLYING_EXAMPLE: ChangeSetView = {**FINISHED_EXAMPLE, "state": "applying"}
 
 
@@ -71,20 +89,22 @@ def confirm_sentence_of(row: ChangeSet) -> str:
 
 def change_in_words(change: RequestedChange) -> str:
     """What a change does to each line, as the end of a sentence that begins with "This will"."""
-    words = {"delete_packages": "delete packages", "end_of_life": "end lines for good"}
-    given = {shown_name(name): getattr(change, name) for name in change.given() if name != "irreversible"}
-    values = ", ".join(f"{name} {told_value(value)}" for name, value in given.items())
-    what = words.get(change.action, change.action.replace("_", " "))
-    return f"{what} ({values})" if values else what
+    text, given = CHANGE_WORDS[change.action], set(change.given()) - {"irreversible"}
+    named = {field for _, field, _, _ in Formatter().parse(text) if field}
+    found = text.format_map({name: told_value(getattr(change, name)) if name in given else "of each line's own" for name in named})
+    if change.no_list:
+        found, given = "take the line's own steering list away", given - {"no_list"}
+    more = ", ".join(f"{shown_name(name)} {told_value(getattr(change, name))}" for name in change.given() if name in given - named)
+    return f"{found} ({more})" if more else found
 
 
 def told_value(value: object) -> str:
     """A value of a change as people read it."""
     if isinstance(value, list):
         return " ".join(str(each) for each in cast("list[object]", value))
-    if isinstance(value, datetime):
-        return utc_text(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return utc_text(value) if isinstance(value, datetime) else str(value)
 
 
 def lines_in_words(rows: Sequence[ChangeRow], planned: int) -> str:

@@ -24,7 +24,6 @@ from storage.engine.sql import Connection
 LINES_PLANNED_AT_ONCE = 200
 READ_SECONDS = 12.0
 SHOWN_ROWS = 20
-PLAN_BODY_BYTES = 4 << 20
 UPSTREAM_ROWS_A_SECOND = 10.0
 
 
@@ -118,7 +117,6 @@ def require_row_rights(ctx: Ctx, caller: Caller, change: RequestedChange, *, und
     once=Once(shown=True),
     title="Plan changes",
     access=lines_to_plan,
-    body_limit=PLAN_BODY_BYTES,
     raises=[NotFound, Conflict, OcsError],
     examples=[
         Example(

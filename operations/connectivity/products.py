@@ -174,7 +174,7 @@ async def list_connectivity_products(ctx: Ctx, params: LongListPage) -> ListOf[P
     status=201,
     reaches_out=True,
     title="Create product",
-    raises=[PromiseExceedsTemplate],
+    raises=[PromiseExceedsTemplate, NotFound],
     examples=[
         Example(
             "Define a Nordic plan",
@@ -185,7 +185,7 @@ async def list_connectivity_products(ctx: Ctx, params: LongListPage) -> ListOf[P
                 "countries": ["DK", "NO", "SE"],
                 "price_cents": 1490,
                 "currency": "EUR",
-                "package_template_id": 581423,
+                "package_template_id": 55011,
             },
             PRODUCT_EXAMPLE,
         )
@@ -194,11 +194,11 @@ async def list_connectivity_products(ctx: Ctx, params: LongListPage) -> ListOf[P
 async def create_connectivity_product(ctx: Ctx, params: NewProduct) -> Plan:
     """Define a plan of your own: data, days, countries and price.
 
-    Issues nothing, charges nobody, cannot be changed later. Promising more data, days or countries than the template has is refused.
+    Issues nothing, charges nobody, cannot be changed later. More data, days or countries than the template has is refused, unless
+    `adapt` sets packages to these data and days. `warnings`: what is less, or a price below cost.
 
-    What it promises less, and a price below the template's cost, is in `warnings`. With `adapt` every package that is issued for it gets
-    the product's own data and days, so these may be above or below the template's. A template that cannot be read, or is not there yet,
-    refuses nothing: a warning says so. The same key and body return the original product.
+    A template that is not there is refused. One that cannot be read now refuses nothing: a warning says so. With `adapt` the cost that the
+    price is compared with is still the template's. The same key and body return the original product.
     """
     row = ProductRow(
         ctx.deps.ids.new("cnp_"),
@@ -214,7 +214,7 @@ async def create_connectivity_product(ctx: Ctx, params: NewProduct) -> Plan:
         int(ctx.now),
     )
     product = Product(row, params.adapt)
-    warnings = await check_new_offer(ctx, product.offered)
+    warnings = await check_new_offer(ctx, product.offered, changeable=False)
     return await ctx.settle(compared_plan(product, warnings), insert_own_product, product=product)
 
 

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
 from operations.secret_tokens import new_api_key
+from operations.setup.credentials.limit_warnings import KeyWarning, warnings_of_new_key
 from operations.setup.credentials.restrictions import KeyRestrictions, ShownRestrictions, effective_restrictions, shown_restrictions
 from operations.setup.credentials.worst_case import WorstCase, worst_case
 from operations.setup.members import membership_changed
@@ -69,6 +70,7 @@ class ApiKey(TypedDict):
     expires_at: str | None
     restrictions: ShownRestrictions | None
     worst_case: Annotated[WorstCase | None, Field(description="Null: the key does what its maker does")]
+    warnings: Annotated[list[KeyWarning], Field(description="Restrictions that have no effect, or another one than it seems")]
 
 
 class Maker(TypedDict):
@@ -133,6 +135,7 @@ _API_KEY_EXAMPLE: ApiKey = {
     "expires_at": "2027-11-20T09:00:00Z",
     "restrictions": None,
     "worst_case": None,
+    "warnings": [],
 }
 _READ_ONLY_WORST_CASE: WorstCase = {
     "sentence": "In a UTC day at most 1000 calls, 0 lines, 0.00 EUR; no operation that cannot be undone",
@@ -217,7 +220,7 @@ async def create_api_key(ctx: Ctx, params: NewApiKey, held: Restrictions) -> Api
     """Create an API key for your organisation; the secret is shown once.
 
     The key can do what its maker can do, and no more; made with a key, it ends with that key at the latest.
-    Keep `secret` safe: it cannot be read again. `restrictions` make it do less.
+    Keep `secret` safe: it cannot be read again. `restrictions` make it do less; `warnings` name those without effect.
 
     The key acts for the organisation with the role of its maker and stops working when the maker leaves it.
     It carries no scopes of its own: sending `scopes` is refused. `restrictions` only take away: `read_only`, `toolsets`, `iccids` (1-100
@@ -241,6 +244,7 @@ async def create_api_key(ctx: Ctx, params: NewApiKey, held: Restrictions) -> Api
         "expires_at": None if expires is None else rfc3339_utc(expires),
         "restrictions": shown_restrictions(held),
         "worst_case": worst_case_of_new_key(deps, caller, held),
+        "warnings": await warnings_of_new_key(deps, caller, held),
     }
     return await ctx.settle(
         answer,

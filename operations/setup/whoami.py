@@ -1,6 +1,6 @@
 """Who the caller is, for the caller."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -18,8 +18,9 @@ SCOPE_WORDS = ((Scope.READ, "read"), (Scope.WRITE, "write"), (Scope.ADMIN, "admi
 
 
 class CallsLeft(TypedDict):
-    """The daily quota of the organisation; the day is a UTC day."""
+    """The daily quota, which all credentials of `of` share; the day is a UTC day."""
 
+    of: Annotated[Literal["organisation", "person"], Field(description="Whose quota it is; a limit of this credential is in `limits`")]
     used: int
     left: int
     starts_again: str
@@ -90,7 +91,7 @@ async def own_bounds(ctx: Ctx, params: Nothing) -> None:
                 "role": "member",
                 "scopes": ["read", "write"],
                 "connected": True,
-                "calls": {"used": 120, "left": 99880, "starts_again": "2026-11-21T00:00:00Z"},
+                "calls": {"of": "organisation", "used": 120, "left": 99880, "starts_again": "2026-11-21T00:00:00Z"},
                 "limits": [{"limit": "spend_per_day", "unit": "EUR", "left": 2800}],
                 "restrictions": ["at most 40.00 EUR a UTC day"],
                 "may_not": ["do what needs admin access", "change anybody's access but its own"],
@@ -117,7 +118,12 @@ async def whoami(ctx: Ctx, _params: Nothing, _granted: None) -> Identity:
         "connected": caller.connection is not None,
         "calls": None
         if usage is None
-        else {"used": usage.used, "left": usage.limit - usage.used, "starts_again": rfc3339_utc(quota_period(ctx.now).reset)},
+        else {
+            "of": "organisation" if caller.organisation else "person",
+            "used": usage.used,
+            "left": usage.limit - usage.used,
+            "starts_again": rfc3339_utc(quota_period(ctx.now).reset),
+        },
         "limits": [limit_left(each) for each in sorted(used, key=share_left)[:LIMITS_SHOWN]],
         "restrictions": words[:WORDS_SHOWN],
         "may_not": refused_acts(caller),

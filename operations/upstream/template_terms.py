@@ -213,6 +213,14 @@ def template_is_missing(template_id: int) -> PlanWarning:
     }
 
 
+def missing_template(template_id: int) -> NotFound:
+    return NotFound(
+        f"package_template_id: your account has no package template {template_id}; nothing was stored",
+        param="package_template_id",
+        hint="list_package_templates names the ones you can use",
+    )
+
+
 def render_warnings(differences: Sequence[TermsDifference]) -> list[PlanWarning]:
     return [{"code": each.code, "message": each.message[:1].upper() + each.message[1:]} for each in differences]
 
@@ -224,10 +232,12 @@ class OfferedTerms(NamedTuple):
     promise: PlanPromise
 
 
-async def check_new_offer(ctx: Ctx, offer: OfferedTerms) -> list[PlanWarning]:
-    """The warnings of an offer that is about to be stored. Raises PromiseExceedsTemplate. Waits a few seconds for the network.
+async def check_new_offer(ctx: Ctx, offer: OfferedTerms, *, changeable: bool = True) -> list[PlanWarning]:
+    """The warnings of an offer that is about to be stored. Raises PromiseExceedsTemplate, and NotFound for a template that is not there
+    where the offer is not `changeable`. Waits a few seconds for the network.
 
-    Choice: where the template cannot be read, or is not there, the offer is taken, as it was before anything was compared.
+    Choice: where the template cannot be read, the offer is taken, as it was before anything was compared. Where it is not there, an offer
+    that can be changed is taken; one that never can would be of no use for good.
     """
     if ctx.caller.connection is None:
         return [NOT_CONNECTED]
@@ -238,6 +248,8 @@ async def check_new_offer(ctx: Ctx, offer: OfferedTerms) -> list[PlanWarning]:
             template = await find_template(upstream, offer.template_id, "package_template_id")
             terms = terms_of_template(template, await zone_countries(upstream))
         except NotFound:
+            if not changeable:
+                raise missing_template(offer.template_id) from None
             return [template_is_missing(offer.template_id)]
         except (AccountGone, OcsError):
             return [NOT_READ]

@@ -1,5 +1,6 @@
 """MCP clients of both eras, with forms and without: nothing in what a model sees or can send executes what waits."""
 
+import re
 from typing import Any
 
 import orjson
@@ -74,6 +75,23 @@ async def test_a_confirmed_operation_shows_no_form_and_mints_no_token(office: Ap
         await office.decide(hers, approval["id"])
         done = await call(client, "clean_all_packages", {"iccid": line}, idempotency_key=approval["idempotency_key"])
     assert person.asked == [] and not done.is_error
+
+
+async def test_the_answer_names_the_argument_that_gets_the_result_since_not_every_schema_does(
+    office: ApprovalOffice, hers: Browser
+) -> None:
+    [line, *_] = await office.lines()
+    given: dict[str, Any] = {"iccid": line, "status": "SUSPENDED"}
+    async with office.connect(await office.key()) as client:
+        [tool] = [each for each in (await client.list_tools()).tools if each.name == "modify_subscriber_status"]
+        assert "idempotency_key" not in tool.input_schema["properties"]
+        said = texts_of(await call(client, "modify_subscriber_status", given))[0]
+        named = re.search(r'with the same arguments and idempotency_key="(idk_\w+)"', said)
+        assert named is not None and "approval_reason" in said.splitlines()[0]
+        [asked] = orjson.loads(texts_of(await call(client, "list_approvals", {"state": "waiting"}))[0])["data"]
+        await office.decide(hers, asked["id"])
+        assert not (await call(client, "modify_subscriber_status", given, idempotency_key=named[1])).is_error
+        assert not orjson.loads(texts_of(await call(client, "list_approvals", {"state": "waiting"}))[0])["data"]
 
 
 async def test_nothing_of_a_transcript_executes_what_waits(office: ApprovalOffice) -> None:

@@ -194,6 +194,23 @@ async def test_the_link_of_the_mail_decides_nothing_and_asks_for_a_session(offic
     assert (await office.state(approval))["state"] == "waiting" and await office.hooks() == 0
 
 
+async def test_the_request_that_the_link_names_comes_first_and_is_marked_also_once_it_is_decided(
+    office: ApprovalOffice, hers: Browser
+) -> None:
+    secret = await office.key()
+    first, second, third = [await waiting(office, secret, name, name) for name in ("cleo", "dora", "emil")]
+    marked, page = "This is the one that your link names.", (await hers.get(f"{APPROVALS_PATH}?approval={first}")).page
+    assert page.text.count(marked) == 1
+    assert page.text.index(marked) < page.text.index("cleo.example") < min(page.text.index("dora"), page.text.index("emil"))
+    assert page.text.count("What money it may make due later, nobody can tell now.") == 3 and "It makes due" not in page.text
+    for approval in (first, third):
+        await office.decide(hers, approval, "Decline")
+    page = (await hers.get(f"{APPROVALS_PATH}?approval={first}")).page
+    assert page.text.index("dora.example") < page.text.index(marked) < page.text.index("cleo.example") < page.text.index("emil.example")
+    assert page.text.count(marked) == 1 and marked not in (await hers.get(f"{APPROVALS_PATH}")).page.text
+    assert second not in page.text
+
+
 async def test_a_form_from_elsewhere_or_without_its_token_decides_nothing(office: ApprovalOffice, hers: Browser) -> None:
     approval = await waiting(office, await office.key())
     fields = {**(await hers.get(APPROVALS_PATH)).page.form(APPROVALS_PATH, id=approval).fields, "do": "approve"}

@@ -182,6 +182,4 @@ async def test_an_approval_of_a_set_says_what_happens_to_which_lines(stage: Chan
     await answer_to_apply(http, plan)
     (approval,) = (await stage.http.get("/v1/approvals")).json()["data"]
     named = ", ".join(line.iccid for line in lines[:3])
-    assert approval["sentence"] == (
-        f"This will set status (status SUSPENDED): 4 rows of the change set {plan['id']}. Lines: {named}, and more."
-    )
+    assert approval["sentence"] == (f"This will set the status SUSPENDED: 4 rows of the change set {plan['id']}. Lines: {named}, and more.")

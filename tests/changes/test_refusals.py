@@ -32,6 +32,33 @@ async def test_lines_of_others_and_of_nobody_are_skipped_as_not_found(both: Chan
     assert [(row["state"], row["code"]) for row in plan["rows"]] == [("skipped", "not_found")] * 2
 
 
+@pytest.mark.parametrize(
+    ("value", "change", "says"),
+    [
+        ("SLEEPING", {"action": "set_status"}, "status: got \"SLEEPING\"; must be one of 'ACTIVE', 'SUSPENDED'"),
+        ("many", {"action": "assign_package"}, 'packageTemplateId: got "many"; must be an integer'),
+        ("0", {"action": "move_account"}, "accountId: got 0; must be >= 1"),
+        ("9999", {"action": "set_package_expiry"}, "validityDays: got 9999; must be <= 3650"),
+        ("9" * 40, {"action": "set_package_limits"}, "dataLimit: got 999"),
+        ("FAST", {"action": "set_bitrate"}, 'speedLimit: got "FAST"; must be one of'),
+        ("DISCONNECTED", {"action": "set_package_status"}, "status: got DISCONNECTED; set_package_status takes ACTIVE or INACTIVE"),
+    ],
+)
+async def test_a_wrong_value_in_a_table_is_told_in_the_words_of_every_refusal(
+    stage: ChangeStage, value: str, change: dict[str, Any], says: str
+) -> None:
+    [row] = (await stage.plan({"csv": f"{stage.lines('ACTIVE')[0].iccid},{value}"}, **change))["rows"]
+    assert (row["state"], row["code"]) == ("skipped", "invalid_value")
+    assert row["reason"].startswith(says) and "Input should" not in row["reason"] and "pydantic" not in row["reason"], row["reason"]
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"], ids=["CR", "LF", "CR LF"])
+async def test_a_table_may_end_its_lines_as_any_program_does(stage: ChangeStage, end: str) -> None:
+    first, second = (line.iccid for line in stage.lines("ACTIVE")[:2])
+    plan = await stage.plan({"csv": end.join(["iccid", first, f"{second},", ""])}, **SUSPEND)
+    assert [row["iccid"] for row in plan["rows"]] == [first, second]
+
+
 async def test_a_key_of_some_lines_plans_those_alone_and_sees_only_its_own_sets(both: ChangeStage) -> None:
     lines = both.lines("ACTIVE")[:2]
     others = await both.plan(lines, **SUSPEND)

@@ -7,7 +7,7 @@ import pytest
 
 from registry.ports import Site
 from tests.cli.reseller import printed, refused
-from transports.cli.serve import StartBanner, new_key_command, opened_text, payments_text
+from transports.cli.serve import StartBanner, new_key_command, opened_text, payments_text, sign_in_text
 from transports.settings_files import load_settings
 
 SITE = Site(
@@ -33,6 +33,15 @@ def test_the_first_start_prints_its_key_and_a_call_with_it() -> None:
     assert "-H 'Authorization: Bearer ak_first'" in text
     assert '"Authorization": "Bearer ak_first"' in text
     assert "Sign in   http://127.0.0.1:8000/auth/sign-in" in text
+
+
+def test_a_demo_says_who_signs_in_and_where_the_code_is() -> None:
+    told = sign_in_text(load_settings({}), True)
+    assert told == "as admin@demo.invalid; the code is printed on this console, as every mail"
+    assert f"Sign in   http://127.0.0.1:8000/auth/sign-in  ({told})" in replace(TREE, sign_in_as=told).as_tree()
+    mailed = load_settings({}, smtp_url="smtp://mail.example:25", mail_from="Esim <noreply@esim.example>")
+    assert sign_in_text(mailed, True) == "as admin@demo.invalid; the code goes to that address by mail"
+    assert sign_in_text(load_settings({}), False) == ""
 
 
 def test_a_later_start_tells_how_to_get_a_key_and_prints_a_call_that_the_shell_fills_in() -> None:

@@ -30,7 +30,7 @@ def test_a_read_and_a_write_print_json_into_a_pipe(place: Path, where: dict[str,
 
 def test_here_and_there_are_the_same_service(place: Path, server: Running) -> None:
     there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
-    fields = {"name": "Weekend", "data-mb": 500, "validity-days": 3, "price-cents": 500, "currency": "EUR", "package-template-id": 7}
+    fields = {"name": "Weekend", "data-mb": 500, "validity-days": 3, "price-cents": 500, "currency": "EUR", "package-template-id": 55015}
     words = ("call", "create_connectivity_product", *(f"--{name}={value}" for name, value in fields.items()))
     product = json.loads(printed(*words, "--countries", "DE,FR", cwd=place))
     assert product["countries"] == ["DE", "FR"]
@@ -38,9 +38,13 @@ def test_here_and_there_are_the_same_service(place: Path, server: Running) -> No
     several = ("--countries", "NO", "--countries", "FR, DE", "--countries", '["SE"]')
     assert json.loads(printed(*words, *several, cwd=place))["countries"] == ["NO", "FR", "DE", "SE"]
     product = json.loads(printed("call", "list_connectivity_products", "--starting-after=", cwd=place))["data"][0]
-    assert json.loads(printed("call", "get_connectivity_product", "--id", product["id"], cwd=place, **there)) == product
+    read = json.loads(printed("call", "get_connectivity_product", "--id", product["id"], cwd=place, **there))
     listed = json.loads(printed("call", "list_connectivity_products", "--limit=1", "--starting-after=", cwd=place, **there))
-    assert listed == {"object": "list", "data": [product], "has_more": True}
+    [row] = listed.pop("data")
+    assert listed == {"object": "list", "has_more": True}
+    for each in (product, read, row):
+        del each["warnings"]  # a network that is slow to answer is one of them
+    assert product == read == row
 
 
 def test_a_refusal_teaches_on_stderr_and_ends_with_1(place: Path, where: dict[str, str]) -> None:

@@ -73,7 +73,7 @@ def test_the_whole_input_is_one_object_instead_of_options(place: Path, there: di
 @pytest.mark.parametrize("local", [True, False], ids=["here", "there"])
 def test_an_answer_that_has_more_says_how_to_go_on(local: bool, place: Path, there: dict[str, str]) -> None:
     where = {} if local else there
-    fields = {"name": "Weekend", "data-mb": 500, "validity-days": 3, "price-cents": 500, "currency": "EUR", "package-template-id": 7}
+    fields = {"name": "Weekend", "data-mb": 500, "validity-days": 3, "price-cents": 500, "currency": "EUR", "package-template-id": 55015}
     made = ("call", "create_connectivity_product", *(f"--{name}={value}" for name, value in fields.items()), "--countries", "DE")
     for _ in range(3):
         printed(*made, cwd=place, **where)

@@ -23,7 +23,7 @@ def test_a_key_is_made_with_limits_and_its_worst_case_is_told_beside_the_secret(
         "create_connectivity_intent 12 times a day, approval of irreversible"
     )
     told = run_reseller("keys", "explain", listed[0], cwd=place).stdout
-    assert "at most 40.00 EUR a UTC day" in told and "spend_per_day EUR: 0 of 4000 used" in told and made.stderr in told
+    assert "at most 40.00 EUR a UTC day" in told and "spend_per_day: 0.00 EUR of 40.00 EUR used" in told and made.stderr in told
     whole = orjson.loads(run_reseller("keys", "explain", listed[0], "--json", cwd=place).stdout)
     assert whole["worst_case"]["lines"] == 12 and whole["worst_case"]["finite"] is True
 
@@ -41,3 +41,14 @@ def test_a_key_is_made_with_limits_and_its_worst_case_is_told_beside_the_secret(
 def test_a_limit_that_cannot_be_is_explained(place: Path, server: Running, option: str, given: str, says: str) -> None:
     del server
     assert says in refused("keys", "create", "agent", option, given, cwd=place)[1]
+
+
+def test_a_key_is_made_with_its_whole_answer_as_json_and_with_warnings_of_limits_without_effect(place: Path, server: Running) -> None:
+    del server
+    odd = ("--spend-per-call", "10 EUR", "--spend-per-day", "5 EUR", "--tag", "no-such-trucks")
+    made = run_reseller("keys", "create", "odd", *odd, "--json", cwd=place)
+    answer = orjson.loads(made.stdout)
+    assert answer["secret"].startswith("ak_") and made.stderr == "" and len(answer["warnings"]) == 2
+    made = run_reseller("keys", "create", "odd", *odd, cwd=place)
+    assert made.stdout.startswith("ak_") and "warning: spend_per_call, 10.00 EUR, has no effect: spend_per_day is 5.00 EUR\n" in made.stderr
+    assert "warning: No line has the tag no-such-trucks now" in made.stderr

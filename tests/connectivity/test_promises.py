@@ -100,9 +100,19 @@ async def test_a_price_in_another_currency_is_not_compared_and_says_so(world: Wo
     assert codes(await define(world, currency="USD", price_cents=1)) == ["cost_not_compared"]
 
 
-async def test_a_template_that_is_not_there_refuses_nothing(world: World) -> None:
-    assert codes(await define(world, template=999_999, data_mb=10**9)) == ["template_not_found"]
-    assert codes(await define(world, template=55041)) == ["template_not_found"]  # deleted
+@pytest.mark.parametrize("template", [999_999, 55041], ids=["never there", "deleted"])
+@pytest.mark.parametrize("adapt", [False, True])
+async def test_a_product_of_a_template_that_is_not_there_is_refused_since_it_can_never_be_changed(
+    world: World, template: int, adapt: bool
+) -> None:
+    said = await define(world, template=template, adapt=adapt)
+    body = said.json()
+    assert (said.status_code, body["code"], body["param"]) == (404, "not_found", "package_template_id"), body
+    assert str(template) in body["error"] and "list_package_templates" in body["hint"]
+
+
+async def test_an_adapted_product_below_the_cost_of_its_template_is_warned_of(world: World) -> None:
+    assert codes(await define(world, adapt=True, data_mb=3000, price_cents=1)) == ["price_below_cost"]
 
 
 @pytest.mark.parametrize("trouble", [{"drop_before": True}, {"code": 3}, {"malformed": True}, {"status": 503}])

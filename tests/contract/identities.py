@@ -71,6 +71,8 @@ OF_THE_RESELLER = {
 OF_THE_LEDGER = {"idempotencyKey"}
 OWN_SETS = {"apply_changes", "cancel_change_set"}
 """What a credential that may do less than its person does with its own change sets alone; those of the identities are another's."""
+OF_ONE_TEMPLATE = {"create_connectivity_product"}
+"""What is kept for good about a template of the reseller. It is read by the way, so that looking costs nothing."""
 LINES_READ = {"plan_changes", "undo_changes"}
 """What reads the one line that its example names, or whose set does, which counts as another call."""
 ROWS_OF_OTHERS = {"plan_changes", "apply_changes", "undo_changes"}
@@ -146,7 +148,7 @@ def by_login(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
 
 def by_restriction(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """A restricted key calls what its restriction lets it, and only for what stands in it. Who they are everybody may ask."""
-    if operation.id == "whoami":
+    if operation.id in ("whoami", "explain_key"):
         return None
     if who.narrow in (Narrow.READ_ONLY, Narrow.OTHER_TOOLSET):
         reads = operation.read_only and operation.scope is not Scope.ADMIN
@@ -203,6 +205,8 @@ def by_owner(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """What is somebody else's is not there. That costs nothing, unless the network was to be asked."""
     if who.place is Place.HERE:
         return None
+    if operation.id in OF_ONE_TEMPLATE and who.place is Place.ABROAD:
+        return ExpectedAnswer(404, "not_found", looked=True)
     example = operation.examples[0].input
     stored = [name for name, value in example.items() if (isinstance(value, str) and ID.fullmatch(value)) or name in OF_THE_LEDGER]
     if any(required(operation, name) for name in stored):  # a filter that is left empty finds nothing, and that is no refusal

@@ -25,7 +25,7 @@ UNMARKED: dict[str, str] = {
     **dict.fromkeys(("Effective.note", "NumberChanged.note", "PaymentBalance.note", "FleetHealth.notes"), OURS),
     **dict.fromkeys(("IntentError.message", "OrderError.message", "LineItem.description"), OURS),
     **dict.fromkeys(("SimStatusChanged.warning", "SteeringPushed.warning", "Incomplete.reasons", "LineAtRisk.reasons"), OURS),
-    **dict.fromkeys(("ChangeRowView.reason", "PlanWarning.message"), OURS),
+    **dict.fromkeys(("ChangeRowView.reason", "PlanWarning.message", "KeyWarning.message"), OURS),
     **dict.fromkeys(("MeasuredFigure.name", "MeasuredFigure.unit", "Factor.name"), OURS),
     **dict.fromkeys(
         ("CommissionOfMonth.organization", "LineBar.notes", "Loss.kind", "Order.id", "Order.number", "TopUpCheckout.order"), CODE

@@ -70,7 +70,75 @@ async def test_the_worst_case_is_the_least_of_what_ends_each_thing(
 async def test_limits_in_two_currencies_let_no_money_through(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     amounts = {"spend_per_day": {"amount": 9, "currency": "EUR"}, "spend_per_call": {"amount": 9, "currency": "USD"}}
-    assert (await mint(house, caller.secret, **amounts))["worst_case"]["money_a_day"]["amount"] == 0
+    made = await mint(house, caller.secret, **amounts)
+    assert made["worst_case"]["money_a_day"]["amount"] == 0
+    assert [each["code"] for each in made["warnings"]] == ["no_money_passes"] and "EUR and USD" in made["warnings"][0]["message"]
+
+
+def amount(cents: int, currency: str = "EUR") -> dict[str, Any]:
+    return {"amount": cents, "currency": currency}
+
+
+@pytest.mark.parametrize(
+    ("restrictions", "warned"),
+    [
+        (
+            {"spend_per_call": amount(1000), "spend_per_day": amount(500)},
+            ["spend_per_call, 10.00 EUR, has no effect: spend_per_day is 5.00"],
+        ),
+        ({"spend_per_call": amount(500), "spend_per_day": amount(500)}, []),
+        (
+            {"spend_per_day": amount(900), "spend_per_month": amount(800)},
+            ["spend_per_day, 9.00 EUR, has no effect: spend_per_month is 8.00"],
+        ),
+        ({"spend_per_call": amount(500), "approve_above": amount(500)}, ["approve_above, 5.00 EUR, never asks for an amount"]),
+        (
+            {"spend_per_day": amount(500), "approve_above": amount(5, "USD")},
+            ["approve_above is in USD, and spend_per_day in EUR: every call"],
+        ),
+        ({"approve_above": amount(5), "approval": "every_write"}, ["approve_above, 0.05 EUR, has no effect: with approval every_write"]),
+        ({"calls_per_day": 5, "times": {"tag_lines": 6}}, ["times of tag_lines, 6, has no effect: calls_per_day is 5"]),
+        ({"another_person": True}, ["another_person has no effect"]),
+        ({"another_person": True, "approval": "irreversible"}, []),
+        ({"tags": ["trucks"]}, ["No line has the tag trucks now"]),
+    ],
+)
+async def test_a_new_key_is_warned_of_restrictions_without_effect(
+    house: ServiceHouse, restrictions: dict[str, Any], warned: list[str]
+) -> None:
+    told = (await mint(house, (await house.world.caller(Tier.PRO)).secret, **restrictions))["warnings"]
+    assert len(told) == len(warned) and all(each["message"].startswith(said) for each, said in zip(told, warned, strict=True)), told
+
+
+async def test_a_limit_wider_than_that_of_the_key_it_is_made_with_is_warned_of(house: ServiceHouse) -> None:
+    outer = await mint(house, (await house.world.caller(Tier.PRO)).secret, spend_per_day=amount(500))
+    [told] = (await mint(house, outer["secret"], spend_per_day=amount(600)))["warnings"]
+    assert told["message"] == "spend_per_day, 6.00 EUR, has no effect: spend_per_day of a key that this one was made with is 5.00 EUR"
+
+
+async def test_the_worst_case_says_when_all_of_it_waits_for_a_person(house: ServiceHouse) -> None:
+    caller = await house.world.caller(Tier.PRO)
+    ends = {
+        "every_write": "each call that changes something waits for a person's approval",
+        "irreversible": "what cannot be undone waits for a person's approval",
+    }
+    for approval, end in ends.items():
+        made = await mint(house, caller.secret, **CAUTIOUS, approval=approval)
+        assert made["worst_case"]["sentence"].endswith(end)
+        assert (await ask(house, made["secret"], "/v1/api-keys/explanation"))["worst_case"] == made["worst_case"]
+    assert "waits" not in (await mint(house, caller.secret, **CAUTIOUS))["worst_case"]["sentence"]
+
+
+async def test_a_key_of_other_toolsets_is_explained_to_itself_alone(house: ServiceHouse) -> None:
+    caller = await house.world.caller(Tier.PRO)
+    made, other = await mint(house, caller.secret, toolsets=["network"]), await mint(house, caller.secret)
+    told = await ask(house, made["secret"], "/v1/api-keys/explanation")
+    assert (told["id"], told["in_words"]) == (made["id"], ["only the toolsets network"])
+    assert (await ask(house, made["secret"], f"/v1/api-keys/explanation?id={made['id']}"))["id"] == made["id"]
+    said = await ask(house, made["secret"], f"/v1/api-keys/explanation?id={other['id']}", 403)
+    assert said["code"] == "credential_restricted" and said["hint"] == "Leave id out to explain the credential that you use"
+    wide = await mint(house, caller.secret, toolsets=["changes"])
+    assert (await ask(house, wide["secret"], f"/v1/api-keys/explanation?id={other['id']}"))["id"] == other["id"]
 
 
 async def test_a_key_is_explained_to_itself_its_maker_and_admins_and_to_nobody_else(house: ServiceHouse) -> None:
@@ -104,6 +172,7 @@ async def test_whoami_answers_any_credential_in_few_words(house: ServiceHouse) -
         secret = (await mint(house, caller.secret, **restrictions))["secret"]
         told = await ask(house, secret, "/v1/whoami")
         assert told["organisation"] == caller.organisation and told["restrictions"] and told["calls"]["used"] >= 1
+        assert told["calls"]["of"] == "organisation"
         result = await tool(house, secret, "tools/call", name="whoami", arguments={})
         assert result["structuredContent"]["credential"] == told["credential"]
         assert count_tokens([result["structuredContent"]]) <= WHOAMI_TOKENS

@@ -43,6 +43,7 @@ async def test_a_key_acts_for_its_maker_s_organisation(house: ServiceHouse) -> N
         "expires_at": None,
         "restrictions": None,
         "worst_case": None,
+        "warnings": [],
     }
     assert is_api_key(secret) and re.fullmatch(r"key_[0-9a-z]{26}", id)
     async with house.world.client(secret) as http:

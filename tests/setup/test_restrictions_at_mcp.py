@@ -41,7 +41,7 @@ async def test_a_list_shows_what_the_key_may_call_and_no_other_caller_s_list(hou
     admin = await house.world.caller(Tier.ENTERPRISE)
     every = await tools(house, admin.secret)
     lines = {o.id for o in CATALOGUE.operations.values() if o.id in every and (names_one_line(o) or o.bounded)}
-    network = {id for id in every if CATALOGUE.toolset_of[id] == "network"} | CATALOGUE.usual
+    network = {id for id in every if CATALOGUE.toolset_of[id] == "network"} | CATALOGUE.usual | CATALOGUE.about_oneself
     reads = {id for id in every if CATALOGUE.operations[id].read_only}
     assert len(every) > 70 and len(lines) > 30
     for _ in range(2):  # the second time from what is kept

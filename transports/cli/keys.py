@@ -12,7 +12,10 @@ import typer
 
 from operations.people.signing_keys import KeyRotation, make_next_signing_key
 from operations.setup.api_keys import ListedApiKey
+from operations.setup.credentials.limit_use import LimitUse
 from operations.setup.credentials.restrictions import ShownRestrictions
+from registry.caller import Money
+from registry.spending import shown_money
 from storage.rekey import SEALED_COLUMNS, ResealResult, UnopenedValue, count_of_key, count_older, reseal
 from storage.replicas import running_keys
 from transports.cli.key_limits import (
@@ -143,10 +146,12 @@ def create_key(
     approve_above: FreeAmountOption = None,
     approval: ApprovalOption = None,
     another_person: AnotherPersonOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a key; it is printed once and only its digest is kept. What it is restricted to it can never exceed.
 
-    The most that a restricted key can do in a day is told on standard error.
+    The most that a restricted key can do in a day is told on standard error, with a warning for each limit that has no effect. With
+    --json the whole answer is printed.
     """
     arguments: dict[str, object] = {"name": name}
     if days:
@@ -171,8 +176,13 @@ def create_key(
         arguments["restrictions"] = restrictions
     made = call_once(where, "create_api_key", arguments, "reseller keys create")
     answer = orjson.loads(made.body)
+    if as_json:
+        print_line(indented_json(answer))
+        return
     if answer["worst_case"] is not None:
         sys.stderr.write(f"{answer['worst_case']['sentence']}\n")
+    for warning in answer.get("warnings", ()):  # a server of an earlier release has none
+        sys.stderr.write(f"warning: {warning['message']}\n")
     print_line(answer["secret"])
 
 
@@ -191,8 +201,17 @@ def explain_key(
     for words in answer["in_words"] or ["no restriction"]:
         print_line(words)
     for use in answer["used"]:
-        print_line(f"{use['limit']} {use['unit']}: {use['used']} of {use['most']} used, until {use['starts_again']}")
+        print_line(use_text(use))
     print_line(answer["worst_case"]["sentence"])
+
+
+def use_text(use: LimitUse) -> str:
+    """How much of a limit is used: money with its currency, calls by their operation."""
+    if use["limit"] in ("spend_per_day", "spend_per_month"):
+        used, most = (shown_money(Money(amount, use["unit"])) for amount in (use["used"], use["most"]))
+        return f"{use['limit']}: {used} of {most} used, until {use['starts_again']}"
+    what = "calls_per_day" if use["limit"] == "calls_per_day" else f"{use['limit']} {use['unit']}"
+    return f"{what}: {use['used']} of {use['most']} calls used, until {use['starts_again']}"
 
 
 @keys_app.command("list")

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import sys
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, cast
@@ -20,7 +21,7 @@ from registry.caller import Money
 from registry.clock import SystemClock
 from registry.operation import Input, shown_field_name
 from registry.spending import shown_money
-from transports.cli.call import PLAIN_TYPES, field_choices, is_text_field, item_kind, parse_number, user_agrees
+from transports.cli.call import PLAIN_TYPES, field_choices, is_text_field, item_kind, parse_number, repeatable_command, user_agrees
 from transports.cli.target import (
     CommandCall,
     TargetOptions,
@@ -41,6 +42,7 @@ FLAG_ALIASES = {"used_before": ("--last-use-before",), "used_after": ("--last-us
 SHOWN_ROWS = 20
 WAIT_SECONDS = 25
 SetArgument = Annotated[str, typer.Argument(help="The set, chg_...")]
+KeyOfCallOption = Annotated[str | None, typer.Option("--idempotency-key", help="Same key and input: same answer, one effect.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Confirm without being asked.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -295,6 +297,7 @@ def apply_plan(
     digest: Annotated[str | None, typer.Option("--digest", help="Of the plan as you have read it; absent: as it is now.")] = None,
     wait: Annotated[int, typer.Option("--wait", help="Waits so many seconds, 0-25, for its end.")] = WAIT_SECONDS,
     yes: YesOption = False,
+    idempotency_key: KeyOfCallOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Make the changes of a plan, and wait for the end of them for a while."""
@@ -305,10 +308,12 @@ def apply_plan(
     if digest is None:
         raise Failure(f"the lines of {id} are still being read; `reseller plan show {id} --wait 25` waits for it")
     arguments = {"id": id, "digest": digest}
-    reply = ask_once(where, "apply_changes", arguments)
-    if reply.status == 202 and "confirm_token" in orjson.loads(reply.body) and (yes or user_agrees(reply)):
-        reply = ask_once(where, "apply_changes", arguments, token=orjson.loads(reply.body)["confirm_token"])
-    require_success(reply, f"reseller plan apply {id} --yes")
+    reply = ask_once(where, "apply_changes", arguments, key=idempotency_key)
+    token = orjson.loads(reply.body).get("confirm_token") if reply.status == 202 else None  # none: a person has to approve it elsewhere
+    if token is not None and (yes or user_agrees(reply)):
+        reply = ask_once(where, "apply_changes", arguments, key=idempotency_key, token=token)
+    again = repeatable_command(sys.argv[1:])
+    require_success(reply, again if yes or token is None else f"{again} --yes")
     if wait:
         reply = ask_once(where, "get_change_set", {"id": id, "rows": "failed", "waitSeconds": min(wait, WAIT_SECONDS), "limit": SHOWN_ROWS})
     show_plan(reply, as_json=as_json)

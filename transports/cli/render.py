@@ -122,12 +122,22 @@ def explain_refusal(reply: Reply, command: str) -> str:
     return "\n".join(lines)
 
 
+KEYED_COMMANDS = ("reseller call ", "reseller plan apply ")
+"""How commands begin that take --idempotency-key."""
+
+
 def next_step_of_waiting(body: JsonObject, command: str) -> str:
     """How a call goes on that was not made yet: it is confirmed here, or approved by a person elsewhere."""
     approval = body.get("approval")
     if not isinstance(approval, dict):
-        return f"To do it: {command} --confirm-token {body.get('confirm_token')}"
-    return f"Have it approved at {approval['page']}, then repeat it with --idempotency-key {approval['idempotency_key']}"
+        return f"To do it: {command}" if command.endswith(" --yes") else f"To do it: {command} --confirm-token {body.get('confirm_token')}"
+    asked = cast(JsonObject, approval)
+    key = str(asked["idempotency_key"])
+    if not command.startswith(KEYED_COMMANDS):
+        again = f"the same call ({body.get('route')}) with the header Idempotency-Key: {key}"
+    else:
+        again = command if key in command else f"{command} --idempotency-key {key}"
+    return f"Have it approved at {asked['page']}; then this gets the result: {again}"
 
 
 def reply_header(reply: Reply, name: str) -> str | None:

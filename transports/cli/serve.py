@@ -17,7 +17,7 @@ import orjson
 import typer
 from anyio.abc import TaskStatus
 
-from operations.demo import Demo
+from operations.demo import DEMO_EMAIL, Demo
 from registry.ports import Site
 from storage.engine.postgres_server import wait_for_start
 from transports.app import Application
@@ -61,6 +61,8 @@ class StartBanner:
     """Address of the demo's shop, where it has one."""
     opened: str = ""
     """What a demo opens to other machines, where it listens for them."""
+    sign_in_as: str = ""
+    """Who signs in on a demo, and where the code is read."""
 
     def as_json(self) -> str:
         """One line; `api_key` is null when the key was made by an earlier start, since only its digest is kept."""
@@ -96,7 +98,7 @@ class StartBanner:
         branches = [
             ("API", self.site.base_url),
             ("MCP", f"{self.site.mcp_url}  ({self.tools} tools)"),
-            ("Sign in", self.site.sign_in_url),
+            ("Sign in", f"{self.site.sign_in_url}{f'  ({self.sign_in_as})' if self.sign_in_as else ''}"),
             *([("Shop", self.shop)] if self.shop else []),
             ("Docs", self.site.docs_url),
             ("OpenAPI", f"{self.site.base_url}/openapi.json"),
@@ -136,6 +138,14 @@ def opened_text(host: str, demo: bool, base_url: str) -> str:
         "console's output, the demo shop and the simulated payment pages, which take any test card, to everybody. For this machine alone: "
         "--host 127.0.0.1"
     )
+
+
+def sign_in_text(settings: Settings, demo: bool) -> str:
+    """Who signs in on a demo, and where the mail with the code goes; empty where the pages are not a demo's."""
+    if not demo or not settings.own_identity:
+        return ""
+    console = not settings.smtp_url.get_secret_value()
+    return f"as {DEMO_EMAIL}; the code " + ("is printed on this console, as every mail" if console else "goes to that address by mail")
 
 
 def is_loopback_host(host: str) -> bool:
@@ -290,6 +300,7 @@ def print_start(app: Application, demo: Demo | None, *, as_json: bool) -> None:
         upstream=settings.ocs_url or "simulated in this process; it keeps only what was issued",
         payments=payments_text(settings),
         shop=f"{site.base_url}/shop/{demo.shop}" if demo and demo.shop else None,
+        sign_in_as=sign_in_text(settings, demo is not None),
         opened=opened_text(settings.host, demo is not None, site.base_url),
         new_key=new_key_command(settings),
     )

@@ -82,9 +82,18 @@ def refusal_result(body: object, more: Sequence[str] = (), meta: dict[str, objec
 
 
 def approval_notice(refusal: ApprovalRequired, body: object) -> ToolResult:
-    """What a model is told of a call that waits for a person: in words, then the body as over HTTP. There is nothing to accept."""
+    """What a model is told of a call that waits for a person: in words, then the body as over HTTP. There is nothing to accept.
+
+    Choice: the argument that gets the result is named here, where it is needed. In the schema of every tool that may have to wait it would
+    cost each model that reads the list, every time.
+    """
     sentence = readable_text(refusal.message).rstrip()
-    words = f"Not done yet: {sentence} A person has to approve it at {refusal.approval['page']}; nothing that you do approves it."
+    words = (
+        f"Not done yet: {sentence} A person has to approve it at {refusal.approval['page']}; nothing that you do approves it. "
+        f'Once that is done, call this tool again with the same arguments and idempotency_key="{refusal.approval["idempotency_key"]}", '
+        "which every tool takes that writes, also where its schema does not name it: it gets the result. Without it the call asks anew. "
+        "approval_reason, too, is taken: a sentence for that person on what the call is for."
+    )
     return asked_back(words, body)
 
 

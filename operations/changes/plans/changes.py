@@ -11,6 +11,7 @@ from operations.vocabulary import LARGEST_ID, UpstreamId
 from registry.errors import BadRequest
 from registry.input_bounds import MaxEntries
 from registry.operation import CamelInput
+from registry.validation_errors import describe_problem
 
 ActionWord = Literal[
     "set_status", "set_steering_list", "set_traffic", "set_bitrate", "assign_package", "assign_series", "stop_series",
@@ -22,6 +23,7 @@ SpeedWord = Literal[
 ]  # fmt: skip
 TagWord = Annotated[str, Field(pattern=r"^[a-z0-9._-]{1,40}$")]
 VALIDITY_DAYS_LIMIT = 3650
+VALUE_FAULT_LENGTH = 200
 TAGS_LIMIT = 20
 
 
@@ -181,9 +183,10 @@ def change_for_line(change: RequestedChange, value: str | None) -> RequestedChan
         given["no_list"] = True
     try:
         return RequestedChange.model_validate(given)
-    except (ValidationError, BadRequest) as error:
-        text = error.message if isinstance(error, BadRequest) else error.errors(include_url=False)[0]["msg"]
-        raise ValueError(f"{shown_name(field)}: got {value[:40]!r}; {text[:160]}") from None
+    except ValidationError as error:
+        raise ValueError(f"{shown_name(field)}: {describe_problem(error.errors(include_url=False)[0])}"[:VALUE_FAULT_LENGTH]) from None
+    except BadRequest as error:
+        raise ValueError(error.message.removeprefix("change.")[:VALUE_FAULT_LENGTH]) from None
 
 
 def stored_change(change: RequestedChange) -> str:

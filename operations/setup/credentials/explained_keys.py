@@ -9,8 +9,8 @@ from operations.deps import Ctx
 from operations.setup.credentials.limit_use import LimitUse, read_limit_use, restriction_words
 from operations.setup.credentials.restrictions import ShownRestrictions, shown_restrictions
 from operations.setup.credentials.worst_case import WorstCase, worst_case
-from registry.caller import Caller, CallerKind
-from registry.errors import NotFound
+from registry.caller import EVERY_TOOL, Caller, CallerKind
+from registry.errors import NotFound, Restricted
 from registry.operation import Example, Input, operation
 from storage.api_keys import find_key_row, read_restrictions
 from storage.directory import caller_of, find_member, restricted_caller
@@ -46,10 +46,18 @@ def key_of_organisation(connection: Connection, *, key: str, caller: Caller) -> 
 
 
 async def explained_caller(ctx: Ctx, params: KeyToExplain) -> Caller:
-    """The credential to explain. Raises NotFound for one that is not the caller's to see."""
-    ctx.row_bounds()
+    """The credential to explain. Raises NotFound for one that is not the caller's to see, Restricted for any but its own where its
+    toolsets do not hold this operation."""
+    held = ctx.row_bounds()
     if params.id is None or params.id == ctx.caller.key_id:
         return ctx.caller
+    toolset = ctx.deps.internal_calls.pipeline.catalogue.toolset_of["explain_key"]
+    if held.toolsets is not None and not {toolset, EVERY_TOOL} & set(held.toolsets):
+        raise Restricted(
+            f"id: this credential is restricted to the toolsets {', '.join(held.toolsets) or 'none'}, so it is told of itself alone",
+            param="id",
+            hint="Leave id out to explain the credential that you use",
+        )
     found = await ctx.deps.store.read(key_of_organisation, key=params.id, caller=ctx.caller)
     if found is None:
         raise NotFound(
@@ -122,13 +130,13 @@ EXPLAINED_EXAMPLE: ExplainedKey = {
     bounded=True,
     access=explained_caller,
     title="Explain key",
-    raises=[NotFound],
+    raises=[NotFound, Restricted],
     examples=[Example("What can this key do at worst?", {}, EXPLAINED_EXAMPLE)],
 )
 async def explain_key(ctx: Ctx, _params: KeyToExplain, explained: Caller) -> ExplainedKey:
     """Explain a key: its limits in words, what is used and left, and its worst case.
 
-    Without `id` it explains the credential that asks. Makers see their keys, admins all.
+    Without `id` it explains the credential that asks, whatever that is restricted to. Makers see their keys, admins all.
 
     The worst case is worked out from what every operation declares and from the restrictions; it holds for keys made with this one, too,
     since those are counted together with it. Amounts are in minor units.

@@ -81,7 +81,7 @@ def worst_case(catalogue: Catalogue, caller: Caller) -> WorstCase:
         {"operation": each.id, "times": counts.of(each), "approval": always_waits(each, held)} for each in writes if each.irreversible
     ]
     return {
-        "sentence": worst_sentence(held.calls_per_day, lines, day, acts),
+        "sentence": worst_sentence(held.calls_per_day, lines, day, acts) + sentence_of_waiting(writes, acts, held),
         "calls": held.calls_per_day,
         "lines": lines,
         "money_a_day": shown_amount(day),
@@ -167,3 +167,13 @@ def worst_sentence(calls: int | None, lines: int | None, day: Money | None, acts
     names = ", ".join(act["operation"] for act in acts[:NAMED_OPERATIONS]) + (" and others" if len(acts) > NAMED_OPERATIONS else "")
     kinds = "no operation that cannot be undone" if not acts else f"{len(acts)} operations that cannot be undone: {names}"
     return f"In a UTC day at most {', '.join(parts)}; {kinds}"
+
+
+def sentence_of_waiting(writes: Iterable[AnyOperation], acts: Sequence[IrreversibleAct], held: Restrictions) -> str:
+    """What of the worst case a person has to approve first, as the end of its sentence."""
+    asking = [each for each in writes if each.approvable]
+    if asking and all(always_waits(each, held) for each in asking):
+        return "; each call that changes something waits for a person's approval"
+    if acts and all(act["approval"] for act in acts):
+        return "; what cannot be undone waits for a person's approval"
+    return ""

@@ -22,12 +22,13 @@ STATE_WORDS: Mapping[str, str] = {
 
 
 async def show_approvals(visit: PageRequest, problem: PageProblem | None = None) -> Response:
-    """What waits, the one that the mail named first, and below what was decided lately. Opening the page decides nothing."""
+    """What waits, and below what was decided lately; the one that the link names comes first and is marked. Opening it decides nothing."""
     waiting = await call_operation(visit, "list_approvals", {"state": "waiting", "limit": APPROVALS_SHOWN})
     latest = await call_operation(visit, "list_approvals", {"limit": APPROVALS_SHOWN})
     named = visit.query.get("approval") or visit.form.get("id", "")
     rows = sorted(waiting.rows, key=lambda row: row["id"] != named)
-    decided = [row for row in latest.rows if row["state"] != "waiting"][:DECIDED_SHOWN]
+    others = [row for row in latest.rows if row["state"] != "waiting"]
+    decided = sorted(others, key=lambda row: row["id"] != named)[:DECIDED_SHOWN]
     facts: Mapping[str, object] = {
         "waiting": rows,
         "decided": decided,
