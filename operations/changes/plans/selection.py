@@ -32,7 +32,7 @@ class PlanLines(CamelInput):
         Field(
             min_length=1,
             max_length=TABLE_CHARACTERS_LIMIT,
-            description="A table, 64 KiB at most (some 2800 lines): an ICCID in each line, and behind a comma the line's own value (status, "
+            description="A table, 64 KiB at most (some 2800 lines): an ICCID in each line, then a comma and the line's own value (status, "
             "list, template, account, speed or days); a first line without an ICCID is a heading.",
         ),
     ] = None
