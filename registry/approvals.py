@@ -14,7 +14,7 @@ from registry.caller import UNRESTRICTED, Approval, Caller, Money, SpendLimits
 from registry.challenge import Challenge, Loss
 from registry.clock import rfc3339_utc
 from registry.errors import ApprovalRef, ApprovalRequired, BadRequest, Conflict, Restricted
-from registry.operation import Due, Input, Operation, SpendKind
+from registry.operation import FINAL_FIELD, Due, Input, Operation, SpendKind
 from registry.ports import CallRecord
 from registry.redaction import SECRET_PATTERNS, readable_text, redact_patterns
 from registry.spending import money_due
@@ -97,9 +97,14 @@ def needs_approval(call: Call, caller: Caller, params: Input, due: Due | SpendKi
         return False
     if held.approval is Approval.EVERY_WRITE:
         return True
-    if held.approval is Approval.IRREVERSIBLE and (operation.irreversible or operation.confirmable):
+    if held.approval is Approval.IRREVERSIBLE and (operation.irreversible or operation.confirmable or is_final(params)):
         return True
     return any(exceeds_free_amount(limit, due) for limit in held.limits)
+
+
+def is_final(params: Input) -> bool:
+    """Whether this call, of an operation whose other calls can be undone, says of itself that it cannot."""
+    return bool(getattr(params, FINAL_FIELD, False))
 
 
 def ends_itself(operation: Operation[Any, Any], caller: Caller, params: Input) -> bool:

@@ -187,6 +187,9 @@ class Once:
 
 OPTIONAL_KEY = Once()
 
+FINAL_FIELD = "irreversible"
+"""The field by which a call says that it cannot be undone, where other calls of its operation can."""
+
 Card = Literal["confirmation", "line", "install"]
 """What a host that shows cards draws beside a tool's result."""
 

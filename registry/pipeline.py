@@ -25,7 +25,7 @@ from registry.binding import binding_of
 from registry.call import Call, CallState, Reply
 from registry.caller import UNRESTRICTED, Approval, Caller, Role
 from registry.catalogue import Catalogue
-from registry.challenge import Challenge
+from registry.challenge import Challenge, clip_text
 from registry.clock import ACTIVE_REQUEST, DAY_SECONDS, ActiveRequest, Clock
 from registry.context import Context, Replacement, outcome_not_stored
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
@@ -514,9 +514,9 @@ def confirm_sentence(operation: Operation[Any, Any], params: Input) -> str:
     removed = {fields[name].alias or name: "null" for name in params.removed}  # first: the end may be cut off
     given = removed | params.model_dump(by_alias=True, exclude_none=True)
     given |= {info.alias or name: "***" for name, info in fields.items() if Secret in info.metadata and (info.alias or name) in given}
-    shown = ", ".join(f"{name} {value}" for name, value in given.items())
+    shown = ", ".join(f"{name} {clip_text(str(value))}" for name, value in given.items())  # each in part: none hides those behind it
     summary = operation.summary.rstrip(".")
-    return f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown[:200]})." if shown else ".")
+    return f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown})." if shown else ".")
 
 
 def confirm_fingerprint(input_fingerprint: bytes, replacement: Replacement) -> bytes:

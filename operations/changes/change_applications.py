@@ -5,6 +5,7 @@ from datetime import datetime
 from string import Formatter
 from typing import Annotated, cast
 
+import orjson
 from pydantic import Field
 
 from operations.changes.change_plans import (
@@ -20,7 +21,7 @@ from operations.changes.plans.changes import RequestedChange, read_change, shown
 from operations.changes.plans.undo import values_of
 from operations.changes.plans.views import CONFIRMED_UNDOS, NETWORK_CURRENCY, ChangeSetView, asks_for_confirmation, render_set, set_state
 from operations.changes.sending.costs import ASSIGNING_ACTIONS, template_cost_now
-from operations.changes.sending.set_limits import due_of_set, money_charges, stored_charges, times_charges
+from operations.changes.sending.set_limits import ROWS_READ_AT_ONCE, due_of_set, money_charges, stored_charges, times_charges
 from operations.deps import Ctx
 from operations.times import utc_text
 from registry.caller import Money
@@ -83,7 +84,9 @@ def confirm_sentence_of(row: ChangeSet) -> str:
         what = change_in_words(read_change(row.change))
     rows = "1 row" if row.planned == 1 else f"{row.planned} rows"
     final = f", {row.irreversible} of which cannot be undone" if row.irreversible else ""
-    costs = f" It makes {row.cost // 100}.{row.cost % 100:02} EUR due at the network." if row.cost else ""
+    costs = f" It makes {shown_money(Money(row.cost, NETWORK_CURRENCY))} due at the network." if row.cost else ""
+    if row.largest_cost >= UNBOUNDED_COST:
+        costs = " Nobody can say what it makes due at the network."
     return f"This will {what}: {rows} of the change set {row.id}{final}.{costs}"
 
 
@@ -144,13 +147,25 @@ def row_loss(row: ChangeRow) -> Loss | None:
 async def set_due(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Due | SpendKind:
     """What the rows make due together; OPEN where nobody can say of a row. Raises Conflict where they would cost more than was planned."""
     del params
-    template = read_change(found.change).package_template_id
-    if found.action in ASSIGNING_ACTIONS and not found.undo_of and template is not None and set_state(found, ctx.now) == "planned":
-        now = await template_cost_now(ctx.deps, ctx.organisation, found.action, template)
+    if found.action in ASSIGNING_ACTIONS and not found.undo_of and set_state(found, ctx.now) == "planned":
         ctx.reached_upstream = True
-        if now is not None and now > found.largest_cost:
-            raise price_changed(now)
+        for template, planned in (await planned_costs(ctx, found)).items():
+            now = await template_cost_now(ctx.deps, ctx.organisation, found.action, template)
+            if now is not None and now > planned:
+                raise price_changed(now)
     return due_of_set(ctx.deps, found)
+
+
+async def planned_costs(ctx: Ctx, found: ChangeSet) -> dict[int, int]:
+    """By template: what a row that assigns it costs at most, as it was planned. Lines of a table have templates of their own."""
+    costs, after = dict[int, int](), 0
+    while rows := await ctx.deps.store.read(list_rows, change_set=found.id, which="planned", after=after, most=ROWS_READ_AT_ONCE):
+        for row in rows:
+            ((_, arguments), *_) = cast("list[tuple[str, dict[str, int]]]", orjson.loads(row.steps))
+            template = arguments["packageTemplateId"]
+            costs[template] = max(row.cost, costs.get(template, 0))
+        after = rows[-1].number
+    return costs
 
 
 def price_changed(now: int) -> Conflict:

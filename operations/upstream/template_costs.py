@@ -15,9 +15,9 @@ PERIODS_OF_YEAR = (DAYS_OF_YEAR, WEEKS_OF_YEAR, MONTHS_OF_YEAR)
 """How often a series of a periodicity, daily, weekly or monthly, begins a period within twelve months, at most."""
 
 
-def euro_cents(amount: float) -> int:
-    """`amount`, EUR, in cents, rounded up: what is due is never shown as less."""
-    return int((Decimal(str(amount)) * 100).to_integral_value(ROUND_CEILING))
+def euro_cents(amount: float, times: int = 1) -> int:
+    """`times` the `amount`, EUR, in cents, rounded up: what is due is never shown as less."""
+    return int((Decimal(str(amount)) * times * 100).to_integral_value(ROUND_CEILING))
 
 
 def package_due(template: Template, packages: int = 1, lines: int = 1) -> Due | SpendKind:
@@ -25,7 +25,7 @@ def package_due(template: Template, packages: int = 1, lines: int = 1) -> Due | 
     cost = template.get("cost")
     if cost is None:
         return SpendKind.OPEN
-    return Due((Money(euro_cents(cost * packages), COST_CURRENCY),), lines)
+    return Due((Money(euro_cents(cost, packages), COST_CURRENCY),), lines)
 
 
 def packages_of_year(template: Template) -> int | None:

@@ -11,7 +11,7 @@ REVISIONS = tuple(f"{number:04}" for number in range(1, 26))
 """Oldest first; a test compares them with the files in migrations/versions."""
 
 HEAD = REVISIONS[-1]
-SUPPORTED_REVISIONS = tuple(f"{number:04}" for number in range(1, 26))
+SUPPORTED_REVISIONS = frozenset(REVISIONS[-2:])
 """The versions that this program works on: HEAD, and the one before, until `reseller db upgrade` has run beside it."""
 
 

@@ -133,3 +133,21 @@ async def test_mails_of_requests_have_an_hourly_bound(office: ApprovalOffice) ->
             assert (await office.hook(secret, f"p{number}")).status_code == 202
     mails = [letter for letter in await office.site.letters() if letter.subject == "A call waits for your approval"]
     assert len(mails) == 2 * 20
+
+
+async def test_the_end_of_a_line_waits_where_what_cannot_be_undone_does(office: ApprovalOffice) -> None:
+    [line, *_] = await office.lines()
+    lax = await office.key(IRREVERSIBLE)
+    path = f"/v1/subscribers/{line}/status"
+    ended = await office.ask(lax, "PUT", path, {"status": "END_OF_LIFE", "irreversible": True})
+    assert ended.status_code == 202 and "approval" in ended.json()
+    assert (await office.ask(lax, "PUT", path, {"status": "SUSPENDED"})).status_code == 200
+    worst = (await office.ask(lax, "GET", "/v1/api-keys/explanation")).json()["worst_case"]
+    acts = {act["operation"]: act["approval"] for act in worst["cannot_be_undone"]}
+    assert acts["modify_subscriber_status"] is True
+
+
+async def test_a_long_list_hides_no_field_from_whoever_approves(office: ApprovalOffice) -> None:
+    secret = await office.key()
+    asked = await office.ask(secret, "POST", "/v1/tags/held/lines", {"iccids": [f"89883037000001{number:05}" for number in range(12)]})
+    assert "tag held" in asked.json()["approval"]["sentence"]

@@ -154,7 +154,7 @@ APPROVAL: dict[str, Any] = {
     "approval": {
         "id": "apr_01mcckg2g00000000000000005",
         "sentence": "This will refund 5.00 EUR of the charge ch_3QxAbCdEfGhIjKlM to the payer of this charge.",
-        "money": "5.00 EUR",
+        "money": [{"amount": 500, "currency": "EUR"}],
         "expires": "2027-01-16T12:00:00Z",
         "page": "https://service.example/auth/approvals/apr_01mcckg2g00000000000000005",
         "idempotency_key": "8d1f",
@@ -171,6 +171,7 @@ def asked_back(body: dict[str, Any]) -> dict[str, Any]:
 def test_an_approval_is_led_to_its_page_and_never_decided_here(host: CardHost) -> None:
     card = host.open("operator_billing_create_refund", {"charge": "ch_3QxAbCdEfGhIjKlM"}, asked_back(APPROVAL))
     assert [each.inner_text() for each in card.get_by_role("button").all()] == ["Open the approval page"]
+    assert "object Object" not in card.inner_text("main")
     assert "<b>the payer</b>" in card.inner_text("main")  # what others wrote is text, not markup
     card.get_by_role("button").click()
     card.get_by_text("The page is open").wait_for()

@@ -1,13 +1,19 @@
 """What a set makes due, and whose limits and rights hold for it: never less than the same calls made one by one."""
 
+import csv
+import io
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from operations.upstream.template_costs import package_due
 from registry.caller import Approval, Money, SpendLimits
+from registry.operation import Due
 from tests.changes.stage import CHANGES, ChangeStage
 
 PACKAGE, SERIES = 55010, 55032
@@ -183,3 +189,37 @@ async def test_an_approval_of_a_set_says_what_happens_to_which_lines(stage: Chan
     (approval,) = (await stage.http.get("/v1/approvals")).json()["data"]
     named = ", ".join(line.iccid for line in lines[:3])
     assert approval["sentence"] == (f"This will set the status SUSPENDED: 4 rows of the change set {plan['id']}. Lines: {named}, and more.")
+
+
+async def test_a_template_that_no_line_of_a_table_has_does_not_count(stage: ChangeStage) -> None:
+    (line,) = stage.lines("ACTIVE")[:1]
+    templates = stage.fleet.network.templates
+    dear = max(templates, key=lambda id: templates[id].cost)
+    http = await spender(stage)
+    plan = await stage.plan({"csv": f"{line.iccid},{PACKAGE}"}, http=http, action="assign_package", packageTemplateId=dear)
+    assert (await answer_to_apply(http, plan))["state"] == "applying"
+    assert (await used(http))["spend_per_day"] == plan["money"]["network"]["amount"]
+
+
+@pytest.mark.parametrize("path", ["/v1/subscribers/{iccid}/balance", "/v1/accounts/8101/balance"])
+async def test_a_raise_that_is_refused_takes_nothing_from_a_limit(stage: ChangeStage, path: str) -> None:
+    (line,) = stage.lines("ACTIVE")[:1]
+    http = await spender(stage)
+    headers = {"Idempotency-Key": "raise"}
+    said = await http.put(path.format(iccid=line.iccid), json={"mode": "adapt", "amount": 5}, headers=headers)
+    assert (said.status_code, said.json()["code"], await used(http)) == (409, "managed_balance", {"spend_per_day": 0})
+
+
+async def test_a_cost_that_nobody_knows_is_empty_in_a_table(stage: ChangeStage) -> None:
+    (line,) = stage.lines("ACTIVE")[:1]
+    stage.fleet.trouble("listPrepaidPackageTemplate", untold="cost", times=None)
+    plan = await stage.plan([line], action="assign_package", packageTemplateId=PACKAGE)
+    table = (await stage.http.get(f"{CHANGES}/{plan['id']}", params={"format": "csv"})).text
+    (row,) = csv.DictReader(io.StringIO(table, newline=""))
+    assert (row["iccid"], row["cost_cents"]) == (line.iccid, "")
+
+
+@given(cents=st.integers(0, 10**7), packages=st.integers(1, 366))
+def test_many_packages_cost_exactly_so_many_times_one(cents: int, packages: int) -> None:
+    due = package_due({"cost": cents / 100}, packages)
+    assert isinstance(due, Due) and due.money == (Money(cents * packages, "EUR"),)

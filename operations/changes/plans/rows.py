@@ -223,9 +223,13 @@ def plan_package_status(change: RequestedChange, facts: ChangeableLine, package:
     return PlannedRow({"package": id, "status": now}, {"package": id, "status": wanted}, (step,))
 
 
+def waits_for_first_use(package: LineRowFacts) -> bool:
+    return package.get("tsexpirationutc") is None and package.get("tsactivationutc") is None
+
+
 def plan_package_expiry(change: RequestedChange, facts: ChangeableLine, package: LineRowFacts, known: PlanFacts) -> RowPlan:
     id, ends = package.get("packageId"), utc_time_text(cast("str | None", package.get("tsexpirationutc")))
-    waits = ends is None and package.get("tsactivationutc") is None
+    waits = waits_for_first_use(package)
     if waits and change.expires is not None:
         return SkippedRow("waits_for_first_use", f"The package {id} waits for its first use, so it has no end to move: use validityDays.")
     if waits:

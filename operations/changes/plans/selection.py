@@ -73,7 +73,8 @@ async def find_plan_lines(ctx: Ctx, asked: PlanLines) -> PlanLinesFound:
         ctx.row_bounds()
         return read_table(asked.csv)
     found = await select_lines(ctx, await own_fleet(ctx, asked), asked, LINES_LIMIT)
-    lines = [LineValue(line.iccid, None) for line in found.lines]
+    iccids = [*(line.iccid for line in found.lines), *found.unlisted]  # those of a tag that no listing shows yet are read, too
+    lines = [LineValue(iccid, None) for iccid in dict.fromkeys(iccids)]
     if not lines:
         field = "query" if asked.query is not None else "tagged"
         raise BadRequest(f"lines.{field}: no line matches", param=f"lines.{field}", hint="query_fleet and list_tags show what there is")
@@ -83,7 +84,7 @@ async def find_plan_lines(ctx: Ctx, asked: PlanLines) -> PlanLinesFound:
 def read_table(text: str) -> PlanLinesFound:
     """The lines of a table. Raises BadRequest for a row that is none, named by its number, and for a line that is there twice."""
     found: dict[str, LineValue] = {}
-    for place, cells in enumerate(csv.reader(io.StringIO(text, newline="")), start=1):
+    for place, cells in enumerate(table_cells(text), start=1):
         cells = [cell.strip() for cell in cells]
         if not any(cells) or (place == 1 and not cells[0][:1].isdigit()):
             continue
@@ -94,6 +95,14 @@ def read_table(text: str) -> PlanLinesFound:
     if not found:
         raise bad_row(1, "no line has an ICCID", "One ICCID in each line")
     return PlanLinesFound(list(found.values()), own_values=any(line.value is not None for line in found.values()))
+
+
+def table_cells(text: str) -> list[list[str]]:
+    """The cells of each line, whichever line ends the table has. Raises BadRequest for what is no table."""
+    try:
+        return list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise BadRequest(f"lines.csv: {error}", param="lines.csv", hint="Send CSV (RFC 4180): an ICCID and a value in each line") from None
 
 
 def table_line(place: int, cells: list[str]) -> LineValue:

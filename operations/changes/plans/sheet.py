@@ -4,8 +4,8 @@ import csv
 import io
 from collections.abc import Sequence
 
-from operations.changes.plans.views import cents, render_row
-from storage.change_rows import ChangeRow
+from operations.changes.plans.views import render_row
+from storage.change_rows import UNBOUNDED_COST, ChangeRow
 
 TABLE_HEADINGS = ("number", "iccid", "state", "before", "after", "calls", "undoable", "cost_cents", "code", "reason")
 FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
@@ -23,7 +23,7 @@ def table_rows(rows: Sequence[ChangeRow]) -> bytes:
 
 def row_cells(row: ChangeRow) -> Sequence[object]:
     calls = " ".join(render_row(row)["calls"])
-    cost = cents(row.cost)["amount"]
+    cost = "" if row.cost >= UNBOUNDED_COST else row.cost
     return (row.number, row.iccid, row.state, row.before, row.after, calls, not row.irreversible, cost, row.code, row.reason)
 
 

@@ -19,6 +19,7 @@ from operations.changes.plans.rows import (
     speed_word,
     tag_steps,
     traffic_of,
+    waits_for_first_use,
 )
 from operations.times import utc_time_text
 from storage.change_rows import ChangeRow
@@ -53,7 +54,7 @@ def package_values(wanted: Values, facts: ChangeableLine) -> Values | None:
         "package": wanted["package"],
         "status": "INACTIVE" if package.get("active") is False else "ACTIVE",
         "ends": utc_time_text(cast("str | None", package.get("tsexpirationutc"))),
-        "days": package.get("perioddays"),
+        "days": package.get("perioddays") if waits_for_first_use(package) else None,  # from then on days count from a day that has passed
         **{shown: package.get(member) or 0 for shown, member in LIMIT_MEMBERS.values()},
     }
     return {name: found[name] for name in wanted}

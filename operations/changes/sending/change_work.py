@@ -9,7 +9,7 @@ import orjson
 from clients.ocs.places import in_background
 from operations.changes.plans.changes import parse_plan_lines, read_change
 from operations.changes.plans.facts import ChangeableLine, read_changeable_line
-from operations.changes.plans.rows import row_operations
+from operations.changes.plans.rows import package_ids, row_operations
 from operations.changes.sending.planning import PlanRefused, PlanTask, change_rows, first_digest, lines_read, plan_lines, read_plan_facts
 from operations.changes.sending.row_sending import RowPace, RowPostponed, RowSending, RowTask, SetStopped, row_evidence, row_key
 from operations.changes.sending.set_limits import give_back_unsent
@@ -46,6 +46,7 @@ from storage.change_sets import (
 from storage.claims import find_claim
 from storage.directory import CallerRecord, acting_caller, find_approver
 from storage.engine.sql import Connection
+from storage.placed_packages import placed_packages_among
 
 SETS_STEP_SECONDS = 60.0
 SET_TURN_SECONDS = 10.0
@@ -260,7 +261,10 @@ class SetTurn:
     async def _settle_lost(self, caller: Caller, row: ChangeRow) -> bool:
         """Whether it is known now what became of a row."""
         facts = await read_changeable_line(self._deps, caller, row.iccid, self._set.action, prepaid=True)
-        outcome = row_evidence(self._set.action, row, facts) if isinstance(facts, ChangeableLine) else None
+        if not isinstance(facts, ChangeableLine):
+            return False
+        placed = await self._deps.store.read(placed_packages_among, packages=package_ids(facts))
+        outcome = row_evidence(row, facts, placed)
         if outcome is None:
             return False
         return await self._deps.store.write(

@@ -129,7 +129,12 @@ async def undo_rows(deps: Deps, task: PlanTask, facts: ChangeableLine) -> Sequen
     if task.undoes_undo and action in ASSIGNING_ACTIONS:
         return [SkippedRow("irreversible", "A package that was deleted does not come back.")]
     done = [row for row in reversed(rows) if row.state == "done" or row.code == PARTLY_DONE]
-    return [plan_undo(row_record(action, row), facts, changes, row.settled_at) for row in done]
+    return [
+        plan_undo(row_record(action, row), facts, changes, row.settled_at)
+        if row.subscriber_id == facts.subscriber_id
+        else SkippedRow("changed_since", "The ICCID belongs to another line since.")
+        for row in done
+    ]
 
 
 def change_rows(plans: Sequence[PlannedLine], first: int) -> list[ChangeRow]:

@@ -1,15 +1,15 @@
 """Sending one row: another look at its line, its calls in their order, each at most once, and what came of them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, cast
 
 import anyio
 import orjson
 
 from operations.changes.plans.facts import ChangeableLine, LineRefused, is_passing, read_changeable_line, whole
-from operations.changes.plans.rows import ENDED_STATUS, Values
+from operations.changes.plans.rows import ENDED_STATUS, Values, template_of
 from operations.changes.plans.undo import is_unchanged, values_of
-from operations.changes.sending.costs import ASSIGNING_ACTIONS, cost_has_risen
+from operations.changes.sending.costs import cost_has_risen
 from operations.changes.sending.planning import json_text
 from operations.deps import Deps
 from operations.ledger.send_once import UNKNOWN, SendOutcome
@@ -23,6 +23,7 @@ from storage.change_sets import ChangeSet
 from storage.claims import find_claim
 from storage.engine.sql import Connection
 
+STOP_OPERATION = "stop_resume_recurring_package"
 TAG_OPERATIONS = ("tag_lines", "untag_lines")
 PACE_SHARE = 0.95
 """Of the writes that the charging system takes: what goes out evenly does not arrive evenly."""
@@ -271,27 +272,44 @@ def made_by(operation: str, answer: Mapping[str, object]) -> Values:
     return {}
 
 
-def row_evidence(action: str, row: ChangeRow, facts: ChangeableLine) -> RowOutcome | None:
-    """What the line says of a row whose answer was lost: it was done, or nothing was; None where it says neither."""
+def row_evidence(row: ChangeRow, facts: ChangeableLine, placed: Collection[int]) -> RowOutcome | None:
+    """What the line says of a row whose answer was lost: it was done, or nothing was; None where it says neither.
+
+    `placed`: packages of the line that other calls of ours have put there.
+    """
     before, after = values_of(row.before), values_of(row.after)
-    if action in ASSIGNING_ACTIONS and "added_template" in after | {"added_template": after.get("added_series_of_template")}:
-        return assignment_evidence(row, before, facts)
+    added = after.get("added_template", after.get("added_series_of_template"))
+    if added is not None:
+        return assignment_evidence(row, before, whole(added), facts, placed)
     if is_unchanged(after, facts) or (after.get("package", 0) is None and facts.package(before["package"]) is None):
         unmade = [operation for operation, _ in cast("list[tuple[str, object]]", orjson.loads(row.steps))[row.step + 1 :]]
         if "push_steering_to_subscriber" in unmade:
             return RowOutcome("failed", row.result, PARTLY_DONE, "The line has the list, and push_steering_to_subscriber was not called.")
         return RowOutcome("done", row.result)
+    steps = cast("list[tuple[str, Values]]", orjson.loads(row.steps))
+    if steps[row.step][0] == STOP_OPERATION and len(steps) > 1 and is_stopped(steps[row.step][1]["packageId"], facts):
+        return RowOutcome("failed", row.result, PARTLY_DONE, "The series is stopped, and the calls behind it were not made.")
     if is_unchanged(before, facts) and row.step == 0:
         return RowOutcome("failed", row.result, "not_done", "No answer came, and the line is as it was: it was not done.")
-    if len(cast("list[object]", orjson.loads(row.steps))) > 1:
+    if len(steps) > 1:
         return RowOutcome("failed", row.result, PARTLY_DONE, "No answer came, and the line is neither as it was nor as it was to be.")
     return None
 
 
-def assignment_evidence(row: ChangeRow, before: Values, facts: ChangeableLine) -> RowOutcome | None:
-    """A package that the line did not have is the one that was assigned; two of them, and nobody can say."""
-    known = set(cast("list[int]", before["packages"]))
-    new = [package for package in facts.packages if package.get("packageId") is not None and package.get("packageId") not in known]
+def is_stopped(series: object, facts: ChangeableLine) -> bool:
+    """Whether a series of the line goes on no more."""
+    found = facts.series.get(whole(series))
+    return found is not None and not found.get("active", True)
+
+
+def assignment_evidence(row: ChangeRow, before: Values, template: int, facts: ChangeableLine, placed: Collection[int]) -> RowOutcome | None:
+    """A package of the template that the line did not have, and no other call of ours made, was assigned; two, and nobody can say."""
+    known = {*cast("list[int]", before["packages"]), *placed}
+    new = [
+        package
+        for package in facts.packages
+        if package.get("packageId") is not None and package.get("packageId") not in known and template_of(package) == template
+    ]
     if not new:
         return RowOutcome("failed", row.result, "not_done", "No answer came, and the line has no new package: it was not done.")
     if len(new) > 1:

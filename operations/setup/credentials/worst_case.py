@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from operations.setup.credentials.restrictions import ShownAmount
 from registry.caller import Approval, Caller, Money, Restrictions, SpendLimits
 from registry.catalogue import AnyOperation, Catalogue
-from registry.operation import Auth, Scope, SpendKind
+from registry.operation import FINAL_FIELD, Auth, Scope, SpendKind
 from registry.restrictions import is_shown_to, names_one_line
 from registry.spending import shown_money
 
@@ -78,7 +78,7 @@ def worst_case(catalogue: Catalogue, caller: Caller) -> WorstCase:
         month = Money(day.amount * 31, day.currency)
     lines = most_lines(writes, counts, held)
     acts: list[IrreversibleAct] = [
-        {"operation": each.id, "times": counts.of(each), "approval": always_waits(each, held)} for each in writes if each.irreversible
+        {"operation": each.id, "times": counts.of(each), "approval": final_waits(each, held)} for each in writes if may_be_final(each)
     ]
     return {
         "sentence": worst_sentence(held.calls_per_day, lines, day, acts) + sentence_of_waiting(writes, acts, held),
@@ -139,6 +139,16 @@ def most_lines(writes: Sequence[AnyOperation], counts: CallCounts, held: Restric
     if free is None or bound is None:
         return None
     return free + bound if held.calls_per_day is None else min(free + bound, held.calls_per_day)
+
+
+def may_be_final(operation: AnyOperation) -> bool:
+    """Whether some call of `operation` cannot be undone."""
+    return operation.irreversible or FINAL_FIELD in operation.params.model_fields
+
+
+def final_waits(operation: AnyOperation, held: Restrictions) -> bool:
+    """Whether every call of `operation` that cannot be undone waits for a person's approval."""
+    return always_waits(operation, held) or (operation.approvable and held.approval is Approval.IRREVERSIBLE)
 
 
 def always_waits(operation: AnyOperation, held: Restrictions) -> bool:

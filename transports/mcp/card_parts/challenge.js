@@ -56,7 +56,7 @@ function showDone(body) {
 // An approval is decided by a person on the page alone: the card shows what is asked and leads there.
 function showApproval(body) {
   const { approval } = body;
-  const money = typeof approval.money === "object" && approval.money ? Object.values(approval.money).join(" ") : approval.money;
+  const money = (approval.money ?? []).map(({ amount, currency }) => `${(amount / 100).toFixed(2)} ${currency}`).join(", ");
   const page = URL.canParse(approval.page) ? new URL(approval.page) : null;
   const web = page !== null && ["https:", "http:"].includes(page.protocol);
   const able = Boolean(host.capabilities.openLinks && web);
