@@ -35,7 +35,8 @@ class Case(NamedTuple):
     """What the operation is about upstream: its write, or the last it reads."""
 
     async def stage(self, tier: Tier = Tier.ENTERPRISE, *, connected: bool = True) -> tuple[ContractStage, Input]:
-        """A fresh organisation in a fresh network, and the documented input for it."""
+        """A fresh organisation in a fresh network, of which nothing is remembered, and the documented input for it."""
+        self.house.world.pipeline.deps.reads.forget()
         stage = await self.house.stage(self.operation, tier, connected=connected)
         stage.ids.setdefault("cnp", "cnp_" + "0" * 26)
         return stage, stage.fitted(self.operation, self.operation.examples[0].input)
