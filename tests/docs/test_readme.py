@@ -87,6 +87,7 @@ def test_every_block_is_in_a_language_that_a_test_knows() -> None:
     assert {block.language for block in every_block()} <= {"sh", "python", "json", "text"}
     assert {(block.document, block.language) for block in blocks("python", "json")} == {
         ("README.md", "json"),
+        ("changes.md", "json"),
         ("CONTRIBUTING.md", "python"),
         ("guide-agents.md", "python"),
         ("intelligence.md", "json"),
