@@ -8,7 +8,7 @@ import pytest
 
 from simulators.network.world import LineIndex
 from tests.changes.stage import ChangeStage
-from tests.changes.test_money import PACKAGE, SERIES, start_series
+from tests.changes.test_money import PACKAGE_TEMPLATE, SERIES_TEMPLATE, start_series
 
 DAY = 86_400
 
@@ -26,7 +26,7 @@ def outcome_of_row(found: dict[str, Any]) -> tuple[str, str | None]:
 
 
 async def assign(stage: ChangeStage, iccid: str) -> int:
-    body, headers = {"packageTemplateId": PACKAGE}, {"Idempotency-Key": stage.fleet.world.ids.new("key")}
+    body, headers = {"packageTemplateId": PACKAGE_TEMPLATE}, {"Idempotency-Key": stage.fleet.world.ids.new("key")}
     said = await stage.http.post(f"/v1/subscribers/{iccid}/packages", json=body, headers=headers)
     assert said.status_code < 300, said.text
     return said.json()["data"]["packageId"]
@@ -35,7 +35,7 @@ async def assign(stage: ChangeStage, iccid: str) -> int:
 @pytest.mark.parametrize("other", ["a series", "the same template"])
 async def test_a_package_that_another_call_placed_is_not_the_lost_one(stage: ChangeStage, other: str) -> None:
     (line,) = stage.lines("ACTIVE")[:1]
-    plan = await stage.plan([line], action="assign_package", packageTemplateId=PACKAGE)
+    plan = await stage.plan([line], action="assign_package", packageTemplateId=PACKAGE_TEMPLATE)
     stage.fleet.trouble("affectPackageToSubscriber", drop_before=True)
     assert outcome_of_row(await stage.done(plan))[0] == "unknown"
     if other == "a series":
@@ -49,8 +49,8 @@ async def test_a_package_that_another_call_placed_is_not_the_lost_one(stage: Cha
 @pytest.mark.parametrize(
     ("action", "template", "method"),
     [
-        ("assign_package", PACKAGE, "affectPackageToSubscriber"),
-        ("assign_series", SERIES, "affectRecurringPackageToSubscriber"),
+        ("assign_package", PACKAGE_TEMPLATE, "affectPackageToSubscriber"),
+        ("assign_series", SERIES_TEMPLATE, "affectRecurringPackageToSubscriber"),
     ],
 )
 async def test_a_package_that_was_made_is_found(stage: ChangeStage, action: str, template: int, method: str) -> None:
@@ -64,7 +64,7 @@ async def test_a_package_that_was_made_is_found(stage: ChangeStage, action: str,
 async def test_a_lost_deletion_that_was_made_is_done(stage: ChangeStage) -> None:
     (line,) = stage.lines("ACTIVE")[:1]
     had = len(line.packages)
-    plan = await stage.plan([line], action="assign_package", packageTemplateId=PACKAGE)
+    plan = await stage.plan([line], action="assign_package", packageTemplateId=PACKAGE_TEMPLATE)
     await stage.done(plan)
     undo = await stage.undo(plan["id"])
     stage.fleet.trouble("deleteSubscriberPackage", drop_after=True)
@@ -74,7 +74,7 @@ async def test_a_lost_deletion_that_was_made_is_done(stage: ChangeStage) -> None
 
 async def test_a_lost_stop_of_a_series_that_was_made_is_half_done(stage: ChangeStage) -> None:
     (line,) = stage.lines("ACTIVE")[:1]
-    plan = await stage.plan([line], action="assign_series", packageTemplateId=SERIES)
+    plan = await stage.plan([line], action="assign_series", packageTemplateId=SERIES_TEMPLATE)
     await stage.done(plan)
     undo = await stage.undo(plan["id"])
     stage.fleet.trouble("stopResumeSubsRecurringPackage", drop_after=True)
@@ -85,8 +85,8 @@ async def test_a_lost_stop_of_a_series_that_was_made_is_half_done(stage: ChangeS
 async def test_an_end_of_a_package_that_has_begun_is_not_taken_back_to_days_before_its_use(stage: ChangeStage) -> None:
     (line,) = stage.lines("ACTIVE")[:1]
     id = await assign(stage, line.iccid)
-    await stage.done(await stage.plan([line], action="delete_packages", packageTemplateId=SERIES))
-    plan = await stage.plan([line], action="set_package_expiry", packageTemplateId=PACKAGE, validityDays=50)
+    await stage.done(await stage.plan([line], action="delete_packages", packageTemplateId=SERIES_TEMPLATE))
+    plan = await stage.plan([line], action="set_package_expiry", packageTemplateId=PACKAGE_TEMPLATE, validityDays=50)
     await stage.done(plan)
     package = next(package for package in line.packages if package.id == id)
     package.activated, package.expires = int(stage.fleet.clock.now()), int(stage.fleet.clock.now()) + 50 * DAY

@@ -16,7 +16,7 @@ from registry.caller import Approval, Money, SpendLimits
 from registry.operation import Due
 from tests.changes.stage import CHANGES, ChangeStage
 
-PACKAGE, SERIES = 55010, 55032
+PACKAGE_TEMPLATE, SERIES_TEMPLATE = 55010, 55032
 
 
 def euros(amount: int) -> Money:
@@ -40,7 +40,7 @@ async def undo_of(http: httpx.AsyncClient, plan: Mapping[str, Any]) -> dict[str,
 
 
 async def start_series(stage: ChangeStage, iccid: str, http: httpx.AsyncClient | None = None) -> httpx.Response:
-    body, headers = {"packageTemplateId": SERIES}, {"Idempotency-Key": stage.fleet.world.ids.new("key")}
+    body, headers = {"packageTemplateId": SERIES_TEMPLATE}, {"Idempotency-Key": stage.fleet.world.ids.new("key")}
     return await (http or stage.http).post(f"/v1/subscribers/{iccid}/packages/recurring", json=body, headers=headers)
 
 
@@ -52,7 +52,7 @@ async def used(http: httpx.AsyncClient) -> dict[str, int]:
 def reprice(stage: ChangeStage, cost: float) -> None:
     """The network's price of the package, EUR."""
     templates = stage.fleet.network.templates
-    templates[PACKAGE] = replace(templates[PACKAGE], cost=int(cost * 1_000_000))
+    templates[PACKAGE_TEMPLATE] = replace(templates[PACKAGE_TEMPLATE], cost=int(cost * 1_000_000))
     stage.fleet.clock.advance(61.0)  # what was read of templates is kept for a minute
 
 
@@ -60,7 +60,7 @@ def reprice(stage: ChangeStage, cost: float) -> None:
 async def test_taking_assignments_back_waits_for_a_person_as_the_status_call_does(stage: ChangeStage, action: str) -> None:
     (line,) = stage.lines("ACTIVE")[:1]
     await stage.done(await stage.plan([line], action="set_status", status="SUSPENDED"))
-    plan = await stage.plan([line], action=action, packageTemplateId=PACKAGE if action == "assign_package" else SERIES)
+    plan = await stage.plan([line], action=action, packageTemplateId=PACKAGE_TEMPLATE if action == "assign_package" else SERIES_TEMPLATE)
     assert (await stage.done(plan))["state"] == "applied"
     http = await spender(stage)
     assert "approval" in await answer_to_apply(http, await undo_of(http, plan))
@@ -79,7 +79,7 @@ async def test_a_series_whose_recurrence_is_not_told_waits_for_a_person_in_a_pla
     line, other = stage.lines("ACTIVE")[:2]
     http = await spender(stage)
     assert "approval" in (await start_series(stage, other.iccid, http)).json()
-    plan = await stage.plan([line], http=http, action="assign_series", packageTemplateId=SERIES)
+    plan = await stage.plan([line], http=http, action="assign_series", packageTemplateId=SERIES_TEMPLATE)
     assert plan["money"]["network"] is None
     assert "approval" in await answer_to_apply(http, plan)
 
@@ -87,9 +87,9 @@ async def test_a_series_whose_recurrence_is_not_told_waits_for_a_person_in_a_pla
 async def test_a_series_of_a_template_without_a_price_costs_nothing(stage: ChangeStage) -> None:
     (line,) = stage.lines("ACTIVE")[:1]
     templates = stage.fleet.network.templates
-    templates[SERIES] = replace(templates[SERIES], cost=0)
+    templates[SERIES_TEMPLATE] = replace(templates[SERIES_TEMPLATE], cost=0)
     http = await spender(stage)
-    plan = await stage.plan([line], http=http, action="assign_series", packageTemplateId=SERIES)
+    plan = await stage.plan([line], http=http, action="assign_series", packageTemplateId=SERIES_TEMPLATE)
     assert plan["money"]["network"] == {"amount": 0, "currency": "EUR"}
     await stage.apply(plan, http=http)
 
@@ -98,7 +98,7 @@ async def test_a_template_without_a_cost_is_null_in_a_plan_and_waits_for_a_perso
     (line,) = stage.lines("ACTIVE")[:1]
     stage.fleet.trouble("listPrepaidPackageTemplate", untold="cost", times=None)
     http = await spender(stage)
-    plan = await stage.plan([line], http=http, action="assign_package", packageTemplateId=PACKAGE)
+    plan = await stage.plan([line], http=http, action="assign_package", packageTemplateId=PACKAGE_TEMPLATE)
     assert (plan["money"]["network"], plan["rows"][0]["cost"]) == (None, None)
     had = len(line.packages)
     assert "approval" in await answer_to_apply(http, plan)
@@ -110,7 +110,7 @@ async def test_a_template_without_a_cost_is_null_in_a_plan_and_waits_for_a_perso
 async def test_a_price_that_rose_since_the_plan_refuses_the_set(stage: ChangeStage) -> None:
     (line,) = stage.lines("ACTIVE")[:1]
     http = await spender(stage)
-    plan = await stage.plan([line], http=http, action="assign_package", packageTemplateId=PACKAGE)
+    plan = await stage.plan([line], http=http, action="assign_package", packageTemplateId=PACKAGE_TEMPLATE)
     reprice(stage, 99.0)
     refused = await answer_to_apply(http, plan)
     assert (refused["code"], "99.00 EUR" in refused["error"]) == ("price_changed", True)
@@ -119,7 +119,7 @@ async def test_a_price_that_rose_since_the_plan_refuses_the_set(stage: ChangeSta
 
 async def test_a_price_that_fell_since_the_plan_is_no_reason_to_refuse(stage: ChangeStage) -> None:
     (line,) = stage.lines("ACTIVE")[:1]
-    plan = await stage.plan([line], action="assign_package", packageTemplateId=PACKAGE)
+    plan = await stage.plan([line], action="assign_package", packageTemplateId=PACKAGE_TEMPLATE)
     reprice(stage, 0.5)
     assert (await stage.done(plan))["counts"]["done"] == 1
 
@@ -127,7 +127,7 @@ async def test_a_price_that_fell_since_the_plan_is_no_reason_to_refuse(stage: Ch
 async def test_a_price_that_rises_while_rows_wait_skips_them_and_gives_their_money_back(stage: ChangeStage) -> None:
     lines = stage.lines("ACTIVE")[:2]
     http = await spender(stage)
-    plan = await stage.plan(lines, http=http, action="assign_package", packageTemplateId=PACKAGE)
+    plan = await stage.plan(lines, http=http, action="assign_package", packageTemplateId=PACKAGE_TEMPLATE)
     await stage.apply(plan, http=http)
     reprice(stage, 99.0)
     had = [len(line.packages) for line in lines]
@@ -153,7 +153,7 @@ async def test_calls_of_a_row_that_failed_half_way_stay_counted(stage: ChangeSta
 async def test_a_key_held_to_a_line_plans_and_assigns_packages_to_it(stage: ChangeStage) -> None:
     (line,) = stage.lines("ACTIVE")[:1]
     http = await stage.fleet.restricted(iccids=(line.iccid,))
-    plan = await stage.plan([line], http=http, action="assign_package", packageTemplateId=PACKAGE)
+    plan = await stage.plan([line], http=http, action="assign_package", packageTemplateId=PACKAGE_TEMPLATE)
     had = len(line.packages)
     await stage.apply(plan, http=http)
     await stage.work()
@@ -196,7 +196,7 @@ async def test_a_template_that_no_line_of_a_table_has_does_not_count(stage: Chan
     templates = stage.fleet.network.templates
     dear = max(templates, key=lambda id: templates[id].cost)
     http = await spender(stage)
-    plan = await stage.plan({"csv": f"{line.iccid},{PACKAGE}"}, http=http, action="assign_package", packageTemplateId=dear)
+    plan = await stage.plan({"csv": f"{line.iccid},{PACKAGE_TEMPLATE}"}, http=http, action="assign_package", packageTemplateId=dear)
     assert (await answer_to_apply(http, plan))["state"] == "applying"
     assert (await used(http))["spend_per_day"] == plan["money"]["network"]["amount"]
 
@@ -213,7 +213,7 @@ async def test_a_raise_that_is_refused_takes_nothing_from_a_limit(stage: ChangeS
 async def test_a_cost_that_nobody_knows_is_empty_in_a_table(stage: ChangeStage) -> None:
     (line,) = stage.lines("ACTIVE")[:1]
     stage.fleet.trouble("listPrepaidPackageTemplate", untold="cost", times=None)
-    plan = await stage.plan([line], action="assign_package", packageTemplateId=PACKAGE)
+    plan = await stage.plan([line], action="assign_package", packageTemplateId=PACKAGE_TEMPLATE)
     table = (await stage.http.get(f"{CHANGES}/{plan['id']}", params={"format": "csv"})).text
     (row,) = csv.DictReader(io.StringIO(table, newline=""))
     assert (row["iccid"], row["cost_cents"]) == (line.iccid, "")
