@@ -8,10 +8,10 @@ import orjson
 
 from clients.ocs.places import in_background
 from operations.changes.plans.changes import parse_plan_lines, read_change
-from operations.changes.plans.facts import ChangeableLine, read_changeable_line
+from operations.changes.plans.facts import ChangeableLine, read_changeable_line, whole
 from operations.changes.plans.rows import package_ids, row_operations
 from operations.changes.sending.planning import PlanRefused, PlanTask, change_rows, first_digest, lines_read, plan_lines, read_plan_facts
-from operations.changes.sending.row_sending import RowPace, RowPostponed, RowSending, RowTask, SetStopped, row_evidence, row_key
+from operations.changes.sending.row_sending import RowPace, RowPostponed, RowSending, RowTask, SetStopped, made_by, row_evidence, row_key
 from operations.changes.sending.set_limits import give_back_unsent
 from operations.deps import Deps
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, answer_unknown_key, send_once
@@ -47,6 +47,7 @@ from storage.claims import find_claim
 from storage.directory import CallerRecord, acting_caller, find_approver
 from storage.engine.sql import Connection
 from storage.placed_packages import placed_packages_among
+from storage.sealing import claim_field
 
 SETS_STEP_SECONDS = 60.0
 SET_TURN_SECONDS = 10.0
@@ -264,12 +265,23 @@ class SetTurn:
         if not isinstance(facts, ChangeableLine):
             return False
         placed = await self._deps.store.read(placed_packages_among, packages=package_ids(facts))
-        outcome = row_evidence(row, facts, placed)
+        outcome = row_evidence(row, facts, placed - {await self._own_package(row)})
         if outcome is None:
             return False
         return await self._deps.store.write(
             settle_lost_row, deps=self._deps, row=self._set, number=row.number, outcome=outcome, now=self._now()
         )
+
+    async def _own_package(self, row: ChangeRow) -> int:
+        """The package that the row's call has placed, where its answer came after nobody knew of the row any more; 0: none is known."""
+        deps, organisation = self._deps, self._set.organisation
+        operation, _ = cast("list[tuple[str, object]]", orjson.loads(row.steps))[row.step]
+        key = row_key(self._set.id, row.number, row.step)
+        claim = await deps.store.read(find_claim, organisation=organisation, operation=operation, key=key, now=int(self._now()))
+        if claim is None or claim.body is None or (claim.status or 500) >= 400:
+            return 0
+        answer = orjson.loads(deps.keyring.open(claim.body, org_id=organisation, field=claim_field(operation, key)))
+        return whole(made_by(operation, answer).get("package"))
 
     async def _end(self) -> None:
         """Ends the set where no row is left; looks again later where the outcome of one may still be found out."""
