@@ -94,7 +94,7 @@ def change_in_words(change: RequestedChange) -> str:
     """What a change does to each line, as the end of a sentence that begins with "This will"."""
     text, given = CHANGE_WORDS[change.action], set(change.given()) - {"irreversible"}
     named = {field for _, field, _, _ in Formatter().parse(text) if field}
-    found = text.format_map({name: told_value(getattr(change, name)) if name in given else "of each line's own" for name in named})
+    found = text.format_map({name: told_value(getattr(change, name)) if name in given else "as the table says" for name in named})
     if change.no_list:
         found, given = "take the line's own steering list away", given - {"no_list"}
     more = ", ".join(f"{shown_name(name)} {told_value(getattr(change, name))}" for name in change.given() if name in given - named)

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operations.changes.change_applications import CHANGE_WORDS
+from operations.changes.plans.changes import ACTION_FIELDS
 from operations.upstream.template_costs import package_due
 from registry.caller import Approval, Money, SpendLimits
 from registry.operation import Due
@@ -223,3 +225,16 @@ async def test_a_cost_that_nobody_knows_is_empty_in_a_table(stage: ChangeStage) 
 def test_many_packages_cost_exactly_so_many_times_one(cents: int, packages: int) -> None:
     due = package_due({"cost": cents / 100}, packages)
     assert isinstance(due, Due) and due.money == (Money(cents * packages, "EUR"),)
+
+
+async def test_an_approval_of_a_table_says_that_lines_have_values_of_their_own(stage: ChangeStage) -> None:
+    (line,) = stage.lines("ACTIVE")[:1]
+    http = await stage.fleet.restricted(approval=Approval.EVERY_WRITE)
+    plan = await stage.plan({"csv": f"{line.iccid},SUSPENDED"}, http=http, action="set_status")
+    await answer_to_apply(http, plan)
+    (approval,) = (await stage.http.get("/v1/approvals")).json()["data"]
+    assert approval["sentence"].startswith("This will set the status as the table says: 1 row")
+
+
+def test_every_action_has_words_for_whoever_approves_it() -> None:
+    assert set(CHANGE_WORDS) == set(ACTION_FIELDS)
