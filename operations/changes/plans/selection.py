@@ -101,8 +101,9 @@ def table_cells(text: str) -> list[list[str]]:
     """The cells of each line, whichever line ends the table has. Raises BadRequest for what is no table."""
     try:
         return list(csv.reader(io.StringIO(text, newline="")))
-    except csv.Error as error:
-        raise BadRequest(f"lines.csv: {error}", param="lines.csv", hint="Send CSV (RFC 4180): an ICCID and a value in each line") from None
+    except csv.Error:
+        what = f"lines.csv: its {len(text)} characters cannot be read as a table; the quotation marks of a cell have to be closed"
+        raise BadRequest(what, param="lines.csv", hint="Send CSV (RFC 4180): an ICCID in each line, then a comma and a value") from None
 
 
 def table_line(place: int, cells: list[str]) -> LineValue:
