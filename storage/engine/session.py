@@ -4,9 +4,9 @@ import os
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple, cast
+from typing import LiteralString, NamedTuple, cast
 
 import psycopg
 from psycopg.adapt import Buffer, Loader
@@ -15,7 +15,7 @@ from psycopg.pq import TransactionStatus
 
 from registry.errors import CommitUnknown, StoreUnavailable
 from storage.engine.database_url import conninfo, cut_socket, has_no_connection_left, require_utf8
-from storage.engine.sql import Connection, Dialect, DriverConnection, T
+from storage.engine.sql import Connection, DeferredCommand, Dialect, DriverConnection, T
 
 RawConnection = psycopg.Connection[tuple[object, ...]]
 
@@ -163,7 +163,8 @@ class Session:
         try:
             if long:
                 raw.execute(LONG_TIMEOUTS)
-            value = call(Connection(cast(DriverConnection, raw), self._dialect))
+            deferred = list[DeferredCommand]()
+            value = call(Connection(cast(DriverConnection, raw), self._dialect, None if read_only else deferred))
             if raw.info.transaction_status == TransactionStatus.INERROR:  # PostgreSQL answers a COMMIT then with a silent rollback
                 raise RuntimeError("a storage function went on after a failed statement; write the conflict into the statement instead")
             before_commit()
@@ -172,12 +173,15 @@ class Session:
                 raw.rollback()
             raise
         try:
-            raw.commit()
+            commit_with(raw, deferred)
         except BREAK_ERRORS as error:
             if isinstance(error, COLLISION_ERRORS):
                 raw.rollback()
                 raise
             raise CommitBroken from error
+        except psycopg.Error:  # of what was deferred: nothing was committed
+            raw.rollback()
+            raise
         return value
 
     def _end_backend(self) -> None:
@@ -199,6 +203,17 @@ class Session:
     def _drop_if_broken(self) -> None:
         if self._broken():
             self.close()
+
+
+def commit_with(raw: RawConnection, deferred: Sequence[DeferredCommand]) -> None:
+    """Commit, with the deferred writes before it in the same message."""
+    if not deferred:
+        raw.commit()
+        return
+    with raw.pipeline():
+        for sql, values in deferred:
+            raw.execute(cast("LiteralString", sql), values)
+        raw.commit()
 
 
 class CommitBroken(Exception):

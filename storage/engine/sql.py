@@ -39,11 +39,13 @@ BOUND_NAME = re.compile(r"(?<=%\()\w+|(?<=(?<!:):)\w+")
 class Dialect:
     """One kind of SQL: how it is spelled, and its INSERT with an ON CONFLICT clause."""
 
-    __slots__ = ("_grammar", "insert", "name")
+    __slots__ = ("_grammar", "found_tables", "insert", "name")
 
     def __init__(self, name: str, grammar: sa.Dialect, insert: Callable[[sa.Table], sqlite.Insert]) -> None:
         """`insert` makes an INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`."""
         self.name, self._grammar, self.insert = name, grammar, insert
+        self.found_tables: set[str] = set()
+        """Tables that the database of this dialect's store has had: a table goes only while no program works on the database."""
 
     def compile(self, statement: sa.Executable) -> SQLCompiler:
         """The statement in this dialect's words."""
@@ -367,14 +369,23 @@ class DriverConnection(Protocol):
     def execute(self, sql: str, values: Mapping[str, object], /) -> DriverCursor: ...
 
 
+class DeferredCommand(NamedTuple):
+    """A rendered write and its values."""
+
+    sql: str
+    values: Mapping[str, Value]
+
+
 class Connection:
     """Runs statements. Transactions are the store's: nothing here begins, commits or rolls back."""
 
-    __slots__ = ("dialect", "driver")
+    __slots__ = ("deferred", "dialect", "driver")
 
-    def __init__(self, driver: DriverConnection, dialect: Dialect) -> None:
+    def __init__(self, driver: DriverConnection, dialect: Dialect, deferred: list[DeferredCommand] | None = None) -> None:
+        """`deferred` takes what is to be sent with COMMIT, by whoever commits; None: nothing is deferred."""
         self.driver = driver
         self.dialect = dialect
+        self.deferred = deferred
 
     @property
     def dialect_name(self) -> str:
@@ -409,6 +420,25 @@ class Connection:
         text = command.text(self.dialect)
         cursor = self.driver.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
         return cursor.rowcount
+
+    def run_with_commit(self, command: Command, **binds: Value) -> None:
+        """Run a write that nothing in this transaction reads. On PostgreSQL it is sent in one message with COMMIT: no round trip more."""
+        text = command.text(self.dialect)
+        values = {**text.literals, **binds} if text.literals else binds
+        if self.deferred is None:
+            self.driver.execute(text.sql, values)
+        else:
+            self.deferred.append(DeferredCommand(text.sql, values))
+
+    def has(self, table: sa.Table) -> bool:
+        """Whether the database has the table; one that was there is not looked for again."""
+        name, found = table.name, self.dialect.found_tables
+        if name in found:
+            return True
+        if self.first(Query(str, table_lookup(name))) is None:
+            return False
+        found.add(name)
+        return True
 
     def run_many(self, command: Command, rows: Sequence[Mapping[str, Value]]) -> int:
         """Run a write once per row; returns the number of rows changed."""

@@ -1,0 +1,1 @@
+"""Events of lines of the fleet."""

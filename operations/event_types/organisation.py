@@ -1,0 +1,1 @@
+"""Events of the organisation itself, which admins alone see."""

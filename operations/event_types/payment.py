@@ -1,0 +1,1 @@
+"""Events of payments: refunds, disputes, payouts and the payment account."""

@@ -1,0 +1,1 @@
+"""Events of work that took a while: reports, change sets, approvals."""

@@ -1,0 +1,338 @@
+"""The log of events: what happened to an organisation, its lines, orders and money, in the order in which it was committed.
+
+An event is one row, written in the commit that makes it true. It has no place in the log yet: who writes cannot know what is committed
+first. A worker gives places to what it finds committed, in one transaction after another, so that what is committed later never stands
+before what was read. Positions count 1, 2, 3 in each organisation. Each event of a line (`line.*`) gets a number, too, that counts its
+line's events without gaps. The time of a reader is nowhere asked for.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.sql import (
+    CLUSTERED,
+    BigInt,
+    Command,
+    Connection,
+    Dialect,
+    Query,
+    TableDescription,
+    all_rows,
+    bound_list,
+    first_row,
+    json_rows,
+    pack_rows,
+    row_exists,
+    upsert,
+)
+
+# The body of a delivery is this and about 300 bytes of envelope, 20 kB at most.
+MOST_LOGGED_BYTES = 19_000
+
+LINE_FAMILY = "line."
+
+
+class LogEntry(NamedTuple):
+    """An event to be written. `data` is JSON text; `line` the ICCID that it is about, if it is about one; `created` Unix seconds."""
+
+    id: str
+    organisation: str
+    type: str
+    livemode: int
+    data: str
+    line: str | None
+    created: BigInt
+
+
+class PlacedEvent(NamedTuple):
+    """An event with its place. `position` counts in its organisation, `line_number` in the events of its line; None without a line."""
+
+    id: str
+    organisation: str
+    type: str
+    livemode: int
+    data: str
+    line: str | None
+    created: int
+    position: int
+    line_number: int | None
+
+
+class EventLogTable(TableDescription, row=LogEntry, table=True):
+    """What happened. `arrival` is the order in which rows were written; a row without a `position` waits for its place."""
+
+    arrival: int | None = Field(default=None, sa_column=sa.Column(sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True))
+    position: BigInt | None
+    line_number: BigInt | None
+    __table_args__ = (
+        sa.Index("event_log_id", "id", unique=True),
+        sa.Index(
+            "event_log_unplaced",
+            "arrival",
+            sqlite_where=sa.text("position IS NULL"),
+            postgresql_where=sa.text("position IS NULL"),
+        ),
+        sa.Index("event_log_position", "organisation", "position"),
+        sa.Index("event_log_type", "organisation", "type", "id"),
+        sa.Index("event_log_created", "created"),
+    )
+
+
+class EventLogEndTable(TableDescription, table=True):
+    """How far an organisation's log goes. `swept`: the last position that is kept no more. The row of no organisation is a lock."""
+
+    organisation: str = Field(primary_key=True)
+    position: BigInt
+    swept: BigInt
+
+
+class LineEventNumberTable(TableDescription, table=True):
+    """How many events a line has had, of an organisation."""
+
+    organisation: str = Field(primary_key=True)
+    line: str = Field(primary_key=True)
+    number: BigInt
+    __table_args__ = CLUSTERED
+
+
+EVENT_LOG = EventLogTable.table
+
+EVENT_LOG_END = EventLogEndTable.table
+
+LINE_EVENT_NUMBER = LineEventNumberTable.table
+
+LOG_EVENT = Command(sa.insert(EVENT_LOG).values({name: sa.bindparam(name) for name in LogEntry._fields}))
+
+PLACED_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EVENT_LOG.c[name] for name in PlacedEvent._fields)
+
+IS_PLACED = EVENT_LOG.c.position.is_not(None)
+
+
+def log_event(connection: Connection, *, event: LogEntry) -> None:
+    """Write an event in the commit that makes it true. Nothing on a schema without the log."""
+    if len(event.data) > MOST_LOGGED_BYTES:
+        raise ValueError(f"the data of a {event.type} event has over {MOST_LOGGED_BYTES} characters; an event names things, it holds none")
+    if connection.has(EVENT_LOG):
+        connection.run_with_commit(LOG_EVENT, **event._asdict())
+
+
+class UnplacedEvent(NamedTuple):
+    """What is to be known of an event to place it."""
+
+    arrival: int
+    organisation: str
+    type: str
+    line: str | None
+
+
+@row_exists
+def any_unplaced() -> sa.Executable:
+    """Whether an event waits for its place."""
+    return sa.select(EVENT_LOG.c.arrival).where(EVENT_LOG.c.position.is_(None)).limit(1)
+
+
+@all_rows(UnplacedEvent)
+def list_unplaced(*, most: int) -> sa.Executable:
+    """The events that wait for a place, those first that were written first."""
+    return (
+        sa.select(*(EVENT_LOG.c[name] for name in UnplacedEvent._fields))
+        .where(EVENT_LOG.c.position.is_(None))
+        .order_by(EVENT_LOG.c.arrival)
+        .limit(most)
+    )
+
+
+# The one row that every placing begins with: two at once would count a line's events twice.
+LOCK_PLACING = Command(upsert(EVENT_LOG_END, key=["organisation"], organisation="", position=0, swept=0))
+
+
+class LogEnd(NamedTuple):
+    """How far the log of an organisation goes, and up to where it is kept no more."""
+
+    organisation: str
+    position: int
+    swept: int
+
+
+class LineNumber(NamedTuple):
+    """How many events a line has had."""
+
+    organisation: str
+    line: str
+    number: int
+
+
+READ_ENDS = Query(
+    LogEnd,
+    lambda dialect: sa.select(*(EVENT_LOG_END.c[name] for name in LogEnd._fields)).where(
+        EVENT_LOG_END.c.organisation.in_(bound_list(dialect, "organisations"))
+    ),
+)
+
+
+LINE_NUMBER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(LINE_EVENT_NUMBER.c[name] for name in LineNumber._fields)
+
+
+def read_line_numbers(dialect: Dialect) -> sa.Executable:
+    given = json_rows(dialect, "lines", "given", organisation=sa.Text, line=sa.Text)
+    same = (LINE_EVENT_NUMBER.c.organisation == given.c.organisation) & (LINE_EVENT_NUMBER.c.line == given.c.line)
+    return sa.select(*LINE_NUMBER_COLUMNS).select_from(given.join(LINE_EVENT_NUMBER, same))
+
+
+READ_LINE_NUMBERS = Query(LineNumber, read_line_numbers)
+
+PUT_END = Command(
+    lambda dialect: (
+        dialect.insert(EVENT_LOG_END)
+        .values(organisation=sa.bindparam("organisation"), position=sa.bindparam("position"), swept=0)
+        .on_conflict_do_update(index_elements=["organisation"], set_={"position": sa.bindparam("position")})
+    )
+)
+
+PUT_LINE_NUMBER = Command(upsert(LINE_EVENT_NUMBER, LineNumber._fields, key=["organisation", "line"]))
+
+
+def place_rows(dialect: Dialect) -> sa.Executable:
+    places = json_rows(dialect, "places", "places", arrival=sa.BigInteger, position=sa.BigInteger, line_number=sa.BigInteger)
+    return (
+        sa.update(EVENT_LOG)
+        .where(EVENT_LOG.c.arrival == places.c.arrival)
+        .values(position=places.c.position, line_number=places.c.line_number)
+        .returning(*PLACED_COLUMNS)
+    )
+
+
+PLACE_ROWS = Query(PlacedEvent, place_rows)
+
+
+def place_events(connection: Connection, *, most: int) -> list[PlacedEvent]:
+    """Give places to events that are committed and have none, at most `most`; returns them in the order of their organisations' logs."""
+    connection.run(LOCK_PLACING)
+    rows = list_unplaced(connection, most=most)
+    if not rows:
+        return []
+    organisations = sorted({row.organisation for row in rows})
+    found = connection.all(READ_ENDS, organisations=pack_rows([[each] for each in organisations]))
+    ends = {end.organisation: end.position for end in found}
+    lines = {(row.organisation, row.line) for row in rows if row.line is not None and row.type.startswith(LINE_FAMILY)}
+    counted = connection.all(READ_LINE_NUMBERS, lines=pack_rows(sorted(lines))) if lines else []
+    numbers = {(each.organisation, each.line): each.number for each in counted}
+    places = list[tuple[int, int, int | None]]()
+    for row in rows:
+        ends[row.organisation] = ends.get(row.organisation, 0) + 1
+        key, number = (row.organisation, row.line or ""), None
+        if (row.organisation, row.line) in lines and row.type.startswith(LINE_FAMILY):
+            numbers[key] = number = numbers.get(key, 0) + 1
+        places.append((row.arrival, ends[row.organisation], number))
+    connection.run_many(PUT_END, [{"organisation": each, "position": ends[each]} for each in organisations])
+    connection.run_many(PUT_LINE_NUMBER, [{"organisation": o, "line": line, "number": n} for (o, line), n in sorted(numbers.items())])
+    placed = connection.all(PLACE_ROWS, places=pack_rows(places))
+    return sorted(placed, key=lambda event: (event.organisation, event.position))
+
+
+@all_rows(PlacedEvent)
+def events_behind(*, organisation: str, position: int, most: int) -> sa.Executable:
+    """The events of an organisation behind a position, in the order of its log."""
+    return (
+        sa.select(*PLACED_COLUMNS)
+        .where(EVENT_LOG.c.organisation == organisation, EVENT_LOG.c.position > position)
+        .order_by(EVENT_LOG.c.position)
+        .limit(most)
+    )
+
+
+@all_rows(LogEnd)
+def ends_of_logs() -> sa.Executable:
+    """How far the log of every organisation goes."""
+    return sa.select(*(EVENT_LOG_END.c[name] for name in LogEnd._fields)).where(EVENT_LOG_END.c.organisation != "")
+
+
+NO_LOG = LogEnd("", 0, 0)
+
+
+@first_row(LogEnd)
+def read_log_end(*, organisation: str) -> sa.Executable:
+    return sa.select(*(EVENT_LOG_END.c[name] for name in LogEnd._fields)).where(EVENT_LOG_END.c.organisation == organisation)
+
+
+def end_of_log(connection: Connection, *, organisation: str) -> LogEnd:
+    """How far the log of an organisation goes; at 0 where nothing has happened yet."""
+    return read_log_end(connection, organisation=organisation) or NO_LOG._replace(organisation=organisation)
+
+
+@first_row(PlacedEvent)
+def find_placed(*, event: str, organisation: str) -> sa.Executable:
+    return sa.select(*PLACED_COLUMNS).where(EVENT_LOG.c.id == event, EVENT_LOG.c.organisation == organisation, IS_PLACED)
+
+
+def find_log_event(connection: Connection, *, event: str, organisation: str) -> PlacedEvent | None:
+    """The event with this id once it has its place; None on a schema without the log."""
+    return find_placed(connection, event=event, organisation=organisation) if connection.has(EVENT_LOG) else None
+
+
+@lru_cache
+def newest_of_types(count: int) -> Query[PlacedEvent]:
+    """The newest events of so many types, each found in the index of its own: as one list of types PostgreSQL would sort them all."""
+    parts = [
+        sa.select(*PLACED_COLUMNS)
+        .where(
+            EVENT_LOG.c.organisation == sa.bindparam("organisation"),
+            EVENT_LOG.c.type == sa.bindparam(f"type_{number}"),
+            EVENT_LOG.c.id < sa.bindparam("after"),
+            IS_PLACED,
+        )
+        .order_by(EVENT_LOG.c.id.desc())
+        .limit(sa.bindparam("most"))
+        .subquery(f"part_{number}")
+        for number in range(count)
+    ]
+    found = sa.union_all(*(sa.select(part) for part in parts)).subquery("found")
+    return Query(PlacedEvent, sa.select(found).order_by(found.c.id.desc()).limit(sa.bindparam("most")))
+
+
+def newest_events(connection: Connection, *, organisation: str, types: Sequence[str], after: str, most: int) -> list[PlacedEvent]:
+    """At most `most` events of these types before the id `after`, newest first."""
+    if not types or not connection.has(EVENT_LOG):
+        return []
+    named = {f"type_{number}": name for number, name in enumerate(types)}
+    return connection.all(newest_of_types(len(types)), organisation=organisation, after=after, most=most, **named)
+
+
+class SweptEvent(NamedTuple):
+    """An event that is old."""
+
+    arrival: int
+    organisation: str
+    position: int
+
+
+OLD_LOG_EVENTS = Query(
+    SweptEvent,
+    sa.select(*(EVENT_LOG.c[name] for name in SweptEvent._fields))
+    .where(EVENT_LOG.c.created < sa.bindparam("before", type_=sa.BigInteger), IS_PLACED)
+    .order_by(EVENT_LOG.c.created)
+    .limit(sa.bindparam("most")),
+)
+
+REMOVE_LOG_EVENTS = Command(lambda dialect: sa.delete(EVENT_LOG).where(EVENT_LOG.c.arrival.in_(bound_list(dialect, "rows", sa.BigInteger))))
+
+NOTE_SWEPT = Command(
+    sa.update(EVENT_LOG_END)
+    .where(EVENT_LOG_END.c.organisation == sa.bindparam("of"), EVENT_LOG_END.c.swept < sa.bindparam("last"))
+    .values(swept=sa.bindparam("last"))
+)
+
+
+def sweep_event_log(connection: Connection, *, before: float, most: int) -> int:
+    """Remove the oldest events of the log; their deliveries have a time of their own. `before`: Unix seconds."""
+    if not connection.has(EVENT_LOG):
+        return 0
+    old = connection.all(OLD_LOG_EVENTS, before=int(before), most=most)
+    last: Mapping[str, int] = {event.organisation: 0 for event in old}
+    last = {each: max(event.position for event in old if event.organisation == each) for each in last}
+    connection.run_many(NOTE_SWEPT, [{"of": each, "last": position} for each, position in sorted(last.items())])
+    return connection.run(REMOVE_LOG_EVENTS, rows=pack_rows([[event.arrival] for event in old])) if old else 0
