@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, all_rows, first_row, row_exists, upsert
+from storage.engine.sql import BigInt, Command, Connection, Key, TableDescription, all_rows, first_row, insert_once, row_exists
 
 
 class EndpointSelection(NamedTuple):
@@ -40,15 +40,13 @@ ENDPOINT_SELECTION = EndpointSelectionTable.table
 
 SELECTION_COLUMNS = tuple(ENDPOINT_SELECTION.c[name] for name in EndpointSelection._fields)
 
-PUT_SELECTION = Command(
-    lambda dialect: (
-        dialect.insert(ENDPOINT_SELECTION)
-        .values({name: sa.bindparam(name) for name in EndpointSelection._fields} | {"test_minute": 0, "test_count": 0})
-        .on_conflict_do_update(
-            index_elements=["endpoint"],
-            set_={name: sa.bindparam(name) for name in EndpointSelection._fields if name not in ("endpoint", "organisation")},
-        )
-    )
+# The counts of test sends stay.
+INSERT_SELECTION = Command(insert_once(ENDPOINT_SELECTION, EndpointSelection._fields, key=["endpoint"], test_minute=0, test_count=0))
+
+UPDATE_SELECTION = Command(
+    sa.update(ENDPOINT_SELECTION)
+    .where(ENDPOINT_SELECTION.c.endpoint == sa.bindparam("of"))
+    .values({name: sa.bindparam(name) for name in EndpointSelection._fields if name not in ("endpoint", "organisation")})
 )
 
 DELETE_SELECTION = Command(sa.delete(ENDPOINT_SELECTION).where(ENDPOINT_SELECTION.c.endpoint == sa.bindparam("endpoint")))
@@ -56,7 +54,10 @@ DELETE_SELECTION = Command(sa.delete(ENDPOINT_SELECTION).where(ENDPOINT_SELECTIO
 
 def put_selection(connection: Connection, *, row: EndpointSelection) -> None:
     """Keep what an endpoint has chosen."""
-    connection.run(PUT_SELECTION, **row._asdict())
+    values = row._asdict()
+    if connection.run(INSERT_SELECTION, **values) == 0:
+        del values["endpoint"], values["organisation"]
+        connection.run(UPDATE_SELECTION, of=row.endpoint, **values)
 
 
 def forget_selection(connection: Connection, *, endpoint: str) -> None:
@@ -85,21 +86,6 @@ def find_selection(connection: Connection, *, endpoint: str) -> EndpointSelectio
     return selection_of(connection, endpoint=endpoint) if connection.has(ENDPOINT_SELECTION) else None
 
 
-INSERT_EMPTY_SELECTION = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(ENDPOINT_SELECTION)
-        .values(
-            {name: sa.bindparam(name) for name in ("endpoint", "organisation")}
-            | {name: "" for name in ("description", "kind", "principal", "credential")}
-            | {"types": sa.null(), "tags": sa.null(), "changed": 0, "test_minute": 0, "test_count": 0}
-        )
-        .on_conflict_do_nothing(index_elements=["endpoint"])
-        .returning(ENDPOINT_SELECTION.c.endpoint)
-    ),
-)
-
-
 @row_exists
 def count_test(*, endpoint: str, minute: int, most: int) -> sa.Executable:
     # The limit stands in the statement: two at once cannot both be the tenth.
@@ -114,5 +100,5 @@ def count_test(*, endpoint: str, minute: int, most: int) -> sa.Executable:
 
 def count_test_send(connection: Connection, *, endpoint: str, organisation: str, minute: int, most: int) -> bool:
     """Count one test send to an endpoint; False when the minute's allowance is used up."""
-    connection.first(INSERT_EMPTY_SELECTION, endpoint=endpoint, organisation=organisation)
+    connection.run(INSERT_SELECTION, **EndpointSelection(endpoint, organisation, None, None, "", "", "", "", 0)._asdict())
     return count_test(connection, endpoint=endpoint, minute=minute, most=most)

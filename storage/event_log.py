@@ -179,8 +179,8 @@ LINE_NUMBER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(LINE_EVENT_NUMBE
 
 def read_line_numbers(dialect: Dialect) -> sa.Executable:
     given = json_rows(dialect, "lines", "given", organisation=sa.Text, line=sa.Text)
-    same = (LINE_EVENT_NUMBER.c.organisation == given.c.organisation) & (LINE_EVENT_NUMBER.c.line == given.c.line)
-    return sa.select(*LINE_NUMBER_COLUMNS).select_from(given.join(LINE_EVENT_NUMBER, same))
+    same = sa.and_(LINE_EVENT_NUMBER.c.organisation == given.c.organisation, LINE_EVENT_NUMBER.c.line == given.c.line)
+    return sa.select(*LINE_NUMBER_COLUMNS).where(same)
 
 
 READ_LINE_NUMBERS = Query(LineNumber, read_line_numbers)
