@@ -9,6 +9,7 @@ from clients.ocs.client import OcsPool
 from clients.payments.port import Processor
 from clients.webhooks.addresses import NO_PRIVATE_RECEIVERS, IpNetwork, PrivateReceivers
 from operations.caches.answers import ReadCache
+from operations.caches.event_watch import EventWatch
 from operations.caches.stock import StockSnapshots
 from operations.caches.usage import UsageCache
 from registry.answer import InternalCalls
@@ -65,6 +66,8 @@ class Deps:
     weeks: UsageCache
     """What lines used in weeks that have ended."""
     judge: FleetJudge
+    watch: EventWatch
+    """Wakes who waits for events of an organisation."""
     internal_calls: InternalCalls
     """The pipeline, for calls that a model or a schedule makes for somebody."""
     model: LanguageModel | None = None

@@ -117,6 +117,10 @@ class InternalCalls:
             raise RuntimeError("a call from inside before the pipeline was made")
         return self._pipeline
 
+    def operations_in(self, toolsets: tuple[str, ...]) -> frozenset[str]:
+        """Every operation of some toolsets and presets."""
+        return self.pipeline.catalogue.operations_in(toolsets)
+
     async def call(
         self,
         operation: str,

@@ -8,7 +8,7 @@ line's events without gaps. The time of a reader is nowhere asked for.
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -34,6 +34,9 @@ from storage.engine.sql import (
 MOST_LOGGED_BYTES = 19_000
 
 LINE_FAMILY = "line."
+
+TEST_POSITION = 0
+"""Of a test send, which is in no list and no stream; positions in the log begin at 1."""
 
 
 class LogEntry(NamedTuple):
@@ -109,7 +112,7 @@ LOG_EVENT = Command(sa.insert(EVENT_LOG).values({name: sa.bindparam(name) for na
 
 PLACED_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EVENT_LOG.c[name] for name in PlacedEvent._fields)
 
-IS_PLACED = EVENT_LOG.c.position.is_not(None)
+IS_PLACED = EVENT_LOG.c.position > TEST_POSITION
 
 
 def log_event(connection: Connection, *, event: LogEntry) -> None:
@@ -118,6 +121,16 @@ def log_event(connection: Connection, *, event: LogEntry) -> None:
         raise ValueError(f"the data of a {event.type} event has over {MOST_LOGGED_BYTES} characters; an event names things, it holds none")
     if connection.has(EVENT_LOG):
         connection.run_with_commit(LOG_EVENT, **event._asdict())
+
+
+LOG_TEST = Command(
+    sa.insert(EVENT_LOG).values({name: sa.bindparam(name) for name in LogEntry._fields}).values(position=sa.literal(TEST_POSITION))
+)
+
+
+def log_test(connection: Connection, *, event: LogEntry) -> None:
+    """Write an invented event that one endpoint is to get."""
+    connection.run(LOG_TEST, **event._asdict())
 
 
 class UnplacedEvent(NamedTuple):
@@ -133,6 +146,11 @@ class UnplacedEvent(NamedTuple):
 def any_unplaced() -> sa.Executable:
     """Whether an event waits for its place."""
     return sa.select(EVENT_LOG.c.arrival).where(EVENT_LOG.c.position.is_(None)).limit(1)
+
+
+def waits_for_place(connection: Connection) -> bool:
+    """Whether an event waits for its place; never on a schema without the log."""
+    return connection.has(EVENT_LOG) and any_unplaced(connection)
 
 
 @all_rows(UnplacedEvent)
@@ -177,13 +195,13 @@ READ_ENDS = Query(
 LINE_NUMBER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(LINE_EVENT_NUMBER.c[name] for name in LineNumber._fields)
 
 
-def read_line_numbers(dialect: Dialect) -> sa.Executable:
+def line_numbers_query(dialect: Dialect) -> sa.Select[Any]:
     given = json_rows(dialect, "lines", "given", organisation=sa.Text, line=sa.Text)
     same = sa.and_(LINE_EVENT_NUMBER.c.organisation == given.c.organisation, LINE_EVENT_NUMBER.c.line == given.c.line)
     return sa.select(*LINE_NUMBER_COLUMNS).where(same)
 
 
-READ_LINE_NUMBERS = Query(LineNumber, read_line_numbers)
+READ_LINE_NUMBERS = Query(LineNumber, line_numbers_query)
 
 PUT_END = Command(
     lambda dialect: (
@@ -245,10 +263,11 @@ def events_behind(*, organisation: str, position: int, most: int) -> sa.Executab
     )
 
 
-@all_rows(LogEnd)
-def ends_of_logs() -> sa.Executable:
-    """How far the log of every organisation goes."""
-    return sa.select(*(EVENT_LOG_END.c[name] for name in LogEnd._fields)).where(EVENT_LOG_END.c.organisation != "")
+def positions_of(connection: Connection, *, organisations: Sequence[str]) -> list[LogEnd]:
+    """How far the logs of these organisations go; those in which nothing has happened yet are left out."""
+    if not organisations or not connection.has(EVENT_LOG_END):
+        return []
+    return connection.all(READ_ENDS, organisations=pack_rows([[each] for each in organisations]))
 
 
 NO_LOG = LogEnd("", 0, 0)
@@ -313,7 +332,7 @@ class SweptEvent(NamedTuple):
 OLD_LOG_EVENTS = Query(
     SweptEvent,
     sa.select(*(EVENT_LOG.c[name] for name in SweptEvent._fields))
-    .where(EVENT_LOG.c.created < sa.bindparam("before", type_=sa.BigInteger), IS_PLACED)
+    .where(EVENT_LOG.c.created < sa.bindparam("before", type_=sa.BigInteger), EVENT_LOG.c.position.is_not(None))
     .order_by(EVENT_LOG.c.created)
     .limit(sa.bindparam("most")),
 )

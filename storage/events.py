@@ -6,8 +6,9 @@ with the time, so that the oldest are found by the primary key. What is still to
 
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, cast
 
+import orjson
 import sqlalchemy as sa
 from sqlmodel import Field
 
@@ -28,6 +29,7 @@ from storage.engine.sql import (
     pack_rows,
     unindexed,
 )
+from storage.event_log import LogEntry, log_event
 from storage.replicas import older_programs_are_gone
 from storage.webhook_endpoints import enqueue_event
 
@@ -111,10 +113,15 @@ LIST_EVENTS_OF_INTENT = Query(EventRow, NEWEST_EVENTS.where(EVENT_IS_OWNED, EVEN
 
 
 def emit_event(connection: Connection, *, event: NewEvent, ids: Ids) -> bool:
-    """Record an event and queue it for every enabled endpoint; False when its `dedup` was there already."""
+    """Record an event, in the log, too, and queue it for every enabled endpoint that has chosen nothing else.
+
+    False when its `dedup` was there already.
+    """
     if not record_event(connection, event=event):
         return False
     enqueue_event(connection, event=event.id, organisation=event.organisation, now_ms=event.created * 1000, ids=ids)
+    line = cast("dict[str, str | None]", orjson.loads(event.data)).get("iccid")
+    log_event(connection, event=LogEntry(event.id, event.organisation, event.type, event.livemode, event.data, line, event.created))
     return True
 
 

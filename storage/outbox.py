@@ -6,7 +6,7 @@ so every counted attempt has its row and an interrupted one is made again.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import sqlalchemy as sa
 
@@ -20,13 +20,16 @@ from storage.deliveries import (
     in_id_range,
     remove_attempts,
 )
+from storage.endpoint_selections import ENDPOINT_SELECTION
 from storage.engine.sql import Command, Connection, Dialect, Query, Value, bound_list, first_row, json_rows, pack_rows
+from storage.event_log import EVENT_LOG
 from storage.events import EVENT
 from storage.fair_share import choose_deliveries, is_pending, is_waiting
 from storage.organisations import ORGANISATION
 from storage.webhook_endpoints import (
     FAILING_SECONDS,
     WEBHOOK_ENDPOINT,
+    DisabledEndpoint,
     EndpointRecord,
     note_endpoint_failure,
     note_endpoint_success,
@@ -60,6 +63,16 @@ class LeasedDelivery(NamedTuple):
     proven: int | None
     failing_since: int | None
     private_receivers: int | None
+    position: int | None = None
+    """In the log; 0 of a test send. None: the event is in no log."""
+    line: str | None = None
+    line_number: int | None = None
+    types: str | None = None
+    """What the endpoint has chosen, and who chose it; None: nothing."""
+    tags: str | None = None
+    kind: str | None = None
+    principal: str | None = None
+    credential: str | None = None
 
 
 class ClaimedBatch(NamedTuple):
@@ -115,25 +128,51 @@ def claim_query(dialect: Dialect) -> sa.Executable:
 
 RELAX_COMMIT = Query(str, relaxed_commit_query)
 CLAIM_DELIVERIES = Command(claim_query)
-READ_LEASED = Query(
-    LeasedDelivery,
-    lambda dialect: (
+EVENT_MEMBERS = ("type", "livemode", "data", "created")
+LOG_MEMBERS = ("position", "line", "line_number")
+CHOICE_MEMBERS = ("types", "tags", "kind", "principal", "credential")
+ENDPOINT_MEMBERS = ("url", "status", "secret", "previous_secret", "previous_until", "proven", "failing_since")
+
+
+def leased_query(dialect: Dialect, members: Sequence[sa.ColumnElement[object]], rest: Sequence[sa.ColumnElement[object]]) -> sa.Select[Any]:
+    """What was claimed under a lease, with its event's `members` and the `rest` of the row."""
+    return (
         sa.select(
             *(DELIVERY.c[name] for name in ("id", "endpoint_id", "organisation", "attempt", "event_id")),
-            *(EVENT.c[name] for name in ("type", "livemode", "data", "created")),
-            *(
-                WEBHOOK_ENDPOINT.c[name]
-                for name in ("url", "status", "secret", "previous_secret", "previous_until", "proven", "failing_since")
-            ),
+            *members,
+            *(WEBHOOK_ENDPOINT.c[name] for name in ENDPOINT_MEMBERS),
             ORGANISATION.c.private_receivers,
+            *rest,
         )
-        .join_from(DELIVERY, EVENT, EVENT.c.id == DELIVERY.c.event_id)
+        .select_from(DELIVERY)
         .join(ORGANISATION, ORGANISATION.c.id == DELIVERY.c.organisation, isouter=True)
         .join(WEBHOOK_ENDPOINT, WEBHOOK_ENDPOINT.c.id == DELIVERY.c.endpoint_id, isouter=True)
         .where(is_pending(DELIVERY), DELIVERY.c.due_ms == sa.bindparam("lease_end"), DELIVERY.c.lease == sa.bindparam("token"))
         .where(*in_id_range(dialect, DELIVERY.c.id))
-    ),
-)
+    )
+
+
+def leased_without_log(dialect: Dialect) -> sa.Executable:
+    """On a schema without the log there are the promised events alone."""
+    nothing: list[sa.ColumnElement[Any]] = [sa.null().label(name) for name in (*LOG_MEMBERS, *CHOICE_MEMBERS)]
+    return leased_query(dialect, [EVENT.c[name] for name in EVENT_MEMBERS], nothing).join(EVENT, EVENT.c.id == DELIVERY.c.event_id)
+
+
+def leased_with_log(dialect: Dialect) -> sa.Executable:
+    """A promised event is in both tables; one of before the log, or a report, in the first alone; every other one in the log alone."""
+    of_event = [sa.func.coalesce(EVENT.c[name], EVENT_LOG.c[name]).label(name) for name in EVENT_MEMBERS]
+    rest = [*(EVENT_LOG.c[name] for name in LOG_MEMBERS), *(ENDPOINT_SELECTION.c[name] for name in CHOICE_MEMBERS)]
+    return (
+        leased_query(dialect, of_event, rest)
+        .join(EVENT, EVENT.c.id == DELIVERY.c.event_id, isouter=True)
+        .join(EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id, isouter=True)
+        .join(ENDPOINT_SELECTION, ENDPOINT_SELECTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
+        .where(EVENT.c.id.is_not(None) | EVENT_LOG.c.id.is_not(None))
+    )
+
+
+READ_LEASED = Query(LeasedDelivery, leased_without_log)
+READ_LEASED_FROM_LOG = Query(LeasedDelivery, leased_with_log)
 DELIVERY_IS_HELD = (DELIVERY.c.id == sa.bindparam("delivery")) & (DELIVERY.c.lease == sa.bindparam("held")) & is_waiting(DELIVERY)
 
 
@@ -190,7 +229,8 @@ def claim_deliveries(
     chosen, walked = choose_deliveries(connection, now_ms=now_ms, horizon=horizon, most=most, after=after)
     which = {"ids": pack_rows([[id] for id in chosen]), **id_range(chosen)} if chosen else {}
     taken = connection.run(CLAIM_DELIVERIES, token=token, now_ms=now_ms, lease_end=end, **which) if chosen else 0
-    rows = connection.all(READ_LEASED, token=token, lease_end=end, **id_range(chosen)) if taken else []
+    leased = READ_LEASED_FROM_LOG if connection.has(EVENT_LOG) else READ_LEASED
+    rows = connection.all(leased, token=token, lease_end=end, **id_range(chosen)) if taken else []
     for row in rows:
         if row.url is None:
             remove_attempts(connection, connection.all(DROP_DELIVERY, delivery=row.id, held=token))
@@ -209,11 +249,16 @@ def postpone_deliveries(connection: Connection, rows: Sequence[LeasedDelivery], 
     return set(due)
 
 
-def acknowledge_attempts(connection: Connection, *, outcomes: Sequence[AttemptOutcome]) -> int:
-    """Record attempts and what follows from them; one whose lease was lost meanwhile changes nothing. How many counted."""
+def acknowledge_attempts(
+    connection: Connection, *, outcomes: Sequence[AttemptOutcome], disabled: list[DisabledEndpoint] | None = None
+) -> int:
+    """Record attempts and what follows from them; one whose lease was lost meanwhile changes nothing. How many counted.
+
+    `disabled` is given the endpoints that this disables.
+    """
     connection.first(RELAX_COMMIT)
     counted = [outcome for wave in outcome_waves(outcomes) for outcome in acknowledge_wave(connection, wave)]
-    judge_endpoints(connection, counted)
+    judge_endpoints(connection, counted, [] if disabled is None else disabled)
     judge_receivers(connection, earned=earned_credit(counted))
     return len(counted)
 
@@ -262,18 +307,22 @@ def state_after(outcome: AttemptOutcome) -> int:
     return FAILED_STATE if outcome.next_ms is None else PENDING_STATE
 
 
-def judge_endpoints(connection: Connection, outcomes: Sequence[AttemptOutcome]) -> None:
+def judge_endpoints(connection: Connection, outcomes: Sequence[AttemptOutcome], disabled: list[DisabledEndpoint]) -> None:
     """One success clears an endpoint's record; failures after it begin or go on with a new one."""
     of_endpoint: dict[str, list[AttemptOutcome]] = {}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.at_ms):
         if outcome.verdict != "ours":
             of_endpoint.setdefault(outcome.endpoint, []).append(outcome)
     for record in read_endpoint_records(connection, endpoints=list(of_endpoint)):
-        judge_endpoint(connection, record, of_endpoint[record.id])
+        ended = judge_endpoint(connection, record, of_endpoint[record.id])
+        if ended is not None:
+            disabled.append(ended)
 
 
-def judge_endpoint(connection: Connection, record: EndpointRecord, own: Sequence[AttemptOutcome]) -> None:
+def judge_endpoint(connection: Connection, record: EndpointRecord, own: Sequence[AttemptOutcome]) -> DisabledEndpoint | None:
     """What an endpoint's attempts, in their order, make of its record; nothing is written when it stays as it is.
+
+    Returns the endpoint where they disable it.
 
     A record that another worker changes meanwhile stands as if its attempts had come after these.
     """
@@ -287,7 +336,8 @@ def judge_endpoint(connection: Connection, record: EndpointRecord, own: Sequence
     if failures or gone:
         first, last = (failures or own)[0].at_ms // 1000, own[-1].at_ms // 1000
         if gone or since is None or record.status != "enabled" or last - since >= FAILING_SECONDS:
-            note_endpoint_failure(connection, endpoint=record.id, first=first, last=last, gone=gone)
+            return note_endpoint_failure(connection, endpoint=record.id, first=first, last=last, gone=gone)
+    return None
 
 
 def return_deliveries(connection: Connection, *, leases: Sequence[tuple[str, str]], now_ms: int) -> int:

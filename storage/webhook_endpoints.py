@@ -9,6 +9,7 @@ from sqlmodel import Field
 from registry.errors import Conflict
 from registry.ids import Ids
 from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, drop_pending, fail_waiting, queue_deliveries
+from storage.endpoint_selections import ENDPOINT_SELECTION, forget_selection
 from storage.engine.sql import (
     BigInt,
     Command,
@@ -18,6 +19,7 @@ from storage.engine.sql import (
     TableDescription,
     all_rows,
     bound_list,
+    changes_one,
     first_row,
     pack_rows,
     row_exists,
@@ -117,18 +119,39 @@ FAILING_SINCE = sa.func.coalesce(WEBHOOK_ENDPOINT.c.failing_since, sa.bindparam(
 
 PATIENCE_ENDS = sa.bindparam("patience_ends", type_=sa.BigInteger)
 
+
+class EndpointState(NamedTuple):
+    """Whose an endpoint is, and whether it is sent to."""
+
+    organisation: str
+    status: str
+
+
+class DisabledEndpoint(NamedTuple):
+    """An endpoint that was enabled, and is not any more. `gone`: it answered 410; else it has only failed for five days."""
+
+    endpoint: str
+    organisation: str
+    gone: bool
+
+
 NOTE_ENDPOINT_FAILURE = Query(
-    str,
+    EndpointState,
     sa.update(WEBHOOK_ENDPOINT)
     .where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint"))
     .values(
         failing_since=FAILING_SINCE,
         status=sa.case((PATIENCE_ENDS >= FAILING_SINCE, "disabled"), else_=WEBHOOK_ENDPOINT.c.status),
     )
-    .returning(WEBHOOK_ENDPOINT.c.status),
+    .returning(WEBHOOK_ENDPOINT.c.organisation, WEBHOOK_ENDPOINT.c.status),
 )
 
-DISABLE_ENDPOINT = Command(sa.update(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint")).values(status="disabled"))
+ENDPOINT_STATE = Query(
+    EndpointState,
+    sa.select(WEBHOOK_ENDPOINT.c.organisation, WEBHOOK_ENDPOINT.c.status)
+    .where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint"), IS_LISTED_ENDPOINT)
+    .with_for_update(),
+)
 
 
 def insert_endpoint(connection: Connection, *, id: str, organisation: str, url: str, secret: str, now: float) -> None:
@@ -164,7 +187,29 @@ def delete_endpoint(connection: Connection, *, endpoint: str, organisation: str)
     if connection.run(DELETE_ENDPOINT, endpoint=endpoint, organisation=organisation) == 0:
         return False
     drop_pending(connection, endpoint=endpoint)
+    forget_selection(connection, endpoint=endpoint)
     return True
+
+
+def enabled_endpoints(connection: Connection, *, organisation: str) -> list[str]:
+    """The ids of the endpoints of `organisation` that are sent to."""
+    return connection.all(LIST_ENABLED_ENDPOINTS, organisation=organisation)
+
+
+@changes_one
+def disable_endpoint(*, endpoint: str) -> sa.Executable:
+    """Send nothing more to an endpoint; False where it was disabled, or gone, already."""
+    return (
+        sa.update(WEBHOOK_ENDPOINT)
+        .where(WEBHOOK_ENDPOINT.c.id == endpoint, WEBHOOK_ENDPOINT.c.status == "enabled")
+        .values(status="disabled")
+    )
+
+
+@changes_one
+def move_endpoint(*, endpoint: str, organisation: str, url: str) -> sa.Executable:
+    """Send to another address from now on, also what waits; the secret stays, and the new receiver has no record."""
+    return sa.update(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT).values(url=url, failing_since=None, proven=0)
 
 
 def rotate_endpoint_secret(connection: Connection, *, endpoint: str, organisation: str, sealed: str, now: float) -> EndpointRow | None:
@@ -213,25 +258,36 @@ def note_endpoint_success(*, endpoint: str) -> sa.Executable:
     )
 
 
-def note_endpoint_failure(connection: Connection, *, endpoint: str, first: int, last: int, gone: bool) -> None:
-    """A 410, or 120 hours of nothing but failures, disables; what waits for a disabled endpoint has failed."""
+def note_endpoint_failure(connection: Connection, *, endpoint: str, first: int, last: int, gone: bool) -> DisabledEndpoint | None:
+    """A 410, or 120 hours of nothing but failures, disables; what waits for a disabled endpoint has failed.
+
+    Returns the endpoint where it was enabled and listed before: the one of a schedule is told of with its reports.
+    """
+    before = connection.first(ENDPOINT_STATE, endpoint=endpoint)
     found = connection.first(NOTE_ENDPOINT_FAILURE, endpoint=endpoint, first=first, patience_ends=last - FAILING_SECONDS)
     if gone:
-        connection.run(DISABLE_ENDPOINT, endpoint=endpoint)
-    if found is not None and (gone or found == "disabled"):
-        fail_waiting(connection, endpoint=endpoint)
+        disable_endpoint(connection, endpoint=endpoint)
+    if found is None or not (gone or found.status == "disabled"):
+        return None
+    fail_waiting(connection, endpoint=endpoint)
+    return None if before is None or before.status != "enabled" else DisabledEndpoint(endpoint, before.organisation, gone)
 
 
-LIST_ENABLED_ENDPOINTS = Query(
-    str,
+ENABLED_ENDPOINTS = (
     sa.select(WEBHOOK_ENDPOINT.c.id)
     .where(
         WEBHOOK_ENDPOINT.c.organisation == sa.bindparam("organisation"),
         WEBHOOK_ENDPOINT.c.status == "enabled",
         WEBHOOK_ENDPOINT.c.schedule.is_(None),
     )
-    .order_by(WEBHOOK_ENDPOINT.c.id),
+    .order_by(WEBHOOK_ENDPOINT.c.id)
 )
+
+LIST_ENABLED_ENDPOINTS = Query(str, ENABLED_ENDPOINTS)
+
+HAS_CHOSEN = sa.exists().where(ENDPOINT_SELECTION.c.endpoint == WEBHOOK_ENDPOINT.c.id, ENDPOINT_SELECTION.c.types.is_not(None))
+
+LIST_ENDPOINTS_WITHOUT_CHOICE = Query(str, ENABLED_ENDPOINTS.where(sa.not_(HAS_CHOSEN)))
 
 DELIVERIES_OF_DISABLED = (
     sa.select(DELIVERY.c.id)
@@ -246,8 +302,12 @@ FAIL_WAITING_OF_DISABLED = Command(
 
 
 def enqueue_event(connection: Connection, *, event: str, organisation: str, now_ms: int, ids: Ids) -> None:
-    """Queue an event for every enabled endpoint, each at the start of the schedule; attempts keep their numbers."""
-    endpoints = connection.all(LIST_ENABLED_ENDPOINTS, organisation=organisation)
+    """Queue one of the three promised events for every enabled endpoint that has chosen no types, each at the start of the schedule.
+
+    Attempts keep their numbers.
+    """
+    wanted = LIST_ENDPOINTS_WITHOUT_CHOICE if connection.has(ENDPOINT_SELECTION) else LIST_ENABLED_ENDPOINTS
+    endpoints = connection.all(wanted, organisation=organisation)
     queue_deliveries(connection, event=event, endpoints=endpoints, organisation=organisation, now_ms=now_ms, ids=ids)
 
 

@@ -20,6 +20,7 @@ import httpx
 from clients.mail.letter import Letter
 from clients.payments.records import AccountKind
 from operations.caches.answers import ReadCache
+from operations.caches.event_watch import EventWatch
 from operations.caches.stock import StockSnapshots
 from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
@@ -353,6 +354,7 @@ def make_deps(
         stock=StockSnapshots(store, clock, ids),
         replica=replica,
         weeks=UsageCache(),
+        watch=EventWatch(store),
         internal_calls=InternalCalls(),
         judge=LineJudge(),
         rate_limiter=RateLimiter(Limits(), SITE, clock),  # of what the worker writes; that of the calls is the caller's choice

@@ -16,6 +16,7 @@ from clients.model.port import ModelSettings
 from clients.outside_system import OutsideSystem
 from clients.webhooks.sender import WebhookSender
 from operations.caches.answers import ReadCache
+from operations.caches.event_watch import EventWatch
 from operations.caches.stock import StockSnapshots
 from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
@@ -23,6 +24,7 @@ from operations.changes.requests.approval_requests import ApprovalRequests
 from operations.demo import Demo, detach_demo_payee, ensure_demo
 from operations.deps import Build, Deps
 from operations.intelligence.verdicts.judge import LineJudge
+from operations.ledger.event_rights import ChooserRights
 from operations.people.session_tokens import LOGIN_SCOPES, token_issuer
 from registry.answer import InternalCalls
 from registry.clock import Clock, SystemClock
@@ -61,6 +63,7 @@ from transports.worker.chores import (
     adaptation_chore,
     approvals_chore,
     change_chores,
+    event_chore,
     fleet_chore,
     reconciliation_chore,
     recovery_chore,
@@ -302,6 +305,7 @@ def make_deps(
         stock=StockSnapshots(store, clock, ids),
         replica=replica,
         weeks=UsageCache(),
+        watch=EventWatch(store),
         internal_calls=InternalCalls(),
         judge=LineJudge(),
         rate_limiter=rate_limiter,
@@ -407,6 +411,7 @@ def make_worker(
         chores=[
             retention_chore(deps.store, deps.clock, report, settings.history_days),
             recovery_chore(deps),
+            event_chore(deps),
             Partitions(deps.store, deps.clock, report).chore(),
             *(
                 [reconciliation_chore(deps, report), adaptation_chore(deps, report), *shop_chores(deps, report), *report_chores(deps)]
@@ -415,6 +420,7 @@ def make_worker(
             ),
             *([fleet_chore(deps, report, begun), *change_chores(deps, report, begun), approvals_chore(deps, report)] if looks else []),
         ],
+        rights=ChooserRights(deps.internal_calls.operations_in),
         listener=open_listener(settings.store_url, report),
         lease_seconds=settings.delivery_lease_seconds,
     )

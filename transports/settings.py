@@ -41,7 +41,8 @@ class HistoryDays:
     """For how many days each kind of history is kept; 0: for ever.
 
     `answers`: what was answered under idempotency keys that never expire; the keys stay. `issuances`: rows that ended without an eSIM.
-    `intents`: test intents, and live ones that failed. `call_records`: the ids and the sums of the months stay.
+    `intents`: test intents, and live ones that failed. `events`: the three that every endpoint was promised, with deliveries; `event_log`:
+    every event in the order of commits. `call_records`: the ids and the sums of the months stay.
     """
 
     audit: int = 90
@@ -49,11 +50,12 @@ class HistoryDays:
     issuances: int = 0
     intents: int = 0
     events: int = 0
+    event_log: int = 90
     deliveries: int = 0
     call_records: int = 0
 
 
-SHORTEST_HISTORY = HistoryDays(audit=1, answers=30, issuances=30, intents=30, events=30, deliveries=7, call_records=62)
+SHORTEST_HISTORY = HistoryDays(audit=1, answers=30, issuances=30, intents=30, events=30, event_log=7, deliveries=7, call_records=62)
 """Longer than any call, retry or settlement of an unknown outcome lasts; records of a month until the month after it is over."""
 
 
@@ -259,6 +261,9 @@ class Settings(BaseModel):
     keep_intents_days: DaysSetting = Field(
         0, description="days that test intents and failed intents are kept, at least 30; their keys stay. 0: for ever"
     )
+    keep_event_log_days: DaysSetting = Field(
+        90, description="days that the log of events is kept, which streams and chosen types read, at least 7; 0: for ever"
+    )
     keep_events_days: DaysSetting = Field(0, description="days that events are kept with their deliveries, at least 30; 0: for ever")
     keep_deliveries_days: DaysSetting = Field(0, description="days that deliveries are kept with their attempts, at least 7; 0: for ever")
     keep_call_records_days: DaysSetting = Field(
@@ -320,6 +325,7 @@ class Settings(BaseModel):
             issuances=self.keep_issuances_days,
             intents=self.keep_intents_days,
             events=self.keep_events_days,
+            event_log=self.keep_event_log_days,
             deliveries=self.keep_deliveries_days,
             call_records=self.keep_call_records_days,
         )

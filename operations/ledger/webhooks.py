@@ -4,7 +4,7 @@ A delivery is claimed in a batch, signed, sent, and acknowledged in a batch. No 
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Literal, NamedTuple, NotRequired, TypeAlias, cast
 
 import orjson
 from typing_extensions import TypedDict
@@ -13,28 +13,39 @@ from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url, ra
 from clients.webhooks.sender import DeliveryAttempt, WebhookSender, next_retry_delay
 from clients.webhooks.signature import sign_delivery
 from operations.deps import Ctx
+from operations.event_types.declaration import new_event
+from operations.event_types.endpoint import ORGANISATION_ENDPOINT_DISABLED, DisabledEndpointData, DisablingReason
+from operations.ledger.event_rights import ChooserRights
 from registry.clock import Clock
 from registry.errors import BadRequest
 from registry.ids import Ids
 from storage import outbox
+from storage.endpoint_selections import EndpointSelection
+from storage.engine.sql import Connection
 from storage.engine.store import Store
+from storage.event_log import TEST_POSITION, PlacedEvent, log_event
 from storage.organisations import may_receive_privately
 from storage.outbox import AttemptOutcome, AttemptVerdict, LeasedDelivery
 from storage.sealing import Keyring, webhook_secret_field
+from storage.webhook_endpoints import DisabledEndpoint, disable_endpoint
 
-EventType = Literal["esim.issued", "esim.first_attach", "usage.threshold_reached"]
 EventData: TypeAlias = dict[str, object]
 
 
 class Event(TypedDict):
-    """Something that happened to an intent. `created` is Unix seconds; `data` never holds an activation code."""
+    """Something that happened. `type` is one of list_event_types, which shows what `data` says; it never holds an activation code.
+
+    `created` is Unix seconds. `line_seq` counts the `line.*` events of one line: 1, 2, 3 and so on. `test`: somebody tries an endpoint.
+    """
 
     id: str
     object: Literal["connectivity.event"]
-    type: EventType
+    type: str
     livemode: bool
     created: int
     data: EventData
+    line_seq: NotRequired[int]
+    test: NotRequired[Literal[True]]
 
 
 class ReportEvent(TypedDict):
@@ -53,7 +64,7 @@ def event_of_row(*, id: str, type: str, livemode: int, created: int, data: str) 
     return {
         "id": id,
         "object": "connectivity.event",
-        "type": cast(EventType, type),
+        "type": type,
         "livemode": bool(livemode),
         "created": created,
         "data": cast(EventData, orjson.loads(data)),
@@ -65,13 +76,41 @@ def outgoing_event(*, id: str, type: str, livemode: int, created: int, data: str
     event = event_of_row(id=id, type=type, livemode=livemode, created=created, data=data)
     if type != "intelligence.report":
         return event
-    return {**event, "object": "intelligence.event", "type": "intelligence.report"}
+    return {
+        "id": id,
+        "object": "intelligence.event",
+        "type": "intelligence.report",
+        "livemode": event["livemode"],
+        "created": created,
+        "data": event["data"],
+    }
+
+
+def event_of_log(event: PlacedEvent) -> Event:
+    """The event that the log keeps."""
+    shown = event_of_row(id=event.id, type=event.type, livemode=event.livemode, created=event.created, data=event.data)
+    return shown if event.line_number is None else {**shown, "line_seq": event.line_number}
 
 
 def event_bytes(event: Event | ReportEvent) -> bytes:
     """The bytes of every delivery of an event: the same ones each time, since keys keep the order in which they were stored."""
     return orjson.dumps(event)
 
+
+def tell_disabled(connection: Connection, endpoint: str, organisation: str, reason: DisablingReason, ids: Ids, now: float) -> None:
+    """Write the event of an endpoint that this transaction has disabled."""
+    data: DisabledEndpointData = {"endpoint": endpoint, "reason": reason}
+    log_event(connection, event=new_event(ORGANISATION_ENDPOINT_DISABLED, data, organisation=organisation, ids=ids, now=now))
+
+
+def end_endpoint(connection: Connection, *, endpoint: str, organisation: str, reason: DisablingReason, ids: Ids, now: float) -> None:
+    """Disable an endpoint, unless it is, and tell the organisation."""
+    if disable_endpoint(connection, endpoint=endpoint):
+        tell_disabled(connection, endpoint, organisation, reason, ids, now)
+
+
+NOT_READABLE = "not_readable"
+"""The outcome of a delivery that was not made: whoever chose the endpoint's types may not read the event now."""
 
 WEBHOOK_USER_AGENT = "connectivity-webhooks/1"
 
@@ -87,9 +126,19 @@ class WebhookDeliveries:
     """The outbox of a process."""
 
     def __init__(
-        self, *, store: Store, keyring: Keyring, sender: WebhookSender, clock: Clock, ids: Ids, lease_ms: int = outbox.DELIVERY_LEASE_MS
+        self,
+        *,
+        store: Store,
+        keyring: Keyring,
+        sender: WebhookSender,
+        clock: Clock,
+        ids: Ids,
+        rights: ChooserRights,
+        lease_ms: int = outbox.DELIVERY_LEASE_MS,
     ) -> None:
+        """`rights`: of those who chose which events endpoints get."""
         self._store, self._keyring, self._sender, self._clock, self._ids = store, keyring, sender, clock, ids
+        self._rights = rights
         self._lease_ms, self._busy, self._walked = lease_ms, False, ""
 
     async def claim(self, most: int) -> list[ClaimedDelivery]:
@@ -119,9 +168,24 @@ class WebhookDeliveries:
         """One signed POST, and what follows from it."""
         row, body = claimed.row, event_bytes(self._event(claimed.row))
         started = self._clock.now()
+        if row.types is not None and row.position != TEST_POSITION and not await self._store.write(self._may_get, row=row, now=started):
+            return self._outcome(claimed, started, NOT_READABLE, 0, "ours", None)
         headers = sign_delivery(self._secrets(row, started), row.event_id, int(started), body)
         headers |= {"content-type": "application/json", "user-agent": WEBHOOK_USER_AGENT}
         return self._judge(claimed, started, await self._sender.post(row.url or "", body, headers, private=bool(row.private_receivers)))
+
+    def _may_get(self, connection: Connection, *, row: LeasedDelivery, now: float) -> bool:
+        """Whether the endpoint may be told of the event now; one whose chooser has ended is told nothing more."""
+        chosen = EndpointSelection(
+            row.endpoint_id, row.organisation, row.types, row.tags, "", row.kind or "", row.principal or "", row.credential or "", 0
+        )
+        caller = self._rights.chooser(connection, chosen, now)
+        if caller is None:
+            end_endpoint(
+                connection, endpoint=row.endpoint_id, organisation=row.organisation, reason="chooser_ended", ids=self._ids, now=now
+            )
+            return False
+        return self._rights.readable(connection, caller, [row])[0]
 
     def faulted(self, claimed: ClaimedDelivery) -> AttemptOutcome:
         """A fault of ours took the attempt's place: it counts in the schedule, not against the endpoint."""
@@ -129,7 +193,15 @@ class WebhookDeliveries:
 
     async def ack(self, outcomes: Sequence[AttemptOutcome]) -> int:
         """Keep how attempts went; how many still held their lease."""
-        return await self._store.write(outbox.acknowledge_attempts, outcomes=outcomes) if outcomes else 0
+        return await self._store.write(self._acknowledge, outcomes=outcomes, now=self._clock.now()) if outcomes else 0
+
+    def _acknowledge(self, connection: Connection, *, outcomes: Sequence[AttemptOutcome], now: float) -> int:
+        """Records attempts; an endpoint that they disable is an event."""
+        disabled = list[DisabledEndpoint]()
+        counted = outbox.acknowledge_attempts(connection, outcomes=outcomes, disabled=disabled)
+        for each in disabled:
+            tell_disabled(connection, each.endpoint, each.organisation, "gone" if each.gone else "failing", self._ids, now)
+        return counted
 
     async def give_back(self, claimed: Sequence[ClaimedDelivery]) -> None:
         """Let go of what was not finished: it is due at once."""
@@ -138,7 +210,14 @@ class WebhookDeliveries:
             await self._store.write(outbox.return_deliveries, leases=leases, now_ms=self._now_ms())
 
     def _event(self, row: LeasedDelivery) -> Event | ReportEvent:
-        return outgoing_event(id=row.event_id, type=row.type, livemode=row.livemode, created=row.created, data=row.data)
+        event = outgoing_event(id=row.event_id, type=row.type, livemode=row.livemode, created=row.created, data=row.data)
+        if event["object"] == "intelligence.event":
+            return event
+        if row.line_number is not None:
+            event["line_seq"] = row.line_number
+        if row.position == TEST_POSITION:
+            event["test"] = True
+        return event
 
     def _secrets(self, row: LeasedDelivery, now: float) -> list[str]:
         """The current secret, and for a day after a rotation the one before."""
@@ -150,6 +229,8 @@ class WebhookDeliveries:
     def _judge(self, claimed: ClaimedDelivery, started: float, attempt: DeliveryAttempt) -> AttemptOutcome:
         if attempt.ok:
             return self._outcome(claimed, started, "ok", attempt.milliseconds, "ok", None)
+        if claimed.row.position == TEST_POSITION:  # tried once, and no mark against the endpoint
+            return self._outcome(claimed, started, attempt.outcome, attempt.milliseconds, "ours", None)
         if attempt.gone:
             return self._outcome(claimed, started, attempt.outcome, attempt.milliseconds, "gone", None)
         return self._outcome(claimed, started, attempt.outcome, attempt.milliseconds, "failed", self._next(claimed, attempt.retry_after))

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from clients.http import OutboundLimits
 from clients.webhooks.sender import WebhookSender
+from operations.ledger.event_rights import ChooserRights
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from storage.engine.sql import Query
@@ -85,7 +86,15 @@ async def test_a_phone_abroad_is_told_to_the_operators_own_endpoint(operator: Op
     sender = WebhookSender(world.clock, exempt=LOOPBACK, limits=QUICK)
     keyring = world.pipeline.deps.keyring
     worker = Worker(
-        store=world.store, keyring=keyring, sender=sender, clock=world.clock, ids=world.ids, report=pytest.fail, chores=[], listener=None
+        store=world.store,
+        keyring=keyring,
+        sender=sender,
+        clock=world.clock,
+        ids=world.ids,
+        report=pytest.fail,
+        rights=ChooserRights(world.pipeline.deps.internal_calls.operations_in),
+        chores=[],
+        listener=None,
     )
     async with receiver(answering("200 OK")) as there:
         made = await operator.http.post("/v1/connectivity/webhook_endpoints", json={"url": there.url()})

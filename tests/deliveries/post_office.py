@@ -13,6 +13,7 @@ from standardwebhooks import Webhook
 from clients.http import OutboundLimits
 from clients.webhooks.sender import WebhookSender
 from operations.catalogue import CATALOGUE
+from operations.ledger.event_rights import ChooserRights
 from registry.caller import Tier
 from registry.limits import Limits
 from storage.engine.store import Store
@@ -91,6 +92,7 @@ class PostOffice:
             clock=self.clock,
             ids=ids or self.world.ids,
             report=self.reports.append,
+            rights=ChooserRights(self.world.pipeline.deps.internal_calls.operations_in),
             chores=[retention_chore(store or self.store, self.clock, print)] if chores is None else chores,
             listener=listener,
         )

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from clients.webhooks.sender import WebhookSender
 from operations.intelligence.schedule_reports import ScheduleRuns
+from operations.ledger.event_rights import ChooserRights
 from operations.ledger.reconciliation import Reconciliation
 from registry.caller import Tier
 from registry.limits import TIERS, Limits, TierLimits
@@ -120,7 +121,8 @@ async def test_no_day_of_the_quota_is_oversold(tmp_path: Path, database_url: str
 
 def worker(world: World, sender: WebhookSender) -> Worker:
     deps = world.pipeline.deps
-    return Worker(store=world.store, keyring=deps.keyring, sender=sender, clock=world.clock, ids=world.ids, report=print)
+    rights = ChooserRights(deps.internal_calls.operations_in)
+    return Worker(store=world.store, keyring=deps.keyring, sender=sender, clock=world.clock, ids=world.ids, report=print, rights=rights)
 
 
 async def test_an_event_is_delivered_once_and_says_the_same_if_it_comes_twice(

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from clients.webhooks.sender import WebhookSender
 from operations.intelligence.schedule_reports import ScheduleRuns
+from operations.ledger.event_rights import ChooserRights
 from registry.caller import Tier
 from registry.limits import Limits
 from storage.deliveries import DeliveryTable
@@ -128,6 +129,7 @@ class Bureau:
             clock=self.clock,
             ids=self.world.ids,
             report=print,
+            rights=ChooserRights(self.world.pipeline.deps.internal_calls.operations_in),
         )
         return await worker.step()
 

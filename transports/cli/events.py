@@ -7,15 +7,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Annotated, NamedTuple, cast, get_args
+from typing import Annotated, NamedTuple, cast
 
 import anyio
 import orjson
 import typer
 
 from clients.webhooks.sender import retry_after_seconds
+from operations.event_types.catalogue import PROMISED_TYPES
 from operations.ledger.intents import Intent
-from operations.ledger.webhooks import Event, EventType
+from operations.ledger.webhooks import Event
 from operations.plans import Plan
 from registry.call import Reply
 from registry.clock import Clock, SystemClock, rfc3339_utc
@@ -104,7 +105,7 @@ EveryOption = Annotated[
     float, typer.Option("--every", min=0.2, max=3600, help="Seconds between two looks; each takes a call of the daily quota.")
 ]
 CountOption = Annotated[int | None, typer.Option("--count", min=1, help="End after N events.")]
-KNOWN_EVENT_TYPES = cast("tuple[str, ...]", get_args(EventType))
+KNOWN_EVENT_TYPES = PROMISED_TYPES
 EVENT_PAGE_SIZE = 20  # the most that one look gets
 CALLS_LEFT = re.compile(r";r=([0-9]+);t=([0-9]+)")
 WORKING_DAY_SECONDS = 8 * 3600

@@ -13,6 +13,7 @@ from operations.deps import Deps
 from operations.fleet.sync import FleetSync
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
 from operations.ledger.adaptation import PackageAdaptations
+from operations.ledger.event_placing import EventPlacing
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.clock import Clock
@@ -192,6 +193,14 @@ def reconciliation_chore(deps: Deps, report: Callable[[str], None]) -> Chore:
             deps.post()
 
     return Chore("reconciliation", RECONCILIATION_SECONDS, run)
+
+
+EVENT_SECONDS = 0.2
+
+
+def event_chore(deps: Deps) -> Chore:
+    """Gives events that are committed their places in the log, and queues them for the endpoints that have chosen them."""
+    return Chore("events", EVENT_SECONDS, EventPlacing(deps).step, everywhere=True)
 
 
 ADAPTATION_SECONDS = 2.0

@@ -22,6 +22,7 @@ from storage.deliveries import ATTEMPT_HISTORY, DELIVERY_HISTORY
 from storage.engine.partitions import History, drop_old_partitions, rows_kept_from
 from storage.engine.store import Store
 from storage.engine.sweep import Sweep, sweep_in_steps
+from storage.event_log import sweep_event_log
 from storage.events import DELIVERIES_OF_OLDER_EVENTS, EVENT_HISTORY, OLDER_DELIVERIES, PENDING_DELIVERIES, sweep_deliveries, sweep_events
 from storage.fleet_retention import sweep_ended_fleets, sweep_fleet_history
 from storage.fleets import has_fleet_tables
@@ -118,6 +119,7 @@ async def forget_history(store: Store, now: float, days: HistoryDays, report: Ca
     await forget_older(store, sweep_intents, now, days.intents)
     if days.deliveries:
         await forget_deliveries(store, now - days.deliveries * DAY_SECONDS, report)
+    await forget_older(store, sweep_event_log, now, days.event_log)
     if days.events:
         await forget_events(store, now, now - days.events * DAY_SECONDS, report)
     if days.call_records:

@@ -6,6 +6,7 @@ from typing import Protocol
 import anyio
 
 from clients.webhooks.sender import WebhookSender
+from operations.ledger.event_rights import ChooserRights
 from operations.ledger.webhooks import ClaimedDelivery, WebhookDeliveries
 from registry.clock import Clock
 from registry.ids import Ids
@@ -38,6 +39,7 @@ class Worker:
         clock: Clock,
         ids: Ids,
         report: Callable[[str], None],
+        rights: ChooserRights,
         chores: Sequence[Chore] = (),
         listener: WorkListener | None = None,
         concurrency: int = 200,
@@ -45,7 +47,7 @@ class Worker:
     ) -> None:
         """`report` is told about faults; `listener` wakes it between polls; `concurrency` bounds the POSTs under way."""
         self._deliveries = WebhookDeliveries(
-            store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, lease_ms=int(lease_seconds * 1000)
+            store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, rights=rights, lease_ms=int(lease_seconds * 1000)
         )
         self.tally = WorkerTally(tuple(chore.name for chore in chores))
         self._chores = ChoreRunner(chores, store=store, clock=clock, ids=ids, tally=self.tally, fault=self._fault)

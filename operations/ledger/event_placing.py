@@ -1,0 +1,110 @@
+"""Events get their places in the log, and the endpoints that have chosen them their deliveries, in one transaction."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
+
+import orjson
+
+from operations.deps import Deps
+from operations.event_types.catalogue import types_of_patterns
+from operations.ledger.event_rights import ChooserRights
+from operations.ledger.webhooks import end_endpoint
+from registry.ids import Ids
+from storage.deliveries import queue_deliveries
+from storage.endpoint_selections import EndpointSelection, list_selections
+from storage.engine.sql import Connection
+from storage.event_lines import UNKNOWN_LINE, LineBounds, bounds_of_lines
+from storage.event_log import PlacedEvent, place_events, waits_for_place
+from storage.webhook_endpoints import enabled_endpoints
+
+PLACED_AT_ONCE = 500
+
+
+@lru_cache(maxsize=4096)
+def chosen_types(types: str) -> frozenset[str]:
+    """The names of the types that a selection (a JSON list of names and globs) stands for."""
+    return types_of_patterns(tuple(orjson.loads(types)))
+
+
+@lru_cache(maxsize=4096)
+def chosen_tags(tags: str) -> frozenset[str]:
+    """The tags of a selection (a JSON list)."""
+    return frozenset(orjson.loads(tags))
+
+
+def wants_event(selection: EndpointSelection, event: PlacedEvent, lines: dict[str, LineBounds]) -> bool:
+    """Whether an endpoint has chosen an event: its type, and where it has chosen tags, a line with one of them."""
+    if selection.types is None or event.type not in chosen_types(selection.types):
+        return False
+    if selection.tags is None:
+        return True
+    return not lines.get(event.line or "", UNKNOWN_LINE).tags.isdisjoint(chosen_tags(selection.tags))
+
+
+class EventPlacing:
+    """The placing of a process: any number of processes may place, and one does at a time."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps, self._ids = deps, deps.ids
+        self._rights = ChooserRights(deps.internal_calls.operations_in)
+
+    async def step(self) -> int:
+        """Gives places to all that waits; returns how many events that were."""
+        deps, placed = self._deps, 0
+        while await deps.store.read(waits_for_place):
+            found = await deps.store.write(self.place, now=deps.clock.now())
+            placed += found
+            if found < PLACED_AT_ONCE:
+                break
+        if placed:
+            deps.wake_worker()
+        return placed
+
+    def place(self, connection: Connection, *, now: float) -> int:
+        """One transaction: places, and deliveries to the endpoints that have chosen the events. `now`: Unix seconds."""
+        events = place_events(connection, most=PLACED_AT_ONCE)
+        for organisation, own in groupby(events, key=lambda event: event.organisation):
+            queue_chosen(connection, organisation, list(own), rights=self._rights, ids=self._ids, now=now)
+        return len(events)
+
+
+def queue_chosen(
+    connection: Connection, organisation: str, events: Sequence[PlacedEvent], *, rights: ChooserRights, ids: Ids, now: float
+) -> int:
+    """Queue events of an organisation for the endpoints that have chosen them and may read them now; how many deliveries that were."""
+    selections = [each for each in list_selections(connection, organisation=organisation) if each.types is not None]
+    if not selections:
+        return 0
+    enabled = set(enabled_endpoints(connection, organisation=organisation))
+    tagged = sorted({event.line for event in events if event.line is not None}) if any(each.tags for each in selections) else []
+    lines = bounds_of_lines(connection, organisation=organisation, lines=tagged)
+    wanted = dict[str, list[str]]()
+    for selection in selections:
+        if selection.endpoint in enabled:
+            for event in readable_choice(connection, selection, events, lines, rights=rights, ids=ids, now=now):
+                wanted.setdefault(event, []).append(selection.endpoint)
+    for event, endpoints in wanted.items():
+        queue_deliveries(connection, event=event, endpoints=endpoints, organisation=organisation, now_ms=int(now * 1000), ids=ids)
+    return sum(map(len, wanted.values()))
+
+
+def readable_choice(
+    connection: Connection,
+    selection: EndpointSelection,
+    events: Sequence[PlacedEvent],
+    lines: dict[str, LineBounds],
+    *,
+    rights: ChooserRights,
+    ids: Ids,
+    now: float,
+) -> Iterator[str]:
+    """The ids of the events that an endpoint is to get. One whose chooser has ended is disabled."""
+    chosen = [event for event in events if wants_event(selection, event, lines)]
+    if not chosen:
+        return
+    caller = rights.chooser(connection, selection, now)
+    if caller is None:
+        end_endpoint(connection, endpoint=selection.endpoint, organisation=selection.organisation, reason="chooser_ended", ids=ids, now=now)
+        return
+    yield from (event.id for event, may in zip(chosen, rights.readable(connection, caller, chosen), strict=True) if may)
