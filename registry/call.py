@@ -102,6 +102,8 @@ class Call:
     """Asks what a person would approve: it goes as far as the question, does nothing and stores nothing."""
     reason: str | None = None
     """Why the call is made, in the asker's words, for whoever approves it."""
+    last_event_id: str | None = None
+    """Of a stream that is read again: the last event that its reader got."""
     names_free_text: bool = False
     """The door tells its client where the answer holds text that people or other systems wrote."""
     # Filled in by the pipeline as it goes, so that a refusal can be recorded with what was known.

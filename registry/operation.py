@@ -267,6 +267,8 @@ class Operation(Generic[P, R]):
     card: Card | None = None
     draws: bool = False
     """A call of it may take a line from the stock."""
+    resumes: bool = False
+    """A stream of events that goes on behind the one that the header Last-Event-ID names."""
 
     read_only: bool = field(init=False)
     """Changes nothing: a read scope, or a GET, whoever may make it."""
@@ -332,6 +334,7 @@ class OperationOptions(TypedDict, total=False):
     `spends`: what a call makes due, of the organisation's money or income. `irreversible`: no later call undoes what it did.
     `waits`: a credential may have to wait for an approval of it. False: it is how approvals are given, plans only, or stops what was begun.
     `card`: what a host draws of its results; without one, a call that may destroy or spend something is drawn as a question.
+    `resumes`: its stream goes on behind the event that the header Last-Event-ID names.
     """
 
     scope: Scope
@@ -368,6 +371,7 @@ class OperationOptions(TypedDict, total=False):
     waits: bool
     card: Card | None
     draws: bool
+    resumes: bool
 
 
 OPERATION_DEFAULTS = {each.name: each.default for each in fields(Operation) if each.default is not MISSING}

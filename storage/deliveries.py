@@ -55,6 +55,9 @@ class DeliveryTable(TableDescription, row=DeliveryRow, table=True):
         sa.Index("delivery_due", "state", "due_ms"),
         # What waits, of each endpoint. What is under way is not there, so that a claim changes one place of an endpoint's queue, not two.
         sa.Index("delivery_waiting", "endpoint_id", "due_ms", sqlite_where=WAITING_DELIVERY, postgresql_where=WAITING_DELIVERY),
+        sa.Index("delivery_of_organisation", "organisation", "event_id", "id"),
+        sa.Index("delivery_of_endpoint", "endpoint_id", "event_id", "id"),
+        sa.Index("delivery_of_state", "organisation", "state", "event_id", "id"),
         sa.Index("delivery_failed", "endpoint_id", "due_ms", sqlite_where=sa.text("state = 2"), postgresql_where=sa.text("state = 2")),
         # What is under way, or was when its worker died: a few of however many are pending.
         sa.Index(

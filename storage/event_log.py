@@ -71,6 +71,8 @@ class EventLogTable(TableDescription, row=LogEntry, table=True):
     arrival: int | None = Field(default=None, sa_column=sa.Column(sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True))
     position: BigInt | None
     line_number: BigInt | None
+    retry_minute: BigInt | None
+    retry_count: int | None
     __table_args__ = (
         sa.Index("event_log_id", "id", unique=True),
         sa.Index(
@@ -195,7 +197,7 @@ READ_ENDS = Query(
 LINE_NUMBER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(LINE_EVENT_NUMBER.c[name] for name in LineNumber._fields)
 
 
-def line_numbers_query(dialect: Dialect) -> sa.Select[Any]:
+def line_numbers_query(dialect: Dialect) -> sa.Select[*tuple[Any, ...]]:
     given = json_rows(dialect, "lines", "given", organisation=sa.Text, line=sa.Text)
     same = sa.and_(LINE_EVENT_NUMBER.c.organisation == given.c.organisation, LINE_EVENT_NUMBER.c.line == given.c.line)
     return sa.select(*LINE_NUMBER_COLUMNS).where(same)
@@ -220,7 +222,6 @@ def place_rows(dialect: Dialect) -> sa.Executable:
         sa.update(EVENT_LOG)
         .where(EVENT_LOG.c.arrival == places.c.arrival)
         .values(position=places.c.position, line_number=places.c.line_number)
-        .returning(*PLACED_COLUMNS)
     )
 
 
@@ -291,6 +292,19 @@ def find_placed(*, event: str, organisation: str) -> sa.Executable:
 def find_log_event(connection: Connection, *, event: str, organisation: str) -> PlacedEvent | None:
     """The event with this id once it has its place; None on a schema without the log."""
     return find_placed(connection, event=event, organisation=organisation) if connection.has(EVENT_LOG) else None
+
+
+@first_row(str)
+def count_log_retry(*, event: str, organisation: str, minute: int, most: int) -> sa.Executable:
+    """Count one manual retry; None when the minute's allowance is used up or there is no such event."""
+    # The limit stands in the statement: two retries at once cannot both be the tenth.
+    same = EVENT_LOG.c.retry_minute.is_not_distinct_from(minute)
+    return (
+        sa.update(EVENT_LOG)
+        .where(EVENT_LOG.c.id == event, EVENT_LOG.c.organisation == organisation, sa.not_(same) | (EVENT_LOG.c.retry_count < most))
+        .values(retry_minute=minute, retry_count=sa.case((same, EVENT_LOG.c.retry_count + 1), else_=1))
+        .returning(EVENT_LOG.c.id)
+    )
 
 
 @lru_cache

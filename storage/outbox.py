@@ -134,7 +134,9 @@ CHOICE_MEMBERS = ("types", "tags", "kind", "principal", "credential")
 ENDPOINT_MEMBERS = ("url", "status", "secret", "previous_secret", "previous_until", "proven", "failing_since")
 
 
-def leased_query(dialect: Dialect, members: Sequence[sa.ColumnElement[object]], rest: Sequence[sa.ColumnElement[object]]) -> sa.Select[Any]:
+def leased_query(
+    dialect: Dialect, members: Sequence[sa.ColumnElement[object]], rest: Sequence[sa.ColumnElement[object]]
+) -> sa.Select[*tuple[Any, ...]]:
     """What was claimed under a lease, with its event's `members` and the `rest` of the row."""
     return (
         sa.select(

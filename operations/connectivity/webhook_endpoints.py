@@ -2,11 +2,13 @@
 
 from typing import Annotated, Literal, NotRequired, cast
 
+import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.deps import Ctx
+from operations.ledger.event_rights import caller_who_chose
 from operations.ledger.webhooks import check_webhook_address
 from operations.vocabulary import ListOf, list_page
 from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
@@ -14,6 +16,7 @@ from registry.operation import Example, Input, Nothing, Scope, SpendKind, operat
 from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
 from storage.deliveries import Requeued, requeue_deliveries, requeue_delivery
+from storage.endpoint_selections import EndpointSelection, find_selection, list_selections
 from storage.engine.sql import Connection
 from storage.sealing import webhook_secret_field
 from storage.webhook_endpoints import (
@@ -55,13 +58,19 @@ class ReplayQuery(EndpointRef):
 
 
 class WebhookEndpoint(TypedDict):
-    """Where events are sent. `secret` stands only in the answers that create or rotate it; `created` is Unix seconds."""
+    """Where events are sent. `secret` stands only in the answers that create or rotate it; `created` is Unix seconds.
+
+    `types`, `tags` and `description` stand there once update_webhook_endpoint has set them.
+    """
 
     id: str
     object: EndpointKind
     url: str
     status: Literal["enabled", "disabled"]
     created: int
+    types: NotRequired[list[str]]
+    tags: NotRequired[list[str]]
+    description: NotRequired[str]
     secret: NotRequired[str]
 
 
@@ -93,14 +102,37 @@ ENDPOINT_EXAMPLE: WebhookEndpoint = {
 ENDPOINT_WITH_SECRET_EXAMPLE: WebhookEndpoint = {**ENDPOINT_EXAMPLE, "secret": "whsec_..."}
 
 
-def render_endpoint(row: EndpointRow) -> WebhookEndpoint:
+def render_endpoint(row: EndpointRow, chosen: EndpointSelection | None = None) -> WebhookEndpoint:
+    """An endpoint with what was chosen for it."""
     status = cast(Literal["enabled", "disabled"], row.status)
-    return {"id": row.id, "object": "connectivity.webhook_endpoint", "url": row.url, "status": status, "created": row.created}
+    shown: WebhookEndpoint = {
+        "id": row.id,
+        "object": "connectivity.webhook_endpoint",
+        "url": row.url,
+        "status": status,
+        "created": row.created,
+    }
+    if chosen is not None and chosen.types is not None:
+        shown["types"] = orjson.loads(chosen.types)
+    if chosen is not None and chosen.tags is not None:
+        shown["tags"] = orjson.loads(chosen.tags)
+    if chosen is not None and chosen.description:
+        shown["description"] = chosen.description
+    return shown
 
 
 def endpoint_not_found(endpoint: str) -> NotFound:
     return NotFound(
         f"No webhook endpoint {redact(endpoint)} in your organisation", param="id", hint="list_connectivity_webhook_endpoints shows the ids"
+    )
+
+
+def chooser_has_ended(endpoint: str) -> Conflict:
+    """The refusal to send again with the rights of somebody who has none any more."""
+    return Conflict(
+        f"Whoever chose the types of {endpoint} may not read events any more: the key or login has ended, or the person has left",
+        code="chooser_ended",
+        hint="Choose the types anew with update_webhook_endpoint, which makes the rights yours; that enables nothing, so enable it then",
     )
 
 
@@ -125,6 +157,8 @@ async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) ->
 
     Keep `secret`: shown once, it verifies the signatures. At most 16.
 
+    It gets esim.issued, esim.first_attach and usage.threshold_reached; update_webhook_endpoint chooses other types.
+
     Deliveries carry `webhook-id` (the event's id), `webhook-timestamp` and `webhook-signature` as Standard Webhooks defines them,
     and `Connectivity-Signature: t=<unix>,v1=<hex>`. Answer 2xx within 15 seconds; anything else is tried again, ten attempts in
     75 hours. Deliveries come at least once and in no promised order: deduplicate by `webhook-id`. A 410, or 120 hours of failures
@@ -148,8 +182,12 @@ async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) ->
 async def list_connectivity_webhook_endpoints(ctx: Ctx, _params: Nothing) -> ListOf[WebhookEndpoint]:
     """List your webhook endpoints, newest first, without their secrets."""
     # Choice: no pages, since there are at most 16
-    rows = await ctx.deps.store.read(list_endpoints, organisation=ctx.organisation)
-    return list_page([render_endpoint(row) for row in rows], MOST_ENDPOINTS)
+
+    def find(connection: Connection) -> list[WebhookEndpoint]:
+        chosen = {each.endpoint: each for each in list_selections(connection, organisation=ctx.organisation)}
+        return [render_endpoint(row, chosen.get(row.id)) for row in list_endpoints(connection, organisation=ctx.organisation)]
+
+    return list_page(await ctx.deps.store.read(find), MOST_ENDPOINTS)
 
 
 @operation(
@@ -203,7 +241,7 @@ async def rotate_webhook_secret(ctx: Ctx, params: EndpointRef) -> WebhookEndpoin
         row = rotate_endpoint_secret(connection, endpoint=params.id, organisation=ctx.organisation, sealed=sealed, now=ctx.now)
         if row is None:
             raise endpoint_not_found(params.id)
-        return {**render_endpoint(row), "secret": secret}
+        return {**render_endpoint(row, find_selection(connection, endpoint=row.id)), "secret": secret}
 
     return await ctx.settle_result(rotate)
 
@@ -214,7 +252,7 @@ async def rotate_webhook_secret(ctx: Ctx, params: EndpointRef) -> WebhookEndpoin
     spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     title="Enable webhook endpoint",
-    raises=[NotFound],
+    raises=[NotFound, Conflict],
     examples=[Example("The receiver works again", {"id": EXAMPLE_ENDPOINT_ID}, ENDPOINT_EXAMPLE)],
 )
 async def enable_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> WebhookEndpoint:
@@ -230,7 +268,10 @@ async def enable_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> WebhookEndpo
         row = enable_endpoint(connection, endpoint=params.id, organisation=ctx.organisation)
         if row is None:
             raise endpoint_not_found(params.id)
-        return render_endpoint(row)
+        chosen = find_selection(connection, endpoint=row.id)
+        if chosen is not None and chosen.types is not None and caller_who_chose(connection, chosen, ctx.now) is None:
+            raise chooser_has_ended(row.id)
+        return render_endpoint(row, chosen)
 
     return await ctx.settle_result(enable)
 

@@ -421,6 +421,8 @@ def make_call(found: MatchedRoute, head: RequestHead, request: HttpScope, receiv
         client=client[0] if client else "",
         prefers_page=bool(operation.forms) and reads_pages(request["headers"]),
     )
+    if operation.resumes:
+        call.last_event_id = head.text(b"last-event-id")
     if operation.auth in SIGNED_AUTH:
         call.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request["headers"]}
     return call

@@ -20,6 +20,8 @@ def create_event_log() -> None:
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("position", sa.BigInteger(), nullable=True),
         sa.Column("line_number", sa.BigInteger(), nullable=True),
+        sa.Column("retry_minute", sa.BigInteger(), nullable=True),
+        sa.Column("retry_count", sa.Integer(), nullable=True),
     )
     op.create_index("event_log_id", "event_log", ["id"], unique=True)
     op.create_index("event_log_unplaced", "event_log", ["arrival"], sqlite_where=UNPLACED, postgresql_where=UNPLACED)
@@ -54,12 +56,27 @@ def create_selections() -> None:
     op.create_index("endpoint_selection_organisation", "endpoint_selection", ["organisation"])
 
 
+OF_DELIVERIES = (
+    ("delivery_of_organisation", ["organisation", "event_id", "id"]),
+    ("delivery_of_endpoint", ["endpoint_id", "event_id", "id"]),
+    ("delivery_of_state", ["organisation", "state", "event_id", "id"]),
+)
+
+
+def index_deliveries() -> None:
+    for name, columns in OF_DELIVERIES:
+        op.create_index(name, "delivery", columns)
+
+
 def upgrade() -> None:
     create_event_log()
     create_selections()
+    index_deliveries()
 
 
 def downgrade() -> None:
     """What happened is told again by nothing: events of the new types go, and endpoints get the three old ones."""
+    for name, _ in OF_DELIVERIES:
+        op.drop_index(name, "delivery")
     for table in ("endpoint_selection", "line_event_number", "event_log_end", "event_log"):
         op.drop_table(table)

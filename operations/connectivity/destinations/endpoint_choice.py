@@ -1,0 +1,119 @@
+"""What an endpoint is told of, and where it is."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import orjson
+from pydantic import Field
+
+from operations.connectivity.webhook_endpoints import (
+    ENDPOINT_EXAMPLE,
+    EXAMPLE_ENDPOINT_ID,
+    EndpointRef,
+    WebhookEndpoint,
+    endpoint_not_found,
+    render_endpoint,
+)
+from operations.deps import Ctx
+from operations.ledger.event_reading import TypePatterns, wanted_types
+from operations.ledger.event_rights import readable_types
+from operations.ledger.webhooks import check_webhook_address
+from operations.vocabulary import LineTag
+from registry.errors import BadRequest, Conflict, NotFound, StoreUnavailable
+from registry.free_text import FreeText
+from registry.operation import Example, Scope, SpendKind, operation
+from storage.endpoint_selections import ENDPOINT_SELECTION, EndpointSelection, find_selection, put_selection
+from storage.engine.sql import Connection
+from storage.webhook_endpoints import move_endpoint, read_endpoint
+
+MOST_TAGS_CHOSEN = 20
+
+
+class EndpointChange(EndpointRef):
+    """Which endpoint, and what is to change; what is left out stays."""
+
+    null_clears = frozenset({"types", "tags"})
+
+    url: Annotated[str | None, Field(description="Another https URL of a public host; the secret stays.")] = None
+    types: TypePatterns = None
+    tags: Annotated[
+        list[LineTag] | None,
+        Field(min_length=1, max_length=MOST_TAGS_CHOSEN, description="Only events of lines with one of these; needs types. null: all."),
+    ] = None
+    description: Annotated[FreeText | None, Field(max_length=200, description="For people.")] = None
+
+
+def as_json(values: Sequence[str] | None) -> str | None:
+    return None if values is None else orjson.dumps(list(dict.fromkeys(values))).decode()
+
+
+def changed_selection(before: EndpointSelection, params: EndpointChange, ctx: Ctx) -> EndpointSelection:
+    """What the endpoint has chosen after the change. Whoever changes address or types gives the endpoint their rights."""
+    given = params.model_fields_set
+    types = as_json(params.types) if "types" in given else before.types
+    tags = as_json(params.tags) if "tags" in given else before.tags
+    if tags is not None and types is None:
+        raise BadRequest(
+            "tags: an endpoint without types gets the events of all lines; tags narrow what it has chosen",
+            param="tags",
+            hint='Send types, too, for example ["line.*", "esim.*"], or null for tags',
+        )
+    changed = before._replace(types=types, tags=tags, description=before.description if params.description is None else params.description)
+    if not given & {"types", "tags", "url"}:
+        return changed
+    caller = ctx.caller
+    return changed._replace(kind=caller.kind, principal=caller.principal, credential=caller.key_id, changed=int(ctx.now))
+
+
+@operation(
+    "PATCH",
+    "/v1/connectivity/webhook_endpoints/{id}",
+    spends=SpendKind.NOTHING,
+    scope=Scope.ANY,
+    title="Update webhook endpoint",
+    raises=[NotFound, Conflict, BadRequest],
+    examples=[
+        Example(
+            "Be told of orders and disputes, too",
+            {"id": EXAMPLE_ENDPOINT_ID, "types": ["esim.*", "order.*", "payment.dispute_*"]},
+            {**ENDPOINT_EXAMPLE, "types": ["esim.*", "order.*", "payment.dispute_*"]},
+        )
+    ],
+)
+async def update_webhook_endpoint(ctx: Ctx, params: EndpointChange) -> WebhookEndpoint:
+    """Choose an endpoint's event types, or change its URL, tags or description.
+
+    `types` null: esim.issued, esim.first_attach and usage.threshold_reached again, as endpoints that never chose.
+
+    Types are names or globs (list_event_types). The endpoint holds your rights from then on: it is sent what this key or login could read
+    at that moment, and nothing more once it has ended, which disables the endpoint; somebody else may then choose anew. A new URL is vetted
+    as the first one was, keeps the secret, and gets what is still to be sent.
+    """
+    if params.url is not None:
+        await check_webhook_address(ctx, params.url)
+    operations_in = ctx.deps.internal_calls.operations_in
+    if params.types is not None and not wanted_types(params.types, ctx.caller, operations_in):
+        raise BadRequest(
+            "types: of these types you may read no event, so the endpoint would be sent nothing",
+            param="types",
+            hint=f"You may read {len(readable_types(ctx.caller, operations_in))} types: list_event_types shows them",
+        )
+    if not params.model_fields_set - {"id"}:
+        raise BadRequest("Nothing is to change", param="types", hint="Send url, types, tags or description")
+
+    def change(connection: Connection) -> WebhookEndpoint:
+        row = read_endpoint(connection, endpoint=params.id, organisation=ctx.organisation)
+        if row is None:
+            raise endpoint_not_found(params.id)
+        if not connection.has(ENDPOINT_SELECTION):
+            raise StoreUnavailable("the database has to be upgraded first (reseller db upgrade): it cannot hold what endpoints choose yet")
+        before = find_selection(connection, endpoint=row.id)
+        selection = changed_selection(before or EndpointSelection(row.id, ctx.organisation, None, None, "", "", "", "", 0), params, ctx)
+        put_selection(connection, row=selection)
+        if params.url is not None and params.url != row.url:
+            move_endpoint(connection, endpoint=row.id, organisation=ctx.organisation, url=params.url)
+            row = row._replace(url=params.url)
+        ctx.record_change(f"types {selection.types or 'as promised'}, tags {selection.tags or 'all'}{', url' if params.url else ''}")
+        return render_endpoint(row, selection)
+
+    return await ctx.settle_result(change)
