@@ -50,6 +50,7 @@ SINGLE_HEADERS = frozenset(
         b"x-idempotency-key",
         b"x-confirm-token",
         b"x-approval-reason",
+        b"last-event-id",
         b"content-type",
         b"content-encoding",
         b"content-length",
