@@ -38,7 +38,7 @@ def rows_of_organisation(connection: Connection, *, organisation: str) -> list[L
 
 def declared_data(event_type: AnyEventType, data: Data) -> Data:
     """The data, after a check that it has every member that its type declares, and no other."""
-    declared: Data = TypeAdapter(event_type.data).validate_python(data, strict=True)
+    declared: Data = TypeAdapter[Any](event_type.data).validate_python(data, strict=True)
     assert declared == data, f"{event_type.name} declares no {sorted(data.keys() - declared.keys())}"
     return declared
 
