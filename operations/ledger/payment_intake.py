@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from clients.payments.records import ApplicationFee, Charge, CheckoutSession, Dispute, Payout, ProcessorInvoice, ProcessorPage, Refund
 from operations.deps import Deps
-from operations.ledger.orders import mail_order_failed, mail_refund_failed
+from operations.ledger.orders import announce_order_failed, log_order_paid, log_order_refunded, mail_refund_failed
 from operations.ledger.payment_records import (
     FAILED_TRANSFER_STATUSES,
     ChargeRecord,
@@ -146,7 +146,9 @@ def update_refunded_order(connection: Connection, deps: Deps, attempt: PaymentAt
     """
     record = find_payment_record(connection, account=attempt.account, kind="refund", id=thing.id)
     if (thing.status if record is None else load_payment_record(record, RefundRecord)["status"]) not in FAILED_TRANSFER_STATUSES:
-        mark_refund_made(connection, attempt=attempt.id, now=now)
+        made = mark_refund_made(connection, attempt=attempt.id, now=now)
+        if made is not None:
+            log_order_refunded(connection, deps, made)
         return
     order = mark_refund_failed(connection, attempt=attempt.id, now=now)
     if order is not None:
@@ -204,8 +206,9 @@ def take_checkout(connection: Connection, *, deps: Deps, account: str, session: 
     address = None if session.email is None or not is_email(session.email) else normal_email(session.email)
     paid = OrderPayment(address, session.payment_intent, session.amount_total, code)
     news = pay_order(connection, order=row.id, paid=paid, now=now)
-    if news and code is not None:
-        mail_order_failed(connection, deps, row.id)
+    if news:
+        tell = log_order_paid if code is None else announce_order_failed
+        tell(connection, deps, row.id)
     return news
 
 
@@ -219,7 +222,7 @@ def take_order_refunds(connection: Connection, *, deps: Deps, account: str, char
     if record is None or intent is None or not is_fully_refunded(connection, record):
         return
     for order in fail_refunded_orders(connection, account=account, payment_intent=intent, code=PAYMENT_REFUNDED, now=now):
-        mail_order_failed(connection, deps, order)
+        announce_order_failed(connection, deps, order)
 
 
 def was_order_refunded(connection: Connection, *, row: OrderRow) -> bool:
