@@ -253,11 +253,21 @@ def find_invoice_at_processor(connection: Connection, *, account: str, processor
 
 
 @first_row(Invoice)
-def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, paid_at: int, now: Annotated[float, int]) -> sa.Executable:
-    """Mark it paid; nothing when it is paid or void already. One that nobody heard was sent has been sent as well. `now`: Unix seconds."""
+def note_invoice_arrival(*, invoice: str, processor_invoice: str, issued_at: int, now: Annotated[float, int]) -> sa.Executable:
+    """The processor sent one that nobody heard was sent; None where that was known, or it is no draft under way. `now`: Unix seconds."""
     return (
         sa.update(INVOICE)
-        .where(THIS_INVOICE, (INVOICE.c.status == "sent") | ((INVOICE.c.status == "draft") & (INVOICE.c.sending == 1)))
+        .where(THIS_INVOICE, INVOICE.c.status == "draft", INVOICE.c.sending == 1)
+        .values(**INVOICE_CHANGE, status="sent", sending=0, issued_at=issued_at, processor_invoice=processor_invoice)
+    )
+
+
+@first_row(Invoice)
+def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, paid_at: int, now: Annotated[float, int]) -> sa.Executable:
+    """Mark it paid; None when it is paid or void already, or is a draft. `now`: Unix seconds."""
+    return (
+        sa.update(INVOICE)
+        .where(THIS_INVOICE, INVOICE.c.status == "sent")
         .values(
             **INVOICE_CHANGE,
             status="paid",

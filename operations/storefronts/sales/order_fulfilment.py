@@ -20,6 +20,7 @@ import anyio
 from clients.ocs.places import issuing
 from clients.payments.records import Charge, CheckoutSession, Refund
 from operations.deps import Deps
+from operations.event_types.payment import REFUND_FAILED, RefundEventData
 from operations.ledger.issuance import OUTCOME_UNKNOWN, IssuanceOrder, draw_esim
 from operations.ledger.issuance_targets import FULFIL_ORDER, OrderNotOurs, OrderTarget
 from operations.ledger.orders import (
@@ -32,7 +33,7 @@ from operations.ledger.orders import (
 )
 from operations.ledger.payment_attempts import begin_payment_attempt, send_payment_once, send_refund_attempt
 from operations.ledger.payment_intake import PAYMENT_REFUNDED, take_checkout, was_order_refunded
-from operations.ledger.payment_records import payment_record_of, refundable_amount, reserve_refund
+from operations.ledger.payment_records import log_payment_event, payment_record_of, refundable_amount, reserve_refund
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, audit_settlement
 from operations.storefronts.sales.checkout import account_of_sold_plan, sold_terms
 from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch, retry_pause
@@ -178,6 +179,22 @@ def stop_order_refund(connection: Connection, *, deps: Deps, row: OrderRow, stat
     """From here on the processor's word or a person settles it; the operator is told."""
     if set_refund(connection, order=row.id, token=row.lease or "", state=state, due_ms=None):
         mail_refund_failed(connection, deps, row.id)
+        if state == "failed":
+            log_refused_refund(connection, deps, row)
+
+
+def log_refused_refund(connection: Connection, deps: Deps, row: OrderRow) -> None:
+    """Logs that the processor made no refund of an order. One that it made, and that fell, its own word tells of."""
+    data: RefundEventData = {
+        "refund": None,
+        "charge": None,
+        "order": row.id,
+        "amount": row.paid_amount or 0,
+        "currency": row.currency,
+        "status": "refused",
+        "failure_reason": None,
+    }
+    log_payment_event(connection, deps, REFUND_FAILED, data, row.organisation, deps.clock.now())
 
 
 @dataclass(slots=True)
