@@ -54,12 +54,27 @@ def create_selections() -> None:
     op.create_index("endpoint_selection_organisation", "endpoint_selection", ["organisation"])
 
 
+SENT = sa.text("status = 'sent'")
+
+
+def create_overdue_invoices() -> None:
+    op.create_table(
+        "overdue_invoice",
+        sa.Column("invoice", sa.Text(), primary_key=True),
+        sa.Column("told", sa.BigInteger(), nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("invoice_due", "invoice", ["due_at"], sqlite_where=SENT, postgresql_where=SENT)
+
+
 def upgrade() -> None:
     create_event_log()
     create_selections()
+    create_overdue_invoices()
 
 
 def downgrade() -> None:
     """What happened is told again by nothing: events of the new types go, and endpoints get the three old ones."""
-    for table in ("endpoint_selection", "line_event_number", "event_log_end", "event_log"):
+    op.drop_index("invoice_due", "invoice")
+    for table in ("overdue_invoice", "endpoint_selection", "line_event_number", "event_log_end", "event_log"):
         op.drop_table(table)
