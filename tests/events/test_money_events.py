@@ -11,6 +11,7 @@ import pytest
 from operations.catalogue import CATALOGUE
 from operations.ledger.payment_intake import sync_payments
 from registry.caller import Tier
+from registry.clock import DAY_SECONDS
 from registry.limits import Limits
 from simulators.processor.disputes import open_dispute
 from tests.billing_money.stage import (
@@ -27,7 +28,7 @@ from tests.billing_money.stage import (
 )
 from tests.events.event_rows import Data, logged_rows
 from tests.invoices.billing import INVOICES, Billing
-from tests.invoices.test_sending import DAY, TO, fail, mend
+from tests.invoices.test_sending import TO, fail, mend
 from tests.stage import opened
 from tests.world import World, open_world
 from transports.worker.chores import overdue_chore
@@ -153,7 +154,7 @@ async def test_what_an_account_did_before_it_was_connected_or_long_ago_is_no_eve
         open_dispute(state, shop.account, charges[1])
         state.pending.clear()
         state.hooks.waiting.clear()
-    world.clock.advance(91 * DAY)
+    world.clock.advance(91 * DAY_SECONDS)
     await shop.sync()
     assert len((await shop.listed("disputes"))["data"]) == 2 and await told(shop) == []
 
@@ -175,7 +176,7 @@ async def test_an_invoice_without_the_processor_is_created_sent_overdue_and_void
         ("created", billed(other)),
         ("sent", billed(made, issued_at=sent["issued_at"], due_at=sent["due_at"])),
     ]
-    clock.advance(30 * DAY)
+    clock.advance(30 * DAY_SECONDS)
     await overdue.run()
     assert len(await events()) == 3
     clock.advance(1)
@@ -205,7 +206,7 @@ async def test_an_invoice_of_the_processor_is_sent_and_paid_once_and_is_not_over
     await world.settle_payments()
     await sync_payments(world.pipeline.deps, organisation=bill.who.organisation, account=account)
     paid = await bill.read(made["id"])
-    world.clock.advance(31 * DAY)
+    world.clock.advance(31 * DAY_SECONDS)
     await overdue_chore(world.pipeline.deps).run()
     assert (await events())[2:] == [("paid", billed(made, paid_at=paid["paid_at"]))]
 
@@ -228,6 +229,6 @@ async def test_an_invoice_that_was_paid_before_anybody_heard_that_it_was_sent_is
 async def test_an_invoice_that_was_due_long_ago_is_not_told_of_now(bill: Billing) -> None:
     made = await bill.draft()
     await bill.send(made["id"])
-    bill.world.clock.advance(61 * DAY)
+    bill.world.clock.advance(61 * DAY_SECONDS)
     await overdue_chore(bill.world.pipeline.deps).run()
     assert [type for type, _ in await happened(bill.world, bill.who.organisation, "invoice.", live=True)] == ["created", "sent"]
