@@ -29,15 +29,15 @@ from tests.billing_money.stage import (
 from tests.events.event_rows import Data, logged_rows
 from tests.invoices.billing import INVOICES, Billing
 from tests.invoices.test_sending import TO, fail, mend
-from tests.stage import opened
+from tests.stage import opened, opened_on_both
 from tests.world import World, open_world
 from transports.worker.chores import overdue_chore
 
 ORDER = "onr_01k0a8w7zv6q4k3m2n1p0r9s8t"
 
-stage = opened(open_money_stage)
+stage = opened_on_both(open_money_stage)
 shop = opened(open_money_stage, connected=True)
-world = opened(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False))
+world = opened_on_both(open_world, CATALOGUE, faultless=True, limits=Limits(burst_enabled=False))
 
 
 @pytest.fixture

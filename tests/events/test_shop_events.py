@@ -17,10 +17,11 @@ from tests.fulfilment.floor import BUYER, HOUR, MINUTE, Floor, open_floor
 from tests.fulfilment.test_payment import on_the_wire, order_session, tell
 from tests.fulfilment.test_settling import ESIM, decided, late
 from tests.issuance.test_adaptation import SET_LIMITS
-from tests.stage import opened
+from tests.stage import opened, opened_on_both
 from tests.top_ups.counter import ADD
 
 floor = opened(open_floor)
+on_both = opened_on_both(open_floor)
 
 
 async def happened(floor: Floor, family: str = "order.") -> list[tuple[str, Data]]:
@@ -42,7 +43,8 @@ def sold(order: str, top_up: str | None = None, **more: Any) -> Mapping[str, Any
     return {"order": order, "top_up": top_up, "storefront": "fjord", "plan": "nordic", "amount": 1000, "currency": "EUR", **more}
 
 
-async def test_an_order_and_its_top_up_are_told_from_the_beginning_to_the_end_once(floor: Floor) -> None:
+async def test_an_order_and_its_top_up_are_told_from_the_beginning_to_the_end_once(on_both: Floor) -> None:
+    floor = on_both
     order = await floor.paid()
     await floor.work(2)
     top_up = await floor.shop.top_up(order)
