@@ -171,6 +171,17 @@ def write_connect_status(connection: Connection, *, account: str, status: str, a
         connection.run(NOTE_ACTIVE, account=account)
 
 
+@first_row(str)
+def restrict_connect_account(*, account: str, as_of: Annotated[float, int], now: Annotated[float, int]) -> sa.Executable:
+    """An active account is pending as of `as_of`; whose it is, None where it was not active, or something newer is known of it."""
+    return (
+        sa.update(BILLING_CONFIG)
+        .where(CONFIG_OF_ACCOUNT, BILLING_CONFIG.c.connect_status == "active", BILLING_CONFIG.c.connect_as_of <= as_of)
+        .values(connect_status="pending", connect_as_of=as_of, updated=now)
+        .returning(BILLING_CONFIG.c.organisation)
+    )
+
+
 def detach_connect_account(connection: Connection, *, account: str, as_of: float, now: float) -> None:
     """Take the account from its organisation, unless it was attached after `as_of`. Both moments: Unix seconds."""
     connection.run(DETACH_CONNECT_ACCOUNT, account=account, as_of=float(int(as_of)), now=int(now))

@@ -13,6 +13,7 @@ from sqlmodel import Field
 
 from registry.ids import Ids
 from storage.engine.sql import (
+    CLUSTERED,
     BigInt,
     Command,
     Connection,
@@ -73,7 +74,10 @@ class InvoiceTable(TableDescription, row=Invoice, table=True):
     is on no other one.
     """
 
-    __table_args__ = (sa.Index("invoice_organisation", "organisation", "id", unique=True),)
+    __table_args__ = (
+        sa.Index("invoice_organisation", "organisation", "id", unique=True),
+        sa.Index("invoice_due", "due_at", sqlite_where=sa.text("status = 'sent'"), postgresql_where=sa.text("status = 'sent'")),
+    )
 
 
 class InvoiceDocumentTable(TableDescription, table=True):
@@ -91,6 +95,14 @@ class InvoiceNumberTable(TableDescription, table=True):
     organisation: str = Field(primary_key=True)
     year: int = Field(primary_key=True)
     last: int
+
+
+class OverdueInvoiceTable(TableDescription, table=True):
+    """An invoice whose day to pay by passed while it was sent and not paid, and when that was told, Unix seconds. Once, for ever."""
+
+    invoice: str = Field(primary_key=True)
+    told: BigInt
+    __table_args__ = CLUSTERED
 
 
 class InvoicePeriodRow(NamedTuple):
@@ -253,11 +265,21 @@ def find_invoice_at_processor(connection: Connection, *, account: str, processor
 
 
 @first_row(Invoice)
-def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, paid_at: int, now: Annotated[float, int]) -> sa.Executable:
-    """Mark it paid; nothing when it is paid or void already. One that nobody heard was sent has been sent as well. `now`: Unix seconds."""
+def note_invoice_arrival(*, invoice: str, processor_invoice: str, issued_at: int, now: Annotated[float, int]) -> sa.Executable:
+    """The processor sent one that nobody heard was sent; None where that was known, or it is no draft under way. `now`: Unix seconds."""
     return (
         sa.update(INVOICE)
-        .where(THIS_INVOICE, (INVOICE.c.status == "sent") | ((INVOICE.c.status == "draft") & (INVOICE.c.sending == 1)))
+        .where(THIS_INVOICE, INVOICE.c.status == "draft", INVOICE.c.sending == 1)
+        .values(**INVOICE_CHANGE, status="sent", sending=0, issued_at=issued_at, processor_invoice=processor_invoice)
+    )
+
+
+@first_row(Invoice)
+def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, paid_at: int, now: Annotated[float, int]) -> sa.Executable:
+    """Mark it paid; None when it is paid or void already, or is a draft. `now`: Unix seconds."""
+    return (
+        sa.update(INVOICE)
+        .where(THIS_INVOICE, INVOICE.c.status == "sent")
         .values(
             **INVOICE_CHANGE,
             status="paid",
@@ -268,6 +290,34 @@ def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, pa
             pay_url=sa.func.coalesce(INVOICE.c.pay_url, sa.cast(pay_url, sa.Text)),
         )
     )
+
+
+OVERDUE_INVOICE = OverdueInvoiceTable.table
+
+# In the words of the index of just these rows.
+SENT_STATUS: sa.ColumnElement[str] = sa.literal_column("'sent'", sa.Text)
+
+
+@all_rows(Invoice)
+def list_overdue_invoices(*, since: int, until: int, most: int) -> sa.Executable:
+    """Sent invoices that were due between the two moments (Unix seconds) and were not told of yet, those first that were due first."""
+    return (
+        sa.select(*INVOICE_COLUMNS)
+        .where(
+            INVOICE.c.status == SENT_STATUS,
+            INVOICE.c.due_at > since,
+            INVOICE.c.due_at < until,
+            ~sa.exists().where(OVERDUE_INVOICE.c.invoice == INVOICE.c.id),
+        )
+        .order_by(INVOICE.c.due_at)
+        .limit(most)
+    )
+
+
+@changes_one
+def note_overdue_invoice(*, invoice: str, now: Annotated[float, int]) -> StatementBuild:
+    """Whether it is this very call that tells that the invoice is overdue. `now`: Unix seconds."""
+    return insert_once(OVERDUE_INVOICE, key=["invoice"], invoice=invoice, told=now)
 
 
 INVOICE_DOCUMENT = InvoiceDocumentTable.table

@@ -65,6 +65,7 @@ from transports.worker.chores import (
     change_chores,
     event_chore,
     fleet_chore,
+    overdue_chore,
     reconciliation_chore,
     recovery_chore,
     report_chores,
@@ -412,6 +413,7 @@ def make_worker(
             retention_chore(deps.store, deps.clock, report, settings.history_days),
             recovery_chore(deps),
             event_chore(deps),
+            overdue_chore(deps),
             Partitions(deps.store, deps.clock, report).chore(),
             *(
                 [reconciliation_chore(deps, report), adaptation_chore(deps, report), *shop_chores(deps, report), *report_chores(deps)]

@@ -175,5 +175,5 @@ async def operator_billing_submit_dispute_evidence(ctx: Ctx, params: DisputeEvid
 
 def keep_dispute(connection: Connection, *, deps: Deps, account: ConnectAccount, dispute: Dispute, now: float) -> None:
     owner = lock_payment_account(connection, account=account.account)
-    word = {"account": account.account, "organisation": owner or account.organisation}
-    take_processor_record(connection, deps=deps, **word, thing=dispute, as_of=now, now=now)
+    organisation = owner or account.organisation
+    take_processor_record(connection, deps=deps, account=account.account, organisation=organisation, thing=dispute, as_of=now, now=now)

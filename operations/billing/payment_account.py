@@ -18,13 +18,12 @@ from operations.ledger.payment_accounts import (
     OnboardingLink,
     ReturnUrl,
     ask_payment_account,
+    attach_payment_account,
     begin_payment_onboarding,
     check_payment_account_access,
     default_return_page,
     find_payment_account,
     may_begin_onboarding,
-    payment_account_kind,
-    payment_account_status,
     render_connect_status,
     require_payment_account,
     standard_account_refusal,
@@ -35,14 +34,7 @@ from registry.caller import Role
 from registry.context import Replacement
 from registry.errors import BadRequest, Conflict, NotFound, NotSupported, PaymentsError, Refusal
 from registry.operation import Auth, Example, Input, Nothing, Scope, SpendKind, operation
-from storage.connect_accounts import (
-    ConnectAccount,
-    ConnectState,
-    attach_connect_account,
-    insert_connect_state,
-    organisation_of_account,
-    use_connect_state,
-)
+from storage.connect_accounts import ConnectAccount, ConnectState, insert_connect_state, organisation_of_account, use_connect_state
 
 
 @operation(
@@ -302,12 +294,12 @@ async def operator_billing_connect_oauth_complete(ctx: Ctx, params: ConsentGiven
         )
     asked, ctx.reached_upstream = deps.clock.now(), True
     account = await read_consented_account(ctx, await deps.payments.attach(params.code))
-    said = {"account": account.id, "kind": payment_account_kind(account), "status": payment_account_status(account)}
     before = await find_replaceable_payment_account(ctx, account.id, replaceable)
     attached = await deps.store.write(
-        attach_connect_account,
+        attach_payment_account,
+        deps=deps,
         organisation=organisation,
-        **said,
+        account=account,
         as_of=asked,
         now=deps.clock.now(),
         replacing=before.replacing,

@@ -171,9 +171,9 @@ def apply_payments_event(connection: Connection, *, deps: Deps, event: Processor
         case Charge() | Refund() | Dispute() | Payout() | ApplicationFee() as thing:
             take_processor_record(connection, deps=deps, account=account, organisation=owner, thing=thing, as_of=event.created, now=now)
         case ConnectedAccount() as told if event.type == PAYMENT_ACCOUNT_UPDATED and told.id == account:
-            keep_payment_account_status(connection, account=told, as_of=event.created, now=now)
+            keep_payment_account_status(connection, deps=deps, account=told, as_of=event.created, now=now)
         case ProcessorInvoice() as invoice if event.type == INVOICE_PAID_EVENT:
-            take_invoice_payment(connection, account=account, invoice=invoice, now=now)
+            take_invoice_payment(connection, deps=deps, account=account, invoice=invoice, now=now)
         case CheckoutSession() as session if event.type in CHECKOUT_PAID_EVENTS:
             take_checkout(connection, deps=deps, account=account, session=session, now=now)
         case _:

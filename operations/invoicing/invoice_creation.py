@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import FailFast, Field, model_validator
 from typing_extensions import TypedDict
 
-from operations.deps import Ctx
+from operations.deps import Ctx, Deps
 from operations.invoicing.invoices import (
     DRAFT_INVOICE_EXAMPLE,
     LINE_ITEM_EXAMPLE,
@@ -20,6 +20,7 @@ from operations.invoicing.invoices import (
     render_invoice,
     render_invoice_lines,
 )
+from operations.ledger.invoices import log_invoice_created
 from operations.upstream.account_lines import read_account_lines
 from operations.upstream.connection import connect_upstream, require_connected, require_own_account
 from operations.vocabulary import Currency, Email, Iccid, UpstreamId, divide_half_up, share_of
@@ -144,7 +145,7 @@ def largest_line_key(line: InvoiceLineRow) -> tuple[int, int, int]:
     return (-line.amount_cents, -line.bytes_up - line.bytes_down, line.position)
 
 
-def make_draft_invoice(connection: Connection, *, wanted: InvoiceSpec, now: float, ids: Ids) -> CreatedInvoice:
+def make_draft_invoice(connection: Connection, *, wanted: InvoiceSpec, now: float, deps: Deps) -> CreatedInvoice:
     """The draft. The period is locked first, so that two invoices never bill the same; the row of the numbers is locked last."""
     period = find_period(connection, period=wanted.period, organisation=wanted.organisation)
     if period is None:
@@ -153,7 +154,7 @@ def make_draft_invoice(connection: Connection, *, wanted: InvoiceSpec, now: floa
     config = ensure_config(connection, organisation=wanted.organisation, now=now)
     own = own_fee_bps(connection, organisation=wanted.organisation)
     price, bps = wanted.price or config.price_per_gb_cents, wanted.fee_bps if own is None else own
-    billed = bill_invoice_lines(connection, wanted=wanted, period=period, price=price, ids=ids)
+    billed = bill_invoice_lines(connection, wanted=wanted, period=period, price=price, ids=deps.ids)
     if not billed.lines:
         raise nothing_to_bill(period, found=billed.found_usage, some=wanted.iccids is not None)
     totals = invoice_totals(billed.subtotal, price=price, bps=bps, largest_usage=billed.largest_usage)
@@ -191,6 +192,7 @@ def make_draft_invoice(connection: Connection, *, wanted: InvoiceSpec, now: floa
         updated=int(now),
     )
     insert_invoice(connection, row=row)
+    log_invoice_created(connection, deps, row)
     return CreatedInvoice(row, period.month, billed)
 
 
@@ -447,7 +449,7 @@ async def create_invoice(ctx: Ctx, params: NewInvoice, _granted: None) -> MadeIn
 
     @runs_in_thread  # a month may have a hundred thousand SIMs
     def write(connection: Connection) -> MadeInvoice:
-        made = make_draft_invoice(connection, wanted=wanted, now=ctx.now, ids=deps.ids)
+        made = make_draft_invoice(connection, wanted=wanted, now=ctx.now, deps=deps)
         billed = made.billed
         left_out: list[NotBilled] = [
             {"iccid": iccid, "reason": "already_billed" if iccid in billed.already_billed else "no_records"}

@@ -28,6 +28,7 @@ from operations.invoicing.invoices import (
     processor_invoice_request,
     render_invoice,
 )
+from operations.ledger.invoices import log_invoice_sent
 from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import Email, without_default
@@ -130,6 +131,7 @@ async def send_without_processor(ctx: Ctx, row: Invoice, given: InvoiceFields) -
             if found.status != "sent":
                 raise invoice_changed_meanwhile()
             return render_invoice(found, site)
+        log_invoice_sent(connection, ctx.deps, issued)
         insert_invoice_document(connection, invoice=row.id, content=made.content, sha256=made.sha256, now=now)
         return render_invoice(issued, site)
 
@@ -299,7 +301,10 @@ async def hand_over_invoice(ctx: Ctx, row: Invoice, given: InvoiceFields, *, acc
 
 
 def record_invoice_sent(connection: Connection, *, over: InvoiceHandover, sent: SentInvoice, now: float) -> Conclusion:
-    row = finish_invoice_sending(connection, row=sent.row, now=now) or current_invoice(connection, sent.row)
+    finished = finish_invoice_sending(connection, row=sent.row, now=now)
+    if finished is not None:
+        log_invoice_sent(connection, over.ctx.deps, finished)
+    row = finished or current_invoice(connection, sent.row)
     if row.status not in ("sent", "paid") or row.processor_invoice != sent.row.processor_invoice:
         return answer_with_current_invoice(connection, over=over, now=now)
     insert_invoice_document(connection, invoice=row.id, content=sent.made.content, sha256=sent.made.sha256, now=now)

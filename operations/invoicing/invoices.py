@@ -14,8 +14,9 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from clients.payments.records import InvoiceLine, NewInvoice, ProcessorInvoice
-from operations.deps import Ctx
+from operations.deps import Ctx, Deps
 from operations.invoicing.call_records import InvoicePeriod, render_invoice_period
+from operations.ledger.invoices import log_invoice_voided
 from operations.ledger.payment_intake import take_invoice_payment
 from operations.ledger.payment_records import payment_amount_text
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
@@ -413,7 +414,7 @@ def voiding_outcome_unknown() -> PaymentsError:
     )
 
 
-def void_without_processor(connection: Connection, *, row: Invoice, now: float, site: Site) -> ShownInvoice:
+def void_without_processor(connection: Connection, *, deps: Deps, row: Invoice, now: float) -> ShownInvoice:
     """One that the processor has nothing of; a void one stays as it is."""
     voided = write_void_invoice(connection, invoice=row.id, organisation=row.organisation, now=now)
     if voided is None:
@@ -422,7 +423,9 @@ def void_without_processor(connection: Connection, *, row: Invoice, now: float, 
             raise invoice_is_paid()
         if voided.status != "void":
             raise invoice_is_busy()
-    return render_invoice(voided, site)
+        return render_invoice(voided, deps.site)
+    log_invoice_voided(connection, deps, voided)
+    return render_invoice(voided, deps.site)
 
 
 @dataclass(slots=True)
@@ -493,12 +496,15 @@ class InvoiceWithdrawal:
     def settle(self, connection: Connection, *, outcome: SendOutcome[ProcessorInvoice | None], now: float) -> Conclusion:
         refusal = voiding_outcome_unknown() if outcome is UNKNOWN else outcome
         if refusal is None:
-            row = void_withdrawn_invoice(connection, row=self.row, now=now) or current_invoice(connection, self.row)
+            voided = void_withdrawn_invoice(connection, row=self.row, now=now)
+            if voided is not None:
+                log_invoice_voided(connection, self.ctx.deps, voided)
+            row = voided or current_invoice(connection, self.row)
             if row.status == "void":
                 return Conclusion(200, render_invoice(row, self.ctx.deps.site), False, "ok")
             refusal = invoice_is_paid() if row.status == "paid" else invoice_is_busy()
         elif not isinstance(refusal, Refusal):
-            take_invoice_payment(connection, account=self.row.connect_account or "", invoice=refusal, now=now)
+            take_invoice_payment(connection, deps=self.ctx.deps, account=self.row.connect_account or "", invoice=refusal, now=now)
             refusal = invoice_is_paid()
         return Conclusion(refusal.status, refusal.body(self.ctx.call.request_id), outcome is UNKNOWN, refusal.error_code)
 
@@ -560,4 +566,4 @@ async def void_invoice(ctx: Ctx, _params: InvoiceRef, voiding: InvoiceWithPeriod
     """
     if ctx.staged:
         return (await send_once(ctx, InvoiceWithdrawal(ctx, voiding.row, voiding.period.month))).body
-    return await ctx.settle_result(void_without_processor, row=voiding.row, now=ctx.now, site=ctx.deps.site)
+    return await ctx.settle_result(void_without_processor, deps=ctx.deps, row=voiding.row, now=ctx.now)

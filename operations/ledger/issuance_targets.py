@@ -11,7 +11,13 @@ from operations.deps import Deps
 from operations.ledger.esims import DrawnEsim, seal_esim_profile
 from operations.ledger.intents import Intent, render_intent, unseal_intent
 from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN, PACKAGE_ADAPTING, PACKAGE_NOT_ADAPTED, IssuanceTarget
-from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review, mail_order_unadapted
+from operations.ledger.orders import (
+    announce_order_failed,
+    announce_order_ready,
+    announce_order_review,
+    announce_order_unadapted,
+    mail_late_delivery,
+)
 from operations.plans import Plan
 from registry.errors import Conflict, OcsError, Refusal
 from registry.free_text import FreeText
@@ -270,12 +276,12 @@ class OrderTarget:
         sealed = seal_esim_profile(esim.profile, keyring=self.deps.keyring, organisation=self.organisation, intent=self.order)
         if mark_order_ready(connection, order=self.order, esim=OrderEsim(esim.iccid, sealed, esim.package_id), now=now):
             emit_event(connection, event=event_of_drawn_esim(row, plan=None, now=now, ids=self.deps.ids), ids=self.deps.ids)
-            mail_order_ready(connection, self.deps, self.order)
+            announce_order_ready(connection, self.deps, self.order)
         return Conclusion(ORDER_DONE, self.order, False, "ok")
 
     def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:
         if fail_order(connection, order=self.order, code=refusal.error_code, now=self.deps.clock.now()):
-            mail_order_failed(connection, self.deps, self.order)
+            announce_order_failed(connection, self.deps, self.order)
         return Conclusion(ORDER_DONE, self.order, False, refusal.error_code)
 
     def adapting(self, connection: Connection, row: IssuanceRow, refusal: Refusal | None) -> Conclusion:
@@ -283,19 +289,19 @@ class OrderTarget:
         if refusal is None:
             return Conclusion(ORDER_DONE, self.order, True, PACKAGE_ADAPTING)
         if review_order(connection, order=self.order, code=PACKAGE_NOT_ADAPTED, now=self.deps.clock.now()):
-            mail_order_unadapted(connection, self.deps, self.order)
+            announce_order_unadapted(connection, self.deps, self.order)
         return Conclusion(ORDER_DONE, self.order, True, PACKAGE_NOT_ADAPTED)
 
     def reopen(self, connection: Connection) -> None:
         """It had failed, and now an eSIM is named for it: the refund waits for a person, unless it has been begun. That one stands."""
         if reopen_order(connection, order=self.order, code=MANUAL_RECONCILIATION, now=self.deps.clock.now()):
-            mail_order_review(connection, self.deps, self.order)
+            announce_order_review(connection, self.deps, self.order)
         else:
             mail_late_delivery(connection, self.deps, self.order)
 
     def unknown(self, connection: Connection, row: IssuanceRow, code: str = OUTCOME_UNKNOWN) -> Conclusion:
         if review_order(connection, order=self.order, code=code, now=self.deps.clock.now()):
-            mail_order_review(connection, self.deps, self.order)
+            announce_order_review(connection, self.deps, self.order)
         return Conclusion(ORDER_DONE, self.order, True, code)
 
 

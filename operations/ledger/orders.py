@@ -1,16 +1,28 @@
-"""What opens an order, and the mails about orders and top-ups.
+"""What opens an order, and what is told of orders and top-ups: events to their organisation, and mails.
 
-A buyer names an order by a token; whoever shows a credential, by its number or by any token it ever had. Mails are queued in the
-transaction of what they tell: to buyers in their language, to operators in English. `deps.post()` wakes the mailer afterwards. Where
-there is no address, no mail goes out, and the order's page says the same.
+A buyer names an order by a token; whoever shows a credential, by its number or by any token it ever had. Events and mails are written in
+the transaction of what they tell: mails to buyers in their language, to operators in English. `deps.post()` wakes the mailer afterwards.
+Where there is no address, no mail goes out, and the order's page says the same.
 """
 
 from dataclasses import replace
+from typing import TypeVar
 
 import orjson
 
 from clients.mail.letter import Letter
 from operations.deps import Deps
+from operations.event_types.declaration import EventType, new_event
+from operations.event_types.order import (
+    ORDER_CREATED,
+    ORDER_FAILED,
+    ORDER_NEEDS_REVIEW,
+    ORDER_PAID,
+    ORDER_READY,
+    ORDER_REFUNDED,
+    ORDER_TOP_UP_READY,
+    OrderEventData,
+)
 from operations.languages import LanguageTexts, texts_in
 from operations.ledger.esims import fits_qr_code, open_esim_profile, phone_lpa_text
 from operations.letters import queue_letter, seal_letter
@@ -18,9 +30,10 @@ from registry.clock import DAY_SECONDS
 from registry.ids import ORDER_NUMBER, ORDER_TOKEN, ORDER_TOKEN_PREFIX, Ids
 from registry.policy import key_spellings
 from storage.engine.sql import Connection
+from storage.event_log import log_event
 from storage.issuance import IssuanceRow, find_issuance_spelled
 from storage.members import list_people
-from storage.orders import OrderDetail, OrderRow, find_order, find_order_detail, insert_access, order_of_token
+from storage.orders import NewOrder, OrderDetail, OrderRow, find_order, find_order_detail, insert_access, order_of_token
 from storage.storefronts import Storefront, storefront_of
 
 
@@ -59,6 +72,55 @@ def find_issuance_named(connection: Connection, *, organisation: str, named: str
     return find_issuance_spelled(connection, organisation=organisation, keys=(*keys, order_number_of(connection, named=keys[-1])))
 
 
+OrderDataT = TypeVar("OrderDataT", bound=OrderEventData)
+
+
+def log_order_event(connection: Connection, deps: Deps, event_type: EventType[OrderDataT], data: OrderDataT, organisation: str) -> None:
+    """Writes an event of an order or a top-up in the transaction that makes it true."""
+    event = new_event(event_type, data, organisation=organisation, ids=deps.ids, now=deps.clock.now(), livemode=deps.payments.live)
+    log_event(connection, event=event)
+
+
+def order_event_data(row: OrderRow | NewOrder, shop: Storefront) -> OrderEventData:
+    """What every event of the order or top-up `row` says."""
+    is_order = row.top_up_of is None
+    return {
+        "order": row.id if row.top_up_of is None else row.top_up_of,
+        "top_up": None if is_order else row.id,
+        "storefront": shop.slug,
+        "plan": orjson.loads(row.bought)["slug"],
+        "amount": row.amount,
+        "currency": row.currency,
+    }
+
+
+def log_order_created(connection: Connection, deps: Deps, row: NewOrder, shop: Storefront) -> None:
+    """Logs that the page to pay `row` on is open. Choice: what nobody can pay, since there is no page of it, is no event."""
+    log_order_event(connection, deps, ORDER_CREATED, order_event_data(row, shop), row.organisation)
+
+
+def log_order_paid(connection: Connection, deps: Deps, order: str) -> None:
+    """Logs that `order`, or the top-up with this id, was paid as agreed."""
+    row, shop = find_order_and_shop(connection, order)
+    log_order_event(connection, deps, ORDER_PAID, {**order_event_data(row, shop), "paid_amount": row.paid_amount or 0}, row.organisation)
+
+
+def log_order_refunded(connection: Connection, deps: Deps, order: str) -> None:
+    """Logs that what was paid for `order` went back, for whoever is told of the order alone."""
+    row, shop = find_order_and_shop(connection, order)
+    log_order_event(connection, deps, ORDER_REFUNDED, order_event_data(row, shop), row.organisation)
+
+
+def log_order_ready(connection: Connection, deps: Deps, row: OrderRow, shop: Storefront) -> None:
+    order = None if row.top_up_of is None else find_order(connection, order=row.top_up_of)
+    event_type, iccid = (ORDER_READY, row.iccid) if row.top_up_of is None else (ORDER_TOP_UP_READY, order and order.iccid)
+    log_order_event(connection, deps, event_type, {**order_event_data(row, shop), "iccid": iccid}, row.organisation)
+
+
+def log_order_review(connection: Connection, deps: Deps, row: OrderRow, shop: Storefront) -> None:
+    log_order_event(connection, deps, ORDER_NEEDS_REVIEW, {**order_event_data(row, shop), "code": row.code or ""}, row.organisation)
+
+
 # Choice: a mail server that is away for a week is somebody's to notice; a mail that comes later than that only confuses.
 ORDER_MAIL_SECONDS = 7 * DAY_SECONDS
 # Choice: an organisation with more admins than this has a support address, or can live with ten mails.
@@ -74,9 +136,10 @@ HOW_TO_SETTLE_TOP_UP = (
 )
 
 
-def mail_order_ready(connection: Connection, deps: Deps, order: str) -> None:
-    """Mails the buyer the eSIM of `order`, or that the data of a top-up is on it."""
+def announce_order_ready(connection: Connection, deps: Deps, order: str) -> None:
+    """Logs that `order` is ready, and mails the buyer its eSIM, or that the data of a top-up is on it."""
     row, shop = find_order_and_shop(connection, order)
+    log_order_ready(connection, deps, row, shop)
     if row.email is None:
         return
     if row.iccid is None or row.esim is None:
@@ -89,9 +152,10 @@ def mail_order_ready(connection: Connection, deps: Deps, order: str) -> None:
     mail_buyer(connection, deps, row, shop, "ready", drawn=code if fits_qr_code(code) else None, **facts)
 
 
-def mail_order_failed(connection: Connection, deps: Deps, order: str) -> None:
-    """Mails the buyer of `order` that nothing is delivered and that the money goes back."""
+def announce_order_failed(connection: Connection, deps: Deps, order: str) -> None:
+    """Logs that `order` failed, and mails its buyer that nothing is delivered and that the money goes back."""
     row, shop = find_order_and_shop(connection, order)
+    log_order_event(connection, deps, ORDER_FAILED, {**order_event_data(row, shop), "code": row.code or ""}, row.organisation)
     words, paid = texts_in(row.language), row.paid_amount or 0
     refund = words.say("mail.failed_refund", amount=words.money(paid, row.currency)) if paid else words.say("mail.failed_free")
     mail_buyer(connection, deps, row, shop, "failed", refund=refund)
@@ -103,9 +167,10 @@ def mail_new_link(connection: Connection, deps: Deps, order: str) -> None:
     mail_buyer(connection, deps, row, shop, "new_link")
 
 
-def mail_order_review(connection: Connection, deps: Deps, order: str) -> None:
-    """Mails the operator that nobody knows whether `order` was delivered."""
+def announce_order_review(connection: Connection, deps: Deps, order: str) -> None:
+    """Logs that nobody knows whether `order` was delivered, and mails it to the operator."""
     row, shop = find_order_and_shop(connection, order)
+    log_order_review(connection, deps, row, shop)
     article, thing, how = ("A", "top-up", HOW_TO_SETTLE_TOP_UP) if row.top_up_of else ("An", "order", HOW_TO_SETTLE_ORDER)
     text = f"The {thing} {row.id} of your shop {shop.name} was paid, and the charging system did not say whether it delivered.\n\n{how}"
     mail_operator(connection, deps, row, shop, f"{article} {thing} needs review: {row.id}", text)
@@ -117,9 +182,14 @@ HOW_TO_ADAPT = (
 )
 
 
-def mail_order_unadapted(connection: Connection, deps: Deps, order: str) -> None:
-    """Mails the operator that the package of `order` is on its eSIM and was not set to what was sold."""
+def announce_order_unadapted(connection: Connection, deps: Deps, order: str, *, reviewed: bool = False) -> None:
+    """Mails the operator that the package of `order` is on its eSIM and was not set to what was sold, and logs that it needs review.
+
+    `reviewed`: it needed review before, for another reason, which is no event once more.
+    """
     row, shop = find_order_and_shop(connection, order)
+    if not reviewed:
+        log_order_review(connection, deps, row, shop)
     article, thing = ("A", "top-up") if row.top_up_of else ("An", "order")
     text = (
         f"The {thing} {row.id} of your shop {shop.name} was paid and its package is there, with the data and days of its template: the "

@@ -11,7 +11,9 @@ from typing_extensions import TypedDict
 from clients.payments.port import AccountDetached
 from clients.payments.records import ConnectedAccount, HostedPage
 from operations.deps import Ctx, Deps
+from operations.event_types.payment import ACCOUNT_RESTRICTED
 from operations.ledger.payment_intake import sync_payments
+from operations.ledger.payment_records import log_payment_event
 from operations.vocabulary import CountryOfRegistration, check_web_address
 from registry.context import Replacement
 from registry.errors import Conflict, PaymentsError, PaymentsRefused, Refusal
@@ -24,6 +26,8 @@ from storage.connect_accounts import (
     connect_standing,
     detach_connect_account,
     find_connect_account,
+    organisation_of_account,
+    restrict_connect_account,
     write_connect_status,
 )
 from storage.engine.sql import Connection
@@ -114,9 +118,43 @@ def payment_account_kind(account: ConnectedAccount) -> Literal["express", "stand
     return "express" if account.kind == "express" else "standard"
 
 
-def keep_payment_account_status(connection: Connection, *, account: ConnectedAccount, as_of: float, now: float) -> None:
+def keep_payment_account_status(connection: Connection, *, deps: Deps, account: ConnectedAccount, as_of: float, now: float) -> None:
     """Stores what the processor says of `account`, unless something newer is known. `as_of`, `now`: Unix seconds."""
+    log_account_restriction(connection, deps, account, as_of, now)
     write_connect_status(connection, account=account.id, status=payment_account_status(account), as_of=as_of, now=now)
+
+
+def log_account_restriction(connection: Connection, deps: Deps, account: ConnectedAccount, as_of: float, now: float) -> None:
+    """Makes an active account pending where the processor says so, which is an event.
+
+    Choice: an account that was let go of, by its owner or by us, is not restricted: there is none any more.
+    """
+    if payment_account_status(account) == "active":
+        return
+    organisation = restrict_connect_account(connection, account=account.id, as_of=as_of, now=now)
+    if organisation is not None:
+        log_payment_event(connection, deps, ACCOUNT_RESTRICTED, {"account": account.id}, organisation, now)
+
+
+def attach_payment_account(
+    connection: Connection,
+    *,
+    deps: Deps,
+    organisation: str,
+    account: ConnectedAccount,
+    as_of: float,
+    now: float,
+    replacing: str | None = None,
+    gone: str | None = None,
+) -> bool:
+    """Makes `account` this organisation's, as the processor says that it stands; True where it is now, also when it was before.
+
+    `replacing` and `gone`: see `attach_connect_account`. `as_of`, `now`: Unix seconds.
+    """
+    if organisation_of_account(connection, account=account.id) == organisation:
+        log_account_restriction(connection, deps, account, as_of, now)
+    said = {"account": account.id, "kind": payment_account_kind(account), "status": payment_account_status(account)}
+    return attach_connect_account(connection, organisation=organisation, **said, as_of=as_of, now=now, replacing=replacing, gone=gone)
 
 
 class ConnectStatus(TypedDict):
@@ -159,7 +197,7 @@ async def ask_payment_account(ctx: Ctx) -> tuple[ConnectAccount | None, Connecte
         account = await deps.payments.find_account(found.account)
     except Refusal:  # what is stored is told then
         return found, None
-    await deps.store.write(keep_payment_account_status, account=account, as_of=asked, now=deps.clock.now())
+    await deps.store.write(keep_payment_account_status, deps=deps, account=account, as_of=asked, now=deps.clock.now())
     if found.status != "active" and payment_account_status(account) == "active":
         await sync_new_account(deps, ctx.organisation, account.id)
     return found, account
@@ -168,7 +206,7 @@ async def ask_payment_account(ctx: Ctx) -> tuple[ConnectAccount | None, Connecte
 async def sync_new_account(deps: Deps, organisation: str, account: str) -> None:
     """Reads the records that `account` had before it was connected, of which no event tells. Waits for the network; raises no Refusal."""
     with suppress(Refusal):
-        await sync_payments(deps, organisation=organisation, account=account)
+        await sync_payments(deps, organisation=organisation, account=account, baseline=True)
 
 
 async def render_connect_status(deps: Deps, organisation: str, account: ConnectedAccount | None) -> ConnectStatus:
@@ -326,8 +364,7 @@ async def make_payment_account(ctx: Ctx, country: str | None) -> ConnectAccount:
         if found is None:
             raise other_country_refusal(refusal) or refusal from None
         return found
-    said = {"account": made.id, "kind": payment_account_kind(made), "status": payment_account_status(made)}
-    await deps.store.write(attach_connect_account, organisation=organisation, **said, as_of=asked, now=deps.clock.now())
+    await deps.store.write(attach_payment_account, deps=deps, organisation=organisation, account=made, as_of=asked, now=deps.clock.now())
     found = await find_payment_account(ctx)
     if found is None:  # it is another organisation's by what the processor says, or was let go at once
         raise PaymentsError("The payment processor answered with an account that your organisation cannot have; it was not kept.")

@@ -227,8 +227,8 @@ def record_payment_made(connection: Connection, *, deps: Deps, attempt: str, mad
     conclude_attempt(connection, attempt=attempt, state="done", made=made.id, now=now)
     # The account may have gone to another organisation while the processor was asked.
     owner = lock_payment_account(connection, account=found.account)
-    word = {"account": found.account, "organisation": owner or found.organisation}
-    take_processor_record(connection, deps=deps, **word, thing=made, as_of=made.created, now=now)
+    account, organisation = found.account, owner or found.organisation
+    take_processor_record(connection, deps=deps, account=account, organisation=organisation, thing=made, as_of=made.created, now=now)
     refresh_attempt_charge(connection, found, now)
     return Conclusion(PAYMENT_CREATED, render_transfer(made), False, "ok")
 

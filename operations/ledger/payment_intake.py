@@ -8,9 +8,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
+import orjson
+
 from clients.payments.records import ApplicationFee, Charge, CheckoutSession, Dispute, Payout, ProcessorInvoice, ProcessorPage, Refund
 from operations.deps import Deps
-from operations.ledger.orders import mail_order_failed, mail_refund_failed
+from operations.ledger.invoices import log_invoice_paid, log_invoice_sent
+from operations.ledger.orders import announce_order_failed, log_order_paid, log_order_refunded, mail_refund_failed
 from operations.ledger.payment_records import (
     FAILED_TRANSFER_STATUSES,
     ChargeRecord,
@@ -18,6 +21,7 @@ from operations.ledger.payment_records import (
     ProcessorRecord,
     RefundRecord,
     load_payment_record,
+    log_record_event,
     payment_record_facts,
     payment_record_of,
     refresh_charge_refunds,
@@ -26,12 +30,13 @@ from operations.ledger.payment_records import (
 )
 from operations.ledger.send_once import answer_unknown_key, audit_settlement
 from operations.vocabulary import is_email, normal_email
+from registry.clock import DAY_SECONDS
 from registry.errors import NotFound, PaymentsRefused
 from registry.ids import Ids
 from storage.affiliates import referral_of
 from storage.commissions import PlatformFee, add_to_commission, insert_fee
 from storage.engine.sql import Connection
-from storage.invoices import find_invoice_at_processor, pay_invoice, sent_invoices
+from storage.invoices import find_invoice_at_processor, note_invoice_arrival, pay_invoice, sent_invoices
 from storage.order_queue import (
     OrderPayment,
     fail_refunded_orders,
@@ -80,9 +85,18 @@ def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentA
 
 
 def take_processor_record(
-    connection: Connection, *, deps: Deps, account: str, organisation: str, thing: ProcessorRecord, as_of: float, now: float
+    connection: Connection,
+    *,
+    deps: Deps,
+    account: str,
+    organisation: str,
+    thing: ProcessorRecord,
+    as_of: float,
+    now: float,
+    baseline: bool = False,
 ) -> bool:
-    """Keep it where it is newer than what is known; True where it says something else.
+    """Keep it where it is newer than what is known; True where it says something else. That is an event, but for what is a `baseline`:
+    it was there before anybody could know of it.
 
     An old word may still tell that a refund or payout of ours was made at all.
     """
@@ -90,6 +104,8 @@ def take_processor_record(
     record = payment_record_of(thing, account=account, organisation=organisation, as_of=as_of)
     known = find_payment_record(connection, account=account, kind=payment_record_facts(thing)[0], id=record.id)
     news = put_payment_record(connection, record=record) and (known is None or known.body != record.body)
+    if news and not (baseline and known is None):
+        log_record_event(connection, deps, thing, record, None if known is None else orjson.loads(known.body).get("status"), now)
     match thing:
         case Refund() | Payout():
             record_attempt_made(connection, deps=deps, account=account, thing=thing, now=now)
@@ -146,7 +162,9 @@ def update_refunded_order(connection: Connection, deps: Deps, attempt: PaymentAt
     """
     record = find_payment_record(connection, account=attempt.account, kind="refund", id=thing.id)
     if (thing.status if record is None else load_payment_record(record, RefundRecord)["status"]) not in FAILED_TRANSFER_STATUSES:
-        mark_refund_made(connection, attempt=attempt.id, now=now)
+        made = mark_refund_made(connection, attempt=attempt.id, now=now)
+        if made is not None:
+            log_order_refunded(connection, deps, made)
         return
     order = mark_refund_failed(connection, attempt=attempt.id, now=now)
     if order is not None:
@@ -204,8 +222,9 @@ def take_checkout(connection: Connection, *, deps: Deps, account: str, session: 
     address = None if session.email is None or not is_email(session.email) else normal_email(session.email)
     paid = OrderPayment(address, session.payment_intent, session.amount_total, code)
     news = pay_order(connection, order=row.id, paid=paid, now=now)
-    if news and code is not None:
-        mail_order_failed(connection, deps, row.id)
+    if news:
+        tell = log_order_paid if code is None else announce_order_failed
+        tell(connection, deps, row.id)
     return news
 
 
@@ -219,7 +238,7 @@ def take_order_refunds(connection: Connection, *, deps: Deps, account: str, char
     if record is None or intent is None or not is_fully_refunded(connection, record):
         return
     for order in fail_refunded_orders(connection, account=account, payment_intent=intent, code=PAYMENT_REFUNDED, now=now):
-        mail_order_failed(connection, deps, order)
+        announce_order_failed(connection, deps, order)
 
 
 def was_order_refunded(connection: Connection, *, row: OrderRow) -> bool:
@@ -238,7 +257,7 @@ def is_paid_checkout(session: CheckoutSession) -> bool:
     return session.payment_status == "paid" or (session.status == "complete" and session.payment_status == "no_payment_required")
 
 
-def take_invoice_payment(connection: Connection, *, account: str, invoice: ProcessorInvoice, now: float) -> bool:
+def take_invoice_payment(connection: Connection, *, deps: Deps, account: str, invoice: ProcessorInvoice, now: float) -> bool:
     """Mark our invoice paid; told again it has no effect. To be called inside the webhook's transaction.
 
     Choice: paid is what the processor calls paid, also by credit or by money that came past it. The platform fee is earned when the
@@ -254,13 +273,20 @@ def take_invoice_payment(connection: Connection, *, account: str, invoice: Proce
     if found is None or (found.total_cents, found.currency) != (invoice.total, invoice.currency):
         return False
     moment = int(now) if invoice.paid_at is None else invoice.paid_at
+    if found.status == "draft":
+        arrived = note_invoice_arrival(connection, invoice=found.id, processor_invoice=invoice.id, issued_at=moment, now=now)
+        if arrived is not None:
+            log_invoice_sent(connection, deps, arrived)
     row = pay_invoice(connection, invoice=found.id, processor_invoice=invoice.id, pay_url=invoice.pay_url, paid_at=moment, now=now)
+    if row is not None:
+        log_invoice_paid(connection, deps, row)
     return row is not None or found.status == "paid"
 
 
 SYNC_LIMIT, SYNC_PAGE = 1000, 100
 # Choice: as long as the charging system gets for a draw. A call that was sent has ended long before.
 SYNC_PATIENCE_SECONDS = 900
+LOGGED_SECONDS = 90 * DAY_SECONDS
 # How far the processor's clock may be from ours.
 PROCESSOR_SKEW_SECONDS = 300
 ListedRecord = TypeVar("ListedRecord", Charge, Refund, Dispute, Payout, ApplicationFee)
@@ -272,6 +298,7 @@ class SyncedPaymentAccount(NamedTuple):
 
     organisation: str
     account: str
+    baseline: bool
 
 
 class SyncedList(NamedTuple):
@@ -281,9 +308,12 @@ class SyncedList(NamedTuple):
     since: int
 
 
-async def sync_payments(deps: Deps, *, organisation: str, account: str) -> int:
-    """Reads the lists of `account`; how many records were new or newer. Waits for the network; raises the processor's Refusal."""
-    place, ask, began = SyncedPaymentAccount(organisation, account), deps.payments, deps.clock.now()
+async def sync_payments(deps: Deps, *, organisation: str, account: str, baseline: bool = False) -> int:
+    """Reads the lists of `account`; how many records were new or newer. Waits for the network; raises the processor's Refusal.
+
+    `baseline`: the account was connected just now. What it did before that is stored, and is no event.
+    """
+    place, ask, began = SyncedPaymentAccount(organisation, account, baseline), deps.payments, deps.clock.now()
     # Charges come first, so that refunds and fees find theirs.
     charges = await sync_list(deps, place, partial(ask.list_charges, account))
     refunds = await sync_list(deps, place, partial(ask.list_refunds, account))
@@ -318,7 +348,14 @@ def take_listed_records(
         return 0
     word = {"account": place.account, "organisation": place.organisation}
     own = [thing for thing in things if not isinstance(thing, ApplicationFee) or thing.account == place.account]
-    return sum(take_processor_record(connection, deps=deps, **word, thing=thing, as_of=as_of, now=now) for thing in own)
+    # Choice: what is older than the log keeps events is no news of today, though it is heard of for the first time.
+    old = now - LOGGED_SECONDS
+    return sum(
+        take_processor_record(
+            connection, deps=deps, **word, thing=thing, as_of=as_of, now=now, baseline=place.baseline or thing.created < old
+        )
+        for thing in own
+    )
 
 
 async def sync_attempts(deps: Deps, place: SyncedPaymentAccount, payouts_since: int, before: float) -> int:
@@ -359,7 +396,7 @@ async def sync_invoices(deps: Deps, place: SyncedPaymentAccount) -> int:
         except NotFound:
             continue
         if invoice.status == "paid":
-            paid += await deps.store.write(take_invoice_payment, account=place.account, invoice=invoice, now=deps.clock.now())
+            paid += await deps.store.write(take_invoice_payment, deps=deps, account=place.account, invoice=invoice, now=deps.clock.now())
     return paid
 
 

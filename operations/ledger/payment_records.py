@@ -1,7 +1,8 @@
-"""Charges, refunds, disputes, payouts and application fees as we keep and show them, which word of one is the newest, and how much of a
-charge is refunded or may be soon.
+"""Charges, refunds, disputes, payouts and application fees as we keep and show them, which word of one is the newest, which words are
+events, and how much of a charge is refunded or may be soon.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias, TypeVar, cast, get_args
 
@@ -10,9 +11,24 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.payments.records import ApplicationFee, Charge, Dispute, Payout, Refund
+from operations.deps import Deps
+from operations.event_types.declaration import EventType, new_event
+from operations.event_types.payment import (
+    DISPUTE_CLOSED,
+    DISPUTE_OPENED,
+    PAYOUT_FAILED,
+    PAYOUT_PAID,
+    REFUND_DONE,
+    REFUND_FAILED,
+    DisputeEventData,
+    PaymentAccountData,
+    PayoutEventData,
+    RefundEventData,
+)
 from operations.vocabulary import Currency, render_fields
 from registry.ids import without_order_tokens
 from storage.engine.sql import Connection
+from storage.event_log import log_event
 from storage.payment_records import (
     LinkedRecord,
     PaymentRecord,
@@ -131,6 +147,8 @@ DISPUTE_STAGES: Mapping[str, int] = {
 }
 CLOSED_DISPUTE_STATUSES = frozenset({"warning_closed", "won", "lost", "prevented"})
 FAILED_TRANSFER_STATUSES = frozenset({"failed", "canceled"})
+INQUIRY_PREFIX = "warning_"
+SOLD_NUMBER = re.compile(r"(onr|tuc)_[0-9a-z]{26}", re.ASCII)
 # A status weighs more than any amount, and an amount more than a flag, in 63 bits.
 STAGE_STATUS_WEIGHT, STAGE_AMOUNT_WEIGHT = 1 << 60, 2
 EVIDENCE_COUNT_LIMIT = 999
@@ -182,6 +200,69 @@ def payment_record_facts(thing: ProcessorRecord) -> tuple[PaymentRecordKind, int
 def load_payment_record(record: PaymentRecord, _kind: type[ShownRecord]) -> ShownRecord:
     """The stored `record` as its owner sees it."""
     return cast(ShownRecord, orjson.loads(record.body))
+
+
+PaymentDataT = TypeVar("PaymentDataT", RefundEventData, DisputeEventData, PayoutEventData, PaymentAccountData)
+
+
+def log_payment_event(
+    connection: Connection, deps: Deps, event_type: EventType[PaymentDataT], data: PaymentDataT, organisation: str, now: float
+) -> None:
+    """Writes an event of an organisation's money in the transaction that makes it true. `now`: Unix seconds."""
+    event = new_event(event_type, data, organisation=organisation, ids=deps.ids, now=now, livemode=deps.payments.live)
+    log_event(connection, event=event)
+
+
+def log_record_event(
+    connection: Connection, deps: Deps, thing: ProcessorRecord, record: PaymentRecord, old: str | None, now: float
+) -> None:
+    """Logs what `thing`, stored as `record`, says that its `old` status did not (None: it was not known). `now`: Unix seconds."""
+    match thing:
+        case Refund() if (refund_type := refund_event_type(thing.status, old)) is not None:
+            order = order_of_charge(connection, record)
+            refunded = render_fields(thing, RefundEventData, refund=thing.id, order=order)
+            log_payment_event(connection, deps, refund_type, refunded, record.organisation, now)
+        case Dispute() if (dispute_type := dispute_event_type(thing.status, old)) is not None:
+            order = order_of_charge(connection, record)
+            disputed = render_fields(thing, DisputeEventData, dispute=thing.id, order=order)
+            log_payment_event(connection, deps, dispute_type, disputed, record.organisation, now)
+        case Payout() if (payout_type := payout_event_type(thing.status, old)) is not None:
+            log_payment_event(
+                connection, deps, payout_type, render_fields(thing, PayoutEventData, payout=thing.id), record.organisation, now
+            )
+        case _:
+            pass
+
+
+def refund_event_type(status: str, old: str | None) -> EventType[RefundEventData] | None:
+    if status in FAILED_TRANSFER_STATUSES:
+        return None if old in FAILED_TRANSFER_STATUSES else REFUND_FAILED
+    return REFUND_DONE if status == "succeeded" != old else None
+
+
+def payout_event_type(status: str, old: str | None) -> EventType[PayoutEventData] | None:
+    if status in FAILED_TRANSFER_STATUSES:
+        return None if old in FAILED_TRANSFER_STATUSES else PAYOUT_FAILED
+    return PAYOUT_PAID if status == "paid" != old else None
+
+
+def dispute_event_type(status: str, old: str | None) -> EventType[DisputeEventData] | None:
+    """Choice: an inquiry that becomes a dispute is opened once more, since money is taken for it from then on."""
+    was_closed = old in CLOSED_DISPUTE_STATUSES
+    if status in CLOSED_DISPUTE_STATUSES:
+        return None if was_closed else DISPUTE_CLOSED
+    grew = old is not None and old.startswith(INQUIRY_PREFIX) and not status.startswith(INQUIRY_PREFIX)
+    return DISPUTE_OPENED if old is None or was_closed or grew else None
+
+
+def order_of_charge(connection: Connection, record: PaymentRecord) -> str | None:
+    """The order or top-up that the charge of a refund or a dispute paid.
+
+    The account's owner may write anything as its name at the processor: what is no number of ours is left out.
+    """
+    charge = record.charge and find_payment_record(connection, account=record.account, kind="charge", id=record.charge)
+    named = load_payment_record(charge, ChargeRecord)["order"] if charge else None
+    return named if named is not None and SOLD_NUMBER.fullmatch(named) else None
 
 
 def refunded_or_under_way(connection: Connection, account: str, charge: PaymentRecord) -> int:

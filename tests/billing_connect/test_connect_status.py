@@ -38,7 +38,9 @@ async def told(house: ServiceHouse, account: str, as_of: float, *, charges: bool
     said = ConnectedAccount(
         account, "express", charges_enabled=charges, payouts_enabled=charges, details_submitted=True, default_currency="EUR"
     )
-    await house.world.store.write(keep_payment_account_status, account=said, as_of=as_of, now=house.world.clock.now())
+    await house.world.store.write(
+        keep_payment_account_status, deps=house.world.pipeline.deps, account=said, as_of=as_of, now=house.world.clock.now()
+    )
 
 
 @pytest.mark.rule("3.5.3")

@@ -155,7 +155,7 @@ async def test_invoices_of_every_status_and_their_documents_are_the_same_to_the_
     payment = ProcessorInvoice(
         there["payments_invoice_id"], "paid", total, total, "USD", there["payment_url"], now, {"invoice": there["id"]}
     )
-    assert await bill.world.store.write(take_invoice_payment, account=account, invoice=payment, now=now)
+    assert await bill.world.store.write(take_invoice_payment, deps=bill.world.pipeline.deps, account=account, invoice=payment, now=now)
     ids = [each["id"] for each in (draft, some, voided, sent, paid)]
     assert [(await bill.read(id))["status"] for id in ids] == ["draft", "draft", "void", "sent", "paid"]
     bill.world.clock.advance(200 * DAY)  # the month closes meanwhile, which its invoices say

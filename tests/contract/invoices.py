@@ -21,7 +21,7 @@ async def period(world: World, who: Credentials) -> Input:
 async def invoice(world: World, who: Credentials) -> Input:
     month = await period(world, who)
     wanted = InvoiceSpec(world.ids.new("inv_"), who.organisation, month["period_id"], 250, 100)
-    made = await world.store.write(make_draft_invoice, wanted=wanted, now=world.clock.now(), ids=world.ids)
+    made = await world.store.write(make_draft_invoice, wanted=wanted, now=world.clock.now(), deps=world.pipeline.deps)
     return {"id": made.row.id}
 
 

@@ -35,7 +35,8 @@ async def test_what_is_committed_later_stands_behind_what_was_read(tmp_path: Pat
     if whole_database_url is None:
         pytest.skip("SQLite has one writer")
     async with open_log_office(tmp_path, whole_database_url) as office:
-        insert = "insert into event_log (id, organisation, type, livemode, data, created) values ('evt_0000000000early', %s, 'esim.issued', 1, '{}', 1)"
+        columns = "(id, organisation, type, livemode, data, created)"
+        insert = f"insert into event_log {columns} values ('evt_0000000000early', %s, 'esim.issued', 1, '{{}}', 1)"
         with psycopg.connect(conninfo(whole_database_url)) as held:
             held.execute(insert, (office.organisation,))
             late = await office.write(ESIM_ISSUED)

@@ -30,7 +30,7 @@ async def payment(bill: Billing, account: str) -> ProcessorInvoice:
 
 async def take(bill: Billing, account: str, payment: ProcessorInvoice) -> bool:
     world = bill.world
-    return await world.store.write(take_invoice_payment, account=account, invoice=payment, now=world.clock.now())
+    return await world.store.write(take_invoice_payment, deps=world.pipeline.deps, account=account, invoice=payment, now=world.clock.now())
 
 
 async def status(bill: Billing, payment: ProcessorInvoice) -> str:

@@ -1,5 +1,6 @@
 """Chores: what is done now and then beside deliveries, by one replica at a time, each in a task of its own; what never ends; and the chores
-of the domains: unsent and unknown issuances, packages that are to be adapted, paid orders of shops, and reports of schedules."""
+of the domains: unsent and unknown issuances, packages that are to be adapted, paid orders of shops, invoices that
+are overdue, and reports of schedules."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from operations.fleet.sync import FleetSync
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
 from operations.ledger.adaptation import PackageAdaptations
 from operations.ledger.event_placing import EventPlacing
+from operations.ledger.invoices import tell_overdue_invoices
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.clock import Clock
@@ -269,3 +271,16 @@ def report_chores(deps: Deps) -> list[Chore]:
         Chore("schedules", REPORT_LOOK_SECONDS, runs.fire, REPORT_FIRE_LIMIT_SECONDS, everywhere=True),
         *(Chore(lane, REPORT_LOOK_SECONDS, runs.step, REPORT_LEASE_SECONDS, everywhere=True) for lane in REPORT_LANES),
     ]
+
+
+OVERDUE_SECONDS = 60.0
+
+
+def overdue_chore(deps: Deps) -> Chore:
+    """Tells of invoices whose day to pay by has passed."""
+
+    async def run() -> None:
+        if await tell_overdue_invoices(deps):
+            deps.wake_worker()
+
+    return Chore("overdue", OVERDUE_SECONDS, run)

@@ -19,7 +19,7 @@ from clients.ocs.resellers import AccountStock
 from clients.ocs.templates import Template
 from clients.payments.records import CheckoutSession, NewCheckout
 from operations.deps import Deps
-from operations.ledger.orders import new_order_token
+from operations.ledger.orders import log_order_created, new_order_token
 from operations.ledger.payment_accounts import platform_fee_bps_of
 from operations.ledger.rollback import find_issued_line
 from operations.ledger.stock_snapshot import STOCK_FREE_STATUS
@@ -219,6 +219,7 @@ class Sale(NamedTuple):
     """What was stored, and where its buyer comes from and goes to: what the processor is told opens nothing."""
 
     row: NewOrder
+    shop: Storefront
     token: str
     operation: str
     text: str
@@ -238,7 +239,7 @@ async def begin_order(deps: Deps, *, shop: Storefront, plan: StorefrontPlan, lan
         row, found, sold = new_order_row(connection, id, shop.id, plan.id, language, now, top_up_of=None)
         token = new_order_token(connection, ids=deps.ids, order=id, now=now)
         front = f"{deps.site.base_url}/shop/{found.slug}"
-        return Sale(row, token, BEGIN_ORDER, sold.name, f"{front}/orders/{id}", front)
+        return Sale(row, found, token, BEGIN_ORDER, sold.name, f"{front}/orders/{id}", front)
 
     return await open_checkout_page(deps, await deps.store.write(store), now)
 
@@ -256,7 +257,7 @@ async def begin_top_up(deps: Deps, *, order: OrderRow, plan: StorefrontPlan, lan
             raise top_up_refusal(connection, order.id)
         row, found, sold = new_order_row(connection, id, order.storefront, plan.id, language, now, top_up_of=order.id)
         back = f"{deps.site.base_url}/shop/{found.slug}/orders/{order.id}"
-        return Sale(row, "", BEGIN_TOP_UP, sold.name, back, back)
+        return Sale(row, found, "", BEGIN_TOP_UP, sold.name, back, back)
 
     return await open_checkout_page(deps, await deps.store.write(store), now)
 
@@ -410,14 +411,18 @@ async def open_checkout_page(deps: Deps, sale: Sale, now: float) -> BegunCheckou
         if isinstance(refusal, PaymentsRefused | NotFound):
             raise shop_not_ready() from refusal  # its words are about the account, which is the owner's
         raise
-    await deps.store.write(open_order_for_payment, sale=sale, session=session, line=sale_audit_record(deps, sale, now, None), now=now)
+    line = sale_audit_record(deps, sale, now, None)
+    await deps.store.write(open_order_for_payment, deps=deps, sale=sale, session=session, line=line, now=now)
     return BegunCheckout(sale.row.id, url, sale.token)
 
 
-def open_order_for_payment(connection: Connection, *, sale: Sale, session: CheckoutSession, line: AuditRecord, now: float) -> None:
+def open_order_for_payment(
+    connection: Connection, *, deps: Deps, sale: Sale, session: CheckoutSession, line: AuditRecord, now: float
+) -> None:
     look_ms = int((now + CHECKOUT_LOOK_SECONDS) * 1000)
     if not name_session(connection, order=sale.row.id, session=session.id, ends=session.expires_at, look_ms=look_ms):
         raise RuntimeError("an order that was stored just now is not there, or has a page already")
+    log_order_created(connection, deps, sale.row, sale.shop)
     append_audit_record(connection, line)
 
 

@@ -20,12 +20,20 @@ import anyio
 from clients.ocs.places import issuing
 from clients.payments.records import Charge, CheckoutSession, Refund
 from operations.deps import Deps
+from operations.event_types.payment import REFUND_FAILED, RefundEventData
 from operations.ledger.issuance import OUTCOME_UNKNOWN, IssuanceOrder, draw_esim
 from operations.ledger.issuance_targets import FULFIL_ORDER, OrderNotOurs, OrderTarget
-from operations.ledger.orders import mail_order_failed, mail_order_ready, mail_order_review, mail_refund_failed, order_number_of
+from operations.ledger.orders import (
+    announce_order_failed,
+    announce_order_ready,
+    announce_order_review,
+    log_order_refunded,
+    mail_refund_failed,
+    order_number_of,
+)
 from operations.ledger.payment_attempts import begin_payment_attempt, send_payment_once, send_refund_attempt
 from operations.ledger.payment_intake import PAYMENT_REFUNDED, take_checkout, was_order_refunded
-from operations.ledger.payment_records import payment_record_of, refundable_amount, reserve_refund
+from operations.ledger.payment_records import log_payment_event, payment_record_of, refundable_amount, reserve_refund
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, audit_settlement
 from operations.storefronts.sales.checkout import account_of_sold_plan, sold_terms
 from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch, retry_pause
@@ -87,7 +95,7 @@ async def refund_order(deps: Deps, deferred: DeferredWrites, row: OrderRow) -> N
     """One look at a refund that is owed, under the row's lease."""
     attempt = None if row.refund_attempt is None else await deps.store.read(find_attempt, attempt=row.refund_attempt)
     if attempt is not None and attempt.state == "done" and row.refund != "owed":
-        await deps.store.write(mark_refund_made, attempt=attempt.id, now=deps.clock.now())
+        await deps.store.write(complete_order_refund, deps=deps, attempt=attempt.id)
     elif attempt is not None and attempt.state == "failed" and row.refund == "sending":
         await deps.store.write(stop_order_refund, deps=deps, row=row, state="failed")
     elif deps.clock.now() - row.updated >= REFUND_PATIENCE_SECONDS and (is_open_attempt(attempt) or row.tries >= len(REFUND_PAUSES)):
@@ -112,14 +120,18 @@ async def send_order_refund(deps: Deps, deferred: DeferredWrites, row: OrderRow,
     except (StoreUnavailable, RefundNotOurs):
         raise
     except NothingToRefund:
-        await deps.store.write(note_refund_state, row=row, state="done", due_ms=None)
+        await deps.store.write(note_refund_state, deps=deps, row=row, state="done", due_ms=None)
     except Refusal:  # it surely was not sent
         await deps.store.write(
-            note_refund_state, row=row, state="unknown" if is_open_attempt(before) else "owed", due_ms=next_refund_try_ms(deps, row)
+            note_refund_state,
+            deps=deps,
+            row=row,
+            state="unknown" if is_open_attempt(before) else "owed",
+            due_ms=next_refund_try_ms(deps, row),
         )
     else:
         if concluded.unknown:
-            await deps.store.write(note_refund_state, row=row, state="unknown", due_ms=next_refund_try_ms(deps, row))
+            await deps.store.write(note_refund_state, deps=deps, row=row, state="unknown", due_ms=next_refund_try_ms(deps, row))
         elif concluded.outcome != "ok":
             await handle_refused_refund(deps, row)
 
@@ -133,7 +145,7 @@ async def handle_refused_refund(deps: Deps, row: OrderRow) -> None:
     except Refusal:
         charge = None
     if charge is not None and charge.amount_refunded >= charge.amount:
-        await deps.store.write(note_refund_state, row=row, state="done", due_ms=None)
+        await deps.store.write(note_refund_state, deps=deps, row=row, state="done", due_ms=None)
     else:
         await deps.store.write(stop_order_refund, deps=deps, row=row, state="failed")
 
@@ -151,15 +163,38 @@ def next_refund_try_ms(deps: Deps, row: OrderRow) -> int:
     return int((deps.clock.now() + retry_pause(REFUND_PAUSES, row.tries)) * 1000)
 
 
-def note_refund_state(connection: Connection, *, row: OrderRow, state: str, due_ms: int | None) -> None:
+def note_refund_state(connection: Connection, *, deps: Deps, row: OrderRow, state: str, due_ms: int | None) -> None:
     """How the refund stands after this look; what was heard of it meanwhile is newer."""
-    set_refund(connection, order=row.id, token=row.lease or "", state=state, due_ms=due_ms)
+    if set_refund(connection, order=row.id, token=row.lease or "", state=state, due_ms=due_ms) and state == "done":
+        log_order_refunded(connection, deps, row.id)
+
+
+def complete_order_refund(connection: Connection, *, deps: Deps, attempt: str) -> None:
+    order = mark_refund_made(connection, attempt=attempt, now=deps.clock.now())
+    if order is not None:
+        log_order_refunded(connection, deps, order)
 
 
 def stop_order_refund(connection: Connection, *, deps: Deps, row: OrderRow, state: str) -> None:
     """From here on the processor's word or a person settles it; the operator is told."""
     if set_refund(connection, order=row.id, token=row.lease or "", state=state, due_ms=None):
         mail_refund_failed(connection, deps, row.id)
+        if state == "failed":
+            log_refused_refund(connection, deps, row)
+
+
+def log_refused_refund(connection: Connection, deps: Deps, row: OrderRow) -> None:
+    """Logs that the processor made no refund of an order. One that it made, and that fell, its own word tells of."""
+    data: RefundEventData = {
+        "refund": None,
+        "charge": None,
+        "order": row.id,
+        "amount": row.paid_amount or 0,
+        "currency": row.currency,
+        "status": "refused",
+        "failure_reason": None,
+    }
+    log_payment_event(connection, deps, REFUND_FAILED, data, row.organisation, deps.clock.now())
 
 
 @dataclass(slots=True)
@@ -234,14 +269,14 @@ async def review_all_lost_orders(deps: Deps) -> int:
 def review_lost_order(connection: Connection, *, deps: Deps, order: str, now: float) -> bool:
     news = review_order(connection, order=order, code=OUTCOME_UNKNOWN, now=now)
     if news:
-        mail_order_review(connection, deps, order)
+        announce_order_review(connection, deps, order)
     return news
 
 
 def review_lost_top_ups(connection: Connection, *, deps: Deps, now: float) -> int:
     lost = lose_orphaned_top_ups(connection, code=OUTCOME_UNKNOWN, now=now)
     for top_up in lost:
-        mail_order_review(connection, deps, top_up)
+        announce_order_review(connection, deps, top_up)
     return len(lost)
 
 
@@ -397,14 +432,14 @@ def fail_unsent_order(connection: Connection, *, deps: Deps, row: OrderRow, code
     if hold_order(connection, order=row.id, token=row.lease or "") and fail_order(
         connection, order=row.id, code=code, now=deps.clock.now()
     ):
-        mail_order_failed(connection, deps, row.id)
+        announce_order_failed(connection, deps, row.id)
 
 
 def hand_order_to_person(connection: Connection, *, deps: Deps, row: OrderRow) -> None:
     if hold_order(connection, order=row.id, token=row.lease or "") and review_order(
         connection, order=row.id, code=OUTCOME_UNKNOWN, now=deps.clock.now()
     ):
-        mail_order_review(connection, deps, row.id)
+        announce_order_review(connection, deps, row.id)
 
 
 LOOK_AFTER_PAGE_END, LOOK_AFTER_UNREACHED, LOOK_WHILE_CLEARING = 60, 300, 6 * 3600
@@ -473,7 +508,7 @@ def apply_added_decision(connection: Connection, deps: Deps, row: OrderRow, now:
     named = seen is not None and row.status == "needs_review" and complete_top_up(connection, top_up=row.id, package=seen, now=now)
     if not named and not accept_top_up(connection, top_up=row.id, now=now):
         raise OrderNotSettled(f"{row.id} is {row.status}; only a top-up that needs review is settled as added")
-    mail_order_ready(connection, deps, row.id)
+    announce_order_ready(connection, deps, row.id)
 
 
 def apply_refund_decision(connection: Connection, deps: Deps, row: OrderRow, now: float) -> None:
@@ -489,4 +524,4 @@ def apply_refund_decision(connection: Connection, deps: Deps, row: OrderRow, now
         )
     if row.status != "needs_review" or not fail_order(connection, order=row.id, code=REFUND_BY_PERSON, now=now):
         raise OrderNotSettled(f"{row.id} is {row.status}; only what needs review, or a refund that failed, is settled with --refund")
-    mail_order_failed(connection, deps, row.id)
+    announce_order_failed(connection, deps, row.id)

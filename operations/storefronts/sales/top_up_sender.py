@@ -34,7 +34,13 @@ from operations.ledger.issuance import (
     require_draw_in_time,
     try_package_terms,
 )
-from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review, mail_order_unadapted
+from operations.ledger.orders import (
+    announce_order_failed,
+    announce_order_ready,
+    announce_order_review,
+    announce_order_unadapted,
+    mail_late_delivery,
+)
 from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWrites, SendOutcome, audit_settlement, send_once
 from operations.ledger.stock_snapshot import is_sim_in_stock
 from operations.storefronts.sales.checkout import sold_terms
@@ -306,7 +312,7 @@ class TopUpSending:
             return record_top_up_unknown(connection, self.deps, self.row, now)
         if isinstance(outcome, Refusal):
             if fail_order(connection, order=self.row.id, code=TOP_UP_REFUSED, now=now):
-                mail_order_failed(connection, self.deps, self.row.id)
+                announce_order_failed(connection, self.deps, self.row.id)
             return Conclusion(TOP_UP_DONE, self.row.id, False, TOP_UP_REFUSED)
         package = outcome.get("subsPackageId", 0)
         if not self.believes(outcome):
@@ -316,7 +322,7 @@ class TopUpSending:
             sent = TopUpDispatch(now, self.target.packages, named=package)
             return hold_back_unadapted_top_up(connection, self.deps, self.row, sent, self.adaptation, now)
         if complete_top_up(connection, top_up=self.row.id, package=package, now=now):
-            mail_order_ready(connection, self.deps, self.row.id)
+            announce_order_ready(connection, self.deps, self.row.id)
             return Conclusion(TOP_UP_DONE, self.row.id, False, "ok")
         return record_late_top_up(connection, self.deps, self.row, package, now)
 
@@ -331,10 +337,10 @@ def record_late_top_up(connection: Connection, deps: Deps, row: OrderRow, packag
     """
     reopened = reopen_order(connection, order=row.id, code=TOP_UP_LATE, now=now)
     if reopened and complete_top_up(connection, top_up=row.id, package=package, now=now):
-        mail_order_ready(connection, deps, row.id)
+        announce_order_ready(connection, deps, row.id)
         return Conclusion(TOP_UP_DONE, row.id, False, TOP_UP_LATE)
     if reopened:  # the package was believed to be another top-up's
-        mail_order_review(connection, deps, row.id)
+        announce_order_review(connection, deps, row.id)
         return Conclusion(TOP_UP_DONE, row.id, True, TOP_UP_LATE)
     if note_late_package(connection, top_up=row.id, package=package, now=now):
         mail_late_delivery(connection, deps, row.id)
@@ -351,21 +357,21 @@ def hold_back_unadapted_top_up(
     if not hold_back_top_up(connection, top_up=row.id, code=code, before=before, until=now + TOP_UP_ADAPTED_SECONDS, now=now):
         return record_top_up_unknown(connection, deps, row, now)
     if code == PACKAGE_NOT_ADAPTED:
-        mail_order_unadapted(connection, deps, row.id)
+        announce_order_unadapted(connection, deps, row.id)
     return Conclusion(TOP_UP_DONE, row.id, True, code)
 
 
 def record_top_up_unknown(connection: Connection, deps: Deps, row: OrderRow, now: float) -> Conclusion:
     """From now on only evidence tells what came of it, or a person; the operator learns of it once."""
     if lose_top_up(connection, top_up=row.id, code=OUTCOME_UNKNOWN, now=now):
-        mail_order_review(connection, deps, row.id)
+        announce_order_review(connection, deps, row.id)
     return Conclusion(TOP_UP_DONE, row.id, True, OUTCOME_UNKNOWN)
 
 
 def fail_unsent_top_up(connection: Connection, *, deps: Deps, row: OrderRow, code: str, now: float) -> None:
     if hold_top_up(connection, top_up=row.id, lease=row.lease or "", status="paid"):
         fail_order(connection, order=row.id, code=code, now=now)
-        mail_order_failed(connection, deps, row.id)
+        announce_order_failed(connection, deps, row.id)
 
 
 def retry_pause(pauses: Sequence[int], tries: int) -> int:
@@ -479,8 +485,6 @@ def apply_top_up_reading(connection: Connection, *, deps: Deps, row: OrderRow, r
     since = (sent.clear_since or at) if verdict.kind == "clear" else None
     late = now - sent.at >= TOP_UP_REVIEW_SECONDS and verdict.kind != "clear" and sent.named is None
     pause = TOP_UP_SOON_SECONDS if now - sent.at < 2 * TOP_UP_CLEAR_SECONDS else TOP_UP_LATER_SECONDS
-    if reading.refusal is not None and row.code != PACKAGE_NOT_ADAPTED:
-        mail_order_unadapted(connection, deps, row.id)
     review_top_up_later(
         connection,
         top_up=row.id,
@@ -490,6 +494,8 @@ def apply_top_up_reading(connection: Connection, *, deps: Deps, row: OrderRow, r
         before=write_top_up_dispatch(sent._replace(clear_since=since, seen=verdict.package)),
         now=now,
     )
+    if reading.refusal is not None and row.code != PACKAGE_NOT_ADAPTED:
+        announce_order_unadapted(connection, deps, row.id, reviewed=row.code != PACKAGE_ADAPTING)
 
 
 def open_top_up_code(row: OrderRow, sent: TopUpDispatch, reading: TopUpReading) -> str:
@@ -519,7 +525,7 @@ def is_top_up_decided(
         return sold and record_found_top_up(connection, deps, row, package, now)
     if verdict.kind == "clear" and sent.clear_since is not None and at - sent.clear_since >= TOP_UP_CLEAR_SECONDS:
         fail_order(connection, order=row.id, code=TOP_UP_NOT_ADDED, now=now)
-        mail_order_failed(connection, deps, row.id)
+        announce_order_failed(connection, deps, row.id)
         audit_settlement(connection, deps, row.organisation, ADD_TOP_UP, "reconciled_failed", now=now)
         return True
     return False
@@ -529,7 +535,7 @@ def record_found_top_up(connection: Connection, deps: Deps, row: OrderRow, packa
     if not complete_top_up(connection, top_up=row.id, package=package, now=now):
         return False
     insert_placed_package(connection, package_id=package, now=now)
-    mail_order_ready(connection, deps, row.id)
+    announce_order_ready(connection, deps, row.id)
     audit_settlement(connection, deps, row.organisation, ADD_TOP_UP, "reconciled_ready", now=now)
     return True
 

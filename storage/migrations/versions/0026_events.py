@@ -66,17 +66,30 @@ OF_DELIVERIES = (
 def index_deliveries() -> None:
     for name, columns in OF_DELIVERIES:
         op.create_index(name, "delivery", columns)
+SENT = sa.text("status = 'sent'")
+
+
+def create_overdue_invoices() -> None:
+    op.create_table(
+        "overdue_invoice",
+        sa.Column("invoice", sa.Text(), primary_key=True),
+        sa.Column("told", sa.BigInteger(), nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("invoice_due", "invoice", ["due_at"], sqlite_where=SENT, postgresql_where=SENT)
 
 
 def upgrade() -> None:
     create_event_log()
     create_selections()
     index_deliveries()
+    create_overdue_invoices()
 
 
 def downgrade() -> None:
     """What happened is told again by nothing: events of the new types go, and endpoints get the three old ones."""
     for name, _ in OF_DELIVERIES:
         op.drop_index(name, "delivery")
-    for table in ("endpoint_selection", "line_event_number", "event_log_end", "event_log"):
+    op.drop_index("invoice_due", "invoice")
+    for table in TABLES:
         op.drop_table(table)
