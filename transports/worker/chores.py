@@ -3,6 +3,7 @@ of the domains: unsent and unknown issuances, packages that are to be adapted, p
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import anyio
@@ -13,6 +14,7 @@ from operations.deps import Deps
 from operations.fleet.sync import FleetSync
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
 from operations.ledger.adaptation import PackageAdaptations
+from operations.ledger.issuance_events import log_lost_issuances
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.clock import Clock
@@ -177,7 +179,7 @@ def recovery_chore(deps: Deps) -> Chore:
 
     async def run() -> None:
         if await deps.store.read(any_orphans, now=deps.clock.now()):
-            await deps.store.write(recover_orphans, now=deps.clock.now())
+            await deps.store.write(recover_orphans, now=deps.clock.now(), log=partial(log_lost_issuances, deps.ids))
 
     return Chore("recovery", RECOVERY_SECONDS, run)
 
