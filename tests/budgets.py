@@ -23,6 +23,7 @@ SECONDS = {
     "documents": 20.0,
     "docs": 95.0,
     "endurance": 80.0,
+    "events": 60.0,
     "evidence": 45.0,
     "examples": 60.0,
     "faults": 40.0,
