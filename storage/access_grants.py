@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import NotFound
-from storage.api_keys import end_keys_made_with, hold_key
+from storage.api_keys import LogEndedKeys, end_keys_made_with, hold_key
 from storage.engine.sql import Command, Connection, Key, Query, TableDescription, all_rows, writes
 from storage.organisations import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, count_change, find_member
 
@@ -102,11 +102,14 @@ def grants_of(*, person: str, now: float) -> sa.Executable:
     return sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.person_id == person, *GRANT_IS_LIVE).order_by(ACCESS_GRANT.c.id.desc())
 
 
-def revoke_grant(connection: Connection, *, grant: str, now: float) -> bool:
-    """End a grant and all API keys made with it, or with one of these; whether it was live. `now`: Unix seconds."""
+def revoke_grant(connection: Connection, *, grant: str, now: float, log: LogEndedKeys | None = None) -> bool:
+    """End a grant and all API keys made with it, or with one of these; whether it was live. `now`: Unix seconds.
+
+    `log` gets the keys that have ended.
+    """
     revoked = connection.run(REVOKE_GRANT, grant=grant, now=now) == 1
     if revoked:
-        end_keys_made_with(connection, credential=grant, now=now)
+        end_keys_made_with(connection, credential=grant, now=now, log=log)
         count_change(connection)
     return revoked
 

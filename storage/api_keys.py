@@ -51,7 +51,20 @@ API_KEY_PAGE = API_KEY_ROWS.where(API_KEY.c.id < sa.bindparam("after")).order_by
 
 API_KEY_IS_LIVE = (API_KEY.c.id == sa.bindparam("key"), API_KEY.c.revoked_at.is_(None))
 
-REVOKE_API_KEY = Query(str, sa.update(API_KEY).where(*API_KEY_IS_LIVE).values(revoked_at=sa.bindparam("now")).returning(API_KEY.c.id))
+
+class EndedKey(NamedTuple):
+    """A key that was live until now."""
+
+    id: str
+    prefix: str
+    organisation_id: str | None
+    made_with: str | None
+
+
+LogEndedKeys = Callable[[Connection, Sequence[EndedKey], float], None]
+"""Writes the events of keys that have just ended, at a moment in Unix seconds."""
+
+REVOKE_API_KEY = Query(EndedKey, sa.update(API_KEY).where(*API_KEY_IS_LIVE).values(revoked_at=sa.bindparam("now")))
 
 # What was made with a credential, with a key that was made with it, and so on.
 KEYS_MADE_FIRST = sa.select(API_KEY.c.id).where(API_KEY.c.made_with == sa.bindparam("credential")).cte("made", recursive=True)
@@ -59,11 +72,10 @@ KEYS_MADE_FIRST = sa.select(API_KEY.c.id).where(API_KEY.c.made_with == sa.bindpa
 KEYS_MADE = KEYS_MADE_FIRST.union(sa.select(API_KEY.c.id).join_from(API_KEY, KEYS_MADE_FIRST, API_KEY.c.made_with == KEYS_MADE_FIRST.c.id))
 
 REVOKE_KEYS_MADE = Query(
-    str,
+    EndedKey,
     sa.update(API_KEY)
     .where(API_KEY.c.id.in_(sa.select(KEYS_MADE.c.id)), API_KEY.c.revoked_at.is_(None))
-    .values(revoked_at=sa.bindparam("now"))
-    .returning(API_KEY.c.id),
+    .values(revoked_at=sa.bindparam("now")),
 )
 
 
@@ -98,26 +110,34 @@ def insert_key(
     )
 
 
-def revoke_key(connection: Connection, *, key: str, organisation: str, now: float) -> bool:
+def revoke_key(connection: Connection, *, key: str, organisation: str, now: float, log: LogEndedKeys | None = None) -> bool:
     """End a key of an organisation and those made with it; takes effect with the next call. `now`: Unix seconds."""
     row = find_key_row(connection, key=key)
-    return row is not None and row.organisation_id == organisation and end_key(connection, key=key, now=now)
+    return row is not None and row.organisation_id == organisation and end_key(connection, key=key, now=now, log=log)
 
 
-def end_key(connection: Connection, *, key: str, now: float) -> bool:
-    """End a key, and every key that was made with it: whoever had it may have made them. Whether it was live. `now`: Unix seconds."""
+def end_key(connection: Connection, *, key: str, now: float, log: LogEndedKeys | None = None) -> bool:
+    """End a key, and every key that was made with it: whoever had it may have made them. Whether it was live. `now`: Unix seconds.
+
+    `log` gets the keys that have ended, here and in all that ends keys.
+    """
     count_change(connection)  # first, as everywhere: it is a lock
-    if connection.first(REVOKE_API_KEY, key=key, now=int(now)) is None:
+    ended = connection.all(REVOKE_API_KEY, key=key, now=int(now))
+    if not ended:
         return False
-    end_keys_made_with(connection, credential=key, now=now)
+    if log is not None:
+        log(connection, ended, now)
+    end_keys_made_with(connection, credential=key, now=now, log=log)
     return True
 
 
-def end_keys_made_with(connection: Connection, *, credential: str, now: float) -> int:
+def end_keys_made_with(connection: Connection, *, credential: str, now: float, log: LogEndedKeys | None = None) -> int:
     """End the keys that a key or a grant made, and those that were made with them; how many. `now`: Unix seconds."""
     ended = 0
     while more := connection.all(REVOKE_KEYS_MADE, credential=credential, now=int(now)):
         ended += len(more)  # again: the statement may have waited for somebody who made one more
+        if log is not None:
+            log(connection, more, now)
     return ended
 
 

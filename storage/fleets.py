@@ -299,13 +299,13 @@ LIST_EVERY_SECONDS = 300.0
 """No listing is repeated sooner, unless it is asked for."""
 
 
-@writes
+@changes_one
 def note_listing(
     *, fleet: int, token: str, began: float, seconds: float, list_due: float, seen: float, cut: int, parts: str
 ) -> sa.Executable:
     """A listing that began at `began` has ended; the next one is due at `list_due`, or at once if one was asked for meanwhile.
 
-    Nothing where the lease `token` was lost, or the fleet has ended.
+    False where the lease `token` was lost, or the fleet has ended.
 
     `seen`: when this one was due. `cut`: 1 where lines stayed out of reach.
     """
@@ -327,6 +327,15 @@ def is_dated_ahead(fleet: FleetState, now: float) -> bool:
 def is_listing_due(fleet: FleetState, now: float) -> bool:
     """Whether all lines are to be listed at `now`, Unix seconds."""
     return fleet.list_due <= now or is_dated_ahead(fleet, now)
+
+
+UNLISTED_SECONDS, UNLISTED_TIMES = 6 * 3600.0, 60
+"""Choice: a fleet that was not listed for six hours, or for sixty times as long as a listing takes, has a gap."""
+
+
+def is_listed_after_gap(fleet: FleetState, now: float) -> bool:
+    """Whether the last listing, before one at `now` (Unix seconds), is so long ago that what happened meanwhile is not known."""
+    return 0 < fleet.listed < now - max(UNLISTED_SECONDS, UNLISTED_TIMES * fleet.listing_seconds)
 
 
 def is_listing_asked_for(fleet: FleetState) -> bool:

@@ -26,7 +26,6 @@ from storage.engine.sql import (
     first_row,
     insert_once,
     pack_rows,
-    row_exists,
 )
 from storage.expired_keys import LEDGER_OPERATION, is_key_expired, key_has_expired
 
@@ -208,9 +207,9 @@ def holders_of_iccids(connection: Connection, *, iccids: Sequence[str]) -> list[
     return connection.all(LIST_ISSUANCE_HOLDERS, iccids=pack_rows([[iccid] for iccid in iccids])) if iccids else []
 
 
-@row_exists
+@first_row(IssuanceRow)
 def release_holder(*, holder: IssuanceHolder, now: float, note: str) -> sa.Executable:
-    """Take an ICCID that is back in stock from the row that had it; whether it had it. `now`: Unix seconds."""
+    """Take an ICCID that is back in stock from the row that had it; None where it did not have it. `now`: Unix seconds."""
     return (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.held == holder.held)
@@ -220,7 +219,6 @@ def release_holder(*, holder: IssuanceHolder, now: float, note: str) -> sa.Execu
             note=note,
             updated=now,
         )
-        .returning(ISSUANCE.c.key)
     )
 
 
@@ -255,18 +253,27 @@ def mark_issuance_failed(*, organisation: str, key: str, now: float, note: str) 
     )
 
 
+# `replied` names an eSIM that was not believed.
+REPLIED_OR_KEPT = sa.func.coalesce(sa.bindparam("replied", type_=sa.Text), ISSUANCE.c.replied)
+
+
 @first_row(IssuanceRow)
 def mark_issuance_unknown(*, organisation: str, key: str, now: Annotated[float, "due_ms"], replied: str | None = None) -> sa.Executable:
-    """Nobody knows what came of it; None when the row was settled before. `replied` names an eSIM that was not believed."""
+    """Nobody knows any more what came of it; None when it was not under way. `replied` names an eSIM that was not believed."""
     return (
         sa.update(ISSUANCE)
-        .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(["dispatching", "outcome_unknown"]))
-        .values(
-            state="outcome_unknown",
-            replied=sa.func.coalesce(sa.bindparam("replied", type_=sa.Text), ISSUANCE.c.replied),
-            updated=now,
-            due_ms=sa.bindparam("due_ms"),
-        )
+        .where(THIS_ISSUANCE, ISSUANCE.c.state == "dispatching")
+        .values(state="outcome_unknown", replied=REPLIED_OR_KEPT, updated=now, due_ms=sa.bindparam("due_ms"))
+    )
+
+
+@first_row(IssuanceRow)
+def keep_issuance_unknown(*, organisation: str, key: str, now: Annotated[float, "due_ms"], replied: str | None = None) -> sa.Executable:
+    """Nobody knows yet what came of it; None when that was not unknown. `replied` names an eSIM that was not believed."""
+    return (
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ISSUANCE.c.state == "outcome_unknown")
+        .values(replied=REPLIED_OR_KEPT, updated=now, due_ms=sa.bindparam("due_ms"))
     )
 
 

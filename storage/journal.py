@@ -32,7 +32,7 @@ from storage.audit import NumberedAuditRecord, append_audit_reads, append_audit_
 from storage.directory import recheck_member
 from storage.engine.sql import Connection, P, T, is_run_in_thread, runs_in_thread
 from storage.engine.store import Store
-from storage.orphans import recover_orphans
+from storage.orphans import LogLost, recover_orphans
 from storage.sealing import Keyring, claim_field
 from storage.spending import give_back_call, keep_charges, reserve_spending
 
@@ -292,7 +292,11 @@ MOST_DEFERRED_OPENINGS = 10_000
 class StoreJournal:
     """Runs the transactions of calls in a store."""
 
-    def __init__(self, store: Store, *, keyring: Keyring, blocks: quota.QuotaBlocks, clock: Clock, replica: str) -> None:
+    def __init__(
+        self, store: Store, *, keyring: Keyring, blocks: quota.QuotaBlocks, clock: Clock, replica: str, log_lost: LogLost | None = None
+    ) -> None:
+        """`log_lost` writes the events of issuances that a process which is gone had sent."""
+        self._log_lost = log_lost
         self._store, self._keyring, self._blocks, self._clock, self.replica = store, keyring, blocks, clock, replica
         self._lines: list[NumberedAuditRecord] = []
         # Begins elsewhere in each process, so that reads of two processes in one millisecond rarely have the same number.
@@ -318,7 +322,7 @@ class StoreJournal:
         if found is None:
             return None
         if found.state in claims.CLAIM_RUNNING_STATES and not found.is_running(entry.now):
-            await self._store.write(recover_orphans, now=entry.now)
+            await self._store.write(recover_orphans, now=entry.now, log=self._log_lost)
             if found.state == "claimed":  # it was never sent, so the key is free
                 return None
         claims.check_replay(found, entry.fingerprint, entry.now)

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 
 from storage.access_grants import ACCESS_GRANT, revoke_grant
-from storage.api_keys import API_KEY, end_keys_made_with
+from storage.api_keys import API_KEY, EndedKey, LogEndedKeys, end_keys_made_with
 from storage.browser_sessions import BROWSER_SESSION
 from storage.engine.sql import Command, Connection, Query, all_rows, first_row, insert_once, or_last, row_exists
 from storage.invitations import INVITATION
@@ -72,7 +72,7 @@ KEYS_OF_MEMBER = (
 
 LIST_KEYS_OF_MEMBER = Query(str, sa.select(API_KEY.c.id).where(*KEYS_OF_MEMBER))
 
-END_KEYS_OF_MEMBER = Command(sa.update(API_KEY).where(*KEYS_OF_MEMBER).values(revoked_at=sa.bindparam("day")))
+END_KEYS_OF_MEMBER = Query(EndedKey, sa.update(API_KEY).where(*KEYS_OF_MEMBER).values(revoked_at=sa.bindparam("day")))
 
 LIST_GRANTS_OF_MEMBER = Query(
     str,
@@ -131,14 +131,16 @@ def queue_for_members(connection: Connection) -> None:
     count_change(connection)
 
 
-def join_organisation(connection: Connection, *, person: str, organisation: str, role: str, now: float) -> None:
-    """A new membership. Whoever is a member keeps the role they have: an invitation is no way to lose the last admin."""
-    connection.run(JOIN_ORGANISATION, person_id=person, organisation_id=organisation, role=role, created=int(now))
+def join_organisation(connection: Connection, *, person: str, organisation: str, role: str, now: float) -> bool:
+    """A new membership; False where there was one. Whoever is a member keeps the role they have: an invitation is no way to lose the last
+    admin."""
+    joined = connection.run(JOIN_ORGANISATION, person_id=person, organisation_id=organisation, role=role, created=int(now)) == 1
     count_change(connection)
+    return joined
 
 
-def end_membership(connection: Connection, *, person: str, organisation: str, now: float) -> bool:
-    """End a membership with all that acts for it; False when it is that of the last admin, or is not there.
+def end_membership(connection: Connection, *, person: str, organisation: str, now: float, log: LogEndedKeys | None = None) -> bool:
+    """End a membership with all that acts for it; False when it is that of the last admin, or is not there. `log` gets the keys among it.
 
     The counter is moved first, since that makes those who do this at once queue: of two admins who remove each other one stays.
     """
@@ -147,10 +149,12 @@ def end_membership(connection: Connection, *, person: str, organisation: str, no
     if connection.run(REMOVE_MEMBERSHIP, **of) != 1:
         return False
     for grant in connection.all(LIST_GRANTS_OF_MEMBER, **of):
-        revoke_grant(connection, grant=grant, now=now)
+        revoke_grant(connection, grant=grant, now=now, log=log)
     for key in connection.all(LIST_KEYS_OF_MEMBER, **of):
-        end_keys_made_with(connection, credential=key, now=now)
-    connection.run(END_KEYS_OF_MEMBER, **of, day=int(now))
+        end_keys_made_with(connection, credential=key, now=now, log=log)
+    ended = connection.all(END_KEYS_OF_MEMBER, **of, day=int(now))
+    if log is not None and ended:
+        log(connection, ended, now)
     connection.run(WITHDRAW_INVITATIONS_BY, **of)
     connection.run(LEAVE_BROWSERS, person=person, left=organisation)
     return True

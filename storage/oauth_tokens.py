@@ -8,6 +8,7 @@ from sqlmodel import Field
 from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.access_grants import ACCESS_GRANT, AccessGrant, find_grant, grant_to_member, prolong_grant, revoke_grant
+from storage.api_keys import LogEndedKeys
 from storage.audit import append_audit_record
 from storage.engine.sql import Command, Connection, TableDescription, changes_rows, first_row
 from storage.oauth_clients import SWEEP_REQUESTS, end_authorization_request, note_client_use
@@ -98,11 +99,14 @@ def find_authorization_code(*, digest: bytes) -> sa.Executable:
 
 
 def use_authorization_code(
-    connection: Connection, *, digest: bytes, client: str, refresh: bytes | None, until: float, now: float
+    connection: Connection, *, digest: bytes, client: str, refresh: bytes | None, until: float, now: float, log: LogEndedKeys | None = None
 ) -> AccessGrant | None:
-    """The grant behind a code, for whoever comes first; a second use ends it. `refresh`: what it is renewed with; `until`: its end."""
+    """The grant behind a code, for whoever comes first; a second use ends it. `refresh`: what it is renewed with; `until`: its end.
+
+    `log` gets the keys that have ended with the grant.
+    """
     if connection.run(USE_CODE, presented=digest, client=client, now=now, at=now) != 1:
-        end_reused_code(connection, digest=digest, client=client, now=now)
+        end_reused_code(connection, digest=digest, client=client, now=now, log=log)
         return None
     code = find_authorization_code(connection, digest=digest)
     if code is not None:
@@ -115,11 +119,11 @@ def use_authorization_code(
     return found[0]
 
 
-def end_reused_code(connection: Connection, *, digest: bytes, client: str, now: float) -> None:
+def end_reused_code(connection: Connection, *, digest: bytes, client: str, now: float, log: LogEndedKeys | None = None) -> None:
     """Two have this code, so one of them stole it: what came of it ends (RFC 6749 section 4.1.2). `now`: Unix seconds."""
     code = find_authorization_code(connection, digest=digest)
     if code is not None and code.client_id == client and code.used_at is not None:
-        revoke_grant(connection, grant=code.grant_id, now=now)
+        revoke_grant(connection, grant=code.grant_id, now=now, log=log)
 
 
 def sweep_authorizations(connection: Connection, *, now: float) -> int:
@@ -157,15 +161,20 @@ def find_refresh_token(*, digest: bytes, now: float) -> sa.Executable:
     return sa.select(*(REFRESH_TOKEN.c[name] for name in RefreshToken._fields)).where(*token)
 
 
-def use_refresh_token(connection: Connection, *, digest: bytes, client: str, successor: bytes, now: float) -> AccessGrant | None:
-    """The live grant of a token that is used for the first time, with its successor kept; None refuses it. `now`: Unix seconds."""
+def use_refresh_token(
+    connection: Connection, *, digest: bytes, client: str, successor: bytes, now: float, log: LogEndedKeys | None = None
+) -> AccessGrant | None:
+    """The live grant of a token that is used for the first time, with its successor kept; None refuses it. `now`: Unix seconds.
+
+    `log` gets the keys that end with the grant of a token that was stolen.
+    """
     used = connection.run(USE_REFRESH_TOKEN, presented=digest, client=client, now=now, at=now) == 1
     token = find_refresh_token(connection, digest=digest, now=now)
     if token is None or token.client_id != client:
         return None
     if not used:
         if token.used_at is not None and now - token.used_at > SAME_MOMENT_SECONDS:
-            revoke_grant(connection, grant=token.grant_id, now=now)
+            revoke_grant(connection, grant=token.grant_id, now=now, log=log)
         return None
     found = find_grant(connection, grant=token.grant_id, now=now)
     if found is None:

@@ -1,6 +1,7 @@
 """What processes that are gone left behind: it is freed where nothing was sent, and unknown where something may have been."""
 
 import math
+from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
 
@@ -8,7 +9,7 @@ from storage.claims import CLAIM, CLAIM_RUNNING_STATES, IN_THE_LEDGER, release_o
 from storage.claims import CLAIM_IS_ORPHANED as ORPHANED_CLAIMS
 from storage.engine.sql import Command, Connection, Query
 from storage.intents import INTENT, LOST_ERROR
-from storage.issuance import ISSUANCE
+from storage.issuance import ISSUANCE, IssuanceRow
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
 from storage.spending import give_back_call, has_spending_table
 
@@ -29,11 +30,15 @@ ANY_ORPHAN = Query(
     ).limit(1),
 )
 
-MARK_ORPHANS_LOST = Command(
+MARK_ORPHANS_LOST = Query(
+    IssuanceRow,
     sa.update(ISSUANCE)
     .where(ISSUANCE.c.state == "dispatching", ISSUANCE_IS_ORPHANED)
-    .values(state="outcome_unknown", updated=sa.bindparam("at"), due_ms=sa.bindparam("due_ms"), lease=None)
+    .values(state="outcome_unknown", updated=sa.bindparam("at"), due_ms=sa.bindparam("due_ms"), lease=None),
 )
+
+LogLost = Callable[[Connection, Sequence[IssuanceRow], float], None]
+"""Writes the events of issuances whose outcome has just become unknown, at a moment in Unix seconds."""
 
 MARK_ROLLBACKS_LOST = Command(
     sa.update(ISSUANCE)
@@ -68,15 +73,20 @@ def any_orphans(connection: Connection, *, now: float) -> bool:
     return connection.first(ANY_ORPHAN, now=now, before=before) is not None
 
 
-def recover_orphans(connection: Connection, *, now: float) -> int:
-    """Free or mark as unknown what dead processes left; returns how many issuances and releases became unknown. `now`: Unix seconds."""
+def recover_orphans(connection: Connection, *, now: float, log: LogLost | None = None) -> int:
+    """Free or mark as unknown what dead processes left; returns how many issuances and releases became unknown. `now`: Unix seconds.
+
+    `log` gets the issuances among them.
+    """
     before = math.ceil(now - REPLICA_LEASE_SECONDS)
     if has_spending_table(connection):
         for call in connection.all(ORPHANED_CALLS, now=now, before=before):
             give_back_call(connection, call=call)
     release_orphaned_claims(connection, now=now)
-    lost = connection.run(MARK_ORPHANS_LOST, now=now, before=before, at=now, due_ms=int(now * 1000))
+    lost = connection.all(MARK_ORPHANS_LOST, now=now, before=before, at=now, due_ms=int(now * 1000))
     if lost:
         connection.run(MARK_LOST_CLAIMS)
         connection.run(MARK_LOST_INTENTS)
-    return lost + connection.run(MARK_ROLLBACKS_LOST, now=now, before=before, at=now)
+        if log is not None:
+            log(connection, lost, now)
+    return len(lost) + connection.run(MARK_ROLLBACKS_LOST, now=now, before=before, at=now)

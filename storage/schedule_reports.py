@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from registry.ids import Ids
 from storage.engine.sql import Command, Connection, Query, changes_one, first_row, row_exists
+from storage.event_log import LogEntry, log_event
 from storage.events import NewEvent
 from storage.organisations import ORGANISATION
 from storage.schedules import (
@@ -203,11 +204,15 @@ def return_report(connection: Connection, *, report: str, token: str, again_ms: 
     return connection.run(RETURN_REPORT, report=report, held=token, again_ms=again_ms, uncounted=0 if counted else 1) == 1
 
 
-def finish_report(connection: Connection, *, ended: EndedReport, event: NewEvent, ids: Ids) -> bool:
-    """Keep how a report ended, tell the schedule's webhook, drop what is too old; False when the lease or the schedule is gone."""
+def finish_report(connection: Connection, *, ended: EndedReport, event: NewEvent, ready: LogEntry, ids: Ids) -> bool:
+    """Keep how a report ended, tell the schedule's webhook, drop what is too old; False when the lease or the schedule is gone.
+
+    `ready`: the event of the log.
+    """
     held = hold_schedule(connection, schedule=ended.schedule)
     if held is None or not end_report(connection, ended=ended):
         return False
+    log_event(connection, event=ready)
     if held.endpoint is not None:
         emit_report(connection, endpoint=held.endpoint, event=event, ids=ids)
     connection.run(TRIM_REPORTS, schedule=ended.schedule)

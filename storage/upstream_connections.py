@@ -26,6 +26,14 @@ class AccountHolder(NamedTuple):
     id: str
 
 
+class SimulatedConnection(NamedTuple):
+    """The connection of an organisation to a simulated network."""
+
+    id: str
+    mode: str | None
+    account_id: int | None
+
+
 # Changes of connections and assignments take the row of CALLERS first, so that they queue: two that race for one account see each other.
 ACCOUNT_HOLDERS = sa.select(OTHER_ORGANISATION.c.id).where(
     OTHER_ORGANISATION.c.id != sa.bindparam("organisation"),
@@ -77,6 +85,11 @@ USE_FORMER_TOKEN = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).valu
 DISCONNECTED = {"mode": None, "account_id": None, "assigned_account_id": None, "own_token": None, "simulated": 0}
 
 DISCONNECT = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(DISCONNECTED))
+
+SIMULATED_CONNECTIONS = Query(
+    SimulatedConnection,
+    sa.select(ORGANISATION.c.id, ORGANISATION.c.mode, ORGANISATION.c.account_id).where(ORGANISATION.c.simulated == 1),
+)
 
 LEAVE_SIMULATION = Command(sa.update(ORGANISATION).where(ORGANISATION.c.simulated == 1).values(DISCONNECTED))
 
@@ -202,13 +215,15 @@ def unassign_account(connection: Connection, *, organisation: str) -> bool:
     return connection.run(UNASSIGN_ACCOUNT, organisation=organisation) == 1
 
 
-def leave_simulation(connection: Connection) -> int:
-    """Disconnect the organisations whose account was simulated, now that there is a real upstream: how many there were."""
+def leave_simulation(connection: Connection) -> list[SimulatedConnection]:
+    """Disconnect the organisations whose account was simulated, now that there is a real upstream: as they were connected."""
+    if not connection.all(SIMULATED_CONNECTIONS):
+        return []
+    count_change(connection)  # of two processes that start at once the second one finds nothing any more
+    left = connection.all(SIMULATED_CONNECTIONS)
     connection.run(ERASE_SIMULATED)
     end_simulated_fleets(connection)
-    left = connection.run(LEAVE_SIMULATION)
-    if left:
-        count_change(connection)
+    connection.run(LEAVE_SIMULATION)
     return left
 
 

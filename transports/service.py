@@ -4,6 +4,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from urllib.parse import quote
 
 import anyio
@@ -25,6 +26,8 @@ from operations.demo import Demo, detach_demo_payee, ensure_demo
 from operations.deps import Build, Deps
 from operations.intelligence.verdicts.judge import LineJudge
 from operations.ledger.event_rights import ChooserRights
+from operations.ledger.issuance_events import log_lost_issuances
+from operations.people.organisation_events import end_simulated_connections
 from operations.people.session_tokens import LOGIN_SCOPES, token_issuer
 from registry.answer import InternalCalls
 from registry.clock import Clock, SystemClock
@@ -49,7 +52,6 @@ from storage.reconciliation import held_issuances
 from storage.rekey import rebind_esims
 from storage.replicas import REPLICA_LEASE_SECONDS, end_replica, renew_replica, running_keys
 from storage.sealing import Keyring
-from storage.upstream_connections import leave_simulation
 from transports.keyring import checked_keyring, refuse_key_conflict, refuse_key_conflict_at
 from transports.mcp.settings import McpSettings
 from transports.payments import DEMO_PAYEE, PaymentConnection, open_payments
@@ -140,7 +142,7 @@ class Service:
             self.report(
                 f"{left} eSIMs of orders cannot be opened with this keyring, and their rows hold an old id: put the missing key back"
             )
-        if self.upstream.simulation is None and await self.store.write(leave_simulation):
+        if self.upstream.simulation is None and await self.store.write(end_simulated_connections, ids=self.ids, now=self.clock.now()):
             self.report(
                 "the demo organisation's account was simulated, so it is not connected any more: `reseller org connect` connects it"
             )
@@ -342,7 +344,7 @@ def build_service(
         WebhookSender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file),
     )
     blocks, directory = QuotaBlocks(store, pace.limits.quota_block), StoreDirectory(store)
-    journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=replica)
+    journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=replica, log_lost=partial(log_lost_issuances, ids))
     upstream = open_upstream(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}", limits)
     payments = open_payments(settings, clock, ids, site.base_url, report)
     late = {"wake_worker": wake_worker, "wake_mailer": wake_mailer}

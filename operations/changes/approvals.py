@@ -18,6 +18,8 @@ from operations.changes.requests.approval_execution import (
 )
 from operations.changes.requests.approval_requests import ApprovalContent, open_content, seal_content, state_at, waiting_row
 from operations.deps import Ctx, Deps
+from operations.event_types.declaration import new_event
+from operations.event_types.work import WORK_APPROVAL_DECIDED, DecidedCall
 from operations.vocabulary import ListOf, ListPage, list_page
 from registry.approvals import APPROVALS_PAGE, ApprovalTerms
 from registry.challenge import Loss
@@ -27,6 +29,7 @@ from registry.free_text import FreeText
 from registry.operation import Example, Input, Scope, SpendKind, operation
 from storage.approvals import ApprovalRow, ListedApproval, decide_waiting, has_approvals, list_approval_rows, renew_approval
 from storage.engine.sql import Connection
+from storage.event_log import log_event
 from storage.sealing import Keyring, approval_field
 
 RECENT_SIGN_IN_SECONDS = 15 * 60
@@ -348,6 +351,15 @@ async def _settle_decision(ctx: Ctx, row: ApprovalRow, decision: Literal["approv
     def decide(connection: Connection) -> None:
         if not decide_waiting(connection, shown=row.digest, now=now, **named):
             raise AlreadyDecided("Somebody has decided this at the same moment, or it has just expired", hint="Load the page again")
+        if ctx.caller.organisation:
+            told: DecidedCall = {
+                "approval": row.id,
+                "operation": row.operation,
+                "credential": row.credential,
+                "decision": decision,
+                "decided_by": ctx.principal,
+            }
+            log_event(connection, event=new_event(WORK_APPROVAL_DECIDED, told, organisation=row.organisation, ids=ctx.deps.ids, now=now))
 
     ctx.record_change(f"{decision} {row.operation} of {row.credential} ({row.id})")
     answer: DecidedApproval = {"id": row.id, "object": "approval", "state": decision}

@@ -1,5 +1,7 @@
 """Events of eSIMs: from the order to the first attach."""
 
+from typing import Literal
+
 from typing_extensions import TypedDict
 
 from operations.event_types.declaration import EventType
@@ -49,4 +51,82 @@ ESIM_FIRST_ATTACH = EventType(
     read_with="get_connectivity_intent",
     line="iccid",
     since="1.0.0",
+)
+
+
+class UnknownIssuance(TypedDict):
+    """An issuance, named by its key; `intent` and `iccid` are null where there is none, or it is not known.
+
+    `idempotency_key`: the key that the eSIM was asked for with; an order of a shop has its number there. `reason`: `no_answer`, or
+    `late_answer` where an answer names an eSIM after it had been settled that none was drawn.
+    """
+
+    intent: str | None
+    idempotency_key: str
+    package_template_id: int
+    iccid: str | None
+    reason: Literal["no_answer", "late_answer"]
+
+
+class FailedIssuance(TypedDict):
+    """An issuance that drew nothing. `code` says why, as the answer of its key does."""
+
+    intent: str | None
+    idempotency_key: str
+    package_template_id: int
+    iccid: str | None
+    code: str
+
+
+class RolledBackEsim(TypedDict):
+    """An eSIM that was given back. `intent` is null where it was issued without one."""
+
+    intent: str | None
+    idempotency_key: str
+    package_template_id: int
+    iccid: str | None
+
+
+ESIM_ISSUANCE_UNKNOWN = EventType(
+    "esim.issuance_unknown",
+    "Nobody knows whether an eSIM was drawn; it is found out, and none is drawn a second time under the same key.",
+    UnknownIssuance,
+    {
+        "intent": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t",
+        "idempotency_key": "order-2041",
+        "package_template_id": 9001,
+        "iccid": None,
+        "reason": "no_answer",
+    },
+    read_with="get_connectivity_intent",
+    line="iccid",
+)
+
+ESIM_ISSUANCE_FAILED = EventType(
+    "esim.issuance_failed",
+    "An issuance has ended without an eSIM: nothing was drawn.",
+    FailedIssuance,
+    {
+        "intent": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t",
+        "idempotency_key": "order-2041",
+        "package_template_id": 9001,
+        "iccid": None,
+        "code": "no_inventory",
+    },
+    read_with="get_connectivity_intent",
+    line="iccid",
+)
+
+ESIM_ROLLED_BACK = EventType(
+    "esim.rolled_back",
+    "An issued eSIM was given back: its package is removed.",
+    RolledBackEsim,
+    {
+        "intent": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t",
+        "idempotency_key": "order-2041",
+        "package_template_id": 9001,
+        "iccid": "8999012345678901237",
+    },
+    read_with="get_connectivity_intent",
+    line="iccid",
 )

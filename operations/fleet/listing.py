@@ -5,22 +5,28 @@ many are missing for that, they are hidden when the next finished listing does n
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import anyio.lowlevel
 import orjson
 
 from clients.ocs.subscribers import Subscriber
 from operations.deps import Deps
+from operations.event_types.declaration import new_event
+from operations.event_types.organisation import ORGANISATION_FLEET_SYNCED, SyncedFleet
 from operations.fleet.line_reading import reading_after_listing
 from operations.fleet.wire_rows import NamesKept, line_rows, row_digest
 from operations.upstream.account_lines import PARALLEL_PREFIXES, AccountSweep, read_first_lines, subscriber_number
 from operations.upstream.connection import Upstream
 from registry.errors import OcsNotFound
+from registry.ids import Ids
+from storage.engine.sql import Connection
+from storage.event_log import log_event
 from storage.fleet_erasure import write_listed_lines
-from storage.fleet_lines import KnownLine, LineWrite, hide_lines, known_lines, miss_lines
+from storage.fleet_lines import KnownLine, LineWrite, hide_lines, known_lines, lines_of_fleet, miss_lines
 from storage.fleet_readings import work_of_lines
 from storage.fleet_tags import end_stray_tags, stray_tags
-from storage.fleets import LIST_EVERY_SECONDS, FleetState, note_listing
+from storage.fleets import LIST_EVERY_SECONDS, FleetState, is_listed_after_gap, note_listing
 
 ROWS_A_TURN = 50
 LINES_A_WRITE = 200
@@ -70,17 +76,9 @@ class FleetListing:
             await self._remove_missing(began)
         complete = complete and not self._nameless
         seconds = clock.monotonic() - monotonic
-        await self._deps.store.write(
-            note_listing,
-            fleet=self._fleet.id,
-            token=self._fleet.lease,
-            began=began,
-            seconds=seconds,
-            list_due=clock.now() + max(LIST_EVERY_SECONDS, LISTING_SHARE * seconds),
-            seen=self._fleet.list_due,
-            cut=int(not complete),
-            parts=orjson.dumps(self._leaves).decode(),
-        )
+        due, parts = clock.now() + max(LIST_EVERY_SECONDS, LISTING_SHARE * seconds), orjson.dumps(self._leaves).decode()
+        ended = EndedListing(began, seconds, due, int(not complete), parts)
+        await self._deps.store.write(end_listing, fleet=self._fleet, ended=ended, ids=self._deps.ids, now=clock.now())
         if complete:
             await self._end_stray_tags(began - CLOCK_LEEWAY)
         return complete
@@ -180,6 +178,31 @@ class FleetListing:
         except OcsNotFound:
             return False
         return row.get("accountId") in accounts
+
+
+class EndedListing(NamedTuple):
+    """How a listing ended, as `note_listing` has it."""
+
+    began: float
+    seconds: float
+    list_due: float
+    cut: int
+    parts: str
+
+
+def end_listing(connection: Connection, *, fleet: FleetState, ended: EndedListing, ids: Ids, now: float) -> None:
+    """Notes the end of a listing of `fleet`, as it was before; the first one, and the first one after a gap, is told of. `now`: Unix
+    seconds."""
+    if not note_listing(connection, fleet=fleet.id, token=fleet.lease, seen=fleet.list_due, **ended._asdict()):
+        return
+    if fleet.listed == 0 or is_listed_after_gap(fleet, ended.began):
+        counts: SyncedFleet = {
+            "lines": lines_of_fleet(connection, fleet=fleet.id),
+            "complete": not ended.cut,
+            "reason": "gap" if fleet.listed else "first",
+        }
+        event = new_event(ORGANISATION_FLEET_SYNCED, counts, organisation=fleet.organisation, ids=ids, now=now)
+        log_event(connection, event=event)
 
 
 def former_leaves(text: str) -> dict[str, list[str]]:

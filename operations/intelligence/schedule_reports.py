@@ -11,6 +11,8 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
+from operations.event_types.declaration import new_event
+from operations.event_types.work import WORK_REPORT_READY, ReadyReport
 from operations.intelligence import (
     churn_risk,
     fleet_health,
@@ -76,6 +78,11 @@ class ReportNotice(TypedDict):
     report_url: str
 
 
+def boundary_of(taken: LeasedReport) -> str | None:
+    """The boundary of the schedule that the report is of; None where somebody asked for it."""
+    return None if taken.fire_ms is None else rfc3339_utc(taken.fire_ms / 1000)
+
+
 def report_notice(taken: LeasedReport, base_url: str, state: str, sheet: Sheet | None) -> ReportNotice:
     """The notice of a report. Choice: no reason of a failure is sent, since a refusal may name the account or line."""
     return {
@@ -83,7 +90,7 @@ def report_notice(taken: LeasedReport, base_url: str, state: str, sheet: Sheet |
         "report": taken.id,
         "composite": taken.composite,
         "state": state,
-        "boundary": None if taken.fire_ms is None else rfc3339_utc(taken.fire_ms / 1000),
+        "boundary": boundary_of(taken),
         "headline": REPORT_FAILED if sheet is None else sheet["headline"],
         "figures": [] if sheet is None else [figure for figure in sheet["figures"] if figure["kind"] in PUBLIC_KINDS][:NOTICE_FIGURES],
         "report_url": f"{base_url}/v1/intelligence/schedules/{taken.schedule}/report?report={taken.id}",
@@ -218,11 +225,19 @@ class ScheduleRuns:
     async def _finish(self, taken: LeasedReport, token: str, outcome: ReportOutcome) -> None:
         """Stores the outcome and tells the webhook; does nothing if the lease was lost or the schedule deleted."""
         deps, now = self._deps, self._deps.clock.now()
-        state = "failed" if outcome.body is None else "done"
+        state: Literal["done", "failed"] = "failed" if outcome.body is None else "done"
         why = None if outcome.failure is None else orjson.dumps(outcome.failure).decode()
         ended = EndedReport(taken.id, taken.schedule, token, state, outcome.body, why, now)
         event = report_event(deps.ids.new("evt_"), taken, report_notice(taken, deps.site.base_url, state, outcome.sheet), now)
-        if await deps.store.write(finish_report, ended=ended, event=event, ids=deps.ids):
+        named: ReadyReport = {
+            "report": taken.id,
+            "schedule": taken.schedule,
+            "composite": taken.composite,
+            "state": state,
+            "boundary": boundary_of(taken),
+        }
+        ready = new_event(WORK_REPORT_READY, named, organisation=taken.organisation, ids=deps.ids, now=now)
+        if await deps.store.write(finish_report, ended=ended, event=event, ready=ready, ids=deps.ids):
             deps.wake_worker()
 
 

@@ -16,12 +16,14 @@ from clients.ocs.packages import Affected, Package, Period
 from clients.ocs.places import issuing
 from operations.deps import Deps
 from operations.ledger.esims import DrawnEsim, lpa_text
+from operations.ledger.issuance_events import log_esim_rolled_back, log_issuance_failed, log_issuance_unknown
 from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, answer_unknown_key, audit_settlement, send_once
 from operations.ledger.stock_snapshot import look_at_stock
 from operations.upstream.connection import Upstream
 from operations.upstream.package_terms import set_package_terms
 from registry.clock import DAY_SECONDS
 from registry.errors import Conflict, OcsError, OcsNotFound, Refusal, StoreUnavailable
+from registry.ids import Ids
 from registry.ports import Conclusion
 from storage.claims import reopen_claim
 from storage.engine.sql import Connection
@@ -34,6 +36,7 @@ from storage.issuance import (
     dispute_failure,
     find_issuance,
     holder_of_iccid,
+    keep_issuance_unknown,
     mark_issuance_failed,
     mark_issuance_unknown,
     mark_issued,
@@ -65,6 +68,11 @@ class IssuanceTarget(Protocol):
 
     warning: str | None
     """Another key of the same caller, account and template whose outcome is unknown."""
+
+    @property
+    def ids(self) -> Ids:
+        """Makes the ids of its events."""
+        ...
 
     def sent(self) -> tuple[int, object]:
         """Status and body of the answer, should nobody come back from the call."""
@@ -370,7 +378,7 @@ def record_issued_esim(
     found = current_issuance(connection, organisation, key)
     if found.state == "failed":
         return dispute_failed_issuance(connection, target, found, esim.iccid, now)
-    if found.state != "issued" and not release_returned_iccid(connection, stock=found.stock, iccid=esim.iccid, now=now, believed=believed):
+    if found.state != "issued" and not release_returned_iccid(connection, target.ids, found.stock, esim.iccid, now, believed=believed):
         return record_issuance_unknown(connection, target=target, organisation=organisation, key=key, now=now, replied=esim.iccid)
     row = mark_issued(connection, organisation=organisation, key=key, drawn=esim.drawn, now=now, note=note)
     if row is None:
@@ -472,14 +480,16 @@ def record_adaptation(
     return concluded
 
 
-def release_returned_iccid(connection: Connection, *, stock: str, iccid: str, now: float, believed: bool) -> bool:
+def release_returned_iccid(connection: Connection, ids: Ids, stock: str, iccid: str, now: float, *, believed: bool) -> bool:
     """Nobody has the ICCID, or whoever has it had lost it before this draw: it was in stock again."""
     holder = holder_of_iccid(connection, iccid=iccid)
     if holder is None:
         return believed
     if not was_returned(connection, stock=stock, holder=holder):
         return False
-    release_holder(connection, holder=holder, now=now, note="seen in stock, and drawn again")
+    released = release_holder(connection, holder=holder, now=now, note="seen in stock, and drawn again")
+    if released is not None and released.state == "rolled_back":
+        log_esim_rolled_back(connection, row=released._replace(iccid=iccid), ids=ids, now=now)
     end_tags(connection, organisation=holder.organisation, iccids=[iccid])
     if holder.intent is not None:
         end_intent(connection, intent=holder.intent, organisation=holder.organisation, error=INTENT_BACK_IN_STOCK)
@@ -494,6 +504,7 @@ def dispute_failed_issuance(connection: Connection, target: IssuanceTarget, row:
     if row.claim_key is not None:
         reopen_claim(connection, organisation=row.organisation, operation=row.operation, key=row.claim_key)
     target.reopen(connection)
+    log_issuance_unknown(connection, row=opened, ids=target.ids, now=now, reason="late_answer")
     return target.unknown(connection, opened, MANUAL_RECONCILIATION)
 
 
@@ -502,13 +513,20 @@ def record_issuance_failed(
 ) -> Conclusion:
     """Settles the issuance `key` as failed, because nothing was drawn; `refusal` says why. `now`: Unix seconds."""
     row = mark_issuance_failed(connection, organisation=organisation, key=key, now=now, note=note or refusal.error_code)
-    return keep_recorded_outcome(connection, target, organisation, key) if row is None else target.failed(connection, row, refusal)
+    if row is None:
+        return keep_recorded_outcome(connection, target, organisation, key)
+    log_issuance_failed(connection, row=row, code=refusal.error_code, ids=target.ids, now=now)
+    return target.failed(connection, row, refusal)
 
 
 def record_issuance_unknown(
     connection: Connection, *, target: IssuanceTarget, organisation: str, key: str, now: float, replied: str | None = None
 ) -> Conclusion:
     row = mark_issuance_unknown(connection, organisation=organisation, key=key, now=now, replied=replied)
+    if row is not None:
+        log_issuance_unknown(connection, row=row, ids=target.ids, now=now)
+    else:
+        row = keep_issuance_unknown(connection, organisation=organisation, key=key, now=now, replied=replied)
     return keep_recorded_outcome(connection, target, organisation, key) if row is None else target.unknown(connection, row, OUTCOME_UNKNOWN)
 
 

@@ -257,6 +257,10 @@ class OrderTarget:
     lease: str | None = None
     warning: str | None = None
 
+    @property
+    def ids(self) -> Ids:
+        return self.deps.ids
+
     def sent(self) -> tuple[int, object]:
         return ORDER_DONE, self.order
 

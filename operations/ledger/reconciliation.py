@@ -32,6 +32,7 @@ from operations.ledger.evidence import (
     template_of_package,
 )
 from operations.ledger.issuance import MANUAL_RECONCILIATION, PACKAGE_ADAPTING, no_esim_drawn, record_issuance_failed, record_issued_esim
+from operations.ledger.issuance_events import log_esim_rolled_back
 from operations.ledger.issuance_targets import target_of_issuance
 from operations.ledger.rollback import INTENT_ROLLED_BACK
 from operations.ledger.send_once import answer_unknown_key, audit_settlement
@@ -362,7 +363,7 @@ def apply_issuance_settlement(
     if settlement.decision in ISSUE_DECISIONS:
         apply_issue_decision(connection, deps, row, settlement, now)
     else:
-        apply_rollback_decision(connection, row, settlement, now)
+        apply_rollback_decision(connection, deps, row, settlement, now)
     outcome = f"settled_{settlement.decision}"
     audit_settlement(connection, deps, row.organisation, row.operation, outcome, now=now, by=settlement.by, surface="cli")
     return find_issuance(connection, organisation=organisation, key=key) or row
@@ -388,14 +389,17 @@ def apply_issue_decision(connection: Connection, deps: Deps, row: IssuanceRow, s
     update_issuance_answer(connection, deps, row, concluded)
 
 
-def apply_rollback_decision(connection: Connection, row: IssuanceRow, settlement: IssuanceSettlement, now: float) -> None:
+def apply_rollback_decision(connection: Connection, deps: Deps, row: IssuanceRow, settlement: IssuanceSettlement, now: float) -> None:
     if row.state != "rollback_unknown":
         raise IssuanceNotSettled(f"This issuance is {row.state}; only one in rollback_unknown is settled as {settlement.decision}")
     note = f"settled by {settlement.by}"
     if settlement.decision == "still_issued":
         settled = resume_issued(connection, organisation=row.organisation, key=row.key, note=note, now=now)
     else:
-        settled = finish_rollback(connection, organisation=row.organisation, key=row.key, steps=None, note=note, now=now) is not None
+        given_back = finish_rollback(connection, organisation=row.organisation, key=row.key, steps=None, note=note, now=now)
+        settled = given_back is not None
+        if given_back is not None:
+            log_esim_rolled_back(connection, row=given_back, ids=deps.ids, now=now)
         end_tags(connection, organisation=row.organisation, iccids=[row.iccid or ""])
     if not settled:
         raise issuance_decided_meanwhile()

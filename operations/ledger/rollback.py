@@ -21,6 +21,7 @@ from operations.deps import Ctx
 from operations.ledger.evidence import DRAW_CLOCK_SKEW
 from operations.ledger.intents import ROLLED_BACK
 from operations.ledger.issuance import MANUAL_RECONCILIATION, current_issuance, is_unproven
+from operations.ledger.issuance_events import log_esim_rolled_back
 from operations.ledger.issuance_targets import intent_error_json
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.ledger.stock_snapshot import is_sim_in_stock
@@ -251,6 +252,8 @@ class RollbackAttempt:
         else:
             row = finish_rollback(connection, organisation=organisation, key=key, steps=self.text, note=None, now=now)
             end_tags(connection, organisation=organisation, iccids=[self.row.iccid or ""])
+            if row is not None:
+                log_esim_rolled_back(connection, row=row, ids=self.ctx.deps.ids, now=now)
             if row is not None and row.intent is not None:
                 end_intent(connection, intent=row.intent, organisation=organisation, error=INTENT_ROLLED_BACK)
         row = row or current_issuance(connection, organisation, key)

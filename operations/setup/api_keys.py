@@ -1,12 +1,15 @@
 """API keys of the caller's organisation, or of the person where there is none; and what a key may be restricted to."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
+from operations.event_types.organisation import CreatedKey
+from operations.people.organisation_events import log_ended_keys, log_key_created
 from operations.secret_tokens import new_api_key
 from operations.setup.credentials.limit_warnings import KeyWarning, warnings_of_new_key
 from operations.setup.credentials.restrictions import KeyRestrictions, ShownRestrictions, effective_restrictions, shown_restrictions
@@ -17,6 +20,7 @@ from registry.caller import UNRESTRICTED, Caller, Restrictions
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
 from registry.free_text import FreeText
+from registry.ids import Ids
 from registry.operation import AuthorityChange, Example, Input, Scope, SpendKind, operation
 from storage.access_grants import hold_credential
 from storage.api_keys import ApiKeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys, read_restrictions, write_restrictions
@@ -259,6 +263,7 @@ async def create_api_key(ctx: Ctx, params: NewApiKey, held: Restrictions) -> Api
         expires_at=expires,
         restrictions=write_restrictions(held),
         made_with=caller.key_id or None,
+        ids=deps.ids,
         now=ctx.now,
     )
 
@@ -276,6 +281,7 @@ def insert_api_key(
     expires_at: int | None,
     restrictions: str | None,
     made_with: str | None,
+    ids: Ids,
     now: float,
 ) -> None:
     """The key's row, unless its maker has just left, or what it is made with has ended; a person of an external identity provider gets
@@ -302,6 +308,9 @@ def insert_api_key(
         made_with=made_with,
         now=now,
     )
+    if organisation is not None:
+        key: CreatedKey = {"key": id, "prefix": prefix, "made_by": person, "made_with": made_with, "restricted": restrictions is not None}
+        log_key_created(connection, organisation=organisation, key=key, ids=ids, now=now)
 
 
 @operation(
@@ -369,7 +378,7 @@ async def revoke_api_key(ctx: Ctx, _params: KeyRef, row: ApiKeyRow) -> ListedApi
 
     def end(connection: Connection, *, now: float) -> ListedApiKey:
         """Choice: a repeated call gets the same answer, so that one that was lost can be asked for again."""
-        end_key(connection, key=row.id, now=now)
+        end_key(connection, key=row.id, now=now, log=partial(log_ended_keys, ctx.deps.ids))
         return _listed_api_key(find_key_row(connection, key=row.id) or row, now)
 
     return await ctx.settle_result(end, now=ctx.now)

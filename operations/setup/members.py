@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -10,12 +11,14 @@ from typing_extensions import TypedDict
 from clients.mail.letter import Letter
 from operations.deps import Ctx
 from operations.letters import queue_letter, seal_letter
+from operations.people.organisation_events import log_ended_keys, log_member_added
 from operations.vocabulary import Email, ListOf, ListPage, list_page, mailbox_of, normal_email, render_fields
 from registry.caller import Role
 from registry.characters import MISLEADING_CHARACTERS
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
 from registry.free_text import FreeText
+from registry.ids import Ids
 from registry.operation import AuthorityChange, Example, Input, Scope, SpendKind, operation
 from registry.policy import quota_period
 from registry.rate_limits import rate_limited
@@ -99,7 +102,7 @@ def open_invitations(connection: Connection, *, address: str, now: float) -> lis
     return invitations_for(connection, address=normal_email(address), now=now)
 
 
-def accept_invitation(connection: Connection, *, invitation: str, person: str, address: str, now: float) -> str:
+def accept_invitation(connection: Connection, *, invitation: str, person: str, address: str, ids: Ids, now: float) -> str:
     """Makes `person` a member; the organisation's id. Raises NotFound for an invitation that is gone, too old or another's."""
     taken = take_invitation(connection, invitation=invitation, address=normal_email(address), now=now)
     if taken is None:
@@ -108,7 +111,8 @@ def accept_invitation(connection: Connection, *, invitation: str, person: str, a
             param="id",
             hint="Ask an admin of the organisation to invite you again",
         )
-    join_organisation(connection, person=person, organisation=taken.organisation_id, role=taken.role, now=now)
+    if join_organisation(connection, person=person, organisation=taken.organisation_id, role=taken.role, now=now):
+        log_member_added(connection, organisation=taken.organisation_id, person=person, role=taken.role, ids=ids, now=now)
     return taken.organisation_id
 
 
@@ -270,10 +274,12 @@ async def remove_member(ctx: Ctx, params: MemberRef) -> RemovedMember:
     Needs the role admin, on any tier, and a key or login without restrictions. An admin may remove themselves, but the last admin cannot
     be removed (409 `last_admin`): invite another one first. A member who joins again later gets no old key back.
     """
-    return await ctx.settle_result(_end_member, id=params.id, organisation=ctx.organisation, by=ctx.caller.principal, now=ctx.now)
+    return await ctx.settle_result(
+        _end_member, id=params.id, organisation=ctx.organisation, by=ctx.caller.principal, ids=ctx.deps.ids, now=ctx.now
+    )
 
 
-def _end_member(connection: Connection, *, id: str, organisation: str, by: str, now: float) -> RemovedMember:
+def _end_member(connection: Connection, *, id: str, organisation: str, by: str, ids: Ids, now: float) -> RemovedMember:
     """The membership or the invitation, or a refusal; foreign and unknown ones are answered alike."""
     queue_for_members(connection)
     if hold_membership(connection, person=by, organisation=organisation) != Role.ADMIN:
@@ -281,7 +287,7 @@ def _end_member(connection: Connection, *, id: str, organisation: str, by: str, 
     gone: RemovedMember = {"id": id, "object": "member", "deleted": True}
     if withdraw_invitation(connection, invitation=id, organisation=organisation, now=now):
         return gone
-    if end_membership(connection, person=id, organisation=organisation, now=now):
+    if end_membership(connection, person=id, organisation=organisation, now=now, log=partial(log_ended_keys, ids)):
         return gone
     if is_member(connection, person=id, organisation=organisation):
         raise LastAdmin(

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from clients.ocs.resellers import ResellerAccounts
 from operations.deps import Ctx, Deps
+from operations.people.organisation_events import log_connection_change
 from operations.setup.onboarding import ONBOARDING_EXAMPLE, OnboardingState, PendingReason, read_onboarding
 from operations.upstream.connection import Upstream, credential_digest, open_own_token
 from registry.caller import Role
@@ -236,6 +237,7 @@ async def onboarding_connect_ocs_token(ctx: Ctx, params: OwnToken, path: TokenPa
     def write(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
         if not path.same:
             use_own_token(connection, organisation=organisation, own_token=sealed, simulated=simulated, seen=path.row, now=now)
+            log_connection_change(connection, organisation=organisation, before=path.row, ids=ctx.deps.ids, now=now)
             ctx.record_change(connection_change_text(path.before, after))
         choose_own(connection, organisation=organisation)
         return read_onboarding(connection, organisation=organisation)
@@ -301,6 +303,7 @@ async def onboarding_restore_ocs_token(ctx: Ctx, _params: Nothing, path: FormerP
 
     def write(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
         use_former_token(connection, organisation=organisation, former=path.former.sealed, seen=path.row, now=now)
+        log_connection_change(connection, organisation=organisation, before=path.row, ids=ctx.deps.ids, now=now)
         ctx.record_change(connection_change_text(path.before, path.after) + " (former token)")
         return read_onboarding(connection, organisation=organisation)
 
@@ -497,6 +500,7 @@ async def onboarding_start_managed_account(ctx: Ctx, _params: Nothing, path: Man
                 connection, organisation=organisation, account_id=account, assigned=assigned, simulated=simulated or link.spare
             )
             assert given, "no account changes hands meanwhile"
+            log_connection_change(connection, organisation=organisation, before=found.connection, ids=ctx.deps.ids, now=now)
         choose_managed(connection, organisation=organisation, pending_reason=link if isinstance(link, str) else None, now=now)
         state = read_onboarding(connection, organisation=organisation)
         after = ConnectionReach(state["connection"]["mode"], state["connection"]["account_id"])

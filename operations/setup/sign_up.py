@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.letters import queue_letter, seal_letter
+from operations.people.organisation_events import log_member_added
 from operations.people.verifications import MAILED_CODE_SECONDS, new_mailed_code, prove_mailed_code, sign_up_letter, wrong_mailed_code
 from operations.setup.affiliates import attach_referral, is_referral_code
 from operations.vocabulary import Email, mailbox_of, normal_email, plain_line
@@ -172,6 +173,7 @@ async def signup_verify(ctx: Ctx, params: Proof) -> SignedUp:
         person = ensure_person(connection, address=verified.address, id=new_person, name=details["name"], now=now)
         create_organisation(connection, id=organisation, name=name, tier=deps.signup_tier, now=now)
         add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
+        log_member_added(connection, organisation=organisation, person=person, role=Role.ADMIN, ids=deps.ids, now=now)
         referral: ReferralOutcome | None = None
         if code is not None:
             referral = attach_referral(connection, organisation=organisation, person=person, code=code, now=now)

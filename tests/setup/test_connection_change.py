@@ -217,7 +217,7 @@ async def test_whoever_leaves_own_tokens_leaves_no_token_behind(house: ServiceHo
     elif how == "disconnected":
         await house.world.store.write(set_connection, organisation=new.who.organisation, mode=None, account_id=None, own_token=None)
     else:
-        assert await house.world.store.write(leave_simulation) == 1
+        assert len(await house.world.store.write(leave_simulation)) == 1
     assert (await former(new), (await reach(new))[2]) == (None, None)
     assert (await house.http(RESTORE, new.who.secret, {})).body["code"] == "no_former_token"
 

@@ -110,7 +110,7 @@ async def being_made(world: World, who: Credentials, written: threading.Event) -
         raise AssertionError("nobody waits for the key that is being made")
 
     row = {"digest": b"new", "prefix": "ak_new", "name": "new", "description": None, "expires_at": None, "restrictions": None}
-    of = {"organisation": who.organisation, "person": who.person, "made_with": who.key_id, "now": world.clock.now()}
+    of = {"organisation": who.organisation, "person": who.person, "made_with": who.key_id, "ids": world.ids, "now": world.clock.now()}
 
     async def run() -> None:
         await world.store.write(keep, id="key_zz_new", **row, **of)

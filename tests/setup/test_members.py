@@ -35,7 +35,7 @@ async def accepted(house: ServiceHouse, invitation: str, address: str) -> str:
     """The person, who has signed in with the address."""
     store, now, id = house.world.store, house.world.clock.now(), house.world.ids.new("usr_")
     person = await store.write(ensure_person, address=address, id=id, now=now)
-    await store.write(accept_invitation, invitation=invitation, person=person, address=address, now=now)
+    await store.write(accept_invitation, invitation=invitation, person=person, address=address, ids=house.world.ids, now=now)
     return person
 
 
@@ -208,7 +208,9 @@ async def test_an_accepted_invitation_demotes_nobody(house: ServiceHouse) -> Non
     admin = await house.world.caller(Tier.FREE)
     answer = await invited(house, admin, "ada@example.com", role="member")
     store, now = house.world.store, house.world.clock.now()
-    await store.write(accept_invitation, invitation=answer["id"], person=admin.person, address="ada@example.com", now=now)
+    await store.write(
+        accept_invitation, invitation=answer["id"], person=admin.person, address="ada@example.com", ids=house.world.ids, now=now
+    )
     assert await listed(house, admin) == [(admin.person, "admin", "active")]
 
 

@@ -3,7 +3,9 @@
 import anyio
 
 from operations.setup.members import accept_invitation
+from registry.clock import SystemClock
 from registry.errors import NotFound
+from registry.ids import SystemIds
 from registry.ports import AuditRecord
 from storage.api_keys import end_key, end_keys_made_with, insert_key, list_keys
 from storage.audit import AuditFilter, NumberedAuditRecord, append_audit_reads, append_audit_record, list_audit
@@ -85,11 +87,11 @@ async def test_an_invitation_is_accepted_once(store: Store) -> None:
     first, second = [await store.write(invited, id=id) for id in ("ivt_1", "ivt_2")]
     assert first.id == second.id == "ivt_1"
     assert [row.id for row in await store.read(invitations_for, address="a@b.se", now=NOW)] == ["ivt_1"]
-    done: list[str] = []
+    done, ids = list[str](), SystemIds(SystemClock())
 
     async def join() -> None:
         try:
-            done.append(await store.write(accept_invitation, invitation="ivt_1", person="usr_9", address="a@b.se", now=NOW))
+            done.append(await store.write(accept_invitation, invitation="ivt_1", person="usr_9", address="a@b.se", ids=ids, now=NOW))
         except NotFound:
             done.append("not found")
 

@@ -12,6 +12,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from operations.ledger.payment_accounts import PLATFORM_FEE_BPS_LIMIT
+from operations.people.organisation_events import log_connection_change, log_member_added
 from operations.setup.onboarding_connection import ConnectionReach, connection_change_text
 from operations.vocabulary import is_email
 from registry.caller import Role, Tier
@@ -206,11 +207,13 @@ async def store_connection(data: Path | None, organisation: str, target: Connect
         sealed = None if target.token is None else keyring.seal(target.token, org_id=organisation, field=OWN_TOKEN_FIELD)
         after = ConnectionReach(connection_mode(target), target.account)
         row = operator_audit_record(service, organisation, "org_disconnect" if after.mode is None else "org_connect")
-        await service.store.write(change_connection_and_record, organisation=organisation, after=after, sealed=sealed, row=row)
+        await service.store.write(
+            change_connection_and_record, organisation=organisation, after=after, sealed=sealed, ids=service.ids, row=row
+        )
 
 
 def change_connection_and_record(
-    connection: Connection, *, organisation: str, after: ConnectionReach, sealed: str | None, row: AuditRecord
+    connection: Connection, *, organisation: str, after: ConnectionReach, sealed: str | None, ids: Ids, row: AuditRecord
 ) -> None:
     """Stores the new connection, and the audit row that tells the organisation's admins."""
     count_change(connection)
@@ -221,6 +224,7 @@ def change_connection_and_record(
         use_own_token(connection, organisation=organisation, own_token=sealed, simulated=False, seen=before, now=row.at)
     else:
         set_connection(connection, organisation=organisation, mode=after.mode, account_id=after.account, own_token=None)
+    log_connection_change(connection, organisation=organisation, before=before, ids=ids, now=row.at)
     append_audit_record(connection, row._replace(change=connection_change_text(ConnectionReach(before.mode, before.account_id), after)))
 
 
@@ -389,6 +393,7 @@ def found_organisation(
     create_organisation(connection, id=organisation, name=name, tier=tier, now=now)
     create_person(connection, id=person, email=email, subject=subject, now=now)
     add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
+    log_member_added(connection, organisation=organisation, person=person, role=Role.ADMIN, ids=ids, now=now)
     return organisation
 
 

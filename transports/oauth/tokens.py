@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from functools import partial
 from typing import cast
 
 import orjson
@@ -10,6 +11,7 @@ from mcp.shared.auth import OAuthToken
 from clients.identity.session_tokens import TokenRefused, TokenVerifier, grant_of_token
 from operations.deps import Deps
 from operations.people.consents import GRANT_SECONDS, CodeBinding
+from operations.people.organisation_events import log_ended_keys
 from operations.people.session_tokens import ACCESS_TOKEN_SECONDS, new_access_token
 from operations.secret_tokens import new_secret_token, secret_digest
 from storage.access_grants import AccessGrant, find_grant, revoke_grant
@@ -37,12 +39,12 @@ async def exchange_token(deps: Deps, parameters: OauthParameters, authorization:
 
 async def exchange_code(deps: Deps, program: Program, parameters: OauthParameters, now: float) -> OAuthToken:
     """The tokens for an authorization code; a code that comes a second time ends what its first use began. `now`: Unix seconds."""
-    store, digest = deps.store, secret_digest(parameters["code"])
+    store, digest, log = deps.store, secret_digest(parameters["code"]), partial(log_ended_keys, deps.ids)
     found = await store.read(find_authorization_code, digest=digest)
     if found is None or found.client_id != program.client_id:
         raise OauthError("invalid_grant", "authorization code does not exist")
     if found.used_at is not None:
-        await store.write(end_reused_code, digest=digest, client=program.client_id, now=now)
+        await store.write(end_reused_code, digest=digest, client=program.client_id, now=now, log=log)
         raise OauthError("invalid_grant", "authorization code does not exist")
     bound = cast(CodeBinding, orjson.loads(found.details))
     if code_challenge(parameters["code_verifier"]) != bound["challenge"]:
@@ -54,7 +56,7 @@ async def exchange_code(deps: Deps, program: Program, parameters: OauthParameter
     refresh = new_secret_token(deps.ids, "rt_") if bound["renewable"] else None
     successor = None if refresh is None else secret_digest(refresh)
     used = await store.write(
-        use_authorization_code, digest=digest, client=program.client_id, refresh=successor, until=now + GRANT_SECONDS, now=now
+        use_authorization_code, digest=digest, client=program.client_id, refresh=successor, until=now + GRANT_SECONDS, now=now, log=log
     )
     if used is None:
         raise OauthError("invalid_grant", "The code is unknown, expired, used, or another program's")
@@ -82,7 +84,14 @@ async def exchange_refresh_token(deps: Deps, program: Program, parameters: Oauth
         raise OauthError("invalid_scope", "A refresh keeps the scopes of its grant; leave scope out, or ask the person for a new grant")
     await check_resource(deps, found.grant_id, parameters, now)
     successor = new_secret_token(deps.ids, "rt_")
-    used = await store.write(use_refresh_token, digest=digest, client=program.client_id, successor=secret_digest(successor), now=now)
+    used = await store.write(
+        use_refresh_token,
+        digest=digest,
+        client=program.client_id,
+        successor=secret_digest(successor),
+        now=now,
+        log=partial(log_ended_keys, deps.ids),
+    )
     if used is None:
         raise OauthError("invalid_grant", "The refresh token is unknown, expired, used, or another program's")
     return await new_tokens(deps, used, successor, now)
@@ -121,7 +130,7 @@ async def revoke_oauth_token(deps: Deps, verifier: TokenVerifier, parameters: Oa
         found = await deps.store.read(find_refresh_token, digest=secret_digest(token), now=now)
         owner, grant = (found.client_id, found.grant_id) if found is not None else ("", "")
     if grant and owner == program.client_id:
-        await deps.store.write(revoke_grant, grant=grant, now=now)
+        await deps.store.write(revoke_grant, grant=grant, now=now, log=partial(log_ended_keys, deps.ids))
 
 
 async def owner_of_access_token(deps: Deps, verifier: TokenVerifier, token: str, now: float) -> tuple[str, str]:

@@ -4,6 +4,7 @@ are overdue, and reports of schedules."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import anyio
@@ -16,6 +17,7 @@ from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEET
 from operations.ledger.adaptation import PackageAdaptations
 from operations.ledger.event_placing import EventPlacing
 from operations.ledger.invoices import tell_overdue_invoices
+from operations.ledger.issuance_events import log_lost_issuances
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.clock import Clock
@@ -180,7 +182,7 @@ def recovery_chore(deps: Deps) -> Chore:
 
     async def run() -> None:
         if await deps.store.read(any_orphans, now=deps.clock.now()):
-            await deps.store.write(recover_orphans, now=deps.clock.now())
+            await deps.store.write(recover_orphans, now=deps.clock.now(), log=partial(log_lost_issuances, deps.ids))
 
     return Chore("recovery", RECOVERY_SECONDS, run)
 

@@ -7,6 +7,8 @@ from typing_extensions import TypedDict
 
 from clients.mail.letter import Letter
 from operations.deps import Deps
+from operations.event_types.declaration import new_event
+from operations.event_types.work import WORK_APPROVAL_REQUESTED, RequestedApproval
 from operations.letters import queue_letter, seal_letter
 from registry.approvals import APPROVALS_PAGE, ApprovalDeclined, ApprovalRequest, TooManyApprovals, WaitingApproval
 from registry.challenge import Loss
@@ -25,6 +27,7 @@ from storage.approvals import (
 )
 from storage.claims import call_in_progress
 from storage.engine.sql import Connection
+from storage.event_log import log_event
 from storage.members import list_people
 from storage.people import mail_address_of
 from storage.sealing import Keyring, approval_field
@@ -134,6 +137,14 @@ class ApprovalRequests:
         if kept is None or state_at(kept, now) in ("expired", "void"):
             raise too_many_waiting(waiting)
         if kept.id == approval:
+            if caller.organisation:
+                named: RequestedApproval = {
+                    "approval": approval,
+                    "operation": row.operation,
+                    "credential": row.credential,
+                    "expires": rfc3339_utc(row.expires_at),
+                }
+                log_event(connection, event=new_event(WORK_APPROVAL_REQUESTED, named, organisation=owner, ids=deps.ids, now=now))
             self._tell(connection, row, request)
         return kept
 

@@ -1,7 +1,7 @@
 """The worker's part of change sets: reading the lines of large plans, sending the rows of applied ones, looking for lost outcomes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
+from typing import Literal, cast
 
 import anyio
 import orjson
@@ -14,9 +14,12 @@ from operations.changes.sending.planning import PlanRefused, PlanTask, change_ro
 from operations.changes.sending.row_sending import RowPace, RowPostponed, RowSending, RowTask, SetStopped, made_by, row_evidence, row_key
 from operations.changes.sending.set_limits import give_back_unsent
 from operations.deps import Deps
+from operations.event_types.declaration import new_event
+from operations.event_types.work import WORK_CHANGE_SET_DONE, DoneChangeSet
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites, answer_unknown_key, send_once
 from registry.caller import Caller, CallerKind
 from registry.errors import Refusal, StoreUnavailable, Unauthorized
+from registry.ids import Ids
 from storage.change_rows import (
     ChangeRow,
     RowOutcome,
@@ -46,6 +49,7 @@ from storage.change_sets import (
 from storage.claims import find_claim
 from storage.directory import CallerRecord, acting_caller, find_approver
 from storage.engine.sql import Connection
+from storage.event_log import log_event
 from storage.placed_packages import placed_packages_among
 from storage.sealing import claim_field
 
@@ -291,7 +295,7 @@ class SetTurn:
         if newest and age < LOST_GIVEN_UP_SECONDS:
             self.pause = LOST_LOOK_SECONDS if age >= LOST_LOOK_SECONDS else LOST_LOOK_SECONDS - age
             return
-        await deps.store.write(end_set, change_set=row.id, organisation=row.organisation, token=self._token, now=self._now())
+        await deps.store.write(end_set, change_set=row.id, organisation=row.organisation, token=self._token, ids=deps.ids, now=self._now())
 
     async def _end_without_asker(self) -> None:
         """Ends a set whose asker is gone: nobody may look at its lines any more, so what was under way stays unknown."""
@@ -300,7 +304,7 @@ class SetTurn:
             await deps.store.write(leave_row, row=row, begun=begun, now=self._now())
         # Rows that were under way when the set was stopped, and were put back since, wait again; no later turn would send or refuse them.
         await deps.store.write(refuse_planned_rows, change_set=row.id, code="asker_gone", reason=ASKER_GONE)
-        await deps.store.write(end_set, change_set=row.id, organisation=row.organisation, token=self._token, now=self._now())
+        await deps.store.write(end_set, change_set=row.id, organisation=row.organisation, token=self._token, ids=deps.ids, now=self._now())
 
 
 def stop_set_work(connection: Connection, *, change_set: str, token: str, code: str, reason: str, now: float) -> None:
@@ -341,16 +345,28 @@ def settle_lost_row(connection: Connection, *, deps: Deps, row: ChangeSet, numbe
     return True
 
 
-def end_set(connection: Connection, *, change_set: str, organisation: str, token: str, now: float) -> bool:
+def end_set(connection: Connection, *, change_set: str, organisation: str, token: str, ids: Ids, now: float) -> bool:
     """Ends a set of which no row waits or is under way."""
     if any(count_state(connection, change_set=change_set, state=state) for state in ("planned", "sending")):
         return False
     row = find_change_set(connection, change_set=change_set, organisation=organisation)
     if row is None:
         return False
-    whole = not (row.failed or row.unknown or row.not_sent)
-    state = "applied" if whole else "cancelled" if row.stop and not (row.done or row.unknown) else "partly_applied"
+    state: Literal["applied", "partly_applied", "cancelled"] = "applied"
+    if row.failed or row.unknown or row.not_sent:
+        state = "cancelled" if row.stop and not (row.done or row.unknown) else "partly_applied"
     if not finish_set(connection, change_set=change_set, token=token, state=state, now=now):
         return False
     give_back_unsent(connection, row=row)
+    counts: DoneChangeSet = {
+        "change_set": change_set,
+        "action": row.action,
+        "state": state,
+        "done": row.done,
+        "skipped": row.skipped,
+        "failed": row.failed,
+        "unknown": row.unknown,
+        "not_sent": row.not_sent,
+    }
+    log_event(connection, event=new_event(WORK_CHANGE_SET_DONE, counts, organisation=organisation, ids=ids, now=now))
     return True

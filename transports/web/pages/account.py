@@ -1,16 +1,19 @@
 """The account: who you are, where you belong, and what may act for you; and what the tiers carry."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 from starlette.responses import Response
 
 from operations.people import browser_sessions
 from operations.people.browser_sessions import AuditRecordMaker
+from operations.people.organisation_events import log_ended_keys
 from operations.secret_tokens import secret_digest
 from operations.setup.members import accept_invitation, open_invitations
 from registry.caller import Role, Tier
 from registry.errors import NotFound, Refusal
+from registry.ids import Ids
 from registry.operation import Scope
 from registry.policy import scopes_of
 from storage.access_grants import AccessGrant, grants_of, revoke_grant
@@ -66,7 +69,12 @@ async def post_account(visit: PageRequest) -> Response:
                 await join_organisation(visit, named)
             case "revoke":
                 await visit.context.deps.store.write(
-                    end_program, grant=named, person=visit.who.person, now=visit.now, record=visit.record("revoke_access")
+                    end_program,
+                    grant=named,
+                    person=visit.who.person,
+                    ids=visit.context.deps.ids,
+                    now=visit.now,
+                    record=visit.record("revoke_access"),
                 )
             case _:
                 raise unknown_form()
@@ -86,24 +94,25 @@ async def join_organisation(visit: PageRequest, invitation: str) -> None:
         person=who.person,
         address=who.address,
         cookie=who.cookie,
+        ids=visit.context.deps.ids,
         now=visit.now,
         record=visit.record("accept_invitation"),
     )
 
 
 def enter_organisation(
-    connection: Connection, *, invitation: str, person: str, address: str, cookie: str, now: float, record: AuditRecordMaker
+    connection: Connection, *, invitation: str, person: str, address: str, cookie: str, ids: Ids, now: float, record: AuditRecordMaker
 ) -> None:
     """The membership, and the session that acts in it, with the audit row of the organisation."""
-    organisation = accept_invitation(connection, invitation=invitation, person=person, address=address, now=now)
+    organisation = accept_invitation(connection, invitation=invitation, person=person, address=address, ids=ids, now=now)
     switch_browser_session(connection, digest=secret_digest(cookie), organisation=organisation)
     append_audit_record(connection, record(organisation))
 
 
-def end_program(connection: Connection, *, grant: str, person: str, now: float, record: AuditRecordMaker) -> None:
+def end_program(connection: Connection, *, grant: str, person: str, ids: Ids, now: float, record: AuditRecordMaker) -> None:
     """End what the person let a program do; another's grant is not found."""
     found = next((one for one in grants_of(connection, person=person, now=now) if one.id == grant), None)
-    if found is None or not revoke_grant(connection, grant=grant, now=now):
+    if found is None or not revoke_grant(connection, grant=grant, now=now, log=partial(log_ended_keys, ids)):
         raise NotFound("This program has no access any more", hint="Load the page again")
     append_audit_record(connection, record(found.organisation_id or ""))
 
