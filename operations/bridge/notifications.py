@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 
 from clients.webhooks.signature import BadWebhookSignature, verify_webhook_signature
 from operations.deps import Ctx, Deps
+from operations.fleet.line_news import tell_pushed_country
 from operations.times import EventTime
 from operations.vocabulary import Iccid, Mcc, Mnc, network_country, zero_padded
 from registry.authentication import BRIDGE_CALLER, matches_secret
@@ -312,6 +313,7 @@ async def receive_bridge4ip_webhook(ctx: Ctx, params: Notification) -> BridgeRep
                 now=now,
                 ids=ids,
             )
+            tell_pushed_country(connection, iccid=seen.iccid, country=seen.country, occurred_at=seen.occurred_at, now=now, ids=ids)
         observe_line(connection, seen=seen, now=now, ids=ids, account=account)
         mark_lines(connection, iccids=[seen.iccid], now=now)
 

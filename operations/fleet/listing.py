@@ -11,12 +11,13 @@ import orjson
 
 from clients.ocs.subscribers import Subscriber
 from operations.deps import Deps
+from operations.fleet.line_news import store_listed_lines
 from operations.fleet.line_reading import reading_after_listing
 from operations.fleet.wire_rows import NamesKept, line_rows, row_digest
 from operations.upstream.account_lines import PARALLEL_PREFIXES, AccountSweep, read_first_lines, subscriber_number
 from operations.upstream.connection import Upstream
 from registry.errors import OcsNotFound
-from storage.fleet_erasure import write_listed_lines
+from storage.fleet_line_news import is_gap, restart_baseline
 from storage.fleet_lines import KnownLine, LineWrite, hide_lines, known_lines, miss_lines
 from storage.fleet_readings import work_of_lines
 from storage.fleet_tags import end_stray_tags, stray_tags
@@ -57,6 +58,8 @@ class FleetListing:
         """Lists all accounts; whether every line was reached. What was written before an OcsError stays. Waits for the network."""
         clock = self._deps.clock
         began, monotonic = clock.now(), clock.monotonic()
+        if is_gap(self._fleet.listed, self._fleet.listing_seconds, began):
+            await self._deps.store.write(restart_baseline, fleet=self._fleet.id, now=began)
         self._known = await self._deps.store.read(known_lines, fleet=self._fleet.id)
         former = former_leaves(self._fleet.parts)
         complete = True
@@ -157,7 +160,8 @@ class FleetListing:
                 writes.append(LineWrite(number, seen, *made, rank, due))
             if len(writes) % ROWS_A_TURN == 0:
                 await anyio.lowlevel.checkpoint()
-        self.written += await store.write(write_listed_lines, fleet=self._fleet.id, lines=writes, now=now, keyring=self._deps.keyring)
+        deps, fleet = self._deps, self._fleet.id
+        self.written += await store.write(store_listed_lines, fleet=fleet, lines=writes, now=now, keyring=deps.keyring, ids=deps.ids)
 
     async def _remove_missing(self, now: float) -> None:
         """Hides lines that have left. `now`: when this listing began, Unix seconds."""

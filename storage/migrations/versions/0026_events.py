@@ -54,12 +54,47 @@ def create_selections() -> None:
     op.create_index("endpoint_selection_organisation", "endpoint_selection", ["organisation"])
 
 
+def create_line_news() -> None:
+    """What must be kept of fleets and their lines so that each change is told once."""
+    op.create_table(
+        "fleet_baseline",
+        sa.Column("fleet", sa.BigInteger(), primary_key=True, autoincrement=False),
+        *(sa.Column(name, sa.Double(), nullable=False) for name in ("began", "since")),
+    )
+    of_line = ("fleet", "subscriber_id")
+    op.create_table(
+        "fleet_line_baseline",
+        *(sa.Column(name, sa.BigInteger(), primary_key=True, autoincrement=False) for name in of_line),
+        sa.Column("read", sa.Double(), nullable=False),
+        sa.Column("complete", sa.Integer(), nullable=False),
+        sa.Column("ending", sa.Text(), nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "fleet_country",
+        *(sa.Column(name, sa.BigInteger(), primary_key=True, autoincrement=False) for name in of_line),
+        sa.Column("country", sa.Text(), nullable=False),
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.Column("pushed", sa.Integer(), nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "fleet_crossing",
+        *(sa.Column(name, sa.BigInteger(), primary_key=True, autoincrement=False) for name in (*of_line, "package")),
+        sa.Column("percent", sa.Integer(), primary_key=True, autoincrement=False),
+        sqlite_with_rowid=False,
+    )
+
+
 def upgrade() -> None:
     create_event_log()
     create_selections()
+    create_line_news()
 
 
 def downgrade() -> None:
     """What happened is told again by nothing: events of the new types go, and endpoints get the three old ones."""
+    for table in ("fleet_crossing", "fleet_country", "fleet_line_baseline", "fleet_baseline"):
+        op.drop_table(table)
     for table in ("endpoint_selection", "line_event_number", "event_log_end", "event_log"):
         op.drop_table(table)
