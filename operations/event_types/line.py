@@ -54,7 +54,7 @@ class UsedLinePackage(TypedDict):
     limit_bytes: int
 
 
-class MovedLine(TypedDict):
+class ChangedAccount(TypedDict):
     """The ids of two accounts of the organisation."""
 
     iccid: str
@@ -126,7 +126,7 @@ LINE_PACKAGE_USED = EventType(
 LINE_MOVED = EventType(
     "line.moved",
     "A line was moved from one account of the organisation to another.",
-    MovedLine,
+    ChangedAccount,
     {"iccid": "8988303700000100286", "account_before": 8101, "account_after": 8102},
     read_with="get_subscriber",
     line="iccid",
@@ -144,7 +144,7 @@ def line_event(news: LineNews, ids: Ids, now: float) -> LogEntry:
         status: ChangedStatus = {"iccid": iccid, "before": news.before, "after": news.after}
         return new_event(LINE_STATUS_CHANGED, status, organisation=organisation, ids=ids, now=now)
     if isinstance(news, AccountNews):
-        accounts: MovedLine = {"iccid": iccid, "account_before": news.before, "account_after": news.after}
+        accounts: ChangedAccount = {"iccid": iccid, "account_before": news.before, "account_after": news.after}
         return new_event(LINE_MOVED, accounts, organisation=organisation, ids=ids, now=now)
     if isinstance(news, CountryNews):
         entered: EnteredLineCountry = {"iccid": iccid, "country": news.country}
