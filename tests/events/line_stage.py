@@ -46,7 +46,7 @@ def read_line_events(connection: Connection) -> list[LoggedLineEvent]:
 
 
 @dataclass(slots=True)
-class LineStage:
+class LineEventStage:
     """The whole reseller as one organisation: its token shows the accounts 8101 to 8104, and its fleet has been read once."""
 
     fleet: ReadModelStage
@@ -113,9 +113,10 @@ def has_one_package(line: Line) -> bool:
 
 
 def keep_few_lines(network: Network) -> None:
-    """Four lines of 8101 and three of 8102 stay. Nobody uses them but a test."""
+    """Four lines of 8101 and three of 8102 stay, and a SIM in stock. Nobody uses them but a test."""
     kept = [line for line in network.lines_of(8101) if has_one_package(line)][:4]
     kept += [line for line in network.lines_of(8102) if line.status == "ACTIVE"][:3]
+    kept += [line for line in network.lines_of(8101) if line.sim.status == "FREE"][:1]
     for line in list(network.lines.values()):
         line.persona = line.persona._replace(active_share=0.0)
         if line not in kept:
@@ -124,11 +125,11 @@ def keep_few_lines(network: Network) -> None:
 
 
 @asynccontextmanager
-async def open_line_stage(folder: Path, *, url: str | None = None) -> AsyncGenerator[LineStage]:
+async def open_line_event_stage(folder: Path, *, url: str | None = None) -> AsyncGenerator[LineEventStage]:
     async with open_read_model_stage(folder, url=url) as fleet:
         keep_few_lines(fleet.network)
         who, http = await fleet.beside(token=OWN_TOKEN)
-        stage = LineStage(fleet, who, http)
+        stage = LineEventStage(fleet, who, http)
         await fleet.sync()
         assert await stage.told() == []
         yield stage

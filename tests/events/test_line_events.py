@@ -2,15 +2,22 @@
 
 from datetime import UTC, datetime
 
+import sqlalchemy as sa
+
 from operations.event_types.catalogue import EVENT_TYPES
+from storage.engine.sql import Connection, Query
+from storage.fleet_line_news import FLEET_BASELINE, TABLES_OF_NEWS
 from storage.upstream_connections import set_connection
 from tests.bridge.pushing import place
-from tests.events.line_stage import LineStage, open_line_stage
+from tests.connectivity.requests import INTENTS
+from tests.events.line_stage import LineEventStage, open_line_event_stage
+from tests.fleet.truth import current_fleets
 from tests.network_facts import SIBLING
 from tests.stage import opened, opened_on_both
+from transports.worker.retention import retention_chore
 
-stage = opened(open_line_stage)
-both = opened_on_both(open_line_stage)
+stage = opened(open_line_event_stage)
+both = opened_on_both(open_line_event_stage)
 DAY, HOUR = 86_400, 3600
 
 
@@ -18,7 +25,7 @@ def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-async def test_a_status_that_a_call_of_ours_sets_is_told_once(both: LineStage) -> None:
+async def test_a_status_that_a_call_of_ours_sets_is_told_once(both: LineEventStage) -> None:
     line = both.fleet.line()
     await both.set_status(line, "SUSPENDED")
     told = [{"type": "line.status_changed", "iccid": line.iccid, "before": "ACTIVE", "after": "SUSPENDED"}]
@@ -30,7 +37,7 @@ async def test_a_status_that_a_call_of_ours_sets_is_told_once(both: LineStage) -
     assert await both.told("status_changed") == told
 
 
-async def test_a_status_that_somebody_else_set_is_told_by_the_list(both: LineStage) -> None:
+async def test_a_status_that_somebody_else_set_is_told_by_the_list(both: LineEventStage) -> None:
     line = both.fleet.line()
     both.set_status_elsewhere(line, "SUSPENDED")
     await both.look_at(both.fleet.line(1))
@@ -41,7 +48,7 @@ async def test_a_status_that_somebody_else_set_is_told_by_the_list(both: LineSta
     assert await both.told("status_changed") == [told]
 
 
-async def test_a_status_that_a_push_makes_us_look_at_is_told_once(both: LineStage) -> None:
+async def test_a_status_that_a_push_makes_us_look_at_is_told_once(both: LineEventStage) -> None:
     line = both.fleet.line()
     both.set_status_elsewhere(line, "SUSPENDED")
     await both.look_at(line)
@@ -50,7 +57,7 @@ async def test_a_status_that_a_push_makes_us_look_at_is_told_once(both: LineStag
     assert [event["after"] for event in await both.told("status_changed")] == ["SUSPENDED"]
 
 
-async def test_a_status_whose_outcome_nobody_knew_is_told_when_it_is_seen(stage: LineStage) -> None:
+async def test_a_status_whose_outcome_nobody_knew_is_told_when_it_is_seen(stage: LineEventStage) -> None:
     line = stage.fleet.line()
     stage.fleet.trouble("modifySubscriberStatus", drop_after=True)
     said = await stage.http.put(f"/v1/subscribers/{line.iccid}/status", json={"status": "SUSPENDED"})
@@ -61,7 +68,7 @@ async def test_a_status_whose_outcome_nobody_knew_is_told_when_it_is_seen(stage:
     assert [event["after"] for event in await stage.told("status_changed")] == ["SUSPENDED"]
 
 
-async def test_a_line_that_a_call_of_ours_moves_is_told_once(both: LineStage) -> None:
+async def test_a_line_that_a_call_of_ours_moves_is_told_once(both: LineEventStage) -> None:
     line = both.fleet.line()
     await both.move(line, SIBLING)
     told = [{"type": "line.moved", "iccid": line.iccid, "account_before": 8101, "account_after": 8102}]
@@ -72,7 +79,7 @@ async def test_a_line_that_a_call_of_ours_moves_is_told_once(both: LineStage) ->
     assert await both.told("moved", organisation=both.fleet.who.organisation) == []  # it has left that one's account
 
 
-async def test_a_line_that_somebody_else_moves_is_told_once(both: LineStage) -> None:
+async def test_a_line_that_somebody_else_moves_is_told_once(both: LineEventStage) -> None:
     line = both.fleet.line()
     both.move_elsewhere(line, SIBLING)
     await both.sync()
@@ -80,7 +87,7 @@ async def test_a_line_that_somebody_else_moves_is_told_once(both: LineStage) -> 
     assert await both.told("moved") == [{"type": "line.moved", "iccid": line.iccid, "account_before": 8101, "account_after": 8102}]
 
 
-async def test_a_country_that_a_push_tells_first_is_told_once_to_each_organisation(both: LineStage) -> None:
+async def test_a_country_that_a_push_tells_first_is_told_once_to_each_organisation(both: LineEventStage) -> None:
     line = both.fleet.line()
     await both.push(place(line.iccid, 208, 1, moment(both.fleet.clock.now())))
     both.attach(line, "FR")
@@ -91,7 +98,7 @@ async def test_a_country_that_a_push_tells_first_is_told_once_to_each_organisati
     assert await both.told("entered_country", organisation=both.fleet.who.organisation) == told
 
 
-async def test_a_country_that_the_list_tells_first_is_told_once(both: LineStage) -> None:
+async def test_a_country_that_the_list_tells_first_is_told_once(both: LineEventStage) -> None:
     line = both.fleet.line()
     both.attach(line, "FR")
     await both.sync()
@@ -104,7 +111,7 @@ async def test_a_country_that_the_list_tells_first_is_told_once(both: LineStage)
     assert [event["country"] for event in await both.told("entered_country")] == ["FR", "DE"]
 
 
-async def test_a_problem_is_told_when_it_opens_and_when_it_is_over(both: LineStage) -> None:
+async def test_a_problem_is_told_when_it_opens_and_when_it_is_over(both: LineEventStage) -> None:
     line, package = both.package()
     used, package.data_used = package.data_used, package.data_limit or 0
     await both.look_at(line)
@@ -119,7 +126,7 @@ async def test_a_problem_is_told_when_it_opens_and_when_it_is_over(both: LineSta
     assert [event for event in await both.told("problem_opened") if event["iccid"] == line.iccid] == opened
 
 
-async def test_a_package_that_ends_in_three_days_is_told_once_for_each_end(both: LineStage) -> None:
+async def test_a_package_that_ends_in_three_days_is_told_once_for_each_end(both: LineEventStage) -> None:
     line, package = both.package()
     package.expires = int(both.fleet.clock.now()) + 3 * DAY + HOUR
     await both.look_at(line)
@@ -141,7 +148,7 @@ async def test_a_package_that_ends_in_three_days_is_told_once_for_each_end(both:
     assert await both.told("package_ending") == [told, {**told, "ends": moment(package.expires)}]
 
 
-async def test_thresholds_of_a_package_without_an_intent_are_told_once_each(both: LineStage) -> None:
+async def test_thresholds_of_a_package_without_an_intent_are_told_once_each(both: LineEventStage) -> None:
     line, package = both.package()
     limit = package.data_limit or 0
     package.data_used = 0
@@ -164,7 +171,40 @@ async def test_thresholds_of_a_package_without_an_intent_are_told_once_each(both
     }
 
 
-async def test_a_first_sync_tells_nothing_until_every_line_was_read(both: LineStage) -> None:
+async def test_a_crossing_that_an_intent_tells_is_told_by_no_line_of_the_same_organisation(both: LineEventStage) -> None:
+    """The organisation of the intent has its line in its own fleet; the reseller has it, too, and no intent."""
+    said = await both.fleet.http.post(INTENTS, json={"plan": "nordic-1gb-30d"}, headers={"Idempotency-Key": "intent"})
+    assert (said.status_code, said.json()["status"]) == (201, "succeeded"), said.text
+    line = next(each for each in both.fleet.network.lines.values() if each.iccid == said.json()["esim"]["iccid"])
+    await both.sync()
+    await both.look_at(line)
+    package = line.packages[0]
+    package.data_used = (package.data_limit or 0) * 6 // 10
+    await both.look_at(line)
+    assert await both.told("package_used", organisation=both.fleet.who.organisation) == []
+    assert [event["threshold_percent"] for event in await both.told("package_used")] == [50]
+
+
+async def test_what_is_kept_to_tell_once_goes_with_its_fleet(both: LineEventStage) -> None:
+    line, package = both.package()
+    package.data_used = package.data_limit or 0
+    both.attach(line, "FR")
+    await both.look_at(line)
+    store, organisation = both.fleet.world.store, both.who.organisation
+    (fleet,) = await store.read(current_fleets, organisation=organisation)
+
+    def kept(connection: Connection) -> dict[str, bool]:
+        tables = (FLEET_BASELINE, *TABLES_OF_NEWS)
+        return {table.name: bool(connection.all(Query(int, sa.select(table.c.fleet).where(table.c.fleet == fleet)))) for table in tables}
+
+    assert await store.read(kept) == dict.fromkeys(("fleet_baseline", "fleet_line_baseline", "fleet_country", "fleet_crossing"), True)
+    await store.write(set_connection, organisation=organisation, mode=None, account_id=None, own_token=None)
+    chore = retention_chore(store, both.fleet.clock, both.fleet.reports.append)
+    await chore.run()
+    assert set((await store.read(kept)).values()) == {False}
+
+
+async def test_a_first_sync_tells_nothing_until_every_line_was_read(both: LineEventStage) -> None:
     """A line cannot be read at first; meanwhile another one is changed by us, and a third one by somebody else."""
     who, http = await both.fleet.beside(account=SIBLING)
     both.fleet.trouble("listSubscriberPrepaidPackages", code=100, times=None)
@@ -182,7 +222,7 @@ async def test_a_first_sync_tells_nothing_until_every_line_was_read(both: LineSt
     assert [event["after"] for event in await both.told("status_changed", organisation=who.organisation)] == ["INACTIVE"]
 
 
-async def test_what_happened_in_a_gap_is_a_new_baseline_and_our_own_calls_are_told(both: LineStage) -> None:
+async def test_what_happened_in_a_gap_is_a_new_baseline_and_our_own_calls_are_told(both: LineEventStage) -> None:
     line, other, package = both.fleet.line(), both.fleet.line(1), both.package(2)[1]
     package.data_used = package.data_limit or 0
     both.set_status_elsewhere(line, "SUSPENDED")
@@ -201,7 +241,7 @@ async def test_what_happened_in_a_gap_is_a_new_baseline_and_our_own_calls_are_to
     assert [event["after"] for event in await both.told("status_changed")] == ["SUSPENDED", "ACTIVE"]
 
 
-async def test_another_connection_begins_with_a_baseline_of_its_own(both: LineStage) -> None:
+async def test_another_connection_begins_with_a_baseline_of_its_own(both: LineEventStage) -> None:
     organisation = both.fleet.who.organisation
     both.set_status_elsewhere(both.fleet.line(), "SUSPENDED")
     await both.fleet.world.store.write(set_connection, organisation=organisation, mode=None, account_id=None, own_token=None)

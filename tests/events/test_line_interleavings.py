@@ -13,10 +13,10 @@ import pytest
 from simulators.network.entities import Line, LineStatus
 from storage.fleets import claim_next_fleet
 from tests.bridge.pushing import push_status
-from tests.events.line_stage import LISTING_SECONDS, LineStage, open_line_stage
+from tests.events.line_stage import LISTING_SECONDS, LineEventStage, open_line_event_stage
 from tests.stage import opened_on_both
 
-both = opened_on_both(open_line_stage)
+both = opened_on_both(open_line_event_stage)
 ROUNDS = 18
 STATUSES: tuple[LineStatus, ...] = ("ACTIVE", "SUSPENDED", "INACTIVE")
 ACCOUNTS = (8101, 8102)
@@ -54,7 +54,7 @@ class KnownState:
 class Interleaving:
     """One history of some lines."""
 
-    def __init__(self, stage: LineStage, rng: Random) -> None:
+    def __init__(self, stage: LineEventStage, rng: Random) -> None:
         self.stage, self.rng = stage, rng
         self.known = [KnownState(line, line.status, line.account_id) for line in stage.fleet.network.lines.values()]
         self.marked: set[int] = set()
@@ -148,7 +148,7 @@ class Interleaving:
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_each_change_of_a_line_is_told_once_whoever_sees_it_first(both: LineStage, seed: int) -> None:
+async def test_each_change_of_a_line_is_told_once_whoever_sees_it_first(both: LineEventStage, seed: int) -> None:
     history = Interleaving(both, Random(seed))
     await history.play()
     expected = {state.line.iccid: state.told for state in history.known}
