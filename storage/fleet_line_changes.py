@@ -20,7 +20,7 @@ from storage.fleet_line_news import (
     StatusNews,
     change_line_country,
 )
-from storage.fleet_lines import BOUND_LINE, CURRENT_FLEETS, FLEET_LINE, FLEETS_DUE, LINE_IS_THERE, LIST_FLEETS_AT_ONCE, OWN_MARK
+from storage.fleet_lines import BOUND_LINE, CURRENT_FLEETS, FLEET_LINE, FLEETS_DUE, LINE_IS_THERE, LIST_FLEETS_AT_ONCE, OWN_MARK, mark_lines
 from storage.fleets import FLEET, IS_CURRENT, has_fleet_tables
 
 
@@ -99,6 +99,20 @@ def note_lines_moved(connection: Connection, *, organisation: str, numbers: Coll
         for number in sorted(numbers)
         for news in note_line_change(connection, organisation=organisation, subscriber_id=number, values=values, now=now)
     ]
+
+
+LINES_OF_NUMBER = Query(
+    str,
+    sa.select(FLEET_LINE.c.iccid).where(
+        FLEET_LINE.c.fleet.in_(sa.select(FLEET.c.id).where(IS_CURRENT)), FLEET_LINE.c.subscriber_id == BOUND_LINE, LINE_IS_THERE
+    ),
+)
+
+
+def mark_numbered_line(connection: Connection, *, subscriber_id: int, now: float) -> None:
+    """Marks a line by its number at the charging system, as `mark_lines` does by ICCID. `now`: Unix seconds."""
+    if subscriber_id and has_fleet_tables(connection):
+        mark_lines(connection, iccids=set(connection.all(LINES_OF_NUMBER, subscriber_id=subscriber_id)), now=now)
 
 
 class SightedLine(NamedTuple):

@@ -171,6 +171,22 @@ async def test_thresholds_of_a_package_without_an_intent_are_told_once_each(both
     }
 
 
+async def test_a_push_of_use_makes_its_threshold_known_at_once(both: LineEventStage) -> None:
+    line, package = both.package()
+    limit = package.data_limit or 0
+    package.data_used = limit * 7 // 10
+    await both.look_at(line)
+    before = len(await both.told("package_used"))
+    package.data_used = -(-limit * 8 // 10)
+    used = {"unitsBefore": limit * 7 // 10, "unitsAfter": package.data_used, "totalUnits": limit, "usageType": "DATA"}
+    push = {"subscriberPrepaidPackage": {**used, "subscriberPackageId": package.id, "subscriberId": line.id}}
+    await both.push(push)
+    await both.sync(after=1)
+    await both.push({**push, "again": True})
+    await both.sync()
+    assert [event["threshold_percent"] for event in (await both.told("package_used"))[before:]] == [80]
+
+
 async def test_a_crossing_that_an_intent_tells_is_told_by_no_line_of_the_same_organisation(both: LineEventStage) -> None:
     """The organisation of the intent has its line in its own fleet; the reseller has it, too, and no intent."""
     said = await both.fleet.http.post(INTENTS, json={"plan": "nordic-1gb-30d"}, headers={"Idempotency-Key": "intent"})

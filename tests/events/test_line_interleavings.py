@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
+import anyio
 import pytest
 
 from simulators.network.entities import Line, LineStatus
@@ -159,3 +160,26 @@ async def test_each_change_of_a_line_is_told_once_whoever_sees_it_first(both: Li
     former = both.fleet.who.organisation  # its account is 8101 alone: a line that leaves or comes back begins anew there
     assert await both.told("moved", organisation=former) == []
     assert all(event["before"] != event["after"] for event in await both.told("status_changed", organisation=former))
+
+
+async def test_calls_and_lists_at_the_same_time_tell_one_chain_of_statuses(both: LineEventStage) -> None:
+    """Each status that is told of a line is the one that was told before it, and the last one is the network's."""
+    rng, lines = Random(5), list(both.fleet.network.lines.values())
+    before = {line.iccid: line.status for line in lines}
+    for _ in range(6):
+        both.fleet.clock.advance(LISTING_SECONDS)
+        async with anyio.create_task_group() as group:
+            for line in rng.sample(lines, 4):
+                group.start_soon(both.set_status, line, rng.choice(STATUSES))
+            both.set_status_elsewhere(rng.choice(lines), rng.choice(STATUSES))
+            group.start_soon(both.fleet.sync)
+            for line in rng.sample(lines, 2):
+                group.start_soon(both.set_status, line, rng.choice(STATUSES))
+            group.start_soon(both.fleet.sync)
+    await both.sync()
+    told = await both.told("status_changed")
+    assert len(told) > 10
+    for event in told:
+        assert (event["before"], event["after"] != event["before"]) == (before[event["iccid"]], True), event
+        before[event["iccid"]] = event["after"]
+    assert before == {line.iccid: line.status for line in lines}
