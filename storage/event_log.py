@@ -135,6 +135,14 @@ def log_test(connection: Connection, *, event: LogEntry) -> None:
     connection.run(LOG_TEST, **event._asdict())
 
 
+def log_events(connection: Connection, *, events: Sequence[LogEntry]) -> None:
+    """As `log_event`, of several events at once, in their order."""
+    if len(events) == 1:
+        log_event(connection, event=events[0])
+    elif events and connection.has(EVENT_LOG):
+        connection.run_many(LOG_EVENT, [event._asdict() for event in events])
+
+
 class UnplacedEvent(NamedTuple):
     """What is to be known of an event to place it."""
 

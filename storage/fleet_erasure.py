@@ -27,15 +27,16 @@ from storage.engine.sql import (
     runs_in_thread,
     unindexed,
 )
+from storage.fleet_line_changes import note_line_change
 from storage.fleet_lines import (
     FLEET_LINE,
     FLEET_LINE_DETAIL,
     HOLD_CURRENT_FLEET,
     OWNER_OF_FLEET,
     LineDetail,
+    LinesWritten,
     LineWrite,
     ListedLine,
-    note_line_change,
     write_lines,
 )
 from storage.fleet_problems import FLEET_PROBLEM
@@ -273,10 +274,10 @@ def nameless_lines(connection: Connection, *, organisation: str, lines: Sequence
 
 
 @runs_in_thread
-def write_listed_lines(connection: Connection, *, fleet: int, lines: Sequence[LineWrite], now: float, keyring: Keyring) -> int:
+def write_listed_lines(connection: Connection, *, fleet: int, lines: Sequence[LineWrite], now: float, keyring: Keyring) -> LinesWritten:
     """As `write_lines`, without names that were erased, or ceased to be kept, since the listing began, or that are an erased buyer's."""
     if connection.first(HOLD_CURRENT_FLEET, fleet=fleet) is None:
-        return 0
+        return LinesWritten(0, [])
     named = [listed_customer(line.subscriber_id, line.listed, line.detail) for line in lines if line.listed.search]
     nameless = lines_without_names(connection, fleet=fleet, lines=named, keyring=keyring)
     kept = [

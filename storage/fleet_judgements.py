@@ -7,8 +7,19 @@ import sqlalchemy as sa
 
 from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread, unindexed
 from storage.fleet_figures import LineFigures, record_figures
+from storage.fleet_line_news import (
+    EndingNews,
+    FleetBaseline,
+    LineBaseline,
+    LineNews,
+    ProblemNews,
+    baseline_of_fleet,
+    baselines_of_lines,
+    has_line_baselines,
+    put_line_baselines,
+)
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET, OF_FLEET_LINE
-from storage.fleet_problems import OpenProblem, ProblemState, open_problems_of_line, record_problems
+from storage.fleet_problems import OpenProblem, ProblemChanges, ProblemState, open_problems_of_line, record_problems
 from storage.fleet_readings import LineWork, work_of_lines
 from storage.fleet_usage import FleetNetworkRow, FleetUsageRow, networks_of_fleet, usage_of_line
 from storage.fleets import find_fleet, has_fleet_tables
@@ -93,10 +104,23 @@ def next_judge_due(connection: Connection, *, fleet: int) -> float | None:
     return connection.first(NEXT_JUDGE_DUE, fleet=fleet)
 
 
+class EndingPackage(NamedTuple):
+    """The last package of a line that can still be used, where it ends soon and none follows it. `ends`: Unix seconds."""
+
+    id: int
+    template_id: int
+    ends: float
+
+    @property
+    def key(self) -> str:
+        """What tells it from others, and from itself with another end."""
+        return f"{self.id} {int(self.ends)}"
+
+
 class LineJudgement(NamedTuple):
     """What was found of a line in the version `seen` of its row: its supply, its problems, its figures, what it waits for.
 
-    Unix seconds, 0: never.
+    Unix seconds, 0: never. `read`: when its packages had been read; `complete`: whether all its weeks were known.
     """
 
     subscriber_id: int
@@ -110,6 +134,10 @@ class LineJudgement(NamedTuple):
     due: float
     figures: LineFigures
     problems: Sequence[ProblemState]
+    iccid: str
+    read: float
+    complete: bool
+    ending: EndingPackage | None
 
 
 NOTE_JUDGEMENT = Command(
@@ -128,17 +156,65 @@ NOTE_JUDGEMENT = Command(
 )
 
 
-def record_judgements(connection: Connection, *, fleet: int, judgements: Sequence[LineJudgement], now: float) -> None:
-    """Stores what was found at `now` (Unix seconds) of lines that have not changed since they were looked at."""
+JUDGEMENT_COLUMNS = LineJudgement._fields[: LineJudgement._fields.index("figures")]
+
+
+def record_judgements(connection: Connection, *, fleet: int, judgements: Sequence[LineJudgement], now: float) -> list[LineNews]:
+    """Stores what was found at `now` (Unix seconds) of lines that have not changed since they were looked at; what is new of them."""
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
-        return
+        return []
     figures: list[tuple[int, LineFigures]] = []
+    changes: list[tuple[LineJudgement, ProblemChanges]] = []
     for found in judgements:
-        given = {name: getattr(found, name) for name in LineJudgement._fields[:-2]}
+        given = {name: getattr(found, name) for name in JUDGEMENT_COLUMNS}
         if connection.run(NOTE_JUDGEMENT, fleet=fleet, now=now, **given):
             figures.append((found.subscriber_id, found.figures))
-            record_problems(connection, fleet=fleet, subscriber_id=found.subscriber_id, found=found.problems, now=now)
+            problems = record_problems(connection, fleet=fleet, subscriber_id=found.subscriber_id, found=found.problems, now=now)
+            changes.append((found, problems))
     record_figures(connection, fleet=fleet, figures=figures)
+    return news_of_judgements(connection, fleet=fleet, changes=changes, now=now)
+
+
+def news_of_judgements(
+    connection: Connection, *, fleet: int, changes: Sequence[tuple[LineJudgement, ProblemChanges]], now: float
+) -> list[LineNews]:
+    """What is new of lines that were judged in this transaction, whose rows nobody else changes until the commit. `now`: Unix seconds.
+
+    Nothing of a line whose judgement before was its first, or knew fewer weeks, or was made of facts from before a gap.
+    """
+    if not changes or not has_line_baselines(connection):
+        return []
+    baseline = baseline_of_fleet(connection, fleet=fleet)
+    known = baselines_of_lines(connection, fleet=fleet, numbers=[found.subscriber_id for found, _ in changes])
+    news, kept = list[LineNews](), list[LineBaseline]()
+    for found, problems in changes:
+        before = known.get(found.subscriber_id)
+        ending = "" if before is None else before.ending
+        if found.ending is not None:
+            ending = found.ending.key
+        complete = int(found.complete or (before is not None and before.complete == 1))
+        after = LineBaseline(found.subscriber_id, found.read, complete, ending)
+        if after != before:
+            kept.append(after)
+        if before is not None and baseline is not None and is_compared(found, before, baseline, now):
+            news += news_of_judgement(found, problems, before, baseline.organisation)
+    put_line_baselines(connection, fleet=fleet, lines=kept)
+    return news
+
+
+def is_compared(found: LineJudgement, before: LineBaseline, baseline: FleetBaseline, now: float) -> bool:
+    """Whether a judgement and the one `before` it were made of facts of one time without a gap. `now`: Unix seconds."""
+    return baseline.tells(now) and before.complete == 1 and not before.read < baseline.began <= found.read
+
+
+def news_of_judgement(found: LineJudgement, problems: ProblemChanges, before: LineBaseline, organisation: str) -> list[LineNews]:
+    """The problems that were opened and closed, and the package that ends soon."""
+    news: list[LineNews] = [ProblemNews(organisation, found.iccid, each.cause, each.since, closed=False) for each in problems.opened]
+    news += [ProblemNews(organisation, found.iccid, each.cause, each.since, closed=True) for each in problems.closed]
+    ending = found.ending
+    if ending is not None and ending.key != before.ending:
+        news.append(EndingNews(organisation, found.iccid, ending.id, ending.template_id, ending.ends))
+    return news
 
 
 class LinePast(NamedTuple):

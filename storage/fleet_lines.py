@@ -6,7 +6,6 @@ A number that is not known is 0, or -1 where 0 says something; a time that is no
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -29,6 +28,18 @@ from storage.engine.sql import (
 )
 from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_line_money import FLEET_LINE_MONEY
+from storage.fleet_line_news import (
+    AccountNews,
+    CountryNews,
+    CountryPlace,
+    FleetBaseline,
+    LineNews,
+    StatusNews,
+    baseline_of_fleet,
+    change_line_country,
+    countries_of_lines,
+    forget_line_news,
+)
 from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
 from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE, forget_use
@@ -297,21 +308,107 @@ def end_tags_in_fleet(connection: Connection, fleet: int, iccids: Collection[str
         end_tags(connection, organisation=connection.first(OWNER_OF_FLEET, fleet=fleet) or "", iccids=iccids)
 
 
+class LineFacts(NamedTuple):
+    """What is known of a line before it is written: its row in the version `version`."""
+
+    subscriber_id: int
+    version: int
+    iccid: str
+    account_id: int
+    status: str
+    country: str
+    last_used: float
+    sighted: float
+    read: float
+
+    @property
+    def place(self) -> CountryPlace:
+        """Where the row says that the line is."""
+        return CountryPlace(self.country, max(self.last_used, self.sighted), 0)
+
+
+# Locked until the commit: whoever else changes one of the rows comes before or after, and each change is seen by one of both.
+FACTS_OF_LINES = Query(
+    LineFacts,
+    lambda dialect: (
+        sa.select(*(FLEET_LINE.c[name] for name in LineFacts._fields))
+        .where(OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)))
+        .order_by(FLEET_LINE.c.subscriber_id)
+        .with_for_update()
+    ),
+)
+
+
+def facts_of_lines(connection: Connection, *, fleet: int, numbers: Iterable[int]) -> dict[int, LineFacts]:
+    """What is known of lines, by subscriber id. Nobody else changes them until the commit."""
+    packed = pack_rows([[number] for number in numbers])
+    return {row.subscriber_id: row for row in connection.all(FACTS_OF_LINES, fleet=fleet, numbers=packed)} if packed != "[]" else {}
+
+
+class LineSight(NamedTuple):
+    """A line before and after it was written. `sighted`: when a network saw it last, as far as that was asked for, Unix seconds."""
+
+    before: LineFacts
+    after: ListedLine
+    sighted: float = 0.0
+
+    def place(self, now: float) -> CountryPlace:
+        """Where the line is by what was written. A change that bears no time of its own is as new as the look at it, at `now`."""
+        at = max(self.after.last_used, self.sighted)
+        moved = self.after.country != self.before.country
+        return CountryPlace(self.after.country, now if moved and at <= self.before.place.at else at, 0)
+
+
+def news_of_lines(connection: Connection, *, fleet: int, baseline: FleetBaseline, lines: Sequence[LineSight], now: float) -> list[LineNews]:
+    """What is new of lines that were written in this transaction at `now`, Unix seconds; nothing while a baseline is taken."""
+    news = list[LineNews]()
+    owner, tells = baseline.organisation, baseline.tells(now)
+    places = countries_of_lines(connection, fleet=fleet, numbers=[line.before.subscriber_id for line in lines]) if lines else {}
+    for line in lines:
+        before, after, iccid = line.before, line.after, line.after.iccid
+        if tells and before.status != after.status:
+            news.append(StatusNews(owner, iccid, before.status, after.status))
+        if tells and before.account_id != after.account_id:
+            news.append(AccountNews(owner, iccid, before.account_id, after.account_id))
+        seen, known = line.place(now), places.get(before.subscriber_id, before.place)
+        if not after.country or (after.country == before.country and (after.country == known.country or seen.at <= known.at)):
+            continue
+        entered = change_line_country(connection, fleet=fleet, subscriber_id=before.subscriber_id, known=before.place, seen=seen)
+        if entered and tells:
+            news.append(CountryNews(owner, iccid, after.country))
+    return news
+
+
+class LinesWritten(NamedTuple):
+    """How many lines were written, and what is new of them."""
+
+    written: int
+    news: list[LineNews]
+
+
 @runs_in_thread
-def write_lines(connection: Connection, *, fleet: int, lines: Sequence[LineWrite], now: float) -> int:
-    """Writes listed lines, each unless its row has changed since it was seen; how many were written. Nothing where the fleet has ended."""
+def write_lines(connection: Connection, *, fleet: int, lines: Sequence[LineWrite], now: float) -> LinesWritten:
+    """Writes listed lines, each unless its row has changed since it was seen. Nothing where the fleet has ended."""
     if connection.first(HOLD_CURRENT_FLEET, fleet=fleet) is None:
-        return 0
+        return LinesWritten(0, [])
     lines = sorted(lines, key=lambda line: line.subscriber_id)
     unseen = pack_rows([[line.subscriber_id] for line in lines if not line.seen])
     for number in connection.all(GONE_LINES, fleet=fleet, numbers=unseen):
         for command in (FORGET_GONE_LINE, *FORGET_LINE_ROWS):
             connection.run(command, fleet=fleet, subscriber_id=number)
+        forget_line_news(connection, fleet=fleet, subscriber_id=number)
     issued = issued_among(connection, fleet=fleet, lines=lines)
+    baseline = baseline_of_fleet(connection, fleet=fleet)
+    numbers = [line.subscriber_id for line in lines if line.seen]
+    before = {} if baseline is None else facts_of_lines(connection, fleet=fleet, numbers=numbers)
     written = connection.run_many(PUT_LINE, [line_values(fleet, line, now) for line in lines])
     end_tags_of_told(connection, fleet=fleet, lines=lines, issued=issued)
     connection.run_many(PUT_WRITTEN_DETAIL, [detail_values(fleet, line, now) for line in lines])
-    return written
+    if baseline is None:
+        return LinesWritten(written, [])
+    known = [(before[line.subscriber_id], line) for line in lines if line.subscriber_id in before]
+    changed = [LineSight(facts, line.listed) for facts, line in known if facts.version == line.seen]
+    return LinesWritten(written, news_of_lines(connection, fleet=fleet, baseline=baseline, lines=changed, now=now))
 
 
 def detail_values(fleet: int, line: LineWrite, now: float) -> dict[str, Value]:
@@ -387,36 +484,6 @@ OWN_MARK = {
     "due": sa.bindparam("now", type_=sa.Double) - OWN_MARK_SECONDS,
     "written": sa.bindparam("now", type_=sa.Double),
 }
-
-
-@lru_cache(maxsize=64)
-def line_change(names: tuple[str, ...]) -> Command:
-    """Puts the columns `names` into a line's row in every fleet of its organisation, and marks the line."""
-    return Command(
-        sa.update(FLEET_LINE)
-        .where(
-            FLEET_LINE.c.fleet.in_(CURRENT_FLEETS),
-            FLEET_LINE.c.subscriber_id == sa.bindparam("subscriber_id", type_=sa.BigInteger),
-            LINE_IS_THERE,
-        )
-        .values({name: sa.bindparam(f"new_{name}", type_=FLEET_LINE.c[name].type) for name in names} | OWN_MARK)
-    )
-
-
-def note_line_change(connection: Connection, *, organisation: str, subscriber_id: int, values: Mapping[str, Value], now: float) -> None:
-    """Puts what a call of ours has changed into the line's row, and marks the line: the rest of it is read again. `now`: Unix seconds."""
-    if not has_fleet_tables(connection):
-        return
-    names = tuple(sorted(values))
-    bound = {f"new_{name}": values[name] for name in names}
-    changed = connection.run(line_change(names), organisation=organisation, subscriber_id=subscriber_id, now=now, **bound)
-    connection.run(FLEETS_DUE if changed else LIST_FLEETS_AT_ONCE, organisation=organisation, now=now)
-
-
-def note_lines_moved(connection: Connection, *, organisation: str, numbers: Collection[int], account: int, now: float) -> None:
-    """Puts the account that lines were moved to into their rows, and marks them. `now`: Unix seconds."""
-    for number in sorted(numbers):
-        note_line_change(connection, organisation=organisation, subscriber_id=number, values={"account_id": account}, now=now)
 
 
 def marking(values: Mapping[str, object]) -> Command:

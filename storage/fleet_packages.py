@@ -57,13 +57,17 @@ PACKAGES_OF_LINE = Query(
 )
 
 
-def replace_packages(connection: Connection, *, fleet: int, subscriber_id: int, packages: Sequence[FleetPackageRow]) -> None:
-    """Stores `packages` as all that the line has. Rows that are as they were are not written again."""
-    if connection.all(PACKAGES_OF_LINE, fleet=fleet, subscriber_id=subscriber_id) == list(packages):
-        return
+def replace_packages(
+    connection: Connection, *, fleet: int, subscriber_id: int, packages: Sequence[FleetPackageRow]
+) -> list[FleetPackageRow]:
+    """Stores `packages` as all that the line has; what it had before. Rows that are as they were are not written again."""
+    before = connection.all(PACKAGES_OF_LINE, fleet=fleet, subscriber_id=subscriber_id)
+    if before == list(packages):
+        return before
     of_line = {"fleet": fleet, "subscriber_id": subscriber_id}
     connection.run(DROP_PACKAGES_OF_LINE, **of_line)
     connection.run_many(INSERT_FLEET_PACKAGE, [{**of_line, **row._asdict()} for row in packages])
+    return before
 
 
 def packages_of_line(connection: Connection, *, fleet: int, subscriber_id: int) -> list[FleetPackageRow]:

@@ -133,13 +133,22 @@ def open_problems_of_line(connection: Connection, *, fleet: int, subscriber_id: 
     return connection.all(OPEN_PROBLEMS_OF_LINE, fleet=fleet, subscriber_id=subscriber_id)
 
 
-def record_problems(connection: Connection, *, fleet: int, subscriber_id: int, found: Sequence[ProblemState], now: float) -> None:
+class ProblemChanges(NamedTuple):
+    """The problems of a line that were opened, and those that were closed."""
+
+    opened: list[ProblemState]
+    closed: list[OpenProblem]
+
+
+def record_problems(connection: Connection, *, fleet: int, subscriber_id: int, found: Sequence[ProblemState], now: float) -> ProblemChanges:
     """Opens the problems that were found, and closes those that were not. `now`: Unix seconds."""
     named = {"fleet": fleet, "subscriber_id": subscriber_id}
     known = {each.cause: each for each in connection.all(OPEN_PROBLEMS_OF_LINE, **named)}
+    opened = [problem for problem in found if problem.cause not in known]
     for problem in found:
         before = known.pop(problem.cause, None)
         if before is None or before[:5] != tuple(problem):
             connection.run(PUT_PROBLEM, **named, **problem._asdict(), now=now)
     for cause in known:
         connection.run(CLOSE_PROBLEM, **named, cause=cause, now=now)
+    return ProblemChanges(opened, list(known.values()))

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread
 from storage.fleet_erasure import lines_without_names, listed_customer, without_names
 from storage.fleet_line_money import add_line_money
+from storage.fleet_line_news import USE_THRESHOLDS, FleetBaseline, LineNews, UseNews, baseline_of_fleet, note_crossing
 from storage.fleet_lines import (
     FLEET_IS_CURRENT,
     FLEET_LINE,
@@ -20,16 +21,21 @@ from storage.fleet_lines import (
     OF_FLEET_LINE,
     PUT_LINE_DETAIL,
     LineDetail,
+    LineFacts,
     LineReadState,
+    LineSight,
     LineWrite,
     ListedLine,
     bound_columns,
     end_tags_of_told,
+    facts_of_lines,
     issued_among,
+    news_of_lines,
 )
 from storage.fleet_packages import FleetPackageRow, packages_to_come, replace_packages
 from storage.fleet_usage import FleetDayRow, FleetNetworkRow, FleetUsageRow, change_days, know_networks, replace_usage
 from storage.fleets import BACKFILL, FINISH_DAY, RADIO
+from storage.line_owners import owner_at
 from storage.sealing import Keyring
 
 
@@ -174,35 +180,97 @@ NOTE_LINE = Command(
 )
 
 
-def store_reading(
-    connection: Connection, fleet: int, reading: LineReading, now: float, nameless: Collection[int]
-) -> list[FleetDayRow] | None:
-    """Stores what was read of a line; what that adds to the days of the fleet, None where nothing was stored.
+class ReadingChanges(NamedTuple):
+    """What a reading adds to the days of the fleet, and the packages that the line had before; None: they were not read."""
 
-    `nameless`: lines (subscriber ids) whose names are not kept.
-    """
+    days: list[FleetDayRow]
+    packages: list[FleetPackageRow] | None
+    line: ListedLine | None
+
+
+def store_reading(connection: Connection, fleet: int, reading: LineReading, now: float, nameless: Collection[int]) -> ReadingChanges | None:
+    """Stores what was read of a line; None where nothing was stored. `nameless`: lines (subscriber ids) whose names are not kept."""
     named = {"fleet": fleet, "subscriber_id": reading.subscriber_id}
     if connection.run(NOTE_READING, **named, **reading.state._asdict(), seen=reading.seen) == 0:
         return None
+    line, packages = None, None
     if reading.line is not None:
-        listed, detail = reading.line
+        line, detail = reading.line
         if reading.subscriber_id in nameless:
-            listed, detail = without_names(listed, detail)
-        told = [LineWrite(reading.subscriber_id, reading.seen, listed, detail, reading.state.rank, reading.state.due)]
+            line, detail = without_names(line, detail)
+        told = [LineWrite(reading.subscriber_id, reading.seen, line, detail, reading.state.rank, reading.state.due)]
         issued = issued_among(connection, fleet=fleet, lines=told)
-        connection.run(NOTE_LINE, **named, **listed._asdict(), now=now)
+        connection.run(NOTE_LINE, **named, **line._asdict(), now=now)
         end_tags_of_told(connection, fleet=fleet, lines=told, issued=issued)
         connection.run(PUT_LINE_DETAIL, **named, **detail._asdict())
     if reading.packages is not None:
-        replace_packages(connection, **named, packages=reading.packages)
+        packages = replace_packages(connection, **named, packages=reading.packages)
     if reading.networks:
         know_networks(connection, fleet=fleet, networks=reading.networks)
-    return [] if reading.usage is None else replace_usage(connection, **named, first=reading.first, last=reading.last, usage=reading.usage)
+    if reading.usage is None:
+        return ReadingChanges([], packages, line)
+    days = replace_usage(connection, **named, first=reading.first, last=reading.last, usage=reading.usage)
+    return ReadingChanges(days, packages, line)
 
 
-def record_reading(connection: Connection, *, fleet: int, reading: LineReading, now: float, keyring: Keyring) -> bool:
-    """Stores what was read of a line; False, and nothing is stored, where its row has changed since, or the fleet has ended."""
-    return record_readings(connection, fleet=fleet, readings=[TimedReading(reading, now)], keyring=keyring) == 1
+def used_percent(row: FleetPackageRow) -> int:
+    return row.data_used * 100 // row.data_limit if row.data_limit > 0 else 0
+
+
+def use_news(
+    connection: Connection,
+    *,
+    fleet: int,
+    baseline: FleetBaseline,
+    line: LineFacts,
+    former: Sequence[FleetPackageRow],
+    packages: Sequence[FleetPackageRow],
+    now: float,
+) -> list[LineNews]:
+    """The thresholds that packages of a line crossed since they were `former`. `now`: Unix seconds.
+
+    Of a line that is an intent's of the same organisation the intent tells them.
+    """
+    if not baseline.tells(now) or line.read <= 0 or line.read < baseline.began:
+        return []
+    known = {row.id: used_percent(row) for row in former if not row.series}
+    crossed = [
+        (row, percent)
+        for row in packages
+        if not row.series
+        for percent in USE_THRESHOLDS
+        if known.get(row.id, 0) < percent <= used_percent(row)
+    ]
+    if not crossed:
+        return []
+    holder = owner_at(connection, iccid=line.iccid, at=now, account=line.account_id)
+    if holder is not None and holder.organisation == baseline.organisation:
+        return []
+    return [
+        UseNews(baseline.organisation, line.iccid, row.id, row.template_id, percent, row.data_used, row.data_limit)
+        for row, percent in crossed
+        if note_crossing(connection, fleet=fleet, subscriber_id=line.subscriber_id, package=row.id, percent=percent)
+    ]
+
+
+def news_of_reading(
+    connection: Connection,
+    *,
+    fleet: int,
+    baseline: FleetBaseline,
+    facts: LineFacts,
+    reading: LineReading,
+    stored: ReadingChanges,
+    now: float,
+) -> list[LineNews]:
+    """What is new of a line that was read: `facts` are what was known before, `stored` is what was written. `now`: Unix seconds."""
+    news = list[LineNews]()
+    if stored.line is not None:
+        sight = LineSight(facts, stored.line, reading.state.sighted)
+        news += news_of_lines(connection, fleet=fleet, baseline=baseline, lines=[sight], now=now)
+    if stored.packages is not None and reading.packages is not None:
+        news += use_news(connection, fleet=fleet, baseline=baseline, line=facts, former=stored.packages, packages=reading.packages, now=now)
+    return news
 
 
 class TimedReading(NamedTuple):
@@ -212,9 +280,16 @@ class TimedReading(NamedTuple):
     at: float
 
 
+class ReadingsStored(NamedTuple):
+    """Of how many lines what was read was stored, and what is new of them."""
+
+    stored: int
+    news: list[LineNews]
+
+
 @runs_in_thread
-def record_readings(connection: Connection, *, fleet: int, readings: Sequence[TimedReading], keyring: Keyring) -> int:
-    """Stores what was read of some lines, each as `record_reading` does; of how many it was stored."""
+def record_readings(connection: Connection, *, fleet: int, readings: Sequence[TimedReading], keyring: Keyring) -> ReadingsStored:
+    """Stores what was read of some lines, each unless its row has changed since, or the fleet has ended."""
     # Asked here, since what a turn knew of names when it began may be minutes old. Who has names to store holds the fleet before: an
     # erasure that does not know the line yet is then either seen, or finds what is stored now.
     named = [
@@ -223,17 +298,24 @@ def record_readings(connection: Connection, *, fleet: int, readings: Sequence[Ti
         if reading.line is not None and reading.line[0].search
     ]
     if connection.first(HOLD_CURRENT_FLEET if named else FLEET_IS_CURRENT, fleet=fleet) is None:
-        return 0
+        return ReadingsStored(0, [])
     nameless = lines_without_names(connection, fleet=fleet, lines=named, keyring=keyring)
-    stored, added = 0, list[FleetDayRow]()
+    baseline = baseline_of_fleet(connection, fleet=fleet)
+    numbers = [reading.subscriber_id for reading, _ in readings if reading.line is not None or reading.packages is not None]
+    facts = {} if baseline is None else facts_of_lines(connection, fleet=fleet, numbers=numbers)
+    stored, added, news = 0, list[FleetDayRow](), list[LineNews]()
     for reading, at in sorted(readings, key=lambda each: each.reading.subscriber_id):
         changes = store_reading(connection, fleet, reading, at, nameless)
-        if changes is not None:
-            stored += 1
-            added += changes
-            add_line_money(connection, fleet=fleet, subscriber_id=reading.subscriber_id, changes=changes)
+        if changes is None:
+            continue
+        stored += 1
+        added += changes.days
+        add_line_money(connection, fleet=fleet, subscriber_id=reading.subscriber_id, changes=changes.days)
+        before = facts.get(reading.subscriber_id)
+        if baseline is not None and before is not None:
+            news += news_of_reading(connection, fleet=fleet, baseline=baseline, facts=before, reading=reading, stored=changes, now=at)
     change_days(connection, fleet=fleet, changes=added)
-    return stored
+    return ReadingsStored(stored, news)
 
 
 POSTPONE_LINE = Command(

@@ -16,6 +16,7 @@ from storage.engine.store import Store
 from storage.engine.sweep import SWEEP_STEPS, SWEPT_AT_ONCE, sweep_in_steps
 from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_line_money import BLOCK_DAYS, FLEET_LINE_MONEY
+from storage.fleet_line_news import forget_line_news, sweep_fleet_news
 from storage.fleet_lines import BOUND_FLEET, BOUND_LINE, FLEET_LINE, FLEET_LINE_DETAIL, FORGET_GONE_LINE, FORGET_LINE_ROWS
 from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
@@ -60,7 +61,7 @@ def sweep_fleet_rows(connection: Connection, *, fleet: int, most: int) -> int:
     for command in ROWS_OF_FLEET:
         if gone < most:
             gone += connection.run(command, fleet=fleet, most=most - gone)
-    return gone
+    return gone + (sweep_fleet_news(connection, fleet=fleet, most=most - gone) if gone < most else 0)
 
 
 async def sweep_ended_fleets(store: Store, now: float) -> None:
@@ -107,6 +108,7 @@ def forget_lines(connection: Connection, *, lines: Sequence[LineOfFleet]) -> Non
         if connection.run(FORGET_GONE_LINE, fleet=line.fleet, subscriber_id=line.subscriber_id):
             for command in FORGET_LINE_ROWS:
                 connection.run(command, fleet=line.fleet, subscriber_id=line.subscriber_id)
+            forget_line_news(connection, fleet=line.fleet, subscriber_id=line.subscriber_id)
 
 
 CLOSED_PROBLEMS = removing(FLEET_PROBLEM, sa.and_(FLEET_PROBLEM.c.closed > 0, FLEET_PROBLEM.c.closed < BOUND_BEFORE))

@@ -329,15 +329,6 @@ def is_listing_due(fleet: FleetState, now: float) -> bool:
     return fleet.list_due <= now or is_dated_ahead(fleet, now)
 
 
-UNLISTED_SECONDS, UNLISTED_TIMES = 6 * 3600.0, 60
-"""Choice: a fleet that was not listed for six hours, or for sixty times as long as a listing takes, has a gap."""
-
-
-def is_listed_after_gap(fleet: FleetState, now: float) -> bool:
-    """Whether the last listing, before one at `now` (Unix seconds), is so long ago that what happened meanwhile is not known."""
-    return 0 < fleet.listed < now - max(UNLISTED_SECONDS, UNLISTED_TIMES * fleet.listing_seconds)
-
-
 def is_listing_asked_for(fleet: FleetState) -> bool:
     """Whether the next listing was asked for, since a call of ours has changed a line that no list has shown yet."""
     return fleet.listed > 0 and fleet.list_due < fleet.listed + LIST_EVERY_SECONDS

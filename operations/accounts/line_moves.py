@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from clients.ocs.subscribers import Subscriber, SubscriberList
 from operations.deps import Ctx
+from operations.fleet.line_news import settle_moved_lines
 from operations.upstream.connection import AccountRef, Upstream, own_account, require_own_account
 from operations.upstream.paging import Data
 from operations.upstream.resellers import NETWORK_PROFILE_LIST, require_row
@@ -16,7 +17,6 @@ from operations.vocabulary import UpstreamId
 from registry.context import Replacement
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError, OcsNotFound
 from registry.operation import Example, Scope, SpendKind, operation
-from storage.fleet_lines import note_lines_moved
 
 LineRangeType = Literal["IMSI", "ICCID"]
 RANGE_PREFIX_DIGITS = {"IMSI": 10, "ICCID": 13}
@@ -248,5 +248,12 @@ async def move_subscriber_range_to_account(ctx: Ctx, params: MoveRange, move: Li
         destination=params.dest_account,
         destination_profile=params.dest_network_profile_id,
     )
-    ctx.at_close(note_lines_moved, organisation=ctx.organisation, numbers=move.numbers, account=params.dest_account, now=ctx.now)
+    ctx.at_close(
+        settle_moved_lines,
+        organisation=ctx.organisation,
+        numbers=move.numbers,
+        account=params.dest_account,
+        now=ctx.now,
+        ids=ctx.deps.ids,
+    )
     return {"data": {"moved": moved}}

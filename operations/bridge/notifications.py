@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 
 from clients.webhooks.signature import BadWebhookSignature, verify_webhook_signature
 from operations.deps import Ctx, Deps
+from operations.fleet.line_news import tell_pushed_country
 from operations.times import EventTime
 from operations.vocabulary import Iccid, Mcc, Mnc, network_country, zero_padded
 from registry.authentication import BRIDGE_CALLER, matches_secret
@@ -22,6 +23,7 @@ from registry.errors import BadRequest, OcsError, Unauthorized
 from registry.operation import Auth, CamelInput, Example, Scope, SpendKind, operation
 from storage.country_entries import enter_country, find_neighbours
 from storage.engine.sql import Connection
+from storage.fleet_line_changes import mark_numbered_line
 from storage.fleet_lines import mark_lines
 from storage.inbound_pushes import InboundPush, take_push
 from storage.line_owners import is_drawn_unseen
@@ -63,6 +65,7 @@ class PackageUsage(BaseModel):
     used: Annotated[int, BeforeValidator(_wire_number), Field(alias="unitsAfter", ge=0, le=_MOST_PACKAGE_UNITS)]
     total: Annotated[int, BeforeValidator(_wire_number), Field(alias="totalUnits", ge=0, le=_MOST_PACKAGE_UNITS)] = 0
     kind: Annotated[str, Field(alias="usageType")]
+    line: Annotated[int, BeforeValidator(_wire_number), Field(alias="subscriberId", ge=0, le=_MOST_PACKAGE_ID)] = 0
 
 
 class Notification(CamelInput):
@@ -79,11 +82,15 @@ class Notification(CamelInput):
 
 
 class NotificationContent(NamedTuple):
-    """What a notification says: about which line (`subject`), a sighting of it, or the use of a package."""
+    """What a notification says: about which line (`subject`), a sighting of it, or the use of a package.
+
+    `line`: the charging system's number of the line whose package it is; 0: it was not told.
+    """
 
     subject: str | None
     sighting: Sighting | None
     use: PackageUse | None = None
+    line: int = 0
 
 
 _NO_CONTENT = NotificationContent(None, None)
@@ -95,7 +102,7 @@ def _notification_content(params: Notification, now: float) -> NotificationConte
     A usage push holds a count, so it is its own subject: the same one again is a repetition whatever came between.
     """
     if params.subscriber_prepaid_package is not None:
-        return NotificationContent(None, None, _package_use(params.subscriber_prepaid_package))
+        return _used_package(params.subscriber_prepaid_package)
     if params.location_update is not None:
         return NotificationContent(None, _location_sighting(params.location_update, now))
     iccid, status = params.iccid, params.status
@@ -108,7 +115,7 @@ def _notification_content(params: Notification, now: float) -> NotificationConte
     )
 
 
-def _package_use(value: JsonValue) -> PackageUse | None:
+def _used_package(value: JsonValue) -> NotificationContent:
     """What was used of a package, if it is data. Choice: a push that makes no sense is taken and skipped, since its sender cannot mend it.
 
     Choice: more than the whole package cannot be used of it, so more is the whole.
@@ -116,10 +123,11 @@ def _package_use(value: JsonValue) -> PackageUse | None:
     try:
         content = PackageUsage.model_validate(value)
     except ValidationError:
-        return None
+        return _NO_CONTENT
     if content.kind != "DATA":
-        return None
-    return PackageUse(content.package_id, min(content.used, content.total) if content.total else content.used)
+        return _NO_CONTENT
+    use = PackageUse(content.package_id, min(content.used, content.total) if content.total else content.used)
+    return NotificationContent(None, None, use, content.line)
 
 
 def _location_sighting(update: LocationUpdate, now: float) -> Sighting:
@@ -298,6 +306,7 @@ async def receive_bridge4ip_webhook(ctx: Ctx, params: Notification) -> BridgeRep
             return
         if content.use is not None:
             observe_package(connection, use=content.use, now=now, ids=ids)
+            mark_numbered_line(connection, subscriber_id=content.line, now=now)
         if seen is None:
             return
         if seen.country is not None and seen.mcc is not None:
@@ -312,6 +321,7 @@ async def receive_bridge4ip_webhook(ctx: Ctx, params: Notification) -> BridgeRep
                 now=now,
                 ids=ids,
             )
+            tell_pushed_country(connection, iccid=seen.iccid, country=seen.country, occurred_at=seen.occurred_at, now=now, ids=ids)
         observe_line(connection, seen=seen, now=now, ids=ids, account=account)
         mark_lines(connection, iccids=[seen.iccid], now=now)
 

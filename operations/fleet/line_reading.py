@@ -18,6 +18,7 @@ from operations.upstream.connection import Upstream
 from operations.upstream.lines import package_start, series_continues
 from operations.upstream.signalling import line_signalling
 from registry.errors import OcsNotFound
+from storage.fleet_judgements import JudgedLine
 from storage.fleet_lines import LineDetail, LineReadState, ListedLine
 from storage.fleet_readings import LineReading, LineWork
 from storage.fleet_usage import KEPT_USAGE_DAYS, FleetNetworkRow, FleetUsageRow
@@ -59,7 +60,7 @@ class UsageSpanDays(NamedTuple):
     last: int
 
 
-def oldest_day(line: LineWork | ListedLine, today: int) -> int:
+def oldest_day(line: LineWork | ListedLine | JudgedLine, today: int) -> int:
     """The first day whose use matters: the line's first day of service, and no older than usage is kept."""
     begun = min((moment for moment in (line.activated, line.issued) if moment > 0), default=0.0)
     return max(today - KEPT_USAGE_DAYS + 1, ordinal(begun) if begun else 0)
@@ -84,7 +85,7 @@ def final_day(line: LineWork) -> int:
     return min(line.usage_last, ordinal(line.usage_read) - FINAL_AFTER_DAYS)
 
 
-def older_days(line: LineWork, now: float) -> UsageSpanDays | None:
+def older_days(line: LineWork | JudgedLine, now: float) -> UsageSpanDays | None:
     """The week before the days that are known; None where nothing older matters. `now`: Unix seconds."""
     first_known = line.usage_first
     oldest = oldest_day(line, ordinal(now))

@@ -7,13 +7,14 @@ import anyio
 
 from clients.ocs.packages import PackageList
 from operations.deps import Ctx
+from operations.fleet.line_news import store_readings
 from operations.fleet.line_reading import LineGone, LineReading, ReadingTime, look_at_line, read_fleet_line
 from operations.fleet.sync import names_kept
 from operations.fleet.wire_rows import NamesKept
 from operations.upstream.connection import Upstream
 from registry.errors import OcsError, StoreUnavailable
 from storage.fleet_lines import KnownLine, hide_lines
-from storage.fleet_readings import LineWork, record_reading, work_of_lines
+from storage.fleet_readings import LineWork, TimedReading, work_of_lines
 from storage.fleet_search import FleetBounds
 from storage.fleets import MARKED, FleetState
 
@@ -79,4 +80,5 @@ class LineRefresh:
         if isinstance(found, LineGone):
             await store.write(hide_lines, fleet=fleet, lines=[KnownLine(line.subscriber_id, 0, line.version, 0)], now=now)
         else:
-            await store.write(record_reading, fleet=fleet, reading=found, now=now, keyring=self._ctx.deps.keyring)
+            deps, readings = self._ctx.deps, [TimedReading(found, now)]
+            await store.write(store_readings, fleet=fleet, readings=readings, now=now, keyring=deps.keyring, ids=deps.ids)

@@ -14,6 +14,7 @@ from clients.ocs.subscribers import Subscriber
 from operations.deps import Deps
 from operations.event_types.declaration import new_event
 from operations.event_types.organisation import ORGANISATION_FLEET_SYNCED, SyncedFleet
+from operations.fleet.line_news import store_listed_lines
 from operations.fleet.line_reading import reading_after_listing
 from operations.fleet.wire_rows import NamesKept, line_rows, row_digest
 from operations.upstream.account_lines import PARALLEL_PREFIXES, AccountSweep, read_first_lines, subscriber_number
@@ -22,11 +23,11 @@ from registry.errors import OcsNotFound
 from registry.ids import Ids
 from storage.engine.sql import Connection
 from storage.event_log import log_event
-from storage.fleet_erasure import write_listed_lines
+from storage.fleet_line_news import is_gap, restart_baseline
 from storage.fleet_lines import KnownLine, LineWrite, hide_lines, known_lines, lines_of_fleet, miss_lines
 from storage.fleet_readings import work_of_lines
 from storage.fleet_tags import end_stray_tags, stray_tags
-from storage.fleets import LIST_EVERY_SECONDS, FleetState, is_listed_after_gap, note_listing
+from storage.fleets import LIST_EVERY_SECONDS, FleetState, note_listing
 
 ROWS_A_TURN = 50
 LINES_A_WRITE = 200
@@ -63,6 +64,8 @@ class FleetListing:
         """Lists all accounts; whether every line was reached. What was written before an OcsError stays. Waits for the network."""
         clock = self._deps.clock
         began, monotonic = clock.now(), clock.monotonic()
+        if is_gap(self._fleet.listed, self._fleet.listing_seconds, began):
+            await self._deps.store.write(restart_baseline, fleet=self._fleet.id, now=began)
         self._known = await self._deps.store.read(known_lines, fleet=self._fleet.id)
         former = former_leaves(self._fleet.parts)
         complete = True
@@ -155,7 +158,8 @@ class FleetListing:
                 writes.append(LineWrite(number, seen, *made, rank, due))
             if len(writes) % ROWS_A_TURN == 0:
                 await anyio.lowlevel.checkpoint()
-        self.written += await store.write(write_listed_lines, fleet=self._fleet.id, lines=writes, now=now, keyring=self._deps.keyring)
+        deps, fleet = self._deps, self._fleet.id
+        self.written += await store.write(store_listed_lines, fleet=fleet, lines=writes, now=now, keyring=deps.keyring, ids=deps.ids)
 
     async def _remove_missing(self, now: float) -> None:
         """Hides lines that have left. `now`: when this listing began, Unix seconds."""
@@ -195,7 +199,7 @@ def end_listing(connection: Connection, *, fleet: FleetState, ended: EndedListin
     seconds."""
     if not note_listing(connection, fleet=fleet.id, token=fleet.lease, seen=fleet.list_due, **ended._asdict()):
         return
-    if fleet.listed == 0 or is_listed_after_gap(fleet, ended.began):
+    if fleet.listed == 0 or is_gap(fleet.listed, fleet.listing_seconds, ended.began):
         counts: SyncedFleet = {
             "lines": lines_of_fleet(connection, fleet=fleet.id),
             "complete": not ended.cut,

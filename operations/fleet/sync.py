@@ -14,6 +14,7 @@ import anyio
 
 from clients.ocs.places import in_background
 from operations.deps import Deps
+from operations.fleet.line_news import store_readings
 from operations.fleet.line_reading import LineGone, ReadingTime, read_fleet_line
 from operations.fleet.listing import FleetListing
 from operations.fleet.wire_rows import NamesKept, stored_packages
@@ -22,9 +23,10 @@ from registry.errors import OcsError, OcsUnavailable, ProviderError, Refusal, St
 from storage.engine.sql import Connection
 from storage.fleet_erasure import erased_lines
 from storage.fleet_judgements import next_judge_due
+from storage.fleet_line_news import baseline_of_fleet, finish_baseline
 from storage.fleet_lines import KnownLine, hide_lines
 from storage.fleet_packages import FleetPackageRow
-from storage.fleet_readings import LineWork, TimedReading, next_line_due, next_lines, postpone_line, record_readings
+from storage.fleet_readings import LineWork, TimedReading, next_line_due, next_lines, postpone_line
 from storage.fleets import (
     BACKFILL,
     MARKED,
@@ -217,6 +219,7 @@ class FleetTurn:
                 caught_up = True  # whoever waits for a first look sees what is known of each line, before older weeks are read
                 while not self._over and await self._judge():
                     pass
+                await self._finish_baseline()
                 if self._first_look:
                     return
             waiting, judged = iter(found.lines), 0
@@ -227,6 +230,12 @@ class FleetTurn:
             await self._store()
             if not found.lines and not judged:
                 return
+
+    async def _finish_baseline(self) -> None:
+        """From now on what changes is new: every line was read and looked into once since the fleet began, or since a gap."""
+        known = await self._deps.store.read(baseline_of_fleet, fleet=self._fleet.id)
+        if not self._over and (known is None or known.since <= 0):
+            await self._deps.store.write(finish_baseline, fleet=self._fleet.id, now=self._deps.clock.now())
 
     async def _judge(self) -> int:
         """Judges some lines while others are read; how many. What fails here keeps no line from being read."""
@@ -283,7 +292,14 @@ class FleetTurn:
         if not readings or self._lease.lost:
             return
         try:
-            stored = await self._deps.store.write(record_readings, fleet=self._fleet.id, readings=readings, keyring=self._deps.keyring)
+            stored = await self._deps.store.write(
+                store_readings,
+                fleet=self._fleet.id,
+                readings=readings,
+                now=self._deps.clock.now(),
+                keyring=self._deps.keyring,
+                ids=self._deps.ids,
+            )
         except StoreUnavailable as outage:
             self._failures.end_turn(outage)
         else:

@@ -191,6 +191,8 @@ def stored_packages(rows: Iterable[FleetPackageRow]) -> PackageList:
     return {"packages": packages, "recurring": series, "callUseSingleCounter": single}
 
 
+ENDING_SECONDS = 3 * 86_400.0
+"""Choice: three days before its end a package is told to be ending: time to sell another one, and to be read after a weekend."""
 SUPPLY_ORDER: tuple[PackageState, ...] = ("running", "assigned", "scheduled", "upcoming", "exhausted", "blocked", "expired")
 USABLE_SUPPLY = frozenset({"running", "assigned"})
 
@@ -218,7 +220,9 @@ def line_supply_at(found: PackageList, now: float) -> LineSupply:
         state = data_state(row, package_state(row, now, single_counter=single))
         states.append(state)
         begin, end = package_start(row), package_end(row)
-        changes += [moment.timestamp() for moment in (begin, end) if moment is not None and moment.timestamp() > now]
+        moments = [moment.timestamp() for moment in (begin, end) if moment is not None]
+        moments += [] if end is None else [end.timestamp() - ENDING_SECONDS]
+        changes += [moment for moment in moments if moment > now]
         if state != "expired" and end is not None:
             ends = max(ends, end.timestamp())
         if state in USABLE_SUPPLY:

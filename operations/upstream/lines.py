@@ -17,12 +17,16 @@ from clients.ocs.times import parse_wire_time
 from clients.ocs.wire_schema import Utc, keeps_unknown
 from operations.caches.account_parts import HistoryEntry, entry_in_use, entry_start, open_entries
 from operations.deps import Ctx
+from operations.event_types.line import line_events
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsConflict, OcsError, OcsNotFound
+from registry.ids import Ids
 from registry.operation import CamelInput
 from storage.country_entries import CountryEntry, country_history
-from storage.fleet_lines import note_line_change
+from storage.engine.sql import Connection, Value
+from storage.event_log import log_events
+from storage.fleet_line_changes import note_line_change
 from storage.line_tags import tags_of_lines
 
 
@@ -161,7 +165,16 @@ async def require_tags(ctx: Ctx, iccid: str) -> None:
 
 def note_line(ctx: Ctx, line: Line, **values: str | int | float) -> None:
     """Puts what the call has changed into the read model, in the commit that ends the call. `values`: columns of the line's row."""
-    ctx.at_close(note_line_change, organisation=ctx.organisation, subscriber_id=line.subscriber_id, values=values, now=ctx.now)
+    number, ids = line.subscriber_id, ctx.deps.ids
+    ctx.at_close(settle_line_change, organisation=ctx.organisation, subscriber_id=number, values=values, now=ctx.now, ids=ids)
+
+
+def settle_line_change(
+    connection: Connection, *, organisation: str, subscriber_id: int, values: Mapping[str, Value], now: float, ids: Ids
+) -> None:
+    """Puts what a call of ours has changed into the line's row, and tells what is new by that. `now`: Unix seconds."""
+    news = note_line_change(connection, organisation=organisation, subscriber_id=subscriber_id, values=values, now=now)
+    log_events(connection, events=line_events(news, ids=ids, now=now))
 
 
 async def find_line(upstream: Upstream, iccid: str, *, green_zone: bool = False) -> Line:

@@ -34,6 +34,8 @@ ASKED_FOR = frozenset(
         *("change_set", "change_row"),
         *("approval",),
         *("event_log", "event_log_end", "line_event_number", "endpoint_selection", "overdue_invoice"),
+        *("event_log", "event_log_end", "line_event_number", "endpoint_selection"),
+        *("fleet_baseline", "fleet_line_baseline", "fleet_country", "fleet_crossing"),
     }
 )
 """Tables that are looked for before they are read."""

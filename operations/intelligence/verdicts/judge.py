@@ -8,8 +8,11 @@ from typing import NamedTuple
 import anyio.to_thread
 import orjson
 
+from clients.ocs.packages import PackageList
 from operations.deps import Deps
-from operations.fleet.wire_rows import day_start, line_supply_at, ordinal, stored_packages
+from operations.fleet.line_news import store_judgements
+from operations.fleet.line_reading import older_days
+from operations.fleet.wire_rows import ENDING_SECONDS, day_start, line_supply_at, ordinal, stored_packages
 from operations.intelligence.lines.stored_use import FleetNetworks, countries_of, stored_fleet_line
 from operations.intelligence.offers.coverage_map import CoverageMap, read_coverage_map
 from operations.intelligence.offers.offers import OfferCatalogue, read_offers
@@ -19,10 +22,11 @@ from operations.intelligence.verdicts.facts import DAY, LineIdentity, VerdictFac
 from operations.intelligence.verdicts.figures import LineInView, line_figures
 from operations.intelligence.verdicts.rules import CAUSE_PLACES, LineVerdicts, find_verdicts, is_judged
 from operations.upstream.connection import upstream_of_organisation
+from operations.upstream.lines import series_continues
 from registry.errors import OcsError
 from storage.country_entries import CountryEntry, sightings_of_line
 from storage.engine.sql import Connection, runs_in_thread
-from storage.fleet_judgements import JudgedLine, LineJudgement, lines_to_judge, numbered_lines_to_judge, record_judgements
+from storage.fleet_judgements import EndingPackage, JudgedLine, LineJudgement, lines_to_judge, numbered_lines_to_judge
 from storage.fleet_packages import FleetPackageRow, packages_of_line
 from storage.fleet_problems import ProblemState
 from storage.fleet_usage import KEPT_USAGE_DAYS, FleetNetworkRow, FleetUsageRow, networks_of_fleet, usage_of_line
@@ -101,7 +105,7 @@ class LineJudge:
         context = await self._context(deps, fleet, now)
         judging = partial(judge_stored_lines, found, context, now)
         judgements = await anyio.to_thread.run_sync(judging) if self._in_threads else judging()
-        await deps.store.write(record_judgements, fleet=fleet.id, judgements=judgements, now=now)
+        await deps.store.write(store_judgements, fleet=fleet.id, judgements=judgements, now=now, ids=deps.ids)
         return len(judgements)
 
     async def _context(self, deps: Deps, fleet: FleetState, now: float) -> FleetContext:
@@ -154,7 +158,22 @@ def judge_stored_line(found: StoredLine, context: FleetContext, networks: FleetN
             LineInView(told, facts, packages, networks, pushed_sightings(found, context)), plan, context.coverage, context.offers.sponsors
         ),
         problem_states(judged),
+        line.iccid,
+        line.read,
+        # What nobody has asked for yet may show problems that are not new.
+        line.read > 0 and older_days(line, now) is None and (not judged.open or line.asked > 0),
+        ending_package(found.packages, packages, now),
     )
+
+
+def ending_package(rows: Sequence[FleetPackageRow], packages: PackageList, now: float) -> EndingPackage | None:
+    """The last of the packages that can still be used, where it ends soon after `now` (Unix seconds) and no series makes another."""
+    if any(series_continues(series) for series in packages.get("recurring", [])):
+        return None
+    usable = [row for row in rows if not row.series and row.active and (row.data_limit == 0 or row.data_used < row.data_limit)]
+    last = max((row for row in usable if row.ends > now), key=lambda row: (row.ends, row.id), default=None)
+    waits = any(row.ends == 0 for row in usable)  # it has not begun: it will follow
+    return None if last is None or waits or last.ends - now > ENDING_SECONDS else EndingPackage(last.id, last.template_id, last.ends)
 
 
 def pushed_sightings(found: StoredLine, context: FleetContext) -> list[CountrySighting]:

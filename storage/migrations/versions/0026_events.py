@@ -66,6 +66,8 @@ OF_DELIVERIES = (
 def index_deliveries() -> None:
     for name, columns in OF_DELIVERIES:
         op.create_index(name, "delivery", columns)
+
+
 SENT = sa.text("status = 'sent'")
 
 
@@ -79,11 +81,57 @@ def create_overdue_invoices() -> None:
     op.create_index("invoice_due", "invoice", ["due_at"], sqlite_where=SENT, postgresql_where=SENT)
 
 
+def create_line_news() -> None:
+    """What must be kept of fleets and their lines so that each change is told once."""
+    op.create_table(
+        "fleet_baseline",
+        sa.Column("fleet", sa.BigInteger(), primary_key=True, autoincrement=False),
+        *(sa.Column(name, sa.Double(), nullable=False) for name in ("began", "since")),
+    )
+    of_line = ("fleet", "subscriber_id")
+    op.create_table(
+        "fleet_line_baseline",
+        *(sa.Column(name, sa.BigInteger(), primary_key=True, autoincrement=False) for name in of_line),
+        sa.Column("read", sa.Double(), nullable=False),
+        sa.Column("complete", sa.Integer(), nullable=False),
+        sa.Column("ending", sa.Text(), nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "fleet_country",
+        *(sa.Column(name, sa.BigInteger(), primary_key=True, autoincrement=False) for name in of_line),
+        sa.Column("country", sa.Text(), nullable=False),
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.Column("pushed", sa.Integer(), nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "fleet_crossing",
+        *(sa.Column(name, sa.BigInteger(), primary_key=True, autoincrement=False) for name in (*of_line, "package")),
+        sa.Column("percent", sa.Integer(), primary_key=True, autoincrement=False),
+        sqlite_with_rowid=False,
+    )
+
+
+TABLES = (
+    "event_log",
+    "event_log_end",
+    "line_event_number",
+    "endpoint_selection",
+    "overdue_invoice",
+    "fleet_baseline",
+    "fleet_line_baseline",
+    "fleet_country",
+    "fleet_crossing",
+)
+
+
 def upgrade() -> None:
     create_event_log()
     create_selections()
     index_deliveries()
     create_overdue_invoices()
+    create_line_news()
 
 
 def downgrade() -> None:
