@@ -13,6 +13,7 @@ from operations.deps import Deps
 from operations.fleet.sync import FleetSync
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
 from operations.ledger.adaptation import PackageAdaptations
+from operations.ledger.alert_looks import AlertLooks
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.clock import Clock
@@ -260,3 +261,11 @@ def report_chores(deps: Deps) -> list[Chore]:
         Chore("schedules", REPORT_LOOK_SECONDS, runs.fire, REPORT_FIRE_LIMIT_SECONDS, everywhere=True),
         *(Chore(lane, REPORT_LOOK_SECONDS, runs.step, REPORT_LEASE_SECONDS, everywhere=True) for lane in REPORT_LANES),
     ]
+
+
+ALERT_LOOK_SECONDS = 60.0
+
+
+def alerts_chore(deps: Deps, report: Callable[[str], None], begun: Callable[[], bool]) -> Chore:
+    """Finds what runs out, is late or is refused. `begun`: whether the charging system is to be asked at all."""
+    return Chore("alerts", ALERT_LOOK_SECONDS, AlertLooks(deps, report, begun).step)

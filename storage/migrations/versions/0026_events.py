@@ -54,12 +54,37 @@ def create_selections() -> None:
     op.create_index("endpoint_selection_organisation", "endpoint_selection", ["organisation"])
 
 
+def create_alerts() -> None:
+    op.create_table(
+        "alert",
+        *(sa.Column(name, sa.Text(), primary_key=True) for name in ("organisation", "kind", "subject")),
+        *(sa.Column(name, sa.Double(), nullable=False) for name in ("opened", "level", "daily", "topped")),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("alert_opened", "alert", ["kind", "opened"])
+    op.create_table(
+        "alert_day",
+        *(sa.Column(name, sa.Text(), primary_key=True) for name in ("organisation", "kind", "subject")),
+        sa.Column("day", sa.Integer(), primary_key=True, autoincrement=False),
+        *(sa.Column(name, sa.Double(), nullable=False) for name in ("began", "ended", "level", "used")),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("alert_day_ended", "alert_day", ["ended"])
+    op.create_table(
+        "alert_setting",
+        sa.Column("organisation", sa.Text(), primary_key=True),
+        *(sa.Column(name, sa.Integer(), nullable=False) for name in ("balance", "stock", "sync", "quota", "upstream")),
+        *(sa.Column(name, sa.Integer(), nullable=False) for name in ("days_to_open", "days_to_close", "quota_percent")),
+    )
+
+
 def upgrade() -> None:
     create_event_log()
     create_selections()
+    create_alerts()
 
 
 def downgrade() -> None:
     """What happened is told again by nothing: events of the new types go, and endpoints get the three old ones."""
-    for table in ("endpoint_selection", "line_event_number", "event_log_end", "event_log"):
+    for table in ("alert_setting", "alert_day", "alert", "endpoint_selection", "line_event_number", "event_log_end", "event_log"):
         op.drop_table(table)
