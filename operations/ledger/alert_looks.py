@@ -74,9 +74,11 @@ from storage.fleets import LIST_EVERY_SECONDS, WRONG_CLOCK_SECONDS
 ALERT_STEP_SECONDS = 40.0
 ORGANISATIONS_AT_ONCE = 100
 ACCOUNT_LISTS_AT_ONCE = 4
-BALANCES_EVERY_SECONDS = 240.0
-"""With the minute that an answer is shared for, a balance that has fallen is seen within five minutes."""
-UNUSED_DAY_SECONDS = DAY_SECONDS
+BALANCES_EVERY_SECONDS = 225.0
+"""At every fourth look: with the minute that an answer is shared for, a balance that has fallen is seen within five minutes."""
+BALANCES_LIMIT_SECONDS = 10.0
+"""Accounts that are not told in this time are asked for again at their next turn."""
+LOOK_GAP_SECONDS = DAY_SECONDS
 """What was used since a look that is older is of several days, and is counted for none."""
 TOKEN_REFUSED_CODE = 8
 WHOLE_QUOTA_PERCENT = 100
@@ -124,7 +126,7 @@ class AlertLooks:
         """The last organisation that was looked at; the next step goes on behind it."""
         self._read = dict[str, float]()
         """When the balances of an organisation were read last, in seconds of the monotonic clock."""
-        self._places = anyio.CapacityLimiter(ACCOUNT_LISTS_AT_ONCE)
+        self._places = anyio.Semaphore(ACCOUNT_LISTS_AT_ONCE)
 
     async def step(self) -> None:
         """Looks at each organisation once, or as far as the time goes. Waits for the network."""
@@ -135,26 +137,32 @@ class AlertLooks:
         while deps.clock.monotonic() < ends:
             period = quota_period(deps.clock.now())
             page = await deps.store.read(watched_organisations, after=self._after, most=ORGANISATIONS_AT_ONCE, period=period.name)
-            await self._look_at_page(page, period)
-            if len(page) < ORGANISATIONS_AT_ONCE:
+            await self._look_at_page(page, period, ends)
+            if len(page) < ORGANISATIONS_AT_ONCE and (not page or self._after == page[-1].id):
                 self._after = ""
                 return
-            self._after = page[-1].id
 
-    async def _look_at_page(self, page: Sequence[WatchedOrganisation], period: QuotaPeriod) -> None:
+    async def _look_at_page(self, page: Sequence[WatchedOrganisation], period: QuotaPeriod, ends: float) -> None:
+        """Looks at these organisations until the time is over; the next step goes on with the one that was not reached."""
         facts = await self._deps.store.read(alert_facts, organisations=[row.id for row in page])
         instances = ("", self._deps.network_instance)
         fleets = {fleet.organisation: fleet for fleet in sorted(facts.fleets, key=lambda one: one.listed) if fleet.instance in instances}
         settings = {row.organisation: row.settings for row in facts.settings}
+        alerts = dict[str, dict[tuple[str, str], AlertRow]]()
+        for alert in facts.alerts:
+            alerts.setdefault(alert.organisation, {})[alert.kind, alert.subject] = alert
         async with anyio.create_task_group() as group:
             for row in page:
-                alerts = {(alert.kind, alert.subject): alert for alert in facts.alerts if alert.organisation == row.id}
-                known = OrganisationFacts(row, alerts, settings.get(row.id, AlertSettings()), fleets.get(row.id))
+                known = OrganisationFacts(row, alerts.get(row.id, {}), settings.get(row.id, AlertSettings()), fleets.get(row.id))
                 await self._look_at_quota(known, period)
                 if row.mode is not None:
+                    await self._places.acquire()
                     group.start_soon(self._look_at_connection, known)
-                elif any(kind not in QUOTA_KINDS for kind, _ in alerts):
+                elif any(kind not in QUOTA_KINDS for kind, _ in known.alerts):
                     await self._deps.store.write(forget_alerts, organisation=row.id)
+                self._after = row.id
+                if self._deps.clock.monotonic() >= ends:
+                    return
 
     async def _look_at_quota(self, known: OrganisationFacts, period: QuotaPeriod) -> None:
         limit = self._deps.rate_limiter.limits.tiers[Tier(known.row.tier)].calls_per_day
@@ -167,17 +175,17 @@ class AlertLooks:
 
     async def _look_at_connection(self, known: OrganisationFacts) -> None:
         """The age of the fleet's list, and, when it is time, the accounts. What cannot be read or stored now is looked at again later."""
-        async with self._places:
-            try:
-                told = await self._look_at_sync(known)
-                if self._is_due(known):
-                    told = await self._look_at_accounts(known) or told
-            except Refusal as failure:
-                if not isinstance(failure, OcsError):
-                    self._report(f"alerts of {known.row.id} could not be looked at: {failure.message}")
-                return
+        try:
+            told = await self._look_at_sync(known)
+            if self._is_due(known):
+                told = await self._look_at_accounts(known) or told
             if told:
                 self._deps.wake_worker()
+        except Refusal as failure:
+            if not isinstance(failure, OcsError):
+                self._report(f"alerts of {known.row.id} could not be looked at: {failure.message}")
+        finally:
+            self._places.release()
 
     def _is_due(self, known: OrganisationFacts) -> bool:
         """Whether the accounts are to be read now. Those of a fleet that was never listed are for a token's sake alone."""
@@ -221,14 +229,17 @@ class AlertLooks:
     async def _look_at_accounts(self, known: OrganisationFacts) -> bool:
         """Whether an event was written of what the accounts hold, or of the token. Raises OcsError where they cannot be read."""
         deps, fleet = self._deps, known.fleet
+        accounts: Sequence[Account] | None = None
         try:
             upstream = await upstream_of_organisation(deps, known.row.id)
-            with in_background():
+            with in_background(), anyio.move_on_after(BALANCES_LIMIT_SECONDS):
                 accounts = await upstream.accounts()
         except OcsError as failure:
             if failure.ocs_code == TOKEN_REFUSED_CODE and known.row.mode == "own":
                 return await self._note_token(known, refused=True)
             raise
+        if accounts is None:
+            return False
         told = await self._note_token(known, refused=False)
         now = deps.clock.now()
         if fleet is None or not is_listed(fleet, now):
@@ -328,7 +339,7 @@ def add_look(former: Sequence[AlertDay], organisation: str, look: AccountLevel, 
     """The days of an account after a look at it; the last two of them may be others than before. `now`: Unix seconds."""
     today, days = int(now) // DAY_SECONDS, list(former)
     last = days[-1] if days else None
-    recent = last is not None and now - last.ended < UNUSED_DAY_SECONDS
+    recent = last is not None and now - last.ended < LOOK_GAP_SECONDS
     drop = max(0.0, last.level - look.level) if last is not None and recent else 0.0
     if last is not None and last.day >= today:
         used = look.issued[0] if look.issued else last.used + drop

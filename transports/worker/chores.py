@@ -264,8 +264,10 @@ def report_chores(deps: Deps) -> list[Chore]:
 
 
 ALERT_LOOK_SECONDS = 60.0
+# Longer than the time of a step, with what is under way then.
+ALERT_LIMIT_SECONDS = 90.0
 
 
 def alerts_chore(deps: Deps, report: Callable[[str], None], begun: Callable[[], bool]) -> Chore:
     """Finds what runs out, is late or is refused. `begun`: whether the charging system is to be asked at all."""
-    return Chore("alerts", ALERT_LOOK_SECONDS, AlertLooks(deps, report, begun).step)
+    return Chore("alerts", ALERT_LOOK_SECONDS, AlertLooks(deps, report, begun).step, ALERT_LIMIT_SECONDS)
