@@ -104,16 +104,16 @@ async def no_sync(stage: AlertStage) -> None:
 
 
 async def test_a_stock_that_is_issued_is_told_once_and_again_when_it_is_filled_up(tmp_path: Path) -> None:
-    async with open_alert_stage(tmp_path, lines=140) as stage:
+    async with open_alert_stage(tmp_path, lines=100) as stage:
         assert (await stage.choose(sync=False)).status_code == 200
         for _ in range(4):
             await stage.issue(1)
             await stage.live_day(400.0, 0.0, listed=True)
         [(name, data)] = await stage.events()
         assert name == "stock_low"
-        assert data == {"account": ACCOUNT, "free_esims": 1, "daily_use": 1.0, "days_left": 1.0, "opened": data["opened"]}
+        assert data == {"account": ACCOUNT, "free_esims": 0, "daily_use": 1.0, "days_left": 0.0, "opened": data["opened"]}
         issued = [line for line in stage.network.lines_of(ACCOUNT) if line.sim.esim and line.sim.status == "AFFECTED"]
-        for line in issued[:7]:
+        for line in issued[:8]:
             line.sim.status = "FREE"
         await stage.look(6)  # then the next list is due
         for told in (["stock_low"], ["stock_low", "stock_restored"]):

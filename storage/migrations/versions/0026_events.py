@@ -58,7 +58,7 @@ def create_alerts() -> None:
     op.create_table(
         "alert",
         *(sa.Column(name, sa.Text(), primary_key=True) for name in ("organisation", "kind", "subject")),
-        *(sa.Column(name, sa.Double(), nullable=False) for name in ("opened", "level", "daily", "topped")),
+        *(sa.Column(name, sa.Double, nullable=False) for name in ("opened", "level", "daily", "topped")),
         sqlite_with_rowid=False,
     )
     op.create_index("alert_opened", "alert", ["kind", "opened"])
@@ -66,7 +66,7 @@ def create_alerts() -> None:
         "alert_day",
         *(sa.Column(name, sa.Text(), primary_key=True) for name in ("organisation", "kind", "subject")),
         sa.Column("day", sa.Integer(), primary_key=True, autoincrement=False),
-        *(sa.Column(name, sa.Double(), nullable=False) for name in ("began", "ended", "level", "used")),
+        *(sa.Column(name, sa.Double, nullable=False) for name in ("began", "ended", "level", "used")),
         sqlite_with_rowid=False,
     )
     op.create_index("alert_day_ended", "alert_day", ["ended"])
