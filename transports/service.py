@@ -63,6 +63,7 @@ from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection
 from transports.version import VERSION, build_sha
 from transports.worker.chores import (
     adaptation_chore,
+    alerts_chore,
     approvals_chore,
     change_chores,
     event_chore,
@@ -423,6 +424,7 @@ def make_worker(
                 else []
             ),
             *([fleet_chore(deps, report, begun), *change_chores(deps, report, begun), approvals_chore(deps, report)] if looks else []),
+            *([alerts_chore(deps, report, begun)] if looks else []),
         ],
         rights=ChooserRights(deps.internal_calls.operations_in),
         listener=open_listener(settings.store_url, report),

@@ -36,6 +36,7 @@ ASKED_FOR = frozenset(
         *("event_log", "event_log_end", "line_event_number", "endpoint_selection", "overdue_invoice"),
         *("event_log", "event_log_end", "line_event_number", "endpoint_selection"),
         *("fleet_baseline", "fleet_line_baseline", "fleet_country", "fleet_crossing"),
+        *("alert", "alert_day", "alert_setting"),
     }
 )
 """Tables that are looked for before they are read."""

@@ -15,6 +15,7 @@ from operations.deps import Deps
 from operations.fleet.sync import FleetSync
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
 from operations.ledger.adaptation import PackageAdaptations
+from operations.ledger.alert_looks import AlertLooks
 from operations.ledger.event_placing import EventPlacing
 from operations.ledger.invoices import tell_overdue_invoices
 from operations.ledger.issuance_events import log_lost_issuances
@@ -286,3 +287,13 @@ def overdue_chore(deps: Deps) -> Chore:
             deps.wake_worker()
 
     return Chore("overdue", OVERDUE_SECONDS, run)
+
+
+ALERT_LOOK_SECONDS = 60.0
+# Longer than the time of a step, with what is under way then.
+ALERT_LIMIT_SECONDS = 90.0
+
+
+def alerts_chore(deps: Deps, report: Callable[[str], None], begun: Callable[[], bool]) -> Chore:
+    """Finds what runs out, is late or is refused. `begun`: whether the charging system is to be asked at all."""
+    return Chore("alerts", ALERT_LOOK_SECONDS, AlertLooks(deps, report, begun).step, ALERT_LIMIT_SECONDS)

@@ -8,6 +8,7 @@ from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from registry.policy import quota_period
 from storage.account_parts import sweep_parts
+from storage.alerts import has_alerts, sweep_alert_days, sweep_quota_alerts
 from storage.allowances import sweep_allowances
 from storage.approvals import APPROVALS_KEPT_SECONDS, has_approvals, sweep_approvals
 from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY, next_reading_organisation, sweep_audit, sweep_audit_reads
@@ -60,6 +61,10 @@ PLACED_SECONDS = 48 * HOUR_SECONDS
 ALLOWANCES_SECONDS = 2 * HOUR_SECONDS
 # The mailer drops what is too late at its next round, and says so; this is for a database that none works on.
 MAILS_SECONDS = HOUR_SECONDS
+# Twice as many days as count for the median.
+ALERT_DAYS_SECONDS = 28 * DAY_SECONDS
+# The day of a quota has ended by then.
+QUOTA_ALERTS_SECONDS = 2 * DAY_SECONDS
 # A call that began before midnight may still give back what it was charged.
 CALL_COUNTS_SECONDS = DAY_SECONDS
 # What is limited by months is counted until the month has surely ended.
@@ -82,6 +87,7 @@ def retention_chore(store: Store, clock: Clock, report: Callable[[str], None], d
         await forget_logins(store, now)
         await fleets.forget(now)
         await forget_change_sets(store, now)
+        await forget_alert_days(store, now)
 
     return Chore("retention", RETENTION_LOOK_SECONDS, run)
 
@@ -186,6 +192,13 @@ async def forget_change_sets(store: Store, now: float) -> None:
     """Change sets with their rows. Nothing on a schema without them."""
     if await store.read(has_change_tables):
         await sweep_in_steps(store, sweep_change_sets, before=now - SETS_KEPT_SECONDS)
+
+
+async def forget_alert_days(store: Store, now: float) -> None:
+    """What was left on accounts by days, and alerts of quotas whose day has ended. Nothing on a schema without them."""
+    if await store.read(has_alerts):
+        await sweep_in_steps(store, sweep_alert_days, before=now - ALERT_DAYS_SECONDS)
+        await sweep_in_steps(store, sweep_quota_alerts, before=now - QUOTA_ALERTS_SECONDS)
 
 
 async def forget_logins(store: Store, now: float) -> None:

@@ -113,6 +113,30 @@ def create_line_news() -> None:
     )
 
 
+def create_alerts() -> None:
+    op.create_table(
+        "alert",
+        *(sa.Column(name, sa.Text(), primary_key=True) for name in ("organisation", "kind", "subject")),
+        *(sa.Column(name, sa.Double, nullable=False) for name in ("opened", "level", "daily", "topped")),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("alert_opened", "alert", ["kind", "opened"])
+    op.create_table(
+        "alert_day",
+        *(sa.Column(name, sa.Text(), primary_key=True) for name in ("organisation", "kind", "subject")),
+        sa.Column("day", sa.Integer(), primary_key=True, autoincrement=False),
+        *(sa.Column(name, sa.Double, nullable=False) for name in ("began", "ended", "level", "used")),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("alert_day_ended", "alert_day", ["ended"])
+    op.create_table(
+        "alert_setting",
+        sa.Column("organisation", sa.Text(), primary_key=True),
+        *(sa.Column(name, sa.Integer(), nullable=False) for name in ("balance", "stock", "sync", "quota", "upstream")),
+        *(sa.Column(name, sa.Integer(), nullable=False) for name in ("days_to_open", "days_to_close", "quota_percent")),
+    )
+
+
 TABLES = (
     "event_log",
     "event_log_end",
@@ -123,6 +147,9 @@ TABLES = (
     "fleet_line_baseline",
     "fleet_country",
     "fleet_crossing",
+    "alert",
+    "alert_day",
+    "alert_setting",
 )
 
 
@@ -132,6 +159,7 @@ def upgrade() -> None:
     index_deliveries()
     create_overdue_invoices()
     create_line_news()
+    create_alerts()
 
 
 def downgrade() -> None:
