@@ -1,8 +1,6 @@
 """What a release said of events stays true: types and members are only added."""
 
 import copy
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from operations.event_types.catalogue import EVENT_TYPES, PROMISED_TYPES
-from tests.events.release import RELEASED, ReleasedType, broken_promises, declared_types, read_released, renew
-from tests.harness.processes import ROOT
+from tests.events.release import RELEASED, ReleasedType, broken_promises, declared_types, main, read_released, renew
 from transports.openapi.schemas import OpenapiJson
 
 Types = dict[str, ReleasedType]
@@ -160,8 +157,9 @@ def test_a_release_writes_the_types_it_has_and_the_next_one_is_compared_with_the
 @pytest.mark.parametrize(
     ("words", "status", "said"), [(["0.9.0"], 1, "0.9.0 is older than "), ([], 2, "usage: "), (["next"], 2, "usage: ")]
 )
-def test_the_command_tells_what_it_refuses_and_writes_nothing(words: list[str], status: int, said: str) -> None:
+def test_the_command_tells_what_it_refuses_and_writes_nothing(
+    words: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = RELEASED.read_bytes()
-    done = subprocess.run([sys.executable, "-m", "tests.events.release", *words], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.startswith(said)) == (status, True), done.stderr
+    assert (main(words), capsys.readouterr().err.startswith(said)) == (status, True)
     assert RELEASED.read_bytes() == before

@@ -35,6 +35,12 @@ def asyncapi() -> OpenapiJson:
     return build_asyncapi(CATALOGUE, COMMITTED_SITE)
 
 
+def webhook_of(event_type: AnyEventType) -> OpenapiJson:
+    reference: str = openapi()["webhooks"][event_type.name]["$ref"]
+    found: OpenapiJson = openapi()["components"]["pathItems"][reference.rpartition("/")[2]]["post"]
+    return found
+
+
 def wrong(value: object, schema: OpenapiJson, document: OpenapiJson, judge: type[Any] = Draft202012Validator) -> list[str]:
     return [each.message for each in judge({**schema, "components": document["components"]}).iter_errors(value)]
 
@@ -57,8 +63,8 @@ def test_a_catalogue_that_reads_no_such_object_has_no_webhooks() -> None:
 
 @EVERY
 def test_a_webhook_has_its_headers_and_an_example_that_is_valid(event_type: AnyEventType) -> None:
-    webhook = openapi()["webhooks"][event_type.name]["post"]
-    parts = [openapi()["components"]["parameters"][each["$ref"].rpartition("/")[2]] for each in webhook["parameters"]]
+    webhook = webhook_of(event_type)
+    parts = webhook["parameters"]
     assert [(part["name"], part["in"], part["required"]) for part in parts] == [(name, "header", True) for name in DELIVERY_HEADERS]
     assert [wrong(part["example"], part["schema"], openapi()) for part in parts] == [[]] * len(parts)
     content = webhook["requestBody"]["content"]["application/json"]
@@ -86,7 +92,7 @@ def test_a_message_has_an_example_that_is_valid_and_is_known_by_its_webhook_id(e
 def test_a_schema_refuses_another_type_a_missing_member_and_a_wrong_one(event_type: AnyEventType) -> None:
     schema = event_json_schema(event_type)
     assert "$ref" not in json.dumps(schema)
-    example: dict[str, Any] = openapi()["webhooks"][event_type.name]["post"]["requestBody"]["content"]["application/json"]["example"]
+    example: dict[str, Any] = webhook_of(event_type)["requestBody"]["content"]["application/json"]["example"]
     judge = Draft202012Validator(schema)
     judge.check_schema(schema)
     assert judge.is_valid(example)

@@ -49,6 +49,8 @@ DELIVERY_HEADERS: Mapping[str, DeliveryHeader] = {
     ),
 }
 
+EVENTS_TAG = "events"
+EVENTS_SUMMARY = "What happens, by type, with what an event of it says: webhook endpoints get them as signed POSTs, and lists show them."
 DELIVERY_ANSWER = (
     "Any 2xx within 15 seconds: the event has arrived, and the body of the answer is not read. Everything else, a redirect included, is a "
     "failure, and the delivery is tried again: ten times in about 75 hours. A 410 disables the receiver."
@@ -116,7 +118,7 @@ def _event_envelope(event_type: AnyEventType, data: OpenapiJson) -> OpenapiJson:
         "data": data,
     }
     if event_type.name.startswith(LINE_FAMILY):
-        about = "Counts the events of the line: 1, 2, 3 ... without gaps in the log. Who gets some types only sees gaps."
+        about = "Of events of lines: counts those of the line, 1, 2, 3 ... without gaps in the log. Who gets some types only sees gaps."
         members["line_seq"] = {"type": "integer", "format": "int64", "minimum": 1, "description": about}
     required = list(members)
     members["test"] = {"type": "boolean", "const": True, "description": "Only in events that somebody had sent as a test."}
@@ -156,30 +158,32 @@ def _in_one_piece(value: object, parts: dict[str, OpenapiJson]) -> object:
     return [_in_one_piece(inner, parts) for inner in cast("list[object]", value)] if isinstance(value, list) else value
 
 
-def event_webhooks(event_types: list[AnyEventType], catalogue: Catalogue, components: Components) -> OpenapiJson:
-    """The requests that receivers of events get, by the names of the types, as the OpenAPI document describes them."""
-    parameters: list[OpenapiJson] = []
-    if event_types:
-        for name, header in DELIVERY_HEADERS.items():
-            parameter = {"name": name, "in": "header", "required": True, "description": header.about, "schema": header.schema}
-            part = pascal_case(name.replace("-", "_"))
-            parameters.append(components.put("parameters", part, parameter | {"example": header.example}))
-    found: OpenapiJson = {}
-    for each in event_types:
-        content = {"schema": put_event_schema(each, components), "example": event_example(each)}
-        found[each.name] = {
-            "post": {
-                "tags": [catalogue.toolset_of[each.read_with]],
-                "operationId": "receive_" + each.name.replace(".", "_"),
-                "summary": each.about,
-                "description": event_description(each),
-                "security": [],
-                "parameters": parameters,
-                "requestBody": {"required": True, "content": {"application/json": content}},
-                "responses": {"2XX": {"description": DELIVERY_ANSWER}},
-            }
+def event_webhooks(event_types: list[AnyEventType], components: Components) -> OpenapiJson:
+    """The requests that receivers of events get, by the names of the types, as the OpenAPI document describes them.
+
+    They are references, and repeat their headers: of webhooks that stand in their place openapi-generator 7.26 makes Python that does not
+    compile, and references to headers it takes for duplicates.
+    """
+    return {each.name: components.put("pathItems", event_title(each), _webhook(each, components)) for each in event_types}
+
+
+def _webhook(event_type: AnyEventType, components: Components) -> OpenapiJson:
+    content = {"schema": put_event_schema(event_type, components), "example": event_example(event_type)}
+    return {
+        "post": {
+            "tags": [EVENTS_TAG],
+            "operationId": "receive_" + event_type.name.replace(".", "_"),
+            "summary": event_type.about,
+            "description": event_description(event_type),
+            "security": [],
+            "parameters": [
+                {"name": name, "in": "header", "required": True, "description": each.about, "schema": each.schema, "example": each.example}
+                for name, each in DELIVERY_HEADERS.items()
+            ],
+            "requestBody": {"required": True, "content": {"application/json": content}},
+            "responses": {"2XX": {"description": DELIVERY_ANSWER}},
         }
-    return found
+    }
 
 
 def event_description(event_type: AnyEventType) -> str:

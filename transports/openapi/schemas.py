@@ -89,7 +89,7 @@ def pascal_case(name: str) -> str:
 
 
 ComponentKind: TypeAlias = str
-_COMPONENT_KINDS = ("schemas", "responses", "parameters", "headers")
+_COMPONENT_KINDS = ("schemas", "responses", "parameters", "headers", "pathItems")
 
 
 class Components:
