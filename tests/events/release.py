@@ -61,7 +61,7 @@ def _shortened(value: object) -> object:
     return [_shortened(each) for each in cast("list[object]", value)] if isinstance(value, list) else value
 
 
-def broken_promises(released: Released, declared: Mapping[str, ReleasedType]) -> Iterator[str]:
+def broken_event_promises(released: Released, declared: Mapping[str, ReleasedType]) -> Iterator[str]:
     """What the release promised and the declarations no longer keep, a sentence each."""
     for name, before in released["types"].items():
         now = declared.get(name)
@@ -135,7 +135,7 @@ def lost_members(before: OpenapiJson, now: OpenapiJson, where: str) -> Iterator[
 def renew(release: str, path: Path = RELEASED, event_types: Mapping[str, AnyEventType] = EVENT_TYPES) -> list[str]:
     """Write the types of `release`; what breaks the promises of the one before is told instead, and nothing is written."""
     before, declared = read_released(path), declared_types(event_types)
-    problems = list(broken_promises(before, declared))
+    problems = list(broken_event_promises(before, declared))
     if version_number(release) < version_number(before["release"]):
         problems.append(f"{release} is older than {before['release']}, which is released")
     if not problems:
@@ -145,7 +145,7 @@ def renew(release: str, path: Path = RELEASED, event_types: Mapping[str, AnyEven
     return problems
 
 
-def main(words: list[str]) -> int:
+def release_events(words: list[str]) -> int:
     if len(words) != 1 or not all(part.isdigit() for part in words[0].split(".")):
         sys.stderr.write("usage: python -m tests.events.release VERSION\n")
         return 2
@@ -155,4 +155,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(release_events(sys.argv[1:]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from operations.event_types.catalogue import EVENT_TYPES, PROMISED_TYPES
-from tests.events.release import RELEASED, ReleasedType, broken_promises, declared_types, main, read_released, renew
+from tests.events.release import RELEASED, ReleasedType, broken_event_promises, declared_types, read_released, release_events, renew
 from transports.openapi.schemas import OpenapiJson
 
 Types = dict[str, ReleasedType]
@@ -16,7 +16,7 @@ Types = dict[str, ReleasedType]
 
 def test_the_declared_types_keep_what_was_released() -> None:
     """A type that is new has the next release as its `since`. `python -m tests.events.release VERSION` renews the file at a release."""
-    assert list(broken_promises(read_released(), declared_types())) == []
+    assert list(broken_event_promises(read_released(), declared_types())) == []
 
 
 def test_the_first_release_promised_three_types() -> None:
@@ -123,7 +123,7 @@ def rich() -> Types:
 def test_what_takes_something_away_is_told(change: Callable[[Types], None], said: str) -> None:
     changed = rich()
     change(changed)
-    assert list(broken_promises({"release": "1.0.0", "types": rich()}, changed)) == [said]
+    assert list(broken_event_promises({"release": "1.0.0", "types": rich()}, changed)) == [said]
 
 
 def test_types_members_values_narrower_bounds_and_other_words_may_be_added() -> None:
@@ -136,7 +136,7 @@ def test_types_members_values_narrower_bounds_and_other_words_may_be_added() -> 
     members["rows"] |= {"maxItems": 3, "minItems": 2}
     members["rows"]["items"]["properties"]["days"] = {"type": "integer"}
     data(changed)["required"].append("note")
-    assert list(broken_promises({"release": "1.0.0", "types": rich()}, changed)) == []
+    assert list(broken_event_promises({"release": "1.0.0", "types": rich()}, changed)) == []
 
 
 def test_a_release_writes_the_types_it_has_and_the_next_one_is_compared_with_them(tmp_path: Path) -> None:
@@ -161,5 +161,5 @@ def test_the_command_tells_what_it_refuses_and_writes_nothing(
     words: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = RELEASED.read_bytes()
-    assert (main(words), capsys.readouterr().err.startswith(said)) == (status, True)
+    assert (release_events(words), capsys.readouterr().err.startswith(said)) == (status, True)
     assert RELEASED.read_bytes() == before
