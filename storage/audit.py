@@ -12,6 +12,7 @@ from sqlmodel import Field
 
 from registry.ids import BASE32_ALPHABET, base32
 from registry.ports import AuditRecord
+from storage.engine.drivers import Value
 from storage.engine.partitions import History, PartitionBound
 from storage.engine.sql import (
     CLUSTERED,
@@ -21,7 +22,6 @@ from storage.engine.sql import (
     Dialect,
     Query,
     TableDescription,
-    Value,
     bound_list,
     changes_rows,
     first_row,

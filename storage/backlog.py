@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from storage.deliveries import DELIVERY, FAILED_STATE, PENDING_STATE
 from storage.engine.database_url import brief_connection
-from storage.engine.sql import Connection, DriverConnection, Query, postgresql_dialect, runs_in_thread
+from storage.engine.drivers import DriverConnection
+from storage.engine.sql import Connection, Query, postgresql_dialect, runs_in_thread
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.mail import MAIL
 from storage.orders import STOREFRONT_ORDER

@@ -19,6 +19,7 @@ from sqlmodel import Field
 from registry.errors import BadRequest
 from registry.ids import Ids
 from storage.cdr_sums import MOST_OF_MONTH, MOST_OF_SIM, SimAddition, add_to_months, add_to_sums
+from storage.engine.drivers import Value
 from storage.engine.sql import (
     CLUSTERED,
     BigInt,
@@ -29,7 +30,6 @@ from storage.engine.sql import (
     Query,
     StatementBuild,
     TableDescription,
-    Value,
     bound_list,
     column_kinds,
     json_rows,

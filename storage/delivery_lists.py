@@ -10,7 +10,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.deliveries import DELIVERY
-from storage.engine.sql import Connection, Query, Value, first_row, unindexed
+from storage.engine.drivers import Value
+from storage.engine.sql import Connection, Query, first_row, unindexed
 from storage.event_log import EVENT_LOG
 from storage.events import EVENT
 

@@ -186,7 +186,7 @@ class LogEnd(NamedTuple):
     swept: int
 
 
-class LineNumber(NamedTuple):
+class LineEventCount(NamedTuple):
     """How many events a line has had."""
 
     organisation: str
@@ -202,7 +202,7 @@ READ_ENDS = Query(
 )
 
 
-LINE_NUMBER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(LINE_EVENT_NUMBER.c[name] for name in LineNumber._fields)
+LINE_NUMBER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(LINE_EVENT_NUMBER.c[name] for name in LineEventCount._fields)
 
 
 def line_numbers_query(dialect: Dialect) -> sa.Select[*tuple[Any, ...]]:
@@ -211,7 +211,7 @@ def line_numbers_query(dialect: Dialect) -> sa.Select[*tuple[Any, ...]]:
     return sa.select(*LINE_NUMBER_COLUMNS).where(same)
 
 
-READ_LINE_NUMBERS = Query(LineNumber, line_numbers_query)
+READ_LINE_NUMBERS = Query(LineEventCount, line_numbers_query)
 
 PUT_END = Command(
     lambda dialect: (
@@ -221,7 +221,7 @@ PUT_END = Command(
     )
 )
 
-PUT_LINE_NUMBER = Command(upsert(LINE_EVENT_NUMBER, LineNumber._fields, key=["organisation", "line"]))
+PUT_LINE_NUMBER = Command(upsert(LINE_EVENT_NUMBER, LineEventCount._fields, key=["organisation", "line"]))
 
 
 def place_rows(dialect: Dialect) -> sa.Executable:

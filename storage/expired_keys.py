@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription, Value, insert_once
+from storage.engine.drivers import Value
+from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription, insert_once
 
 
 class RemovedClaim(NamedTuple):

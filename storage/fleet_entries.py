@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Connection, Query, Value, runs_in_thread
+from storage.engine.drivers import Value
+from storage.engine.sql import Connection, Query, runs_in_thread
 from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
 from storage.fleet_scores import WITH_FIGURES

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Connection, Query, Value, runs_in_thread
+from storage.engine.drivers import Value
+from storage.engine.sql import Connection, Query, runs_in_thread
 from storage.fleet_costs import LINES_WITH_MONEY
 from storage.fleet_line_money import HOLDS_DAYS, INCOMES, blocks_of_days, sum_of_days
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Command, Connection, Query, Value, unindexed
+from storage.engine.drivers import Value
+from storage.engine.sql import Command, Connection, Query, unindexed
 from storage.fleet_line_news import (
     FLEET_BASELINE,
     AccountNews,

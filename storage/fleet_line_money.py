@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Dialect, TableDescription, Value
+from storage.engine.drivers import Value
+from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Dialect, TableDescription
 from storage.fleet_usage import FleetDayRow
 
 BLOCK_DAYS = 14

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from storage.engine.drivers import Value
 from storage.engine.sql import (
     CLUSTERED,
     BigInt,
@@ -18,7 +19,6 @@ from storage.engine.sql import (
     Dialect,
     Query,
     TableDescription,
-    Value,
     bound_list,
     pack_rows,
     runs_in_thread,

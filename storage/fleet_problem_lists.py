@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread
+from storage.engine.drivers import Value
+from storage.engine.sql import Connection, Dialect, Query, bound_list, pack_rows, runs_in_thread
 from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE
 from storage.fleet_problems import FLEET_PROBLEM
 from storage.fleet_search import NOTHING_KNOWN, FleetBounds, FleetKnowledge, bound_values, knowledge_within, within_bounds

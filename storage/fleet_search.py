@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.sql.selectable import GenerativeSelect
 
-from storage.engine.sql import Connection, Dialect, Query, Value, bound_list, pack_rows, runs_in_thread, unindexed
+from storage.engine.drivers import Value
+from storage.engine.sql import Connection, Dialect, Query, bound_list, pack_rows, runs_in_thread, unindexed
 from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
 from storage.fleet_problems import ProblemOfLine, lines_with_problem, problems_of_lines
 from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, MARKED, NEVER_READ

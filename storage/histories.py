@@ -14,6 +14,7 @@ from sqlmodel import Field
 from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY
 from storage.deliveries import ATTEMPT_HISTORY, DELIVERY_HISTORY
 from storage.engine.database_url import brief_connection
+from storage.engine.drivers import DriverConnection
 from storage.engine.partitions import (
     CatalogueEntry,
     History,
@@ -31,18 +32,7 @@ from storage.engine.partitions import (
     run_sql,
     wait_briefly,
 )
-from storage.engine.sql import (
-    Connection,
-    DriverConnection,
-    Query,
-    StatementBuild,
-    TableDescription,
-    postgresql_dialect,
-    text_query,
-    upsert,
-    value_or,
-    writes,
-)
+from storage.engine.sql import Connection, Query, StatementBuild, TableDescription, postgresql_dialect, text_query, upsert, value_or, writes
 from storage.events import EVENT, EVENT_HISTORY
 from storage.replicas import SCHEMA_STEP, all_programs_know, close_to_older_programs
 

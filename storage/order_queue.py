@@ -9,12 +9,12 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
+from storage.engine.drivers import Value
 from storage.engine.sql import (
     Command,
     Connection,
     Query,
     RowCondition,
-    Value,
     all_rows,
     changes_one,
     distinct_values,

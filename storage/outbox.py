@@ -21,7 +21,8 @@ from storage.deliveries import (
     remove_attempts,
 )
 from storage.endpoint_selections import ENDPOINT_SELECTION
-from storage.engine.sql import Command, Connection, Dialect, Query, Value, bound_list, first_row, json_rows, pack_rows
+from storage.engine.drivers import Value
+from storage.engine.sql import Command, Connection, Dialect, Query, bound_list, first_row, json_rows, pack_rows
 from storage.event_log import EVENT_LOG
 from storage.events import EVENT
 from storage.fair_share import choose_deliveries, is_pending, is_waiting

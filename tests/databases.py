@@ -14,9 +14,10 @@ from typing import TypeVar, cast
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+from storage.engine.drivers import DriverConnection
 from storage.engine.migrate import upgrade_database
 from storage.engine.partitions import add_partition
-from storage.engine.sql import Connection, DriverConnection, postgresql_dialect
+from storage.engine.sql import Connection, postgresql_dialect
 from storage.histories import HISTORIES, all_write_partitions, check_first_rows, copy_event_digests, end_of_first, switch_to_partitions
 from storage.metadata import SQLModel
 from storage.replicas import SchemaStepTable

@@ -20,6 +20,7 @@ from transports.http.response import PRIVATE_JSON, send_reply
 from transports.logs import Logs, RequestLine
 from transports.mcp.door import MCP_PATH, McpDoor
 from transports.oauth.door import IDENTITY_PATH, IdentityDoor
+from transports.openapi.asyncapi import ASYNCAPI_PATH, AsyncapiPage
 from transports.openapi.page import OPENAPI_PATH, OpenapiPage
 from transports.payments import PAYMENT_PAGES_PATH, deliver_payment_events, serve_payment_pages
 from transports.readiness import READY_PATH
@@ -67,7 +68,11 @@ class Application:
         )
         self.mcp = McpDoor(service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
         self._docs = ReferencePages(catalogue, site)
-        self._documents: dict[str, App] = {OPENAPI_PATH: OpenapiPage(catalogue, site), LLMS_PATH: LlmsPage(catalogue, site)}
+        self._documents: dict[str, App] = {
+            OPENAPI_PATH: OpenapiPage(catalogue, site),
+            ASYNCAPI_PATH: AsyncapiPage(catalogue, site),
+            LLMS_PATH: LlmsPage(catalogue, site),
+        }
         self._identity = IdentityDoor(service, logs.report) if settings.own_identity else None
         self._payments = service.payments.sandbox
         self._shops = ShopDoor(service, logs.report)
@@ -106,7 +111,7 @@ class Application:
     def _is_shared(self, path: str) -> bool:
         """Whether pages of the listed origins may read the answers at a path that no operation has."""
         protocol = self._identity is not None and self._identity.speaks(path)
-        return protocol or path in (OPENAPI_PATH, MCP_PATH) or path.startswith((MCP_PATH + "/", "/.well-known/"))
+        return protocol or path in (OPENAPI_PATH, ASYNCAPI_PATH, MCP_PATH) or path.startswith((MCP_PATH + "/", "/.well-known/"))
 
     async def _inner(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pages and protocols by path; pages are public, so they are counted by address."""

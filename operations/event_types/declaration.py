@@ -9,20 +9,20 @@ import orjson
 from registry.ids import Ids
 from storage.event_log import LogEntry
 
-DataT = TypeVar("DataT", bound=Mapping[str, object])
+EventDataT = TypeVar("EventDataT", bound=Mapping[str, object])
 
 
 @dataclass(frozen=True, slots=True)
-class EventType(Generic[DataT]):
+class EventType(Generic[EventDataT]):
     """A type of events. Its schema only grows: members are added, none is removed or changed, else it becomes another `version`."""
 
     name: str
     """`family.type`, as it is on the wire."""
     about: str
     """One plain sentence: what has happened when such an event is written."""
-    data: type[DataT]
+    data: type[EventDataT]
     """A TypedDict: what `data` of an event says. It names things; it never holds an activation code, a token, or data of a buyer."""
-    example: DataT
+    example: EventDataT
     read_with: str
     """The operation that shows the thing it is about: whoever may not call it does not see the event."""
     line: str = ""
@@ -42,7 +42,9 @@ class EventType(Generic[DataT]):
 AnyEventType = EventType[Any]
 
 
-def new_event(event_type: EventType[DataT], data: DataT, *, organisation: str, ids: Ids, now: float, livemode: bool = True) -> LogEntry:
+def new_event(
+    event_type: EventType[EventDataT], data: EventDataT, *, organisation: str, ids: Ids, now: float, livemode: bool = True
+) -> LogEntry:
     """An event to be written with `log_event` in the commit that makes it true. `now`: Unix seconds."""
     line = cast("str | None", data.get(event_type.line)) if event_type.line else None
     return LogEntry(ids.new("evt_"), organisation, event_type.name, int(livemode), orjson.dumps(data).decode(), line, int(now))

@@ -1,18 +1,23 @@
 """Events of eSIMs: from the order to the first attach."""
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 from operations.event_types.declaration import EventType
 
 
-class IssuedEsim(TypedDict):
-    """`plan` is the id of the plan it was issued for; null where a template was named in its place."""
+class EsimIssuance(TypedDict):
+    """`plan` is the id of the plan it was issued for; null where a template was named in its place.
 
-    intent: str
+    An eSIM that was drawn from the inventory has no intent: `intent` is null then, and the key of the call and the template name it.
+    """
+
+    intent: str | None
     iccid: str
     plan: str | None
+    idempotency_key: NotRequired[str]
+    package_template_id: NotRequired[int]
 
 
 class FirstAttach(TypedDict):
@@ -28,8 +33,8 @@ class FirstAttach(TypedDict):
 
 ESIM_ISSUED = EventType(
     "esim.issued",
-    "An eSIM was issued for an intent.",
-    IssuedEsim,
+    "An eSIM was issued: for an intent, or from the inventory.",
+    EsimIssuance,
     {"intent": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t", "iccid": "8999012345678901237", "plan": "test_global_1gb"},
     read_with="get_connectivity_intent",
     line="iccid",

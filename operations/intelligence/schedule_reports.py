@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
-from operations.event_types.declaration import new_event
+from operations.event_types.declaration import EventType, new_event
 from operations.event_types.work import WORK_REPORT_READY, ReadyReport
 from operations.intelligence import (
     churn_risk,
@@ -81,6 +81,27 @@ class ReportNotice(TypedDict):
 def boundary_of(taken: LeasedReport) -> str | None:
     """The boundary of the schedule that the report is of; None where somebody asked for it."""
     return None if taken.fire_ms is None else rfc3339_utc(taken.fire_ms / 1000)
+
+
+EXAMPLE_REPORT_ID = "rep_01k0a8w7zv6q4k3m2n1p0r9s8t"
+INTELLIGENCE_REPORT = EventType(
+    "intelligence.report",
+    "A report of a schedule has ended, done or failed.",
+    ReportNotice,
+    {
+        "schedule": EXAMPLE_SCHEDULE_ID,
+        "report": EXAMPLE_REPORT_ID,
+        "composite": "fleet_health",
+        "state": "done",
+        "boundary": "2026-11-23T05:00:00Z",
+        "headline": "3 lines are well",
+        "figures": [{"label": "Lines", "kind": "number", "value": 3}],
+        "report_url": f"https://api.example.com/v1/intelligence/schedules/{EXAMPLE_SCHEDULE_ID}/report?report={EXAMPLE_REPORT_ID}",
+    },
+    read_with="get_intelligence_schedule_report",
+    since="1.0.0",
+)
+"""It goes to the schedule's own address alone: no endpoint can choose it, so that it is not among the types of the catalogue."""
 
 
 def report_notice(taken: LeasedReport, base_url: str, state: str, sheet: Sheet | None) -> ReportNotice:
@@ -280,7 +301,7 @@ class ScheduleReport(TypedDict):
 
 
 WAITING_REPORT_EXAMPLE: ScheduleReport = {
-    "id": "rep_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "id": EXAMPLE_REPORT_ID,
     "object": "intelligence.report",
     "schedule": EXAMPLE_SCHEDULE_ID,
     "composite": "fleet_health",

@@ -24,7 +24,8 @@ from registry.errors import NotFound, OcsConflict, OcsError, OcsNotFound
 from registry.ids import Ids
 from registry.operation import CamelInput
 from storage.country_entries import CountryEntry, country_history
-from storage.engine.sql import Connection, Value
+from storage.engine.drivers import Value
+from storage.engine.sql import Connection
 from storage.event_log import log_events
 from storage.fleet_line_changes import note_line_change
 from storage.line_tags import tags_of_lines

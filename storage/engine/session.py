@@ -15,7 +15,8 @@ from psycopg.pq import TransactionStatus
 
 from registry.errors import CommitUnknown, StoreUnavailable
 from storage.engine.database_url import conninfo, cut_socket, has_no_connection_left, require_utf8
-from storage.engine.sql import Connection, DeferredCommand, Dialect, DriverConnection, T
+from storage.engine.drivers import DeferredCommand, DriverConnection
+from storage.engine.sql import Connection, Dialect, T
 
 RawConnection = psycopg.Connection[tuple[object, ...]]
 

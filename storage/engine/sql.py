@@ -10,7 +10,7 @@ from functools import update_wrapper
 from inspect import Parameter, signature
 from operator import itemgetter
 from types import NoneType
-from typing import Annotated, ClassVar, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, cast, get_args
+from typing import Annotated, ClassVar, Concatenate, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 import orjson
 import sqlalchemy as sa
@@ -22,7 +22,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlmodel import Field, SQLModel
 
-Value: TypeAlias = str | int | float | bytes | None
+from storage.engine.drivers import DeferredCommand, DriverConnection, DriverCursor, Value
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -348,32 +348,6 @@ def table_lookup(name: str) -> Callable[[Dialect], sa.Select[str]]:
         return sa.select(found).where(sa.func.to_regclass(name).is_not(None))
 
     return look_up
-
-
-class DriverCursor(Protocol):
-    """What sqlite3 and psycopg cursors share."""
-
-    @property
-    def rowcount(self) -> int: ...
-    def executemany(self, sql: str, rows: Iterable[Mapping[str, object]], /) -> object: ...
-    def fetchone(self) -> tuple[Value, ...] | None: ...
-    def fetchall(self) -> list[tuple[Value, ...]]: ...
-    def fetchmany(self, size: int, /) -> list[tuple[Value, ...]]: ...
-    def close(self) -> None: ...
-
-
-class DriverConnection(Protocol):
-    """What sqlite3 and psycopg connections share."""
-
-    def cursor(self) -> DriverCursor: ...
-    def execute(self, sql: str, values: Mapping[str, object], /) -> DriverCursor: ...
-
-
-class DeferredCommand(NamedTuple):
-    """A rendered write and its values."""
-
-    sql: str
-    values: Mapping[str, Value]
 
 
 class Connection:

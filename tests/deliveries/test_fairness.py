@@ -9,7 +9,8 @@ from clients.http import OutboundLimits
 from clients.webhooks.sender import WebhookSender
 from operations.ledger.webhooks import ClaimedDelivery
 from registry.caller import Tier
-from storage.engine.sql import Connection, Statement, Value, postgresql_dialect, sqlite_dialect
+from storage.engine.drivers import Value
+from storage.engine.sql import Connection, Statement, postgresql_dialect, sqlite_dialect
 from storage.events import NewEvent, emit_event
 from storage.fair_share import DIVIDED_QUERIES, ENDPOINTS_AT_ONCE, LOOK_MS, WHOLE_QUERIES, choose_deliveries
 from storage.outbox import CLAIM_DELIVERIES, DELIVERY_LEASE_MS, claim_deliveries

@@ -5,7 +5,8 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, cast
 
-from storage.engine.sql import Connection, DriverConnection, Value, postgresql_dialect, sqlite_dialect
+from storage.engine.drivers import DriverConnection, Value
+from storage.engine.sql import Connection, postgresql_dialect, sqlite_dialect
 
 Opened = Callable[[], AbstractContextManager[Connection]]
 

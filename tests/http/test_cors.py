@@ -19,6 +19,7 @@ PROGRAMS = (
     "/v1/connectivity/plans",
     "/v1/nothing/here",
     "/openapi.json",
+    "/asyncapi.json",
     "/mcp",
     "/.well-known/oauth-protected-resource/mcp",
     "/.well-known/oauth-authorization-server/auth",
@@ -118,7 +119,7 @@ async def test_two_origins_in_one_request_are_none(http: httpx.AsyncClient) -> N
     assert (answer.status_code, cors(answer)) == (400, {})
 
 
-@pytest.mark.parametrize("path", ["/v1/connectivity/plans", "/mcp", "/auth/token", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/v1/connectivity/plans", "/mcp", "/auth/token", "/openapi.json", "/asyncapi.json"])
 async def test_no_answer_ever_allows_credentials(http: httpx.AsyncClient, path: str) -> None:
     for answer in (await http.options(path, headers=asking(LISTED)), await http.get(path, headers={"Origin": LISTED, "Cookie": "s=1"})):
         assert "access-control-allow-credentials" not in answer.headers

@@ -12,7 +12,8 @@ from storage.allowances import AllowanceTable
 from storage.audit import AuditTable
 from storage.browser_sessions import BrowserSessionTable
 from storage.claims import ClaimTable
-from storage.engine.sql import Command, Connection, Query, TableDescription, Value
+from storage.engine.drivers import Value
+from storage.engine.sql import Command, Connection, Query, TableDescription
 from storage.engine.store import Store, open_store
 from storage.engine.sweep import SWEPT_AT_ONCE
 from storage.invitations import InvitationTable

@@ -16,6 +16,8 @@ def all_promises(document: OpenapiJson) -> Iterator[str]:
         for method in METHODS:
             if method in methods:
                 yield from operation_promises(document, f"{method.upper()} {path}", methods[method])
+    for name, reference in document.get("webhooks", {}).items():
+        yield from operation_promises(document, f"webhook {name}", follow(document, reference)["post"])
     for name, schema in document["components"]["schemas"].items():
         yield from schema_promises(f"schema {name}", schema)
 

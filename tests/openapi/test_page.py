@@ -1,4 +1,4 @@
-"""GET /openapi.json."""
+"""GET /openapi.json; GET /asyncapi.json is served by the same words."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
+from operations.catalogue import CATALOGUE
 from tests.openapi.lamps import LAMPS, document
 from tests.openapi.written import COMMITTED_SITE
+from transports.openapi.asyncapi import AsyncapiPage, build_asyncapi
 from transports.openapi.page import OpenapiPage
 
 
@@ -42,6 +44,15 @@ async def test_head_answers_with_the_headers_alone(client: httpx.AsyncClient) ->
     whole, head = await client.get("/openapi.json"), await client.head("/openapi.json")
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers == whole.headers
+
+
+async def test_anybody_reads_the_document_of_events() -> None:
+    transport = httpx.ASGITransport(AsyncapiPage(CATALOGUE, COMMITTED_SITE))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        answer = await client.get("/asyncapi.json")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+        assert answer.json() == build_asyncapi(CATALOGUE, COMMITTED_SITE)
+        assert (await client.get("/asyncapi.json", headers={"If-None-Match": answer.headers["etag"]})).status_code == 304
 
 
 async def test_the_document_is_only_read(client: httpx.AsyncClient) -> None:

@@ -19,13 +19,23 @@ def node(tool: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedPr
     script = MODULES / ".bin" / tool
     if not NODE.exists() or not script.exists():
         pytest.skip(f"{tool} is not installed: run `npm ci` in tools/node")
-    environment = os.environ | {
+    return run([str(NODE), str(script), *map(str, arguments)], cwd, _node_environment())
+
+
+def node_script(script: Path, package: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script of ours on the pinned Node; it is told first where the npm packages are, and needs `package`."""
+    if not NODE.exists() or not (MODULES / package).exists():
+        pytest.skip(f"{package} is not installed: run `npm ci` in tools/node")
+    return run([str(NODE), str(script), str(MODULES), *map(str, arguments)], cwd, _node_environment())
+
+
+def _node_environment() -> dict[str, str]:
+    return os.environ | {
         "REDOCLY_TELEMETRY": "off",
         "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true",
         "NO_COLOR": "1",
         "PATH": f"{NODE.parent}:{os.environ['PATH']}",
     }
-    return run([str(NODE), str(script), *map(str, arguments)], cwd, environment)
 
 
 def generator(program: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -14,6 +14,7 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import Catalogue
 from tests.openapi.lamps import LAMPS
 from tests.openapi.written import COMMITTED_SITE
+from transports.openapi.event_schemas import described_event_types
 from transports.reference.pages import ReferencePages
 
 PATHS = ["/docs", "/docs/lamps", "/docs/lamps/create_lamp", "/docs/nothing"]
@@ -89,13 +90,14 @@ async def test_every_link_leads_somewhere_and_every_operation_is_reached(catalog
         waiting, seen = ["/docs"], dict[str, Page]()
         while waiting:
             path = waiting.pop()
-            if path not in seen and path != "/openapi.json":
+            if path not in seen and path not in ("/openapi.json", "/asyncapi.json"):
                 answer = await client.get(path)
                 assert answer.status_code == 200, path
                 page = seen[path] = Page(answer.text)
                 waiting += [link.partition("#")[0] for link in page.links() if link.startswith("/")]
     names = {path.rpartition("/")[2] for path in seen}
     assert set(catalogue.operations) <= names
+    assert ("/docs/events" in seen) == bool(described_event_types(catalogue))
     for path, page in seen.items():
         anchors = {attributes.get("id") for _, attributes in page.tags}
         assert {link[1:] for link in page.links() if link.startswith("#")} <= anchors, path

@@ -9,8 +9,9 @@ import psycopg
 import pytest
 
 from storage.deliveries import enqueue_event_for
+from storage.engine.drivers import DriverConnection
 from storage.engine.partitions import MOST_MOVED, add_partition, rows_in_default
-from storage.engine.sql import Connection, DriverConnection
+from storage.engine.sql import Connection
 from storage.events import EVENT_HISTORY, count_event_retry, read_event
 from storage.histories import HISTORIES
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries

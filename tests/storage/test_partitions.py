@@ -26,10 +26,11 @@ from storage.audit import (
     first_read_id,
 )
 from storage.deliveries import NEWEST_ATTEMPTS, QUEUE_DELIVERY, list_deliveries
+from storage.engine.drivers import DriverConnection
 from storage.engine.migrate import downgrade_database, upgrade_database
 from storage.engine.partitions import Partition, is_partitioned, partitions_of, rows_in_default
 from storage.engine.revision import HEAD
-from storage.engine.sql import Connection, DriverConnection, Statement, postgresql_dialect
+from storage.engine.sql import Connection, Statement, postgresql_dialect
 from storage.engine.store import Store, open_store
 from storage.events import EVENT_HISTORY, LIST_EVENTS, LIST_EVENTS_OF_INTENT, NewEvent, emit_event, read_event
 from storage.histories import HISTORIES

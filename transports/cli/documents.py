@@ -1,4 +1,4 @@
-"""`reseller openapi`, `reseller llms` and `reseller reference`: the descriptions of the service as files."""
+"""`reseller openapi`, `reseller asyncapi`, `reseller llms` and `reseller reference`: the descriptions of the service as files."""
 
 import sys
 from pathlib import Path
@@ -8,6 +8,7 @@ import typer
 
 from operations.catalogue import CATALOGUE
 from transports.cli.terminal import print_line
+from transports.openapi.asyncapi import asyncapi_bytes
 from transports.openapi.page import openapi_bytes
 from transports.reference.files import write_reference
 from transports.reference.llms import llms_text
@@ -21,6 +22,11 @@ DOCUMENT_ADDRESS = "http://127.0.0.1:8000"
 def openapi(base_url: BaseUrlOption = DOCUMENT_ADDRESS) -> None:
     """Print the OpenAPI 3.1 document."""
     sys.stdout.buffer.write(openapi_bytes(CATALOGUE, site_of(load_settings({}), base_url), pretty=True))
+
+
+def asyncapi(base_url: BaseUrlOption = DOCUMENT_ADDRESS) -> None:
+    """Print the AsyncAPI 3.0 document: the events that are sent to webhooks."""
+    sys.stdout.buffer.write(asyncapi_bytes(CATALOGUE, site_of(load_settings({}), base_url), pretty=True))
 
 
 def llms() -> None:

@@ -53,6 +53,7 @@ COMMANDS = {
     "login": CommandSource("transports.cli.login", "login"),
     "logout": CommandSource("transports.cli.login", "logout"),
     "openapi": CommandSource("transports.cli.documents", "openapi"),
+    "asyncapi": CommandSource("transports.cli.documents", "asyncapi"),
     "llms": CommandSource("transports.cli.documents", "llms"),
     "reference": CommandSource("transports.cli.documents", "reference"),
     "doctor": CommandSource("transports.cli.doctor", "doctor"),

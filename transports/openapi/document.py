@@ -13,6 +13,7 @@ from registry.binding import PATH_SEGMENT
 from registry.catalogue import AnyOperation, Catalogue
 from registry.operation import Auth, Document
 from registry.ports import Site
+from transports.openapi.event_schemas import EVENTS_SUMMARY, EVENTS_TAG, described_event_types, event_webhooks
 from transports.openapi.refusals import (
     OperationFault,
     has_json_body,
@@ -324,6 +325,9 @@ def build_openapi(catalogue: Catalogue, site: Site) -> OpenapiJson:
         made: OpenapiJson = {"tags": [catalogue.toolset_of[operation.id]]} | _describe_operation(operation, keyed, components)
         made["responses"] |= refusals.of(faults[operation.id])
         paths.setdefault(operation.path, {})[operation.method.lower()] = made
+    webhooks = event_webhooks(described_event_types(catalogue), components)
+    tags = [{"name": toolset.name, "description": toolset.summary} for toolset in catalogue.toolsets if toolset.operations()]
+    tags += [{"name": EVENTS_TAG, "description": EVENTS_SUMMARY}] if webhooks else []
     return {
         "openapi": "3.1.0",
         "info": {
@@ -334,9 +338,10 @@ def build_openapi(catalogue: Catalogue, site: Site) -> OpenapiJson:
             "license": {"name": "MIT License", "identifier": "MIT"},
         },
         "servers": [{"url": site.base_url, "description": "This deployment"}],
-        "tags": [{"name": toolset.name, "description": toolset.summary} for toolset in catalogue.toolsets if toolset.operations()],
+        "tags": tags,
         "paths": paths,
-        "components": components.used(paths) | {"securitySchemes": _used_schemes(operations)},
+        **({"webhooks": webhooks} if webhooks else {}),
+        "components": components.used({"paths": paths, "webhooks": webhooks}) | {"securitySchemes": _used_schemes(operations)},
     }
 
 

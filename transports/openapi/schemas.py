@@ -89,7 +89,7 @@ def pascal_case(name: str) -> str:
 
 
 ComponentKind: TypeAlias = str
-_COMPONENT_KINDS = ("schemas", "responses", "parameters", "headers")
+_COMPONENT_KINDS = ("schemas", "responses", "parameters", "headers", "pathItems")
 
 
 class Components:
@@ -107,10 +107,10 @@ class Components:
             raise TypeError(f"components/{kind}: two different parts are called {name}")
         return {"$ref": f"#/components/{kind}/{name}"}
 
-    def used(self, paths: OpenapiJson) -> OpenapiJson:
-        """The parts that the paths reach, sorted by name."""
+    def used(self, document: OpenapiJson) -> OpenapiJson:
+        """The parts that the document reaches, sorted by name."""
         reached: set[str] = set()
-        waiting = list(schema_references(paths))
+        waiting = list(schema_references(document))
         while waiting:
             found = waiting.pop()
             if found not in reached:

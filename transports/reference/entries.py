@@ -10,11 +10,13 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from operations.event_types.declaration import AnyEventType
 from registry.catalogue import AnyOperation, Catalogue, Toolset
 from registry.free_text import has_free_text
 from registry.operation import Auth, Example, Scope, SpendKind
 from registry.ports import Site
 from transports.openapi.document import build_openapi, document_media_types, is_document_answer, path_fields
+from transports.openapi.event_schemas import described_event_types, event_example, event_readers, event_receivers, event_title
 from transports.openapi.refusals import FAULT_RULES, OperationFault, has_json_body, operation_faults
 from transports.openapi.schemas import OpenapiJson, resolve_schema
 
@@ -224,11 +226,24 @@ class ReferenceChapter:
 
 
 @dataclass(frozen=True, slots=True)
+class EventEntry:
+    """A type of events. `details` is about the members of `data`; `example` is a whole event."""
+
+    event_type: AnyEventType
+    details: str
+    notes: tuple[tuple[str, str], ...]
+    members: tuple[FieldRow, ...]
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
-    """The whole reference. `faults` are those that every operation can answer with."""
+    """The whole reference. `faults` are those that every operation can answer with; `envelope` are the members of every event."""
 
     site: Site
     chapters: tuple[ReferenceChapter, ...]
+    events: tuple[EventEntry, ...]
+    envelope: tuple[FieldRow, ...]
     faults: tuple[OperationFault, ...]
 
     def chapter(self, name: str) -> ReferenceChapter | None:
@@ -243,7 +258,32 @@ def build_reference(catalogue: Catalogue, site: Site) -> Reference:
         for toolset in catalogue.toolsets
         if (found := toolset.operations())
     ]
-    return Reference(site, tuple(chapters), tuple(fault for _, fault in FAULT_RULES if fault.everywhere))
+    schemas: dict[str, OpenapiJson] = document["components"].get("schemas", {})
+    events = tuple(_event_entry(each, schemas) for each in described_event_types(catalogue))
+    faults = tuple(fault for _, fault in FAULT_RULES if fault.everywhere)
+    return Reference(site, tuple(chapters), events, tuple(_envelope_rows(events, schemas)), faults)
+
+
+def _event_entry(event_type: AnyEventType, schemas: dict[str, OpenapiJson]) -> EventEntry:
+    data = resolve_schema(schemas[event_title(event_type)]["properties"]["data"], schemas)
+    notes = (
+        ("Since", f"{event_type.since}, version {event_type.version}."),
+        ("Who sees it", event_readers(event_type)),
+        ("Where it goes", event_receivers(event_type)),
+    )
+    details: str = data.get("description", "")
+    return EventEntry(event_type, details, notes, tuple(field_rows(data, schemas, "")), pretty_json(event_example(event_type)))
+
+
+def _envelope_rows(events: tuple[EventEntry, ...], schemas: dict[str, OpenapiJson]) -> list[FieldRow]:
+    """The members that stand beside `type` and `data`: each as the first type has it."""
+    members: OpenapiJson = {}
+    required: set[str] = set()
+    for each in events:
+        schema = schemas[event_title(each.event_type)]
+        members, required = schema["properties"] | members, required | set(schema["required"])
+    shown = {name: member for name, member in members.items() if name not in ("type", "data")}
+    return list(field_rows({"properties": shown, "required": sorted(required)}, schemas, ""))
 
 
 def _reference_entry(operation: AnyOperation, document: OpenapiJson, site: Site) -> ReferenceEntry:

@@ -1,12 +1,22 @@
-"""The reference as Markdown, one page per toolset and an index."""
+"""The reference as Markdown, one page per toolset, one of events, and an index."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
+from operations.event_types.declaration import AnyEventType
 from registry.catalogue import Catalogue
 from registry.ports import Site
+from transports.openapi.event_schemas import EVENTS_SUMMARY
 from transports.openapi.refusals import OperationFault
-from transports.reference.entries import FieldRow, Reference, ReferenceChapter, ReferenceEntry, ReferenceExample, build_reference
+from transports.reference.entries import (
+    EventEntry,
+    FieldRow,
+    Reference,
+    ReferenceChapter,
+    ReferenceEntry,
+    ReferenceExample,
+    build_reference,
+)
 
 _REFERENCE_INDEX = "README.md"
 _REFERENCE_NOTICE = "<!-- Written by `reseller reference`; a test fails when it differs from the catalogue. -->"
@@ -20,8 +30,41 @@ def _index_page(reference: Reference) -> str:
         lines += [f"## [{name}]({name}.md)", "", chapter.toolset.summary, ""]
         cells = [[f"[`{e.operation.id}`]({name}.md#{e.operation.id})", _entry_route(e), e.operation.summary] for e in chapter.entries]
         lines += [*_markdown_table(("Operation", "HTTP", "What it does"), cells), ""]
+    if reference.events:
+        lines += [f"## [events]({EVENTS_PAGE})", "", EVENTS_SUMMARY, ""]
+        cells = [[f"[`{e.event_type.name}`]({EVENTS_PAGE}#{event_anchor(e.event_type)})", e.event_type.about] for e in reference.events]
+        lines += [*_markdown_table(("Type", "What has happened"), cells), ""]
     lines += ["## Errors of every operation", "", *_fault_table(reference.faults)]
     return "\n".join(lines) + "\n"
+
+
+EVENTS_PAGE = "events.md"
+
+
+def event_anchor(event_type: AnyEventType) -> str:
+    """The anchor of a type's section, as renderers of Markdown make it of the heading."""
+    return event_type.name.replace(".", "")
+
+
+def _events_page(reference: Reference) -> str:
+    lines = [_REFERENCE_NOTICE, "# events", "", EVENTS_SUMMARY, "", f"[All toolsets]({_REFERENCE_INDEX})", ""]
+    lines += [f"- [{each.event_type.name}](#{event_anchor(each.event_type)}): {each.event_type.about}" for each in reference.events]
+    lines += ["", "Beside `type` and `data` an event has these members:", "", *_member_table(reference.envelope)]
+    for each in reference.events:
+        lines += ["", *_event_section(each)]
+    return "\n".join(lines) + "\n"
+
+
+def _event_section(entry: EventEntry) -> list[str]:
+    lines = [f"## {entry.event_type.name}", "", entry.event_type.about, "", *(f"- {name}: {text}" for name, text in entry.notes), ""]
+    lines += ["### Members of `data`", ""]
+    lines += [entry.details, ""] if entry.details else []
+    return [*lines, *_member_table(entry.members), "", "### Example", "", *_code_block("json", entry.example)]
+
+
+def _member_table(rows: Iterable[FieldRow]) -> list[str]:
+    cells = ([f"`{row.name}`" + ("" if row.required else " (may be missing)"), row.kind, row.text] for row in rows)
+    return _markdown_table(("Member", "Type", "Meaning"), cells)
 
 
 def _chapter_page(chapter: ReferenceChapter) -> str:
@@ -83,7 +126,8 @@ def _markdown_table(heads: tuple[str, ...], cells: Iterable[list[str]]) -> list[
 def markdown_reference(catalogue: Catalogue, site: Site) -> dict[str, str]:
     reference = build_reference(catalogue, site)
     made = {f"{chapter.toolset.name}.md": _chapter_page(chapter) for chapter in reference.chapters}
-    return {_REFERENCE_INDEX: _index_page(reference), **made}
+    events = {EVENTS_PAGE: _events_page(reference)} if reference.events else {}
+    return {_REFERENCE_INDEX: _index_page(reference), **made, **events}
 
 
 def write_reference(catalogue: Catalogue, directory: Path, site: Site) -> list[Path]:

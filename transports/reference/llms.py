@@ -3,9 +3,13 @@
 from collections.abc import Callable
 from functools import cached_property
 
+from operations.event_types.declaration import AnyEventType
 from registry.catalogue import AnyOperation, Catalogue
 from registry.ports import Site
+from transports.openapi.asyncapi import ASYNCAPI_PATH
+from transports.openapi.event_schemas import EVENTS_SUMMARY, described_event_types
 from transports.openapi.page import OpenapiPage, Representation
+from transports.reference.files import EVENTS_PAGE, event_anchor
 
 LLMS_PATH = "/llms.txt"
 _LLMS_TITLE = "Connectivity reseller"
@@ -29,6 +33,7 @@ LLMS_GUIDES = (
     ("Guide for operators", "docs/guide-operators.md", "running it: settings, databases, backups, keys, what to watch"),
 )
 OperationLink = Callable[[str, AnyOperation], str]
+EventLink = Callable[[AnyEventType], str]
 
 
 def llms_text(catalogue: Catalogue, site: Site | None = None) -> str:
@@ -42,6 +47,7 @@ def _served_llms(catalogue: Catalogue, site: Site) -> str:
         "",
         f"- [MCP]({site.mcp_url}): Streamable HTTP; `?toolsets=core` shows little, `?toolsets=all` everything, `?read_only=true` no writes",
         f"- [OpenAPI 3.1]({site.base_url.rstrip('/')}/openapi.json): the HTTP/JSON API",
+        f"- [AsyncAPI 3.0]({site.base_url.rstrip('/')}{ASYNCAPI_PATH}): the events that webhooks get",
         f"- [Reference]({site.docs_url}): every operation with examples",
         "",
         "## Guides",
@@ -51,19 +57,31 @@ def _served_llms(catalogue: Catalogue, site: Site) -> str:
         *(f"- {path}: {title}; {about}" for title, path, about in LLMS_GUIDES),
         "",
     ]
-    return _llms_lines(lines, catalogue, lambda toolset, operation: f"{site.docs_url}/{toolset}/{operation.id}")
+    return _llms_lines(
+        lines,
+        catalogue,
+        lambda toolset, operation: f"{site.docs_url}/{toolset}/{operation.id}",
+        lambda event_type: f"{site.docs_url}/events#{event_type.name}",
+    )
 
 
 def _committed_llms(catalogue: Catalogue) -> str:
     lines = ["## Guides", "", *(f"- [{title}]({path}): {about}" for title, path, about in LLMS_GUIDES), ""]
-    return _llms_lines(lines, catalogue, lambda toolset, operation: f"docs/reference/{toolset}.md#{operation.id}")
+    return _llms_lines(
+        lines,
+        catalogue,
+        lambda toolset, operation: f"docs/reference/{toolset}.md#{operation.id}",
+        lambda event_type: f"docs/reference/{EVENTS_PAGE}#{event_anchor(event_type)}",
+    )
 
 
-def _llms_lines(first: list[str], catalogue: Catalogue, link: OperationLink) -> str:
+def _llms_lines(first: list[str], catalogue: Catalogue, link: OperationLink, event_link: EventLink) -> str:
     lines = [f"# {_LLMS_TITLE}", "", f"> {_LLMS_ABOUT}", "", *(f"- {rule}" for rule in _LLMS_RULES), "", *first]
     for toolset in catalogue.toolsets:
         shown = [f"- [{each.id}]({link(toolset.name, each)}): {each.summary}" for each in toolset.operations()]
         lines += [f"## {toolset.name}", "", toolset.summary, "", *shown, ""]
+    events = [f"- [{each.name}]({event_link(each)}): {each.about}" for each in described_event_types(catalogue)]
+    lines += ["## events", "", EVENTS_SUMMARY, "", *events] if events else []
     return "\n".join(lines).rstrip() + "\n"
 
 

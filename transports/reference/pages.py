@@ -1,4 +1,4 @@
-"""GET /docs, /docs/{toolset} and /docs/{toolset}/{operation}: the reference as HTML, without scripts (docs/security.md)."""
+"""GET /docs, /docs/{toolset}, /docs/{toolset}/{operation} and /docs/events: the reference as HTML, without scripts (docs/security.md)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,6 +16,7 @@ from transports.http.asgi import Headers, HttpScope, Receive, Scope, Send
 from transports.http.compression import gzip_body, set_coded_length, takes_gzip, vary_by_coding
 from transports.http.response import send_reply
 from transports.openapi.document import INTERFACE_VERSION
+from transports.openapi.event_schemas import EVENTS_SUMMARY
 from transports.openapi.page import READ_METHODS, refuse_method
 from transports.reference.entries import Reference, ReferenceChapter, ReferenceEntry, build_reference
 
@@ -95,16 +96,22 @@ class HtmlReference:
     def operation(self, chapter: ReferenceChapter, entry: ReferenceEntry) -> str:
         return self._render("operation.html", chapter, entry)
 
+    def events(self) -> str | None:
+        """The page of the types of events; None where there are none."""
+        return self._render("events.html") if self.reference.events else None
+
     def missing(self) -> str:
         return self._render("missing.html")
 
     def _render(self, template: str, chapter: ReferenceChapter | None = None, entry: ReferenceEntry | None = None) -> str:
         page = self._environment.get_template(template)
         given = {"style": self._style, "root": self._root, "version": INTERFACE_VERSION, "reference": self.reference}
+        given |= {"events_summary": EVENTS_SUMMARY, "here": template.removesuffix(".html")}
         return page.render(**given, chapter=chapter, entry=entry)
 
 
 _DOCS_ROOT = "/docs"
+EVENTS_NAME = "events"
 
 
 class ReferencePage(NamedTuple):
@@ -152,6 +159,8 @@ class ReferencePages:
     def _render(self, name: str) -> str | None:
         if not name:
             return self._reference.index()
+        if name == EVENTS_NAME:
+            return self._reference.events()
         toolset, _, operation = name.partition("/")
         chapter = self._reference.reference.chapter(toolset)
         if chapter is None:
