@@ -16,7 +16,7 @@ from operations.people.organisation_events import end_simulated_connections
 from registry.caller import Role, Tier
 from storage.access_grants import AccessGrant, grants_of, insert_grant
 from storage.api_keys import insert_key
-from storage.fleets import UNLISTED_SECONDS
+from storage.fleet_line_news import GAP_SECONDS
 from storage.upstream_connections import assign_account
 from tests.cli.reseller import printed
 from tests.contract.stage import ServiceHouse, open_service_house
@@ -238,7 +238,7 @@ async def test_a_fleet_is_told_of_when_it_is_listed_for_the_first_time_and_after
         await stage.sync()
     first = (SYNCED, {"lines": lines, "complete": True, "reason": "first"})
     assert await logged_events(store, organisation, SYNCED) == [first]
-    stage.clock.advance(UNLISTED_SECONDS + 1)
+    stage.clock.advance(GAP_SECONDS + 1)
     for _ in range(2):
         await stage.sync()
         stage.clock.advance(301)

@@ -120,7 +120,8 @@ async def test_words_about_a_refund_that_fell_do_not_end_the_next_try(floor: Flo
     if word == "old":
         of = floor.shop.me.organisation
         named = {"account": floor.shop.payee, "organisation": of}
-        await floor.deps.store.write(take_processor_record, deps=floor.deps, **named, thing=first, as_of=first.created, now=first.created)
+        told = {"as_of": first.created, "now": first.created}
+        await floor.deps.store.write(take_processor_record, deps=floor.deps, thing=first, **named, **told)
     else:
         await synced(floor)
     assert ((await floor.row(order)).refund, len(await floor.letters(OPERATOR))) == ("owed", 1)

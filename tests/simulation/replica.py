@@ -15,12 +15,14 @@ from clients.ocs.client import OcsPool
 from clients.ocs.link import OcsSettings
 from clients.payments.client import ProcessorClient, ProcessorSettings
 from operations.caches.answers import ReadCache
+from operations.caches.event_watch import EventWatch
 from operations.caches.stock import StockSnapshots
 from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
 from operations.changes.requests.approval_requests import ApprovalRequests
 from operations.deps import Build, Deps
 from operations.intelligence.verdicts.judge import LineJudge
+from operations.ledger.event_rights import ChooserRights
 from operations.storefronts.sales.checkout import BegunCheckout, begin_order, begin_top_up
 from registry.answer import InternalCalls, answer_call
 from registry.call import Call, Reply
@@ -45,7 +47,7 @@ from tests.simulation.receivers import Receivers, SimSender
 from tests.simulation.road import CALLER, SimRoad
 from tests.simulation.store import SimDisk, SimStore, StoreFaults
 from tests.simulation.upstream_faults import UpstreamFaults
-from transports.worker.chores import reconciliation_chore, recovery_chore, shop_chores
+from transports.worker.chores import event_chore, reconciliation_chore, recovery_chore, shop_chores
 from transports.worker.worker import Worker
 
 SITE = Site(
@@ -145,6 +147,7 @@ class SimulatedReplica:
             stock=StockSnapshots(store, clock, ids),
             replica=self.journal.replica,
             weeks=UsageCache(),
+            watch=EventWatch(store),
             internal_calls=InternalCalls(),
             judge=LineJudge(in_threads=False),
             rate_limiter=RateLimiter(Limits(), SITE, clock),
@@ -152,8 +155,9 @@ class SimulatedReplica:
         )
         self.deps = deps
         outside.breakers.append(deps.ocs.system.breaker)
-        chores = [recovery_chore(deps), reconciliation_chore(deps, report), *([] if pays is None else shop_chores(deps, report))]
-        self.worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report, chores=chores)
+        rights = ChooserRights(deps.internal_calls.operations_in)
+        chores = [recovery_chore(deps), event_chore(deps), reconciliation_chore(deps, report), *([] if pays is None else shop_chores(deps, report))]
+        self.worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report, rights=rights, chores=chores)
         self.pipeline = Pipeline(
             catalogue=CATALOGUE,
             deps=deps,

@@ -7,6 +7,7 @@ revision = "0026"
 down_revision = "0025"
 expands = True
 
+REAL: sa.Double[float] = sa.Double()
 UNPLACED = sa.text("position IS NULL")
 
 
@@ -86,13 +87,13 @@ def create_line_news() -> None:
     op.create_table(
         "fleet_baseline",
         sa.Column("fleet", sa.BigInteger(), primary_key=True, autoincrement=False),
-        *(sa.Column(name, sa.Double(), nullable=False) for name in ("began", "since")),
+        *(sa.Column(name, REAL, nullable=False) for name in ("began", "since")),
     )
     of_line = ("fleet", "subscriber_id")
     op.create_table(
         "fleet_line_baseline",
         *(sa.Column(name, sa.BigInteger(), primary_key=True, autoincrement=False) for name in of_line),
-        sa.Column("read", sa.Double(), nullable=False),
+        sa.Column("read", REAL, nullable=False),
         sa.Column("complete", sa.Integer(), nullable=False),
         sa.Column("ending", sa.Text(), nullable=False),
         sqlite_with_rowid=False,
@@ -101,7 +102,7 @@ def create_line_news() -> None:
         "fleet_country",
         *(sa.Column(name, sa.BigInteger(), primary_key=True, autoincrement=False) for name in of_line),
         sa.Column("country", sa.Text(), nullable=False),
-        sa.Column("at", sa.Double(), nullable=False),
+        sa.Column("at", REAL, nullable=False),
         sa.Column("pushed", sa.Integer(), nullable=False),
         sqlite_with_rowid=False,
     )
@@ -117,7 +118,7 @@ def create_alerts() -> None:
     op.create_table(
         "alert",
         *(sa.Column(name, sa.Text(), primary_key=True) for name in ("organisation", "kind", "subject")),
-        *(sa.Column(name, sa.Double, nullable=False) for name in ("opened", "level", "daily", "topped")),
+        *(sa.Column(name, REAL, nullable=False) for name in ("opened", "level", "daily", "topped")),
         sqlite_with_rowid=False,
     )
     op.create_index("alert_opened", "alert", ["kind", "opened"])
@@ -125,7 +126,7 @@ def create_alerts() -> None:
         "alert_day",
         *(sa.Column(name, sa.Text(), primary_key=True) for name in ("organisation", "kind", "subject")),
         sa.Column("day", sa.Integer(), primary_key=True, autoincrement=False),
-        *(sa.Column(name, sa.Double, nullable=False) for name in ("began", "ended", "level", "used")),
+        *(sa.Column(name, REAL, nullable=False) for name in ("began", "ended", "level", "used")),
         sqlite_with_rowid=False,
     )
     op.create_index("alert_day_ended", "alert_day", ["ended"])
