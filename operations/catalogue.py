@@ -15,6 +15,7 @@ from operations import (
     subscribers,
     system,
 )
+from operations.connectivity import destinations
 from operations.intelligence import fleet as intelligence_fleet
 from operations.setup.credentials import explained_keys
 from registry.catalogue import Catalogue, Toolset
@@ -26,6 +27,9 @@ CATALOGUE = Catalogue(
             "connectivity",
             "Issue eSIMs for plans, report usage, follow events and have them delivered to webhooks.",
             (connectivity,),
+        ),
+        Toolset(
+            "events", "Which events there are, and who is told of them: endpoints, test sends, deliveries, mail, alerts.", (destinations,)
         ),
         Toolset(
             "accounts",

@@ -62,6 +62,7 @@ from transports.worker.chores import (
     approvals_chore,
     change_chores,
     fleet_chore,
+    mail_chore,
     reconciliation_chore,
     recovery_chore,
     report_chores,
@@ -407,6 +408,7 @@ def make_worker(
         chores=[
             retention_chore(deps.store, deps.clock, report, settings.history_days),
             recovery_chore(deps),
+            mail_chore(deps),
             Partitions(deps.store, deps.clock, report).chore(),
             *(
                 [reconciliation_chore(deps, report), adaptation_chore(deps, report), *shop_chores(deps, report), *report_chores(deps)]

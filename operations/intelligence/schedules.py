@@ -6,9 +6,6 @@ twice comes once, the first time. Where the minute or the hour begins with a sta
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
-from functools import cache
-from importlib.resources import files
 from typing import Annotated, Literal, NotRequired, cast
 from zoneinfo import ZoneInfo
 
@@ -21,7 +18,7 @@ from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.deps import Ctx
 from operations.ledger.webhooks import check_webhook_address
 from operations.secret_tokens import new_secret_token, secret_digest
-from operations.times import utc_today
+from operations.times import check_timezone, utc_today
 from operations.vocabulary import ListOf, ListPage, list_page
 from registry.answer import InternalCalls
 from registry.binding import binding_of
@@ -111,24 +108,6 @@ def shortest_interval(minutes: set[int], hours: set[int]) -> int:
     """The least minutes between two times of a day, or of a day and the next."""
     times = sorted(hour * 60 + minute for hour in hours for minute in minutes)
     return min(later - earlier for earlier, later in zip(times, [*times[1:], times[0] + DAY_MINUTES], strict=True))
-
-
-def check_timezone(timezone: str) -> None:
-    """Raises BadRequest unless `timezone` is a name of the IANA database, spelled as there: neither a zone of this machine nor a path."""
-    known = timezone_names()
-    if timezone in known:
-        return
-    near = get_close_matches(timezone.casefold()[:40], list(known.values()), n=1) if timezone else []
-    meant = next((name for name, folded in known.items() if near and folded == near[0]), None)
-    names = "a name such as Europe/Berlin, America/New_York or UTC"
-    hint = f"Did you mean {meant}? Else give {names}" if meant else f"Give {names}"
-    raise BadRequest(f"timezone: {quote_schedule_text(timezone)} is no time zone of the IANA database", param="timezone", hint=hint)
-
-
-@cache
-def timezone_names() -> dict[str, str]:
-    """Every time zone's name by its casefolded form."""
-    return {name: name.casefold() for name in (files("tzdata") / "zones").read_text().split()}
 
 
 def quote_schedule_text(text: str) -> str:

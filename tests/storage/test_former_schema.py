@@ -34,6 +34,7 @@ ASKED_FOR = frozenset(
         *("change_set", "change_row"),
         *("approval",),
         *("event_log", "event_log_end", "line_event_number", "endpoint_selection"),
+        *("mail_subscription", "mail_notice", "schedule_mail"),
     }
 )
 """Tables that are looked for before they are read."""

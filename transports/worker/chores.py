@@ -13,6 +13,7 @@ from operations.deps import Deps
 from operations.fleet.sync import FleetSync
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
 from operations.ledger.adaptation import PackageAdaptations
+from operations.ledger.event_letters import EventMails
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.clock import Clock
@@ -260,3 +261,11 @@ def report_chores(deps: Deps) -> list[Chore]:
         Chore("schedules", REPORT_LOOK_SECONDS, runs.fire, REPORT_FIRE_LIMIT_SECONDS, everywhere=True),
         *(Chore(lane, REPORT_LOOK_SECONDS, runs.step, REPORT_LEASE_SECONDS, everywhere=True) for lane in REPORT_LANES),
     ]
+
+
+MAIL_LOOK_SECONDS = 2.0
+
+
+def mail_chore(deps: Deps) -> Chore:
+    """Makes mails of what people are to be told: at once, or in the digest of their day."""
+    return Chore("mails", MAIL_LOOK_SECONDS, EventMails(deps).step)

@@ -8,6 +8,7 @@ down_revision = "0025"
 expands = True
 
 UNPLACED = sa.text("position IS NULL")
+UNTOLD = sa.text("ended_ms IS NULL")
 
 
 def create_event_log() -> None:
@@ -54,12 +55,41 @@ def create_selections() -> None:
     op.create_index("endpoint_selection_organisation", "endpoint_selection", ["organisation"])
 
 
+def create_mail_subscriptions() -> None:
+    op.create_table(
+        "mail_subscription",
+        *(sa.Column(name, sa.Text(), primary_key=True) for name in ("organisation", "person")),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("kinds", "timezone", "language")),
+        sa.Column("hour", sa.Integer(), nullable=False),
+        sa.Column("changed", sa.BigInteger(), nullable=False),
+    )
+    op.create_table(
+        "mail_notice",
+        *(sa.Column(name, sa.Text(), primary_key=True) for name in ("person", "event")),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("organisation", "type", "how", "mail")),
+        sa.Column("day", sa.Integer(), nullable=False),
+        *(sa.Column(name, sa.BigInteger(), nullable=False) for name in ("created", "due_ms")),
+        sa.Column("ended_ms", sa.BigInteger(), nullable=True),
+    )
+    op.create_index("mail_notice_due", "mail_notice", ["due_ms"], sqlite_where=UNTOLD, postgresql_where=UNTOLD)
+    op.create_index("mail_notice_digest", "mail_notice", ["organisation", "person", "day"])
+    op.create_index("mail_notice_ended", "mail_notice", ["ended_ms"])
+    op.create_table(
+        "schedule_mail",
+        sa.Column("schedule", sa.Text(), primary_key=True),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("organisation", "person", "form", "language", "share")),
+    )
+
+
 def upgrade() -> None:
     create_event_log()
     create_selections()
+    create_mail_subscriptions()
 
 
 def downgrade() -> None:
     """What happened is told again by nothing: events of the new types go, and endpoints get the three old ones."""
+    for table in ("schedule_mail", "mail_notice", "mail_subscription"):
+        op.drop_table(table)
     for table in ("endpoint_selection", "line_event_number", "event_log_end", "event_log"):
         op.drop_table(table)
