@@ -16,7 +16,6 @@ class ScheduleMail(NamedTuple):
     organisation: str
     person: str
     form: ReportMailForm
-    language: str
     share: str
 
 
@@ -37,6 +36,13 @@ FORGET_SCHEDULE_MAIL = Command(
     sa.delete(SCHEDULE_MAIL).where(SCHEDULE_MAIL.c.schedule == sa.bindparam("schedule"), SCHEDULE_MAIL.c.person == sa.bindparam("person"))
 )
 
+SCHEDULE_MAILS_OF = Query(
+    ScheduleMail,
+    sa.select(*(SCHEDULE_MAIL.c[name] for name in ScheduleMail._fields)).where(
+        SCHEDULE_MAIL.c.organisation == sa.bindparam("organisation")
+    ),
+)
+
 REMOVE_SCHEDULE_MAIL = Command(sa.delete(SCHEDULE_MAIL).where(SCHEDULE_MAIL.c.schedule == sa.bindparam("schedule")))
 
 
@@ -51,6 +57,11 @@ def insert_schedule_mail(connection: Connection, *, mail: ScheduleMail) -> None:
 def find_schedule_mail(connection: Connection, *, schedule: str) -> ScheduleMail | None:
     """How a schedule's reports are mailed, if they are."""
     return connection.first(FIND_SCHEDULE_MAIL, schedule=schedule) if has_schedule_mails(connection) else None
+
+
+def list_schedule_mails(connection: Connection, *, organisation: str) -> list[ScheduleMail]:
+    """How the reports of an organisation's schedules are mailed."""
+    return connection.all(SCHEDULE_MAILS_OF, organisation=organisation) if has_schedule_mails(connection) else []
 
 
 def forget_schedule_mail(connection: Connection, *, schedule: str, person: str) -> None:

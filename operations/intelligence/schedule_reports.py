@@ -22,6 +22,7 @@ from operations.intelligence import (
     usage_anomalies,
 )
 from operations.intelligence.fleet import fleet_problems
+from operations.intelligence.reports.report_mails import make_mailed_report, queue_report_mail
 from operations.intelligence.reports.sheet import Figure, PublicKind, ReportBody, Sheet
 from operations.intelligence.schedules import (
     EXAMPLE_SCHEDULE_ID,
@@ -222,8 +223,18 @@ class ScheduleRuns:
         why = None if outcome.failure is None else orjson.dumps(outcome.failure).decode()
         ended = EndedReport(taken.id, taken.schedule, token, state, outcome.body, why, now)
         event = report_event(deps.ids.new("evt_"), taken, report_notice(taken, deps.site.base_url, state, outcome.sheet), now)
-        if await deps.store.write(finish_report, ended=ended, event=event, ids=deps.ids):
+        mailed = await make_mailed_report(deps, schedule=taken.schedule, report=taken.id, sheet=outcome.sheet, now=now)
+
+        def finish(connection: Connection) -> bool:
+            if not finish_report(connection, ended=ended, event=event, ids=deps.ids):
+                return False
+            if mailed is not None:
+                queue_report_mail(connection, deps, mailed)
+            return True
+
+        if await deps.store.write(finish):
             deps.wake_worker()
+            deps.post()
 
 
 def failed_report(error: str, code: str, *, passing: bool = False) -> ReportOutcome:

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 import orjson
 
-from clients.mail.letter import Letter
+from clients.mail.letter import Attachment, Letter
 from operations.deps import Deps
 from operations.languages import LanguageTexts, texts_in
 from operations.ledger.mail_choices import DIGEST_KIND, Unsubscription, unsubscribe_address
@@ -63,7 +63,7 @@ def event_mail_allowance(person: str) -> Allowance:
     return allowance_for("event_mail", person, EVENT_MAILS_PER_HOUR)
 
 
-def page_letter(to: str, page: MailPage) -> Letter:
+def page_letter(to: str, page: MailPage, attachment: Attachment | None = None) -> Letter:
     """The mail: the same in plain text and as a page, which loads nothing."""
     texts = [
         "\n".join([section.heading, *(f"  {name}: {value}" if name else f"  {value}" for name, value in section.lines)])
@@ -81,7 +81,7 @@ def page_letter(to: str, page: MailPage) -> Letter:
     head = f'<!doctype html><html><head><meta charset="utf-8"><title>{escape(page.subject)}</title></head>'
     html = f"{head}<body>{''.join(blocks)}</body></html>"
     address = None if stop is None else stop.address
-    return Letter(to, page.subject, "\n\n".join(texts) + "\n", html=html, unsubscribe=address)
+    return Letter(to, page.subject, "\n\n".join(texts) + "\n", attachment, html=html, unsubscribe=address)
 
 
 def html_lines(lines: Sequence[tuple[str, str]]) -> list[str]:

@@ -77,7 +77,7 @@ def create_mail_subscriptions() -> None:
     op.create_table(
         "schedule_mail",
         sa.Column("schedule", sa.Text(), primary_key=True),
-        *(sa.Column(name, sa.Text(), nullable=False) for name in ("organisation", "person", "form", "language", "share")),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("organisation", "person", "form", "share")),
     )
 
 
