@@ -202,6 +202,7 @@ async def test_everything_opens_with_the_new_key_alone_and_a_second_run_finds_no
         "organisation.own_token": 1,
         "former_token.sealed": 1,
         "fleet_erasure_key.sealed": 1,
+        "schedule_mail.share": 1,
         "approval.request": 1,
         "approval.outcome": 1,
         "webhook_endpoint.secret": 2,
