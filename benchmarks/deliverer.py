@@ -14,6 +14,8 @@ import uvloop
 from clients.http import OutboundLimits
 from clients.webhooks.sender import WebhookSender
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
+from operations.catalogue import CATALOGUE
+from operations.ledger.event_rights import ChooserRights
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.deliveries import DELIVERED_STATE, PENDING_STATE, DeliveryTable
@@ -95,8 +97,9 @@ async def drain(url: str, key: str, organisations: list[str], data: str, connect
     store, post = open_store(url), sender(connections)
     await fill(store, organisations, data, backlog)
     reports: list[str] = []
+    rights, keyring = ChooserRights(CATALOGUE.operations_in), Keyring(key, IDS.bytes)
     worker = Worker(
-        store=store, keyring=Keyring(key, IDS.bytes), sender=post, clock=CLOCK, ids=IDS, report=reports.append, concurrency=connections
+        store=store, keyring=keyring, sender=post, clock=CLOCK, ids=IDS, report=reports.append, rights=rights, concurrency=connections
     )
     freeze_memory()  # as the server does
     running = asyncio.create_task(worker.run())

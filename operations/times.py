@@ -2,7 +2,9 @@
 
 import re
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
+from difflib import get_close_matches
+from functools import cache, partial
+from importlib.resources import files
 from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -10,6 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from clients.ocs.times import parse_wire_time, wire_time
 from registry.errors import BadRequest
 from registry.operation import CamelInput
+from registry.redaction import redact
 
 # Choice: four-digit years from 2000, so that no sum of a date and days leaves the calendar.
 UTC_TIME_PATTERN = re.compile(r"2[0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?")
@@ -201,3 +204,21 @@ CdrMoment = Annotated[
         }
     ),
 ]
+
+
+def check_timezone(timezone: str) -> None:
+    """Raises BadRequest unless `timezone` is a name of the IANA database, spelled as there: neither a zone of this machine nor a path."""
+    known = timezone_names()
+    if timezone in known:
+        return
+    near = get_close_matches(timezone.casefold()[:40], list(known.values()), n=1) if timezone else []
+    meant = next((name for name, folded in known.items() if near and folded == near[0]), None)
+    names = "a name such as Europe/Berlin, America/New_York or UTC"
+    hint = f"Did you mean {meant}? Else give {names}" if meant else f"Give {names}"
+    raise BadRequest(f"timezone: {redact(timezone[:60])!r} is no time zone of the IANA database", param="timezone", hint=hint)
+
+
+@cache
+def timezone_names() -> dict[str, str]:
+    """Every time zone's name by its casefolded form."""
+    return {name: name.casefold() for name in (files("tzdata") / "zones").read_text().split()}

@@ -9,6 +9,7 @@ from storage.api_keys import API_KEY, EndedKey, LogEndedKeys, end_keys_made_with
 from storage.browser_sessions import BROWSER_SESSION
 from storage.engine.sql import Command, Connection, Query, all_rows, first_row, insert_once, or_last, row_exists
 from storage.invitations import INVITATION
+from storage.mail_subscriptions import forget_mail_choice
 from storage.organisations import MEMBERSHIP, count_change
 from storage.people import PERSON
 
@@ -157,4 +158,5 @@ def end_membership(connection: Connection, *, person: str, organisation: str, no
         log(connection, ended, now)
     connection.run(WITHDRAW_INVITATIONS_BY, **of)
     connection.run(LEAVE_BROWSERS, person=person, left=organisation)
+    forget_mail_choice(connection, **of)
     return True

@@ -26,6 +26,7 @@ from storage.mail import MailTable
 from storage.oauth_clients import OauthClientTable
 from storage.orders import STOREFRONT_ORDER, StorefrontOrderTable
 from storage.organisations import OrganisationTable
+from storage.schedule_mails import SCHEDULE_MAIL, has_schedule_mails
 from storage.sealing import (
     ERASURE_KEY_FIELD,
     KEY_ID,
@@ -38,6 +39,7 @@ from storage.sealing import (
     client_secret_field,
     esim_field,
     mail_field,
+    schedule_mail_field,
     signing_key_field,
     webhook_secret_field,
 )
@@ -151,6 +153,7 @@ SEALED_COLUMNS = (
     sealed_column(OauthClientTable.table, "secret", lambda row: client_secret_field(row.id), key=PLACE_BY_ID, organisation=None),
     # Mails that wait live for minutes, but one that could not be opened any more would be a code that somebody waits for.
     sealed_column(MailTable.table, "sealed", lambda row: mail_field(row.id), key=PLACE_BY_ID, organisation=None),
+    sealed_column(SCHEDULE_MAIL, "share", lambda row: schedule_mail_field(row.id), key={"id": "schedule"}),
     sealed_column(APPROVAL, "request", lambda row: approval_field(row.id), key=PLACE_BY_ID),
     sealed_column(APPROVAL, "outcome", lambda row: approval_field(row.id), key=PLACE_BY_ID),
     sealed_column(ClaimTable.table, "body", lambda row: claim_field(row.part, row.id), key=PLACE_BY_CLAIM),
@@ -159,9 +162,8 @@ SEALED_COLUMNS = (
 
 def columns_there(connection: Connection) -> list[SealedColumn]:
     """Those whose tables the database has: this program runs on the schema before, too."""
-    lacking = {
-        name for name, there in ((FLEET_ERASURE_KEY.name, has_fleet_tables), (APPROVAL.name, has_approvals)) if not there(connection)
-    }
+    later = ((FLEET_ERASURE_KEY.name, has_fleet_tables), (APPROVAL.name, has_approvals), (SCHEDULE_MAIL.name, has_schedule_mails))
+    lacking = {name for name, there in later if not there(connection)}
     return [column for column in SEALED_COLUMNS if column.table not in lacking]
 
 

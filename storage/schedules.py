@@ -17,6 +17,7 @@ from storage.deliveries import DELIVERY, DELIVERY_ATTEMPT, drop_pending, enqueue
 from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, all_rows, first_row, or_last, row_exists, writes
 from storage.events import EVENT, NewEvent, record_event
 from storage.organisations import MEMBERSHIP, ORGANISATION, lock_organisation
+from storage.schedule_mails import remove_schedule_mail
 from storage.webhook_endpoints import WEBHOOK_ENDPOINT
 
 
@@ -365,6 +366,7 @@ def delete_schedule(connection: Connection, *, schedule: str, organisation: str)
         return False
     connection.run(DELETE_SCHEDULE, schedule=schedule)
     connection.run(DELETE_REPORTS_OF_SCHEDULE, schedule=schedule)
+    remove_schedule_mail(connection, schedule=schedule)
     if held.endpoint is not None:
         remove_schedule_endpoint(connection, endpoint=held.endpoint)
     forget_schedule_events(connection, schedule=schedule, before=END_OF_TIME_MS)

@@ -168,6 +168,9 @@ TYPED_TOKEN_FIELD = "typed_own_token"
 """An own token that waits in a form until its change is confirmed."""
 
 
+UNSUBSCRIBE_FIELD = "unsubscribe"
+"""What the link in a mail ends: whose mails of which kind. It lies in the mail alone."""
+
 ERASURE_KEY_FIELD = "erasure_key"
 """The key of an organisation's digests of erased buyers."""
 
@@ -185,6 +188,11 @@ def webhook_secret_field(endpoint: str) -> str:
 def claim_field(operation: str, key: str) -> str:
     """The stored answer of an idempotency key."""
     return f"claim|{operation}|{key}"
+
+
+def schedule_mail_field(schedule: str) -> str:
+    """The share link of a schedule whose reports are mailed."""
+    return f"schedule_mail|{schedule}"
 
 
 def mail_field(mail: str) -> str:

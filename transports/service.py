@@ -68,6 +68,7 @@ from transports.worker.chores import (
     change_chores,
     event_chore,
     fleet_chore,
+    mail_chore,
     overdue_chore,
     reconciliation_chore,
     recovery_chore,
@@ -417,6 +418,7 @@ def make_worker(
             recovery_chore(deps),
             event_chore(deps),
             overdue_chore(deps),
+            mail_chore(deps),
             Partitions(deps.store, deps.clock, report).chore(),
             *(
                 [reconciliation_chore(deps, report), adaptation_chore(deps, report), *shop_chores(deps, report), *report_chores(deps)]

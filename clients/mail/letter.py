@@ -19,7 +19,9 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A plain text mail to one person. Its text often holds a code, so neither it nor the address is ever shown."""
+    """A mail to one person, in plain text and, where it has `html`, in both. Its text often holds a code, so neither it nor the address
+    is ever shown.
+    """
 
     to: str = field(repr=False)
     subject: str
@@ -27,28 +29,43 @@ class Letter:
     attachment: Attachment | None = None
     drawn: str | None = field(default=None, repr=False)
     """The text of a QR code to attach: it is drawn when the mail is sent, not in the transaction that the mail is about."""
+    html: str | None = field(default=None, repr=False)
+    """The same text as a page, for readers who are shown one. It loads nothing from anywhere."""
+    unsubscribe: str | None = field(default=None, repr=False)
+    """The https address that ends mails of this kind when something is posted to it (RFC 8058); whoever has it can do that."""
 
     def packed(self) -> str:
         packed: dict[str, object] = {"to": self.to, "subject": self.subject, "text": self.text}
         if self.attachment is not None:
             file = self.attachment
             packed["attachment"] = [file.name, file.media_type, b64encode(file.content).decode()]
-        if self.drawn is not None:
-            packed["drawn"] = self.drawn
+        packed |= {name: text for name in LATER_PARTS if (text := getattr(self, name)) is not None}
         return json.dumps(packed)
+
+
+LATER_PARTS = ("drawn", "html", "unsubscribe")
+"""Texts that not every mail has, and that versions of before do not know."""
 
 
 def unpack_letter(text: str) -> Letter:
     """The letter again, those of versions that attached nothing as well; ValueError when it is none."""
     match json.loads(text):
-        case {"to": str(to), "subject": str(subject), "text": str(body), "attachment": [str(name), str(kind), str(content)]}:
-            return Letter(to, subject, body, Attachment(name, kind, b64decode(content)))
-        case {"to": str(to), "subject": str(subject), "text": str(body), "drawn": str(drawn)}:
-            return Letter(to, subject, body, drawn=drawn)
-        case {"to": str(to), "subject": str(subject), "text": str(body), **others} if "attachment" not in cast("dict[str, object]", others):
-            return Letter(to, subject, body)
+        case {"to": str(to), "subject": str(subject), "text": str(body), **others}:
+            parts = cast("dict[str, object]", others)
+            more = {name: part for name in LATER_PARTS if isinstance(part := parts.get(name), str)}
+            return Letter(to, subject, body, unpack_attachment(parts.get("attachment")), **more)
         case _:
             raise ValueError("not a letter as this version writes them")
+
+
+def unpack_attachment(packed: object) -> Attachment | None:
+    match packed:
+        case None:
+            return None
+        case [str(name), str(kind), str(content)]:
+            return Attachment(name, kind, b64decode(content))
+        case _:
+            raise ValueError("not an attachment as this version writes them")
 
 
 class MailFailed(Exception):

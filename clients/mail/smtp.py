@@ -17,7 +17,7 @@ from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from email.utils import format_datetime, formataddr
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from clients.mail.letter import Attachment, Letter, MailFailed
@@ -31,6 +31,7 @@ MAIL_SECONDS = 20.0
 SUBMISSION_PORT, SUBMISSION_TLS_PORT = 587, 465
 MimeMessage: TypeAlias = MIMEText | MIMEMultipart
 MAILBOX_ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:@\"]{1,64}@[A-Za-z0-9.-]{1,253}", re.ASCII)
+UNSUBSCRIBE_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'()*+,;=%-]{1,900}", re.ASCII)
 UNTRUSTED_CERTIFICATE = "the mail server's certificate is not trusted; SERVICE_CA_FILE names authorities of your own"
 
 
@@ -182,7 +183,7 @@ def mime_message(letter: Letter, settings: SmtpSettings, id: str, now: float) ->
 
     A mail that is sent a second time has the same Message-ID, by which servers recognise it.
     """
-    text = mime_text(letter)
+    text = mime_text(letter.text, "plain") if letter.html is None else mime_alternatives(letter.text, letter.html, id)
     message = text if letter.attachment is None else with_attachment(text, letter.attachment, id)
     message["From"] = formataddr((settings.name, settings.address))
     message["To"] = letter.to
@@ -191,17 +192,27 @@ def mime_message(letter: Letter, settings: SmtpSettings, id: str, now: float) ->
     message["Date"] = format_datetime(datetime.fromtimestamp(now, UTC))
     message["Message-ID"] = f"<{id}@{settings.domain}>"
     message["Auto-Submitted"] = "auto-generated"
+    if letter.unsubscribe is not None and UNSUBSCRIBE_ADDRESS.fullmatch(letter.unsubscribe):
+        message["List-Unsubscribe"] = f"<{letter.unsubscribe}>"
+        message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     return message
 
 
-def mime_text(letter: Letter) -> MIMEText:
+def mime_text(text: str, kind: Literal["plain", "html"]) -> MIMEText:
     # Not EmailMessage: Python 3.11 loses spaces where it folds a long subject that is not ASCII.
     readable = Charset("utf-8")
     readable.body_encoding = QP
-    return MIMEText(letter.text, "plain", "us-ascii" if letter.text.isascii() else readable)  # pyright: ignore[reportArgumentType]  # a Charset is taken, too
+    # Quoted-printable for every page, too: its lines are longer than a mail's may be (RFC 5322 section 2.1.1).
+    plain = kind == "plain" and text.isascii()
+    return MIMEText(text, kind, "us-ascii" if plain else readable)  # pyright: ignore[reportArgumentType]  # a Charset is taken, too
 
 
-def with_attachment(text: MIMEText, file: Attachment, id: str) -> MIMEMultipart:
+def mime_alternatives(text: str, html: str, id: str) -> MIMEMultipart:
+    """The same as plain text and as a page, the best one last (RFC 2046 section 5.1.4)."""
+    return MIMEMultipart("alternative", f"={id}-alternative=", [mime_text(text, "plain"), mime_text(html, "html")])
+
+
+def with_attachment(text: MimeMessage, file: Attachment, id: str) -> MIMEMultipart:
     """The text, and the file behind it (RFC 2046 section 5.1.3). The boundary is the mail's name: the same mail has the same bytes."""
     kind, _, subtype = file.media_type.partition("/")
     part = MIMEApplication(file.content, subtype)

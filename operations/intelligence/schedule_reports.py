@@ -24,6 +24,7 @@ from operations.intelligence import (
     usage_anomalies,
 )
 from operations.intelligence.fleet import fleet_problems
+from operations.intelligence.reports.report_mails import make_mailed_report, queue_report_mail
 from operations.intelligence.reports.sheet import Figure, PublicKind, ReportBody, Sheet
 from operations.intelligence.schedules import (
     EXAMPLE_SCHEDULE_ID,
@@ -258,8 +259,18 @@ class ScheduleRuns:
             "boundary": boundary_of(taken),
         }
         ready = new_event(WORK_REPORT_READY, named, organisation=taken.organisation, ids=deps.ids, now=now)
-        if await deps.store.write(finish_report, ended=ended, event=event, ready=ready, ids=deps.ids):
+        mailed = await make_mailed_report(deps, schedule=taken.schedule, report=taken.id, sheet=outcome.sheet, now=now)
+
+        def finish(connection: Connection) -> bool:
+            if not finish_report(connection, ended=ended, event=event, ready=ready, ids=deps.ids):
+                return False
+            if mailed is not None:
+                queue_report_mail(connection, deps, mailed)
+            return True
+
+        if await deps.store.write(finish):
             deps.wake_worker()
+            deps.post()
 
 
 def failed_report(error: str, code: str, *, passing: bool = False) -> ReportOutcome:

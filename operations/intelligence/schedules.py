@@ -6,9 +6,6 @@ twice comes once, the first time. Where the minute or the hour begins with a sta
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
-from functools import cache
-from importlib.resources import files
 from typing import Annotated, Literal, NotRequired, cast
 from zoneinfo import ZoneInfo
 
@@ -21,18 +18,20 @@ from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.deps import Ctx
 from operations.ledger.webhooks import check_webhook_address
 from operations.secret_tokens import new_secret_token, secret_digest
-from operations.times import utc_today
+from operations.times import check_timezone, utc_today
 from operations.vocabulary import ListOf, ListPage, list_page
 from registry.answer import InternalCalls
 from registry.binding import binding_of
 from registry.clock import rfc3339_utc
-from registry.errors import BadRequest, Conflict, NotFound, Restricted
+from registry.errors import BadRequest, Conflict, NotFound, Restricted, StoreUnavailable
 from registry.operation import Example, Input, Scope, SpendKind, operation
 from registry.redaction import redact
 from registry.restrictions import check_restricted_operation
 from storage.engine.sql import Connection
+from storage.mail_subscriptions import proved_address
+from storage.schedule_mails import ReportMailForm, ScheduleMail, has_schedule_mails, insert_schedule_mail, list_schedule_mails
 from storage.schedules import END_OF_TIME_MS, NewSchedule, ScheduleEndpoint, ScheduleRow, delete_schedule, insert_schedule, list_schedules
-from storage.sealing import webhook_secret_field
+from storage.sealing import schedule_mail_field, webhook_secret_field
 
 # How far back the newest boundary is looked for, step by step: most schedules have one in the last hour, some one in four years.
 BOUNDARY_WINDOWS = tuple(timedelta(hours=hours) for hours in (1, 24, 24 * 40, 24 * 400))
@@ -111,24 +110,6 @@ def shortest_interval(minutes: set[int], hours: set[int]) -> int:
     """The least minutes between two times of a day, or of a day and the next."""
     times = sorted(hour * 60 + minute for hour in hours for minute in minutes)
     return min(later - earlier for earlier, later in zip(times, [*times[1:], times[0] + DAY_MINUTES], strict=True))
-
-
-def check_timezone(timezone: str) -> None:
-    """Raises BadRequest unless `timezone` is a name of the IANA database, spelled as there: neither a zone of this machine nor a path."""
-    known = timezone_names()
-    if timezone in known:
-        return
-    near = get_close_matches(timezone.casefold()[:40], list(known.values()), n=1) if timezone else []
-    meant = next((name for name, folded in known.items() if near and folded == near[0]), None)
-    names = "a name such as Europe/Berlin, America/New_York or UTC"
-    hint = f"Did you mean {meant}? Else give {names}" if meant else f"Give {names}"
-    raise BadRequest(f"timezone: {quote_schedule_text(timezone)} is no time zone of the IANA database", param="timezone", hint=hint)
-
-
-@cache
-def timezone_names() -> dict[str, str]:
-    """Every time zone's name by its casefolded form."""
-    return {name: name.casefold() for name in (files("tzdata") / "zones").read_text().split()}
 
 
 def quote_schedule_text(text: str) -> str:
@@ -224,6 +205,10 @@ class NewSchedules(Input):
     timezone: Annotated[str, Field(max_length=64, description="IANA name, Europe/Berlin.")] = "UTC"
     webhook_url: Annotated[str | None, Field(description="https URL of a public host that is told of each report.")] = None
     share: Annotated[bool, Field(description="Make a public link to the newest report, lines redacted.")] = False
+    mail: Annotated[
+        ReportMailForm | None,
+        Field(description="Mail each report to yourself: link has the public link, which it makes, and a summary; pdf the report, too."),
+    ] = None
 
 
 class ScheduleRef(Input):
@@ -246,6 +231,8 @@ class Schedule(TypedDict):
     `made_with` is the key or login (gnt_) that it was made with, whose calls its runs are, and `ends_at` when that one expires; null where
     there is none. `status` is resting when it has ended, when `made_by` has left the organisation, or while the tier lacks the write scope.
 
+    `mail` stands there while its reports are mailed to whoever made it: with a link, or as a PDF, too.
+
     `webhook_status` is disabled after a 410 or 120 hours of failures; running the schedule enables it again.
     """
 
@@ -262,6 +249,7 @@ class Schedule(TypedDict):
     last_report: LastReport | None
     made_by: str
     made_with: str | None
+    mail: NotRequired[ReportMailForm]
     status: Literal["active", "resting"]
     ends_at: str | None
     created: str
@@ -313,12 +301,12 @@ def schedule_not_found(schedule: str) -> NotFound:
     return NotFound(f"No schedule {redact(schedule)} in your organisation", param="id", hint="list_intelligence_schedules shows the ids")
 
 
-def render_schedule(row: ScheduleRow) -> Schedule:
+def render_schedule(row: ScheduleRow, mail: ReportMailForm | None = None) -> Schedule:
     last: LastReport | None = None
     if row.report is not None and row.report_finished is not None:
         state = cast(Literal["done", "failed"], row.report_state)
         last = {"id": row.report, "state": state, "finished": rfc3339_utc(row.report_finished)}
-    return {
+    shown: Schedule = {
         "id": row.id,
         "object": "intelligence.schedule",
         "composite": cast(Composite, row.composite),
@@ -336,6 +324,9 @@ def render_schedule(row: ScheduleRow) -> Schedule:
         "ends_at": None if row.ends is None else rfc3339_utc(row.ends),
         "created": rfc3339_utc(row.created),
     }
+    if mail is not None:
+        shown["mail"] = mail
+    return shown
 
 
 @operation(
@@ -352,10 +343,12 @@ async def list_intelligence_schedules(ctx: Ctx, params: ListPage) -> ListOf[Sche
     `next_run` is the next boundary of the cron expression. Share links are not shown again: delete a schedule and make it anew for a
     new one.
     """
-    rows = await ctx.deps.store.read(
-        list_schedules, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1, now=ctx.now
-    )
-    return list_page([render_schedule(row) for row in rows], params.limit)
+    store = ctx.deps.store
+    rows = await store.read(list_schedules, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1, now=ctx.now)
+    forms: dict[str, ReportMailForm] = {
+        mail.schedule: mail.form for mail in await store.read(list_schedule_mails, organisation=ctx.organisation)
+    }
+    return list_page([render_schedule(row, forms.get(row.id)) for row in rows], params.limit)
 
 
 @operation(
@@ -397,16 +390,20 @@ async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> Create
     tried three times; other refusals make the report `failed`, and the next boundary comes anyway. Of boundaries that pass while the
     service is down only the newest is made up for. The newest 30 reports are kept.
 
+    `mail` mails each report to you, who must be signed in: a summary with the share link, or the report as a PDF, too. It ends with your
+    membership, or by the link in the mail.
+
     The webhook gets a signed POST of type `intelligence.report` for every report, done or failed, under the signatures and the ten
     attempts of connectivity events. The share link shows the newest report with every line redacted, to whoever has it, until the
     schedule is deleted.
     """
     next_ms = first_boundary(params.cron, params.timezone, ctx.now)
     check_composite_allowed(ctx, params.composite)
+    await check_mailable(ctx, params.mail)
     given = check_composite_input(ctx.deps.internal_calls, params.composite, params.input, ctx.now)
     if params.webhook_url is not None:
         await check_webhook_address(ctx, params.webhook_url, param="webhook_url")
-    id, token = ctx.deps.ids.new("sch_"), new_secret_token(ctx.deps.ids) if params.share else None
+    id, token = ctx.deps.ids.new("sch_"), new_secret_token(ctx.deps.ids) if params.share or params.mail else None
     secret, endpoint = new_schedule_endpoint(ctx, id, params.webhook_url)
     row = NewSchedule(
         id=id,
@@ -427,7 +424,44 @@ async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> Create
         answer["secret"] = secret
     if token is not None:
         answer["share_url"] = f"{ctx.deps.site.base_url}/v1/intelligence/share/{token}"
-    return await ctx.settle(answer, insert_schedule, schedule=row, endpoint=endpoint)
+    mail = new_schedule_mail(ctx, id, params.mail, token)
+    if mail is not None:
+        answer["mail"] = mail.form
+
+    def keep(connection: Connection) -> None:
+        insert_schedule(connection, schedule=row, endpoint=endpoint)
+        if mail is not None:
+            insert_schedule_mail(connection, mail=mail)
+
+    return await ctx.settle(answer, keep)
+
+
+async def check_mailable(ctx: Ctx, mail: ReportMailForm | None) -> None:
+    """Refuses to mail reports to a program, and to somebody whose address nobody has proved."""
+    if mail is None:
+        return
+    if ctx.caller.kind != "session":
+        raise BadRequest(
+            f"mail: {mail} was asked for with an API key; reports are mailed to people, who ask for it themselves",
+            param="mail",
+            hint="Leave it out, or make the schedule as somebody who is signed in",
+        )
+    if not await ctx.deps.store.read(has_schedule_mails):
+        raise StoreUnavailable("Reports cannot be mailed until the database is upgraded; nothing was made")
+    if await ctx.deps.store.read(proved_address, person=ctx.caller.principal) is None:
+        raise BadRequest(
+            f"mail: {mail} needs an address of yours that was proved here, and there is none",
+            param="mail",
+            hint="Sign in with the code that is mailed to your address, or leave it out and share a link",
+        )
+
+
+def new_schedule_mail(ctx: Ctx, schedule: str, form: ReportMailForm | None, token: str | None) -> ScheduleMail | None:
+    """How the reports are mailed to the caller. The link is in every mail, so its token is stored, sealed."""
+    if form is None or token is None:
+        return None
+    sealed = ctx.deps.keyring.seal(token, org_id=ctx.organisation, field=schedule_mail_field(schedule))
+    return ScheduleMail(schedule, ctx.organisation, ctx.caller.principal, form, sealed)
 
 
 def new_schedule_endpoint(ctx: Ctx, schedule: str, url: str | None) -> tuple[str | None, ScheduleEndpoint | None]:

@@ -8,6 +8,7 @@ import orjson
 
 from operations.deps import Deps
 from operations.event_types.catalogue import types_of_patterns
+from operations.ledger.event_mail import queue_event_mails
 from operations.ledger.event_rights import ChooserRights
 from operations.ledger.webhooks import end_endpoint
 from registry.ids import Ids
@@ -62,10 +63,11 @@ class EventPlacing:
         return placed
 
     def place(self, connection: Connection, *, now: float) -> int:
-        """One transaction: places, and deliveries to the endpoints that have chosen the events. `now`: Unix seconds."""
+        """One transaction: places, deliveries to the endpoints that have chosen the events, and notices for people. `now`: Unix seconds."""
         events = place_events(connection, most=PLACED_AT_ONCE)
         for organisation, own in groupby(events, key=lambda event: event.organisation):
             queue_chosen(connection, organisation, list(own), rights=self._rights, ids=self._ids, now=now)
+        queue_event_mails(connection, events, now=now, ids=self._ids)
         return len(events)
 
 

@@ -12,7 +12,7 @@ from transports.web.pages.app import PAGE_ROUTES
 from transports.web.pages.request import FormSeals
 
 BEFORE = ["/sign-in", "/sign-in/code", "/sign-up", "/sign-up/code"]
-POSTED = [path for path, route in PAGE_ROUTES.items() if route.act]
+POSTED = [path for path, route in PAGE_ROUTES.items() if route.act and not route.anywhere]
 PRIVATE = [path for path in POSTED if path not in BEFORE]
 
 

@@ -6,7 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from operations.intelligence.schedules import newest_boundary, next_boundary, timezone_names
+from operations.intelligence.schedules import newest_boundary, next_boundary
+from operations.times import timezone_names
 
 MINUTE = timedelta(minutes=1)
 # The days of the changes, and which way the clock goes.

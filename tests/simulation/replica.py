@@ -156,7 +156,12 @@ class SimulatedReplica:
         self.deps = deps
         outside.breakers.append(deps.ocs.system.breaker)
         rights = ChooserRights(deps.internal_calls.operations_in)
-        chores = [recovery_chore(deps), event_chore(deps), reconciliation_chore(deps, report), *([] if pays is None else shop_chores(deps, report))]
+        chores = [
+            recovery_chore(deps),
+            event_chore(deps),
+            reconciliation_chore(deps, report),
+            *([] if pays is None else shop_chores(deps, report)),
+        ]
         self.worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report, rights=rights, chores=chores)
         self.pipeline = Pipeline(
             catalogue=CATALOGUE,

@@ -37,6 +37,7 @@ ASKED_FOR = frozenset(
         *("event_log", "event_log_end", "line_event_number", "endpoint_selection"),
         *("fleet_baseline", "fleet_line_baseline", "fleet_country", "fleet_crossing"),
         *("alert", "alert_day", "alert_setting"),
+        *("mail_subscription", "mail_notice", "schedule_mail"),
     }
 )
 """Tables that are looked for before they are read."""

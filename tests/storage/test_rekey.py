@@ -31,7 +31,17 @@ from storage.rekey import (
     outermost_key_ids,
     reseal,
 )
-from storage.sealing import ERASURE_KEY_FIELD, OWN_TOKEN_FIELD, Keyring, approval_field, claim_field, esim_field, webhook_secret_field
+from storage.schedule_mails import ScheduleMail, find_schedule_mail, insert_schedule_mail
+from storage.sealing import (
+    ERASURE_KEY_FIELD,
+    OWN_TOKEN_FIELD,
+    Keyring,
+    approval_field,
+    claim_field,
+    esim_field,
+    schedule_mail_field,
+    webhook_secret_field,
+)
 from storage.upstream_connections import find_upstream, set_connection
 from storage.webhook_endpoints import WebhookEndpointTable, insert_endpoint, rotate_endpoint_secret
 from tests.wrapped_store import WrappedStore
@@ -129,6 +139,8 @@ def fill(connection: Connection, ring: Keyring) -> None:
     insert_order(connection, order=order)
     connection.run(GIVE, order="ord_1", sealed=ring.seal("order", org_id=ORG, field=esim_field("ord_1")))
     fill_claims(connection, 3, ring)
+    share = ring.seal("share", org_id=ORG, field=schedule_mail_field("sch_1"))
+    insert_schedule_mail(connection, mail=ScheduleMail("sch_1", ORG, "usr_1", "link", share))
     request, outcome = (ring.seal(text, org_id=ORG, field=approval_field("apr_1")) for text in ("request", "outcome"))
     row = ApprovalRow(
         *("apr_1", ORG, "usr_1", "key_1", "op_1", "k", b"f", b"d", request, "waiting", NOW, NOW + 1, None, None, "", None, None)
@@ -154,6 +166,8 @@ async def opened(store: Store, ring: Keyring) -> list[str]:
     sealed += [(erasures and erasures.sealed, ERASURE_KEY_FIELD), (intent and intent.esim, esim_field("cni_1"))]
     order = await store.read(find_order, order="ord_1")
     sealed.append((order and order.esim, esim_field("ord_1")))
+    mail = await store.read(find_schedule_mail, schedule="sch_1")
+    sealed.append((mail and mail.share, schedule_mail_field("sch_1")))
     approval = await store.read(find_approval, approval="apr_1")
     sealed += [(approval and text, approval_field("apr_1")) for text in (approval.request, approval.outcome)] if approval else []
     sealed += [(row and row.body, claim_field(f"op_{number % 2}", f"key {number:04}")) for number, row in enumerate(claims)]
@@ -167,6 +181,7 @@ ALL = [
     "erasures",
     "esim",
     "order",
+    "share",
     "request",
     "outcome",
     "answer 0",
@@ -181,12 +196,13 @@ ALL = [
 async def test_everything_opens_with_the_new_key_alone_and_a_second_run_finds_nothing_to_do(store: Store) -> None:
     await store.write(fill, OLD)
     assert await opened(store, OLD) == ALL
-    assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (13, 13)
+    assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (14, 14)
     done = await rekey(store)
     assert {name: each.resealed for name, each in done.items()} == {
         "organisation.own_token": 1,
         "former_token.sealed": 1,
         "fleet_erasure_key.sealed": 1,
+        "schedule_mail.share": 1,
         "approval.request": 1,
         "approval.outcome": 1,
         "webhook_endpoint.secret": 2,

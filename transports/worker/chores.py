@@ -16,6 +16,7 @@ from operations.fleet.sync import FleetSync
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
 from operations.ledger.adaptation import PackageAdaptations
 from operations.ledger.alert_looks import AlertLooks
+from operations.ledger.event_letters import EventMails
 from operations.ledger.event_placing import EventPlacing
 from operations.ledger.invoices import tell_overdue_invoices
 from operations.ledger.issuance_events import log_lost_issuances
@@ -297,3 +298,11 @@ ALERT_LIMIT_SECONDS = 90.0
 def alerts_chore(deps: Deps, report: Callable[[str], None], begun: Callable[[], bool]) -> Chore:
     """Finds what runs out, is late or is refused. `begun`: whether the charging system is to be asked at all."""
     return Chore("alerts", ALERT_LOOK_SECONDS, AlertLooks(deps, report, begun).step, ALERT_LIMIT_SECONDS)
+
+
+MAIL_LOOK_SECONDS = 2.0
+
+
+def mail_chore(deps: Deps) -> Chore:
+    """Makes mails of what people are to be told: at once, or in the digest of their day."""
+    return Chore("mails", MAIL_LOOK_SECONDS, EventMails(deps).step)

@@ -34,6 +34,7 @@ from storage.key_retention import sweep_issuances, sweep_stored_answers
 from storage.line_changes import LINE_CHANGES_KEPT_SECONDS, has_line_changes, sweep_line_changes
 from storage.line_steering import LINE_STEERING_KEPT_SECONDS, has_line_steering, sweep_line_steering
 from storage.mail import sweep_mails
+from storage.mail_notices import has_notices, sweep_notices
 from storage.oauth_clients import sweep_unconsented_clients, sweep_unused_clients
 from storage.oauth_tokens import sweep_authorizations, sweep_grants, sweep_refresh_tokens
 from storage.order_queue import sweep_pending
@@ -65,6 +66,8 @@ MAILS_SECONDS = HOUR_SECONDS
 ALERT_DAYS_SECONDS = 28 * DAY_SECONDS
 # The day of a quota has ended by then.
 QUOTA_ALERTS_SECONDS = 2 * DAY_SECONDS
+# Longer than the days between two digests, of which the last is remembered here.
+MAIL_NOTICES_SECONDS = 7 * DAY_SECONDS
 # A call that began before midnight may still give back what it was charged.
 CALL_COUNTS_SECONDS = DAY_SECONDS
 # What is limited by months is counted until the month has surely ended.
@@ -178,10 +181,12 @@ async def forget_older(store: Store, sweep: Sweep, now: float, days: int) -> Non
 
 
 async def forget_visits(store: Store, now: float) -> None:
-    """Codes that were mailed, what was counted of them, mails, browser sessions, invitations, and what was counted by days."""
+    """Codes that were mailed, what was counted of them, mails and notices, browser sessions, invitations, and what was counted by days."""
     await store.write(sweep_verifications, now=now)
     await sweep_in_steps(store, sweep_allowances, before=now - ALLOWANCES_SECONDS)
     await sweep_in_steps(store, sweep_mails, before=now - MAILS_SECONDS)
+    if await store.read(has_notices):
+        await sweep_in_steps(store, sweep_notices, before=now - MAIL_NOTICES_SECONDS)
     await store.write(sweep_browser_sessions, now=now, idle=now - SESSION_IDLE_SECONDS)
     await store.write(sweep_invitations, before=now - INVITATIONS_SECONDS)
     await store.write(sweep_quota_counts, before=quota_period(now - CALL_COUNTS_SECONDS).name)

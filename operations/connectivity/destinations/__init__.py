@@ -1,1 +1,1 @@
-"""Which events there are, and who is told of them."""
+"""Which events there are, and who is told of them: endpoints, test sends, deliveries, mail, alerts."""

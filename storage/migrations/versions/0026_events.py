@@ -9,6 +9,7 @@ expands = True
 
 REAL: sa.Double[float] = sa.Double()
 UNPLACED = sa.text("position IS NULL")
+UNTOLD = sa.text("ended_ms IS NULL")
 
 
 def create_event_log() -> None:
@@ -138,6 +139,32 @@ def create_alerts() -> None:
     )
 
 
+def create_mail_subscriptions() -> None:
+    op.create_table(
+        "mail_subscription",
+        *(sa.Column(name, sa.Text(), primary_key=True) for name in ("organisation", "person")),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("kinds", "timezone", "language")),
+        sa.Column("hour", sa.Integer(), nullable=False),
+        sa.Column("changed", sa.BigInteger(), nullable=False),
+    )
+    op.create_table(
+        "mail_notice",
+        *(sa.Column(name, sa.Text(), primary_key=True) for name in ("person", "event")),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("organisation", "type", "how", "mail")),
+        sa.Column("day", sa.Integer(), nullable=False),
+        *(sa.Column(name, sa.BigInteger(), nullable=False) for name in ("created", "due_ms")),
+        sa.Column("ended_ms", sa.BigInteger(), nullable=True),
+    )
+    op.create_index("mail_notice_due", "mail_notice", ["due_ms"], sqlite_where=UNTOLD, postgresql_where=UNTOLD)
+    op.create_index("mail_notice_digest", "mail_notice", ["organisation", "person", "day"])
+    op.create_index("mail_notice_ended", "mail_notice", ["ended_ms"])
+    op.create_table(
+        "schedule_mail",
+        sa.Column("schedule", sa.Text(), primary_key=True),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("organisation", "person", "form", "share")),
+    )
+
+
 TABLES = (
     "event_log",
     "event_log_end",
@@ -151,6 +178,9 @@ TABLES = (
     "alert",
     "alert_day",
     "alert_setting",
+    "mail_subscription",
+    "mail_notice",
+    "schedule_mail",
 )
 
 
@@ -161,6 +191,7 @@ def upgrade() -> None:
     create_overdue_invoices()
     create_line_news()
     create_alerts()
+    create_mail_subscriptions()
 
 
 def downgrade() -> None:

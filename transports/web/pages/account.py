@@ -1,4 +1,7 @@
-"""The account: who you are, where you belong, and what may act for you; and what the tiers carry."""
+"""The account: who you are, where you belong, what may act for you, and what you are told by mail; and what the tiers carry.
+
+The page behind the link that ends mails of one kind (RFC 8058) changes nothing when it is looked at, only when something is posted to it.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -6,6 +9,9 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
+from operations.languages import DEFAULT_LANGUAGE, texts_in
+from operations.ledger.event_letters import happened_text
+from operations.ledger.mail_choices import DIGEST_KIND, Unsubscription, end_mails, read_unsubscription
 from operations.people import browser_sessions
 from operations.people.browser_sessions import AuditRecordMaker
 from operations.people.organisation_events import log_ended_keys
@@ -125,3 +131,24 @@ async def show_tiers(visit: PageRequest) -> Response:
     carried = {tier: [word for scope, word in SCOPE_WORDS.items() if scope in scopes_of(tier, Role.ADMIN)] for tier in Tier}
     current = visit.caller.tier if visit.caller is not None and visit.caller.organisation else None
     return visit.page("upgrade.html", {"tiers": visit.context.deps.rate_limiter.limits.tiers, "carried": carried, "current": current})
+
+
+async def show_unsubscribe(visit: PageRequest) -> Response:
+    """A button, since mail programs open links to look at them."""
+    what = read_unsubscription(visit.context.deps, visit.request.path_params["token"])
+    return unsubscribe_page(visit, what, done=False)
+
+
+async def post_unsubscribe(visit: PageRequest) -> Response:
+    """Ends that person's mails of that kind, once or as often as it is posted. Whoever posts need not be signed in."""
+    deps = visit.context.deps
+    what = read_unsubscription(deps, visit.request.path_params["token"])
+    await deps.store.write(end_mails, what=what, now=visit.now)
+    return unsubscribe_page(visit, what, done=True)
+
+
+def unsubscribe_page(visit: PageRequest, what: Unsubscription, *, done: bool) -> Response:
+    """The page names the kind alone: neither who gets the mails, nor of which organisation."""
+    kind = what.kind.partition(":")[0]
+    name = "What happened in a day" if kind == DIGEST_KIND else happened_text(texts_in(DEFAULT_LANGUAGE), kind)
+    return visit.page("unsubscribe.html", {"kind": name, "done": done})

@@ -31,6 +31,7 @@ PAGE_ROUTES: Mapping[str, PageRoute[PageRequest]] = {
     "/session-token": PageRoute(api_keys.show_session_token, api_keys.post_session_token),
     "/upgrade": PageRoute(account.show_tiers, private=False),
     "/consent": PageRoute(consent.show_consent, consent.post_consent),
+    "/unsubscribe/{token}": PageRoute(account.show_unsubscribe, account.post_unsubscribe, private=False, anywhere=True),
 }
 
 
