@@ -29,7 +29,7 @@ class ListedDelivery(NamedTuple):
     due_ms: int
 
 
-class DeliveryPlace(NamedTuple):
+class DeliveryPosition(NamedTuple):
     """Where a page begins: behind this delivery of this event."""
 
     event_id: str
@@ -44,7 +44,7 @@ class DeliveryFilter(NamedTuple):
     types: Sequence[str] | None
     hidden: Sequence[str]
     above: str
-    below: DeliveryPlace
+    below: DeliveryPosition
 
 
 TYPE_OF_DELIVERY = sa.func.coalesce(
@@ -61,7 +61,7 @@ BELOW, BELOW_ID, ABOVE = (sa.bindparam(name, type_=sa.Text) for name in ("below"
 MOST = sa.bindparam("most", type_=sa.Integer)
 
 
-@first_row(DeliveryPlace)
+@first_row(DeliveryPosition)
 def find_place(*, delivery: str, organisation: str) -> sa.Executable:
     """The place of a delivery of the organisation, to go on behind it."""
     return sa.select(DELIVERY.c.event_id, DELIVERY.c.id).where(DELIVERY.c.id == delivery, DELIVERY.c.organisation == organisation)

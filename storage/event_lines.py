@@ -48,7 +48,7 @@ LINE_PLACES = Query(
     ),
 )
 
-TAGS_OF_LINES = Query(
+TAGS_OF_EVENT_LINES = Query(
     LineTagged,
     lambda dialect: sa.select(LINE_TAG.c.iccid.label("line"), LINE_TAG.c.tag).where(
         LINE_TAG.c.organisation == sa.bindparam("organisation"), LINE_TAG.c.iccid.in_(bound_list(dialect, "lines"))
@@ -62,7 +62,7 @@ def bounds_of_lines(connection: Connection, *, organisation: str, lines: Sequenc
         return {}
     given = {"organisation": organisation, "lines": pack_rows([[line] for line in lines])}
     places = connection.all(LINE_PLACES, **given) if connection.has(FLEET) else []
-    tags = connection.all(TAGS_OF_LINES, **given) if connection.has(LINE_TAG) else []
+    tags = connection.all(TAGS_OF_EVENT_LINES, **given) if connection.has(LINE_TAG) else []
     return {
         line: LineBounds(
             frozenset(place.account_id for place in places if place.line == line), frozenset(tag.tag for tag in tags if tag.line == line)

@@ -8,7 +8,7 @@ line's events without gaps. The time of a reader is nowhere asked for.
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -205,7 +205,7 @@ READ_ENDS = Query(
 LINE_NUMBER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(LINE_EVENT_NUMBER.c[name] for name in LineEventCount._fields)
 
 
-def line_numbers_query(dialect: Dialect) -> sa.Select[*tuple[Any, ...]]:
+def line_numbers_query(dialect: Dialect) -> sa.Executable:
     given = json_rows(dialect, "lines", "given", organisation=sa.Text, line=sa.Text)
     same = sa.and_(LINE_EVENT_NUMBER.c.organisation == given.c.organisation, LINE_EVENT_NUMBER.c.line == given.c.line)
     return sa.select(*LINE_NUMBER_COLUMNS).where(same)

@@ -6,7 +6,8 @@ so every counted attempt has its row and an interrupted one is made again.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Literal, NamedTuple, cast
 
 import sqlalchemy as sa
 
@@ -135,47 +136,44 @@ CHOICE_MEMBERS = ("types", "tags", "kind", "principal", "credential")
 ENDPOINT_MEMBERS = ("url", "status", "secret", "previous_secret", "previous_until", "proven", "failing_since")
 
 
-def leased_query(
-    dialect: Dialect, members: Sequence[sa.ColumnElement[object]], rest: Sequence[sa.ColumnElement[object]]
-) -> sa.Select[*tuple[Any, ...]]:
-    """What was claimed under a lease, with its event's `members` and the `rest` of the row."""
-    return (
+def claimed_rows(dialect: Dialect, *, with_log: bool) -> sa.Executable:
+    """What was claimed under a lease. On a schema without the log there are the promised events alone.
+
+    A promised event is in both tables; one of before the log, or a report, in the first alone; every other one in the log alone.
+    """
+    rest: list[sa.ColumnElement[object]] = [
+        cast("sa.ColumnElement[object]", sa.null().label(name)) for name in (*LOG_MEMBERS, *CHOICE_MEMBERS)
+    ]
+    of_event: list[sa.ColumnElement[object]] = [EVENT.c[name] for name in EVENT_MEMBERS]
+    if with_log:
+        of_event = [sa.func.coalesce(EVENT.c[name], EVENT_LOG.c[name]).label(name) for name in EVENT_MEMBERS]
+        rest = [*(EVENT_LOG.c[name] for name in LOG_MEMBERS), *(ENDPOINT_SELECTION.c[name] for name in CHOICE_MEMBERS)]
+    found = (
         sa.select(
             *(DELIVERY.c[name] for name in ("id", "endpoint_id", "organisation", "attempt", "event_id")),
-            *members,
+            *of_event,
             *(WEBHOOK_ENDPOINT.c[name] for name in ENDPOINT_MEMBERS),
             ORGANISATION.c.private_receivers,
             *rest,
         )
         .select_from(DELIVERY)
+        .join(EVENT, EVENT.c.id == DELIVERY.c.event_id, isouter=with_log)
         .join(ORGANISATION, ORGANISATION.c.id == DELIVERY.c.organisation, isouter=True)
         .join(WEBHOOK_ENDPOINT, WEBHOOK_ENDPOINT.c.id == DELIVERY.c.endpoint_id, isouter=True)
         .where(is_pending(DELIVERY), DELIVERY.c.due_ms == sa.bindparam("lease_end"), DELIVERY.c.lease == sa.bindparam("token"))
         .where(*in_id_range(dialect, DELIVERY.c.id))
     )
-
-
-def leased_without_log(dialect: Dialect) -> sa.Executable:
-    """On a schema without the log there are the promised events alone."""
-    nothing: list[sa.ColumnElement[Any]] = [sa.null().label(name) for name in (*LOG_MEMBERS, *CHOICE_MEMBERS)]
-    return leased_query(dialect, [EVENT.c[name] for name in EVENT_MEMBERS], nothing).join(EVENT, EVENT.c.id == DELIVERY.c.event_id)
-
-
-def leased_with_log(dialect: Dialect) -> sa.Executable:
-    """A promised event is in both tables; one of before the log, or a report, in the first alone; every other one in the log alone."""
-    of_event = [sa.func.coalesce(EVENT.c[name], EVENT_LOG.c[name]).label(name) for name in EVENT_MEMBERS]
-    rest = [*(EVENT_LOG.c[name] for name in LOG_MEMBERS), *(ENDPOINT_SELECTION.c[name] for name in CHOICE_MEMBERS)]
+    if not with_log:
+        return found
     return (
-        leased_query(dialect, of_event, rest)
-        .join(EVENT, EVENT.c.id == DELIVERY.c.event_id, isouter=True)
-        .join(EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id, isouter=True)
+        found.join(EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id, isouter=True)
         .join(ENDPOINT_SELECTION, ENDPOINT_SELECTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
         .where(EVENT.c.id.is_not(None) | EVENT_LOG.c.id.is_not(None))
     )
 
 
-READ_LEASED = Query(LeasedDelivery, leased_without_log)
-READ_LEASED_FROM_LOG = Query(LeasedDelivery, leased_with_log)
+READ_LEASED = Query(LeasedDelivery, partial(claimed_rows, with_log=False))
+READ_LEASED_FROM_LOG = Query(LeasedDelivery, partial(claimed_rows, with_log=True))
 DELIVERY_IS_HELD = (DELIVERY.c.id == sa.bindparam("delivery")) & (DELIVERY.c.lease == sa.bindparam("held")) & is_waiting(DELIVERY)
 
 

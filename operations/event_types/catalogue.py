@@ -5,10 +5,10 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import cast
 
-from operations.event_types import alerts, endpoint, esim, invoice, line, order, organisation, payment, usage, work
+from operations.event_types import alerts, endpoint, esim, invoice, line, order, organisation, payment, work
 from operations.event_types.declaration import AnyEventType, EventType
 
-FAMILIES = (esim, line, order, invoice, payment, organisation, alerts, endpoint, work, usage)
+FAMILIES = (esim, line, order, invoice, payment, organisation, alerts, endpoint, work)
 
 EVENT_TYPES: Mapping[str, AnyEventType] = {
     each.name: cast(AnyEventType, each) for family in FAMILIES for each in vars(family).values() if isinstance(each, EventType)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, Protocol, TypeVar, cast
 
 import orjson
 
@@ -39,12 +39,41 @@ class EventType(Generic[EventDataT]):
         return self.name.partition(".")[0]
 
 
-AnyEventType = EventType[Any]
+class AnyEventType(Protocol):
+    """A type of events, whatever its data."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def about(self) -> str: ...
+    @property
+    def data(self) -> type[Mapping[str, object]]: ...
+    @property
+    def example(self) -> Mapping[str, object]: ...
+    @property
+    def read_with(self) -> str: ...
+    @property
+    def line(self) -> str: ...
+    @property
+    def admin(self) -> bool: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def since(self) -> str: ...
+    @property
+    def family(self) -> str: ...
 
 
 def new_event(
     event_type: EventType[EventDataT], data: EventDataT, *, organisation: str, ids: Ids, now: float, livemode: bool = True
 ) -> LogEntry:
     """An event to be written with `log_event` in the commit that makes it true. `now`: Unix seconds."""
+    return event_entry(event_type, data, organisation=organisation, id=ids.new("evt_"), now=now, livemode=livemode)
+
+
+def event_entry(
+    event_type: AnyEventType, data: Mapping[str, object], *, organisation: str, id: str, now: float, livemode: bool
+) -> LogEntry:
+    """The row of an event of any type, with data that fits it. `now`: Unix seconds."""
     line = cast("str | None", data.get(event_type.line)) if event_type.line else None
-    return LogEntry(ids.new("evt_"), organisation, event_type.name, int(livemode), orjson.dumps(data).decode(), line, int(now))
+    return LogEntry(id, organisation, event_type.name, int(livemode), orjson.dumps(data).decode(), line, int(now))

@@ -1,4 +1,4 @@
-"""Events get their places in the log, and the endpoints that have chosen them their deliveries, in one transaction."""
+"""Events get their places in the log, in one transaction with the deliveries to endpoints that have chosen them and what people are mailed."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -8,8 +8,8 @@ import orjson
 
 from operations.deps import Deps
 from operations.event_types.catalogue import types_of_patterns
-from operations.ledger.event_mail import queue_event_mails
 from operations.ledger.event_rights import ChooserRights
+from operations.ledger.mail_kinds import DIGEST, next_digest, timings_of_type
 from operations.ledger.webhooks import end_endpoint
 from registry.ids import Ids
 from storage.deliveries import queue_deliveries
@@ -17,6 +17,8 @@ from storage.endpoint_selections import EndpointSelection, list_selections
 from storage.engine.sql import Connection
 from storage.event_lines import UNKNOWN_LINE, LineBounds, bounds_of_lines
 from storage.event_log import PlacedEvent, place_events, waits_for_place
+from storage.mail_notices import MailNotice, queue_notices
+from storage.mail_subscriptions import MailReader, has_mail_tables, mail_readers
 from storage.webhook_endpoints import enabled_endpoints
 
 PLACED_AT_ONCE = 500
@@ -67,7 +69,7 @@ class EventPlacing:
         events = place_events(connection, most=PLACED_AT_ONCE)
         for organisation, own in groupby(events, key=lambda event: event.organisation):
             queue_chosen(connection, organisation, list(own), rights=self._rights, ids=self._ids, now=now)
-        queue_event_mails(connection, events, now=now, ids=self._ids)
+        queue_event_mails(connection, events, now=now)
         return len(events)
 
 
@@ -110,3 +112,30 @@ def readable_choice(
         end_endpoint(connection, endpoint=selection.endpoint, organisation=selection.organisation, reason="chooser_ended", ids=ids, now=now)
         return
     yield from (event.id for event, may in zip(chosen, rights.readable(connection, caller, chosen), strict=True) if may)
+
+
+def queue_event_mails(connection: Connection, events: Sequence[PlacedEvent], *, now: float) -> int:
+    """Queue what people are to be told of `events` by mail; how many notices are new. `now`: Unix seconds.
+
+    Call it in the transaction that places the events. An event that comes twice is told once. Nothing on a schema without notices.
+    """
+    # Choice: what happened in test mode is mailed to nobody: it is tried out with endpoints and lists.
+    live = [event for event in events if event.livemode]
+    if not live or not has_mail_tables(connection):
+        return 0
+    readers = mail_readers(connection, organisations=sorted({event.organisation for event in live}))
+    of_organisation: dict[str, list[MailReader]] = {}
+    for reader in readers:
+        of_organisation.setdefault(reader.organisation, []).append(reader)
+    return queue_notices(
+        connection, notices=[notice for event in live for notice in event_notices(event, of_organisation.get(event.organisation, []), now)]
+    )
+
+
+def event_notices(event: PlacedEvent, readers: Sequence[MailReader], now: float) -> list[MailNotice]:
+    """What the readers of one organisation are to be told of an event, and when."""
+    notices: list[MailNotice] = []
+    for reader, timing in timings_of_type(readers, event.type):
+        due_ms, day = next_digest(reader.hour, reader.timezone, now) if timing == DIGEST else (int(now * 1000), 0)
+        notices.append(MailNotice(event.organisation, reader.person, event.id, event.type, timing, day, event.created, due_ms))
+    return notices

@@ -30,7 +30,6 @@ T = TypeVar("T")
 
 ARGUMENT = "__argument"
 """Ends the name of a bound value that would otherwise be a column's: SQLAlchemy keeps those for the columns that a write sets."""
-
 LITERAL = "__literal"
 
 BOUND_NAME = re.compile(r"(?<=%\()\w+|(?<=(?<!:):)\w+")

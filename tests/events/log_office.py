@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import orjson
 
-from operations.event_types.declaration import AnyEventType, new_event
+from operations.event_types.declaration import AnyEventType, event_entry
 from operations.ledger.event_placing import EventPlacing
 from storage.event_log import log_event
 from tests.deliveries.post_office import PostOffice, open_post_office
@@ -31,7 +31,8 @@ class LogOffice:
         """An event with the example's data, and what is given of it, in a commit of its own; its id."""
         given: Mapping[str, Any] = {**kind.example, **data}
         whose = organisation or self.organisation
-        event = new_event(kind, given, organisation=whose, ids=self.world.ids, now=self.world.clock.now())
+        clock, id = self.world.clock, self.world.ids.new("evt_")
+        event = event_entry(kind, given, organisation=whose, id=id, now=clock.now(), livemode=True)
         await self.world.store.write(log_event, event=event)
         return event.id
 

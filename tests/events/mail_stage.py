@@ -13,7 +13,7 @@ import orjson
 from clients.mail.letter import Letter
 from operations.deps import Deps
 from operations.ledger.event_letters import EventMails
-from operations.ledger.event_mail import queue_event_mails
+from operations.ledger.event_placing import queue_event_mails
 from operations.people.session_tokens import new_console_token
 from registry.caller import Role, Tier
 from storage.engine.sql import Connection
@@ -47,7 +47,7 @@ class MailStage:
         def write(connection: Connection) -> None:
             for entry in entries:
                 log_event(connection, event=entry)
-            queue_event_mails(connection, place_events(connection, most=1000), now=now, ids=ids)
+            queue_event_mails(connection, place_events(connection, most=1000), now=now)
 
         await self.site.service.store.write(write)
         return [entry.id for entry in entries]

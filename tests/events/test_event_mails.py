@@ -14,7 +14,7 @@ from clients.mail.smtp import mime_message, smtp_settings
 from operations.event_types.catalogue import EVENT_TYPES
 from operations.languages import spoken_languages, texts_in
 from operations.ledger.event_letters import EventMails
-from operations.ledger.event_mail import queue_event_mails
+from operations.ledger.event_placing import queue_event_mails
 from operations.ledger.mail_kinds import ADMIN_MAIL_TYPES, next_digest
 from registry.caller import Role
 from storage.engine.sql import Connection
@@ -69,7 +69,7 @@ async def test_an_event_is_told_once_however_often_it_is_queued(mails: MailStage
 
     def again(connection: Connection) -> int:
         events = events_behind(connection, organisation=mails.organisation, position=0, most=10)
-        return queue_event_mails(connection, events, now=mails.site.clock.now(), ids=mails.deps.ids)
+        return queue_event_mails(connection, events, now=mails.site.clock.now())
 
     assert await mails.site.service.store.write(again) == 0
     assert len(await mails.mailed()) == 2

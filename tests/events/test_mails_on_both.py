@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 
 from operations.ledger.event_letters import EventMails
-from operations.ledger.event_mail import queue_event_mails
+from operations.ledger.event_placing import queue_event_mails
 from operations.ledger.mail_choices import Unsubscription, default_choice, end_mails, keep_mail_choice
 from registry.caller import Role
 from registry.limits import Limits
@@ -39,8 +39,8 @@ class TwoMailed:
 
         def place(connection: Connection) -> int:
             placed = place_events(connection, most=1000)
-            assert queue_event_mails(connection, placed, now=now, ids=ids) >= 0
-            return queue_event_mails(connection, placed, now=now, ids=ids)
+            assert queue_event_mails(connection, placed, now=now) >= 0
+            return queue_event_mails(connection, placed, now=now)
 
         await self.world.store.write(write)
         assert await self.world.store.write(place) == 0

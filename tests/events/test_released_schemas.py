@@ -142,8 +142,7 @@ def test_types_members_values_narrower_bounds_and_other_words_may_be_added() -> 
 def test_a_release_writes_the_types_it_has_and_the_next_one_is_compared_with_them(tmp_path: Path) -> None:
     path = tmp_path / "released.json"
     path.write_bytes(RELEASED.read_bytes())
-    issued = EVENT_TYPES["esim.issued"]
-    later = replace(issued, name="esim.melted", since="9.9.0")
+    later = replace(ESIM_ISSUED, name="esim.melted", since="9.9.0")
     assert renew("9.8.0", path, {**EVENT_TYPES, later.name: later}) == []
     assert (read_released(path)["release"], set(read_released(path)["types"])) == ("9.8.0", set(EVENT_TYPES))
     assert renew("9.9.0", path, {**EVENT_TYPES, later.name: later}) == []

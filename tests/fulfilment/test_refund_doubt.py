@@ -119,9 +119,8 @@ async def test_words_about_a_refund_that_fell_do_not_end_the_next_try(floor: Flo
     first = await fallen(floor, order)
     if word == "old":
         of = floor.shop.me.organisation
-        named = {"account": floor.shop.payee, "organisation": of}
-        told = {"as_of": first.created, "now": first.created}
-        await floor.deps.store.write(take_processor_record, deps=floor.deps, thing=first, **named, **told)
+        payee, at = floor.shop.payee, first.created
+        await floor.deps.store.write(take_processor_record, deps=floor.deps, account=payee, organisation=of, thing=first, as_of=at, now=at)
     else:
         await synced(floor)
     assert ((await floor.row(order)).refund, len(await floor.letters(OPERATOR))) == ("owed", 1)

@@ -18,7 +18,7 @@ from registry.errors import BadRequest, StoreUnavailable
 from registry.ids import first_id
 from registry.operation import Example, operation
 from storage.deliveries import PENDING_STATE
-from storage.delivery_lists import DeliveryFilter, DeliveryPlace, ListedDelivery, find_place, list_all_deliveries
+from storage.delivery_lists import DeliveryFilter, DeliveryPosition, ListedDelivery, find_place, list_all_deliveries
 from storage.engine.sql import LAST_ID_LETTERS, Connection
 from storage.event_log import EVENT_LOG
 
@@ -114,9 +114,9 @@ async def list_deliveries(ctx: Ctx, params: DeliveriesQuery) -> ListOf[DeliveryL
     return list_page([delivery_line(row) for row in await ctx.deps.store.read(find)], params.limit)
 
 
-def page_begin(connection: Connection, params: DeliveriesQuery, organisation: str) -> DeliveryPlace:
+def page_begin(connection: Connection, params: DeliveriesQuery, organisation: str) -> DeliveryPosition:
     """Where the page begins. Raises BadRequest for a last id that is none of the organisation's deliveries."""
-    limit = DeliveryPlace("evt_" + LAST_ID_LETTERS if params.until is None else first_id("evt_", params.until), "")
+    limit = DeliveryPosition("evt_" + LAST_ID_LETTERS if params.until is None else first_id("evt_", params.until), "")
     if params.starting_after is None:
         return limit
     place = find_place(connection, delivery=params.starting_after, organisation=organisation)

@@ -8,7 +8,7 @@ from operations.connectivity.events import DELIVERY_EXAMPLE, Delivery, render_de
 from operations.connectivity.webhook_endpoints import EXAMPLE_ENDPOINT_ID, EndpointRef, endpoint_not_found
 from operations.deps import Ctx
 from operations.event_types.catalogue import EVENT_TYPES
-from operations.event_types.declaration import AnyEventType, new_event
+from operations.event_types.declaration import AnyEventType, event_entry
 from operations.ledger.event_rights import readable_types
 from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded, StoreUnavailable
 from registry.operation import Example, Scope, SpendKind, operation
@@ -81,7 +81,7 @@ async def send_test_event(ctx: Ctx, params: TestSend) -> Delivery:
         counted = {"minute": minute_number(now), "most": TEST_SENDS_PER_MINUTE}
         if not count_test_send(connection, endpoint=row.id, organisation=ctx.organisation, **counted):
             raise minute_limit_reached(f"{row.id} was tried", most=TEST_SENDS_PER_MINUTE, now=now, upgrade_url=deps.site.upgrade_url)
-        event = new_event(declared, declared.example, organisation=ctx.organisation, ids=deps.ids, now=now, livemode=False)
+        event = event_entry(declared, declared.example, organisation=ctx.organisation, id=deps.ids.new("evt_"), now=now, livemode=False)
         log_test(connection, event=event)
         place = {"event": event.id, "endpoint": row.id, "organisation": ctx.organisation}
         enqueue_event_for(connection, **place, now_ms=int(now * 1000), ids=deps.ids)

@@ -1,8 +1,8 @@
 """The types of events that there are."""
 
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, NotRequired
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
@@ -29,8 +29,8 @@ class DescribedEventType(TypedDict):
     since: str
     admins_only: bool
     read_with: Annotated[str, Field(description="The operation that shows the thing; who may not call it sees no such event")]
-    schema: NotRequired[dict[str, Any]]
-    example: NotRequired[dict[str, Any]]
+    schema: NotRequired[dict[str, JsonValue]]
+    example: NotRequired[dict[str, JsonValue]]
 
 
 def describe_type(declared: AnyEventType, *, schemas: bool) -> DescribedEventType:
@@ -45,7 +45,7 @@ def describe_type(declared: AnyEventType, *, schemas: bool) -> DescribedEventTyp
     }
     if schemas:
         shown["schema"] = TypeAdapter[object](declared.data).json_schema()
-        shown["example"] = dict(declared.example)
+        shown["example"] = cast("dict[str, JsonValue]", dict(declared.example))
     return shown
 
 
