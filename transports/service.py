@@ -51,7 +51,7 @@ from storage.replicas import REPLICA_LEASE_SECONDS, end_replica, renew_replica, 
 from storage.sealing import Keyring
 from storage.upstream_connections import leave_simulation
 from transports.keyring import checked_keyring, refuse_key_conflict, refuse_key_conflict_at
-from transports.mcp.settings import McpSettings
+from transports.mcp.settings import MCP_EVENTS_DRAFT, McpSettings
 from transports.payments import DEMO_PAYEE, PaymentConnection, open_payments
 from transports.readiness import Readiness
 from transports.sessions import sessions_of
@@ -347,7 +347,8 @@ def build_service(
     late = {"wake_worker": wake_worker, "wake_mailer": wake_mailer}
     deps = make_deps(settings, store, keyring, clock, ids, upstream, payments, secrets, pace, replica, apart=apart, **late)
     model = open_model(settings, clock)
-    deps, systems = replace(deps, model=model), (upstream.pool.system, payments.system, *(() if model is None else (model.system,)))
+    deps = replace(deps, model=model, callbacks=sender)
+    systems = (upstream.pool.system, payments.system, *(() if model is None else (model.system,)))
     for system in systems:
         system.report = report
     simulation = upstream.simulation
@@ -438,6 +439,7 @@ def mcp_settings(service: Service, hosts: Iterable[str] = (), origins: Iterable[
         authorization_servers=(service.settings.auth_issuer or token_issuer(service.site),),
         scopes=LOGIN_SCOPES if service.settings.own_identity else (),
         edge=service.settings.mcp_edge,
+        events=service.settings.mcp_events == MCP_EVENTS_DRAFT,
     )
 
 

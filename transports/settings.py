@@ -279,6 +279,9 @@ class Settings(BaseModel):
         NO_SECRET, description="keys that seal MCP request state, new,old; default: derived from the keyring"
     )
     mcp_edge: bool = Field(True, description="false answers every MCP call through the whole SDK, at three times the cost")
+    mcp_events: Literal["", "2026-02-19"] = Field(
+        "", description="date of the draft of MCP Events whose methods /mcp has, of which 2026-02-19 is known; empty: none"
+    )
     limit_concurrency: int = Field(512, ge=1, description="connections served at once")
     connections_per_network: int = Field(
         64, ge=1, description="of these from one address (IPv6: 64 bits); not counted from this machine and from trusted proxies"

@@ -33,7 +33,7 @@ ASKED_FOR = frozenset(
         *("spending", "spending_charge", "adapted_offer", "package_adaptation"),
         *("change_set", "change_row"),
         *("approval",),
-        *("event_log", "event_log_end", "line_event_number", "endpoint_selection"),
+        *("event_log", "event_log_end", "line_event_number", "endpoint_selection", "mcp_subscription"),
     }
 )
 """Tables that are looked for before they are read."""

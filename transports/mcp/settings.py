@@ -5,6 +5,8 @@ from dataclasses import dataclass
 MCP_SERVER_NAME = "connectivity"
 MCP_BODY_BYTES = 1 << 20
 STATE_KEY_BYTES = 32
+MCP_EVENTS_DRAFT = "2026-02-19"
+"""The date of the draft of MCP Events that this service speaks."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,6 +28,8 @@ class McpSettings:
     tracing: bool = False
     insist_on_elicitation: bool = False
     edge: bool = True
+    events: bool = False
+    """Whether clients may poll and subscribe to events."""
 
     def __post_init__(self) -> None:
         """Refuse at start what the SDK would refuse at the first request."""

@@ -56,6 +56,17 @@ def create_selections() -> None:
     op.create_index("endpoint_selection_organisation", "endpoint_selection", ["organisation"])
 
 
+def create_mcp_subscription() -> None:
+    op.create_table(
+        "mcp_subscription",
+        *(sa.Column(name, sa.Text(), primary_key=name == "endpoint") for name in ("endpoint",)),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("id", "organisation", "principal", "url")),
+        sa.Column("expires", sa.BigInteger(), nullable=False),
+    )
+    op.create_index("mcp_subscription_id", "mcp_subscription", ["organisation", "id"], unique=True)
+    op.create_index("mcp_subscription_expires", "mcp_subscription", ["expires"])
+
+
 OF_DELIVERIES = (
     ("delivery_of_organisation", ["organisation", "event_id", "id"]),
     ("delivery_of_endpoint", ["endpoint_id", "event_id", "id"]),
@@ -71,6 +82,7 @@ def index_deliveries() -> None:
 def upgrade() -> None:
     create_event_log()
     create_selections()
+    create_mcp_subscription()
     index_deliveries()
 
 
@@ -78,5 +90,5 @@ def downgrade() -> None:
     """What happened is told again by nothing: events of the new types go, and endpoints get the three old ones."""
     for name, _ in OF_DELIVERIES:
         op.drop_index(name, "delivery")
-    for table in ("endpoint_selection", "line_event_number", "event_log_end", "event_log"):
+    for table in ("mcp_subscription", "endpoint_selection", "line_event_number", "event_log_end", "event_log"):
         op.drop_table(table)

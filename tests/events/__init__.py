@@ -1,0 +1,1 @@
+"""Events: every type happens once, through a door."""
