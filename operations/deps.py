@@ -99,7 +99,10 @@ class CallbackPosts(Protocol):
     """Posts to addresses that clients have named."""
 
     async def ask(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False) -> tuple[DeliveryAttempt, bytes]:
-        """Posts once, to a vetted address only; how that went, and what the receiver answered. Waits for the network."""
+        """Posts `body` with `headers` to `url` once, a vetted address only; how that went, and what the receiver answered.
+
+        `private`: the organisation may have receivers in the operator's own network. Waits for the network.
+        """
         ...
 
 

@@ -346,8 +346,7 @@ def build_service(
     payments = open_payments(settings, clock, ids, site.base_url, report)
     late = {"wake_worker": wake_worker, "wake_mailer": wake_mailer}
     deps = make_deps(settings, store, keyring, clock, ids, upstream, payments, secrets, pace, replica, apart=apart, **late)
-    model = open_model(settings, clock)
-    deps = replace(deps, model=model, callbacks=sender)
+    deps = replace(deps, model=(model := open_model(settings, clock)), callbacks=sender)
     systems = (upstream.pool.system, payments.system, *(() if model is None else (model.system,)))
     for system in systems:
         system.report = report

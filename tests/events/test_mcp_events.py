@@ -23,7 +23,8 @@ from storage.event_log import log_event, sweep_event_log
 from storage.webhook_endpoints import MOST_ENDPOINTS
 from tests.clients.webhooks.authority import self_signed
 from tests.clients.webhooks.receiver import HookReceiver, receiver
-from tests.deliveries.post_office import LOOPBACK, QUICK, Post, read
+from tests.deliveries import post_office
+from tests.deliveries.post_office import LOOPBACK, QUICK, read
 from tests.http.test_answers import parameters
 from tests.mcp.house import MODERN, House, open_house
 from tests.registry.ledgers import audited
@@ -140,7 +141,7 @@ def url_of(there: HookReceiver) -> str:
     return there.url("localhost", "https")
 
 
-def events_of(there: HookReceiver) -> list[Post]:
+def events_of(there: HookReceiver) -> list[post_office.Post]:
     """What was sent, the verifications left out."""
     return [post for post in map(read, there.requests) if "type" not in orjson.loads(post.body)]
 

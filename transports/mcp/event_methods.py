@@ -1,8 +1,9 @@
 """The methods of the draft MCP Events: events/list, events/poll, events/subscribe and events/unsubscribe.
 
-The draft is modelcontextprotocol/experimental-ext-triggers-events, docs/design-sketch-proposal.md, dated 2026-02-19, as of the commit
-6104601d8768982d864f26f399d3576320f8bc0a. Each method is one call of an operation that stands beside the catalogue, so that it is
-authenticated, throttled, charged and audited as a tool call is. No short way leads to them: the SDK hands them on in both eras.
+The draft is the design sketch of the repository modelcontextprotocol/experimental-ext-triggers-events (docs, design-sketch-proposal), dated
+2026-02-19, as of the commit 6104601d8768982d864f26f399d3576320f8bc0a. Each method is one call of an operation that stands beside the
+catalogue, so that it is authenticated, throttled, charged and audited as a tool call is. No short way leads to the methods: the SDK hands
+them on, in both eras.
 """
 
 from collections.abc import Mapping

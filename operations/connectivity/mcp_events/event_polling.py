@@ -1,13 +1,13 @@
 """Events for MCP clients that ask for them: which types there are, and what has happened since a cursor.
 
-The draft is modelcontextprotocol/experimental-ext-triggers-events, docs/design-sketch-proposal.md, dated 2026-02-19, as of the commit
-6104601d8768982d864f26f399d3576320f8bc0a.
+The draft is the design sketch of the repository modelcontextprotocol/experimental-ext-triggers-events (docs, design-sketch-proposal), dated
+2026-02-19, as of the commit 6104601d8768982d864f26f399d3576320f8bc0a.
 
 Choice: these are operations, so that their calls are authenticated, throttled, charged and audited as every call is, and the MCP door only
 spells them in the words of the draft. They are beside the catalogue: no document and no address has them.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
@@ -48,7 +48,7 @@ class OfferedType(TypedDict):
     description: str
     delivery: list[DeliveryMode]
     inputSchema: dict[str, object]
-    payloadSchema: dict[str, Any]
+    payloadSchema: dict[str, object]
 
 
 class OfferedTypes(TypedDict):
@@ -86,13 +86,12 @@ async def within_bounds(ctx: Ctx, params: Input) -> Caller:
 
 def offered_type(declared: AnyEventType, delivery: list[DeliveryMode]) -> OfferedType:
     """A declared type as it is offered."""
-    schema = TypeAdapter[object](declared.data).json_schema()
     return {
         "name": declared.name,
         "description": declared.about,
         "delivery": delivery,
         "inputSchema": INPUT_SCHEMA,
-        "payloadSchema": schema,
+        "payloadSchema": TypeAdapter[object](declared.data).json_schema(),
     }
 
 

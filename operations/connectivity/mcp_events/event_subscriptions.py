@@ -241,7 +241,7 @@ def keep_subscription(connection: Connection, *, ctx: Ctx, request: Subscription
     put_subscription(connection, row=row)
     put_selection(connection, row=selection_of_subscription(ctx, endpoint, request))
     if before is None and request.cursor is not None:
-        position, cut = queue_replay(connection, ctx=ctx, endpoint=endpoint, request=request, position=start["position"])
+        position, cut = queue_events_since(connection, ctx=ctx, endpoint=endpoint, request=request, position=start["position"])
         truncated = start["skipped"] or cut
     else:
         position, truncated = start["end"], False
@@ -279,7 +279,7 @@ def renew_endpoint(connection: Connection, *, ctx: Ctx, endpoint: str, secret: s
         enable_endpoint(connection, endpoint=endpoint, organisation=organisation)
 
 
-def queue_replay(connection: Connection, *, ctx: Ctx, endpoint: str, request: SubscriptionRequest, position: int) -> tuple[int, bool]:
+def queue_events_since(connection: Connection, *, ctx: Ctx, endpoint: str, request: SubscriptionRequest, position: int) -> tuple[int, bool]:
     """Queue what has happened since the cursor, at most 1,000 events. The position up to which that is, and whether some are missing."""
     behind = read_behind(
         connection,
