@@ -123,8 +123,8 @@ def occurrence_of(event: Event | ReportEvent) -> Occurrence:
 
 
 def safe_position(position: int, undelivered: int | None) -> int:
-    """Up to where an endpoint has got everything once it has got what stands at `position`; the cursor that it may keep."""
-    return position if undelivered is None or undelivered >= position else undelivered - 1
+    """The cursor that a receiver may keep at `position`: up to there all has arrived or was given up but what begins at `undelivered`."""
+    return position if undelivered is None else min(position, undelivered - 1)
 
 
 def tell_disabled(connection: Connection, endpoint: str, organisation: str, reason: DisablingReason, ids: Ids, now: float) -> None:
@@ -228,8 +228,8 @@ class WebhookDeliveries:
 
     async def _occurrence_bytes(self, row: LeasedDelivery) -> bytes:
         """What is sent for an MCP subscription. Its cursor may have moved on when it is sent again."""
-        undelivered = await self._store.read(outbox.first_undelivered, endpoint=row.endpoint_id)
-        cursor = str(safe_position(row.position or 0, undelivered))
+        undelivered, position = await self._store.read(outbox.first_undelivered, endpoint=row.endpoint_id), row.position or 0
+        cursor = str(safe_position(position, None if undelivered == position else undelivered))
         return orjson.dumps({**occurrence_of(self._event(row)), "cursor": cursor})
 
     def faulted(self, claimed: ClaimedDelivery) -> AttemptOutcome:

@@ -28,7 +28,7 @@ from tests.deliveries.post_office import LOOPBACK, QUICK, read
 from tests.http.test_answers import parameters
 from tests.mcp.house import MODERN, House, open_house
 from tests.registry.ledgers import audited
-from tests.stage import opened
+from tests.stage import opened, opened_on_both
 from tests.world import Credentials
 from transports.worker.retention import retention_chore
 from transports.worker.worker import Worker
@@ -147,14 +147,14 @@ def events_of(there: HookReceiver) -> list[post_office.Post]:
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, *, events: bool = True) -> AsyncGenerator[Stage]:
+async def open_stage(folder: Path, *, events: bool = True, url: str | None = None) -> AsyncGenerator[Stage]:
     server, client = self_signed(folder, "localhost")
 
     async def lookup(name: str) -> list[str]:
         del name
         return ["127.0.0.1"]
 
-    async with open_house(folder, catalogue=CATALOGUE, limits=Limits(burst_enabled=False), events=events) as house:
+    async with open_house(folder, catalogue=CATALOGUE, limits=Limits(burst_enabled=False), url=url, events=events) as house:
         world = house.world
         sender = WebhookSender(world.clock, exempt=LOOPBACK, limits=QUICK, tls=client, lookup=lookup)
         world.pipeline.deps = replace(world.pipeline.deps, webhook_exempt=LOOPBACK, callbacks=sender)
@@ -166,6 +166,7 @@ async def open_stage(folder: Path, *, events: bool = True) -> AsyncGenerator[Sta
 
 
 stage = opened(open_stage)
+on_both = opened_on_both(open_stage)
 both_eras = pytest.mark.parametrize("era", [MODERN, LEGACY])
 
 
@@ -336,6 +337,27 @@ async def test_a_subscription_that_was_ended_is_sent_nothing_more(stage: Stage, 
         assert events_of(there) == []
         again = await client.unsubscribe(url_of(there))
     assert (again["error"]["code"], again["error"]["data"]["kind"]) == (NOT_FOUND, "subscription")
+
+
+async def test_a_subscription_begins_goes_on_and_ends_on_either_database(on_both: Stage) -> None:
+    client, world = on_both.client(), on_both.house.world
+    async with on_both.receiving() as there:
+        ids = [await on_both.happens(), await on_both.happens()]
+        first = (await client.subscribe(url_of(there), cursor="1", ttlMs=60_000))["result"]
+        assert first["cursor"] == "1"
+        await on_both.deliver()
+        assert [post.headers["webhook-id"] for post in events_of(there)] == ids[1:]
+        assert (await client.subscribe(url_of(there), ttlMs=60_000))["result"]["cursor"] == "2"
+        world.clock.advance(60)
+        await on_both.happens()
+        await on_both.deliver()
+        assert len(events_of(there)) == 1
+        said = await client.result("events/poll", name="esim.issued", cursor="2")
+        assert (len(said["events"]), said["cursor"]) == (1, "3")
+        assert (await client.subscribe(url_of(there), cursor="2"))["result"]["id"] == first["id"]
+        await on_both.deliver()
+        assert len(events_of(there)) == 2
+        assert "result" in await client.unsubscribe(url_of(there))
 
 
 async def test_a_subscription_ends_at_its_time_and_its_endpoint_is_swept(stage: Stage) -> None:
