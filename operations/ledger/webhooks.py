@@ -147,6 +147,9 @@ SUBSCRIPTION_ENDED = "subscription_ended"
 
 SUBSCRIPTION_HEADER = "x-mcp-subscription-id"
 
+UNWANTED_STATUSES = (410, 413)
+"""In the draft MCP Events: this one event is not wanted, or too large, and is not sent again; the subscription goes on."""
+
 WEBHOOK_USER_AGENT = "connectivity-webhooks/1"
 
 
@@ -276,6 +279,8 @@ class WebhookDeliveries:
             return self._outcome(claimed, started, "ok", attempt.milliseconds, "ok", None)
         if claimed.row.position == TEST_POSITION:  # tried once, and no mark against the endpoint
             return self._outcome(claimed, started, attempt.outcome, attempt.milliseconds, "ours", None)
+        if claimed.row.subscription is not None and attempt.status in UNWANTED_STATUSES:
+            return self._outcome(claimed, started, attempt.outcome, attempt.milliseconds, "failed", None)
         if attempt.gone:
             return self._outcome(claimed, started, attempt.outcome, attempt.milliseconds, "gone", None)
         return self._outcome(claimed, started, attempt.outcome, attempt.milliseconds, "failed", self._next(claimed, attempt.retry_after))

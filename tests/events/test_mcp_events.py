@@ -121,15 +121,16 @@ class Stage:
             pass
 
     @asynccontextmanager
-    async def receiving(self, echo: bool = True) -> AsyncGenerator[HookReceiver]:
-        """A receiver that repeats the challenge of a verification, as the draft asks of it, or does not."""
+    async def receiving(self, echo: bool = True, status: str = "200 OK") -> AsyncGenerator[HookReceiver]:
+        """A receiver that repeats the challenge of a verification, as the draft asks of it, or does not. `status`: its answer to events."""
         there: list[HookReceiver] = []
 
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             del reader
             asked = orjson.loads(read(there[0].requests[-1]).body)
             body = orjson.dumps({"challenge": asked.get("challenge")}) if echo else b"{}"
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
+            line = "200 OK" if "type" in asked else status
+            writer.write(b"HTTP/1.1 %b\r\ncontent-length: %d\r\n\r\n%b" % (line.encode(), len(body), body))
             await writer.drain()
 
         async with receiver(answer, self.tls) as made:
@@ -358,6 +359,22 @@ async def test_a_subscription_begins_goes_on_and_ends_on_either_database(on_both
         await on_both.deliver()
         assert len(events_of(there)) == 2
         assert "result" in await client.unsubscribe(url_of(there))
+
+
+@pytest.mark.parametrize(("status", "attempts"), [("413 Payload Too Large", 1), ("410 Gone", 1), ("503 Service Unavailable", 2)])
+async def test_an_event_that_is_too_large_or_unwanted_is_not_sent_again_and_the_next_one_is(
+    stage: Stage, status: str, attempts: int
+) -> None:
+    async with stage.receiving(status=status) as there:
+        await stage.client().subscribe(url_of(there))
+        await stage.happens()
+        for _ in range(2):
+            await stage.deliver()
+            stage.house.world.clock.advance(60)
+        assert len(events_of(there)) == attempts
+        await stage.happens()
+        await stage.deliver()
+        assert len(events_of(there)) == attempts + 1
 
 
 async def test_a_subscription_ends_at_its_time_and_its_endpoint_is_swept(stage: Stage) -> None:
