@@ -51,11 +51,11 @@ from storage.replicas import REPLICA_LEASE_SECONDS, end_replica, renew_replica, 
 from storage.sealing import Keyring
 from storage.upstream_connections import leave_simulation
 from transports.keyring import checked_keyring, refuse_key_conflict, refuse_key_conflict_at
-from transports.mcp.settings import MCP_EVENTS_DRAFT, McpSettings
+from transports.mcp.settings import McpSettings
 from transports.payments import DEMO_PAYEE, PaymentConnection, open_payments
 from transports.readiness import Readiness
 from transports.sessions import sessions_of
-from transports.settings import BadSettings, Settings, normal_base_url
+from transports.settings import MCP_EVENTS_DRAFT, BadSettings, Settings, normal_base_url
 from transports.settings_files import make_data_directory
 from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection, open_upstream
 from transports.version import VERSION, build_sha

@@ -18,7 +18,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from clients.webhooks.addresses import PRIVATE_RANGES, PrivateReceivers, is_in_networks, parse_private_receivers
 from registry.caller import Tier
 from registry.limits import TIERS, TierLimits
-from transports.mcp.settings import MCP_EVENTS_DRAFT
 
 
 def normal_base_url(address: str) -> str:
@@ -399,6 +398,10 @@ def check_production(settings: Settings) -> None:
             continue
         if address and not address.startswith("https://"):
             raise ValueError(f"{SETTING_PREFIX}{name.upper()} must start with https:// in production; tokens and keys travel over it")
+
+
+MCP_EVENTS_DRAFT = "2026-02-19"
+"""The date of the draft of MCP Events that this service speaks."""
 
 
 def check_mcp_events(date: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.docs.blocks import blocks
 from tests.harness.processes import ROOT, Running, running
 from tests.mcp.house import request, wire_headers
-from transports.mcp.settings import MCP_EVENTS_DRAFT
+from transports.settings import MCP_EVENTS_DRAFT
 
 PAGE = "mcp-events.md"
 TEXT = (ROOT / "docs" / PAGE).read_text()

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 MCP_SERVER_NAME = "connectivity"
 MCP_BODY_BYTES = 1 << 20
 STATE_KEY_BYTES = 32
-MCP_EVENTS_DRAFT = "2026-02-19"
-"""The date of the draft of MCP Events that this service speaks."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
