@@ -427,6 +427,23 @@ async def test_a_subscription_ends_with_the_credential_that_subscribed_until_ano
         assert len(events_of(there)) == 1
 
 
+async def test_a_key_for_other_lines_is_told_of_its_own_alone(stage: Stage) -> None:
+    world, iccid = stage.house.world, str(EVENT_TYPES["esim.issued"].example["iccid"])
+    found = list[tuple[int, int]]()
+    for line in (iccid, "8988303000000912345"):
+        _, secret = await world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(iccids=(line,)))
+        client = stage.client(secret=secret)
+        async with stage.receiving() as there:
+            begin = await client.result("events/poll", name="esim.issued")
+            await client.subscribe(url_of(there))
+            await stage.happens()
+            await stage.deliver()
+            polled = await client.result("events/poll", name="esim.issued", cursor=begin["cursor"])
+            found.append((len(polled["events"]), len(events_of(there))))
+            await client.unsubscribe(url_of(there))
+    assert found == [(1, 1), (0, 0)]
+
+
 async def test_nobody_else_ends_a_subscription(stage: Stage) -> None:
     world = stage.house.world
     stranger, colleague = await world.caller(Tier.PRO), await world.caller(Tier.PRO, organisation=stage.who.organisation)
