@@ -15,7 +15,7 @@ from operations import (
     subscribers,
     system,
 )
-from operations.connectivity import destinations
+from operations.connectivity import destinations, mcp_events
 from operations.intelligence import fleet as intelligence_fleet
 from operations.setup.credentials import explained_keys
 from registry.catalogue import Catalogue, Toolset
@@ -93,4 +93,5 @@ CATALOGUE = Catalogue(
     ),
     usual=("whoami",),
     about_oneself=("explain_key",),
+    beside=[Toolset("events", "What MCP clients poll and subscribe to.", (mcp_events,))],
 )

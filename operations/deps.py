@@ -1,13 +1,14 @@
 """What handlers reach the outside with: one frozen dataclass, made once by the composition root."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from clients.model.port import LanguageModel
 from clients.ocs.client import OcsPool
 from clients.payments.port import Processor
 from clients.webhooks.addresses import NO_PRIVATE_RECEIVERS, IpNetwork, PrivateReceivers
+from clients.webhooks.sender import DeliveryAttempt
 from operations.caches.answers import ReadCache
 from operations.caches.event_watch import EventWatch
 from operations.caches.stock import StockSnapshots
@@ -80,6 +81,8 @@ class Deps:
     """What organisations that sign up may do."""
     webhook_private: PrivateReceivers = NO_PRIVATE_RECEIVERS
     """What webhooks of organisations that the operator named may reach in the operator's own network."""
+    callbacks: "CallbackPosts | None" = None
+    """Asks receivers of MCP subscriptions whether they want them; None: there are none, and MCP clients poll."""
     network_instance: str = ""
     """The process, where the charging system is simulated in it and gone with it; empty: it is another system."""
     keeps_names: bool = True
@@ -90,6 +93,17 @@ class Deps:
     """Accounts of a simulated network that newcomers are given, as somebody who runs a real one would open them."""
     ocs_token: str = field(default="", repr=False)
     """The service's own reseller token, for organisations in managed mode; empty: there is none."""
+
+
+class CallbackPosts(Protocol):
+    """Posts to addresses that clients have named."""
+
+    async def ask(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False) -> tuple[DeliveryAttempt, bytes]:
+        """Posts `body` with `headers` to `url` once, a vetted address only; how that went, and what the receiver answered.
+
+        `private`: the organisation may have receivers in the operator's own network. Waits for the network.
+        """
+        ...
 
 
 Ctx: TypeAlias = Context[Deps]

@@ -73,10 +73,12 @@ class Catalogue:
         core: Iterable[str] = NO_CORE_TOOLS,
         usual: Iterable[str] = NO_CORE_TOOLS,
         about_oneself: Iterable[str] = NO_CORE_TOOLS,
+        beside: Sequence[Toolset] = (),
     ) -> None:
         """`core`: the operations of the preset. `usual`: single operations that are shown to whoever names no toolset, and that no
         restriction to toolsets leaves out. `about_oneself`: no such restriction leaves them out either, and they see to it themselves
-        that such a credential is told of itself alone."""
+        that such a credential is told of itself alone. `beside`: operations for which one door alone has methods of its own; they are
+        in no list, in no document and at no address, and their toolset is that of the same name."""
         self.toolsets = tuple(toolsets)
         self.operations: dict[str, AnyOperation] = {}
         self.toolset_of: dict[str, str] = {}
@@ -94,6 +96,8 @@ class Catalogue:
                 shapes[shape] = operation.id
                 self.operations[operation.id] = operation
                 self.toolset_of[operation.id] = toolset.name
+        self.beside: dict[str, AnyOperation] = {each.id: each for toolset in beside for each in toolset.operations()}
+        self._beside_of = {each.id: toolset.name for toolset in beside for each in toolset.operations()}
         missing = [name for name in (*self.core, *sorted(self.usual | self.about_oneself)) if name not in self.operations]
         if missing:
             raise TypeError(f"the preset core, or what is usual, names {missing}, which nobody declares")
@@ -138,6 +142,7 @@ class Catalogue:
         return self.usual.union(
             self.about_oneself,
             (o.id for o in self.operations.values() if self.toolset_of[o.id] in names),
+            (id for id, toolset in self._beside_of.items() if toolset in names or "all" in names),
             *(presets[name] for name in names if name in presets),
         )
 

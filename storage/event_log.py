@@ -178,6 +178,11 @@ def list_unplaced(*, most: int) -> sa.Executable:
 LOCK_PLACING = Command(upsert(EVENT_LOG_END, key=["organisation"], organisation="", position=0, swept=0))
 
 
+def lock_placing(connection: Connection) -> None:
+    """Let nothing get a place in any log until this transaction has ended: what it reads of a log's end is the end."""
+    connection.run(LOCK_PLACING)
+
+
 class LogEnd(NamedTuple):
     """How far the log of an organisation goes, and up to where it is kept no more."""
 

@@ -16,6 +16,8 @@ from storage.deliveries import (
     DELIVERY,
     DELIVERY_ATTEMPT,
     FAILED_STATE,
+    IS_TAKEN,
+    IS_UNTAKEN,
     PENDING_STATE,
     id_range,
     in_id_range,
@@ -24,9 +26,10 @@ from storage.deliveries import (
 from storage.endpoint_selections import ENDPOINT_SELECTION
 from storage.engine.drivers import Value
 from storage.engine.sql import Command, Connection, Dialect, Query, bound_list, first_row, json_rows, pack_rows
-from storage.event_log import EVENT_LOG
+from storage.event_log import EVENT_LOG, TEST_POSITION
 from storage.events import EVENT
 from storage.fair_share import choose_deliveries, is_pending, is_waiting
+from storage.mcp_subscriptions import MCP_SUBSCRIPTION
 from storage.organisations import ORGANISATION
 from storage.webhook_endpoints import (
     FAILING_SECONDS,
@@ -75,6 +78,9 @@ class LeasedDelivery(NamedTuple):
     kind: str | None = None
     principal: str | None = None
     credential: str | None = None
+    subscription: str | None = None
+    """The MCP subscription that the endpoint sends for, and when it ends, Unix seconds."""
+    expires: int | None = None
 
 
 class ClaimedBatch(NamedTuple):
@@ -132,6 +138,7 @@ RELAX_COMMIT = Query(str, relaxed_commit_query)
 CLAIM_DELIVERIES = Command(claim_query)
 EVENT_MEMBERS = ("type", "livemode", "data", "created")
 LOG_MEMBERS = ("position", "line", "line_number")
+SUBSCRIPTION_MEMBERS = ("subscription", "expires")
 CHOICE_MEMBERS = ("types", "tags", "kind", "principal", "credential")
 ENDPOINT_MEMBERS = ("url", "status", "secret", "previous_secret", "previous_until", "proven", "failing_since")
 
@@ -142,12 +149,13 @@ def claimed_rows(dialect: Dialect, *, with_log: bool) -> sa.Executable:
     A promised event is in both tables; one of before the log, or a report, in the first alone; every other one in the log alone.
     """
     rest: list[sa.ColumnElement[object]] = [
-        cast("sa.ColumnElement[object]", sa.null().label(name)) for name in (*LOG_MEMBERS, *CHOICE_MEMBERS)
+        cast("sa.ColumnElement[object]", sa.null().label(name)) for name in (*LOG_MEMBERS, *CHOICE_MEMBERS, *SUBSCRIPTION_MEMBERS)
     ]
     of_event: list[sa.ColumnElement[object]] = [EVENT.c[name] for name in EVENT_MEMBERS]
     if with_log:
         of_event = [sa.func.coalesce(EVENT.c[name], EVENT_LOG.c[name]).label(name) for name in EVENT_MEMBERS]
         rest = [*(EVENT_LOG.c[name] for name in LOG_MEMBERS), *(ENDPOINT_SELECTION.c[name] for name in CHOICE_MEMBERS)]
+        rest += [MCP_SUBSCRIPTION.c.id.label("subscription"), MCP_SUBSCRIPTION.c.expires]
     found = (
         sa.select(
             *(DELIVERY.c[name] for name in ("id", "endpoint_id", "organisation", "attempt", "event_id")),
@@ -168,6 +176,7 @@ def claimed_rows(dialect: Dialect, *, with_log: bool) -> sa.Executable:
     return (
         found.join(EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id, isouter=True)
         .join(ENDPOINT_SELECTION, ENDPOINT_SELECTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
+        .join(MCP_SUBSCRIPTION, MCP_SUBSCRIPTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
         .where(EVENT.c.id.is_not(None) | EVENT_LOG.c.id.is_not(None))
     )
 
@@ -339,6 +348,25 @@ def judge_endpoint(connection: Connection, record: EndpointRecord, own: Sequence
         if gone or since is None or record.status != "enabled" or last - since >= FAILING_SECONDS:
             return note_endpoint_failure(connection, endpoint=record.id, first=first, last=last, gone=gone)
     return None
+
+
+def undelivered(state: sa.ColumnElement[bool]) -> sa.Select[tuple[int]]:
+    """The positions of what an endpoint is still to get and is in this state; each state has an index of its own."""
+    return (
+        sa.select(EVENT_LOG.c.position)
+        .join_from(DELIVERY, EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id)
+        .where(DELIVERY.c.endpoint_id == sa.bindparam("endpoint"), state, EVENT_LOG.c.position > TEST_POSITION)
+    )
+
+
+UNDELIVERED = sa.union_all(undelivered(IS_UNTAKEN), undelivered(IS_TAKEN)).subquery("undelivered")
+
+FIRST_UNDELIVERED = Query(int, sa.select(sa.func.min(UNDELIVERED.c.position).label("position")))
+
+
+def first_undelivered(connection: Connection, *, endpoint: str) -> int | None:
+    """The first position in the log of what an endpoint is still to get; None when nothing waits for it."""
+    return connection.first(FIRST_UNDELIVERED, endpoint=endpoint)
 
 
 def return_deliveries(connection: Connection, *, leases: Sequence[tuple[str, str]], now_ms: int) -> int:

@@ -25,6 +25,7 @@ from storage.engine.sql import (
     row_exists,
     writes,
 )
+from storage.mcp_subscriptions import expired_subscriptions, forget_subscription
 from storage.organisations import lock_organisation
 
 
@@ -188,7 +189,23 @@ def delete_endpoint(connection: Connection, *, endpoint: str, organisation: str)
         return False
     drop_pending(connection, endpoint=endpoint)
     forget_selection(connection, endpoint=endpoint)
+    forget_subscription(connection, endpoint=endpoint)
     return True
+
+
+def sweep_subscriptions(connection: Connection, *, before: float, most: int) -> int:
+    """Remove the endpoints of MCP subscriptions that have ended. `before`: Unix seconds."""
+    ended = expired_subscriptions(connection, before=before, most=most)
+    for each in ended:
+        delete_endpoint(connection, endpoint=each.endpoint, organisation=each.organisation)
+        forget_subscription(connection, endpoint=each.endpoint)
+    return len(ended)
+
+
+@first_row(str)
+def read_endpoint_secret(*, endpoint: str, organisation: str) -> sa.Executable:
+    """The sealed secret of an endpoint."""
+    return sa.select(WEBHOOK_ENDPOINT.c.secret).where(OWN_ENDPOINT)
 
 
 def enabled_endpoints(connection: Connection, *, organisation: str) -> list[str]:

@@ -57,7 +57,7 @@ from transports.mcp.settings import McpSettings
 from transports.payments import DEMO_PAYEE, PaymentConnection, open_payments
 from transports.readiness import Readiness
 from transports.sessions import sessions_of
-from transports.settings import BadSettings, Settings, normal_base_url
+from transports.settings import MCP_EVENTS_DRAFT, BadSettings, Settings, normal_base_url
 from transports.settings_files import make_data_directory
 from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection, open_upstream
 from transports.version import VERSION, build_sha
@@ -351,8 +351,8 @@ def build_service(
     payments = open_payments(settings, clock, ids, site.base_url, report)
     late = {"wake_worker": wake_worker, "wake_mailer": wake_mailer}
     deps = make_deps(settings, store, keyring, clock, ids, upstream, payments, secrets, pace, replica, apart=apart, **late)
-    model = open_model(settings, clock)
-    deps, systems = replace(deps, model=model), (upstream.pool.system, payments.system, *(() if model is None else (model.system,)))
+    deps = replace(deps, model=(model := open_model(settings, clock)), callbacks=sender)
+    systems = (upstream.pool.system, payments.system, *(() if model is None else (model.system,)))
     for system in systems:
         system.report = report
     simulation = upstream.simulation
@@ -446,6 +446,7 @@ def mcp_settings(service: Service, hosts: Iterable[str] = (), origins: Iterable[
         authorization_servers=(service.settings.auth_issuer or token_issuer(service.site),),
         scopes=LOGIN_SCOPES if service.settings.own_identity else (),
         edge=service.settings.mcp_edge,
+        events=service.settings.mcp_events == MCP_EVENTS_DRAFT,
     )
 
 

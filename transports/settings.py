@@ -279,6 +279,9 @@ class Settings(BaseModel):
         NO_SECRET, description="keys that seal MCP request state, new,old; default: derived from the keyring"
     )
     mcp_edge: bool = Field(True, description="false answers every MCP call through the whole SDK, at three times the cost")
+    mcp_events: str = Field(
+        "", description="date of the draft of MCP Events whose methods /mcp has, of which 2026-02-19 is known; empty: none"
+    )
     limit_concurrency: int = Field(512, ge=1, description="connections served at once")
     connections_per_network: int = Field(
         64, ge=1, description="of these from one address (IPv6: 64 bits); not counted from this machine and from trusted proxies"
@@ -294,6 +297,7 @@ class Settings(BaseModel):
             raise ValueError("SERVICE_DATABASE_URL must start with postgresql://; leave it out for SQLite in SERVICE_DATA")
         if bool(self.auth_issuer) != bool(self.auth_jwks_url):
             raise ValueError("SERVICE_AUTH_ISSUER and SERVICE_AUTH_JWKS_URL go together; set both or neither")
+        check_mcp_events(self.mcp_events)
         check_base_url(self.base_url)
         check_origins(self.allowed_origins)
         check_mail(self)
@@ -394,6 +398,16 @@ def check_production(settings: Settings) -> None:
             continue
         if address and not address.startswith("https://"):
             raise ValueError(f"{SETTING_PREFIX}{name.upper()} must start with https:// in production; tokens and keys travel over it")
+
+
+MCP_EVENTS_DRAFT = "2026-02-19"
+"""The date of the draft of MCP Events that this service speaks."""
+
+
+def check_mcp_events(date: str) -> None:
+    """The draft of MCP Events changes without another name than its date: another one than ours would be spoken wrongly."""
+    if date not in ("", MCP_EVENTS_DRAFT):
+        raise ValueError(f"SERVICE_MCP_EVENTS must be {MCP_EVENTS_DRAFT}, the draft that this release speaks, or be left out for none")
 
 
 def check_base_url(address: str) -> None:

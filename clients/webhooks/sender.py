@@ -132,6 +132,10 @@ class WebhookSender:
 
         `private`: the organisation may have receivers in the operator's own network.
         """
+        return (await self.ask(url, body, headers, private=private))[0]
+
+    async def ask(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False) -> tuple[DeliveryAttempt, bytes]:
+        """The same, with what the receiver answered, at most 16 kB of it, for whoever has asked it something."""
         started = self._clock.monotonic()
         inside = private and self._private is not None
         try:
@@ -143,10 +147,10 @@ class WebhookSender:
             outbound = self._inside if inside else self._outbound
             reply = await outbound.exchange("POST", url, headers=headers, content=body, keep=RECEIVER_BODY_LIMIT)
         except BadReceiverUrl:
-            return DeliveryAttempt("blocked", None, self._since(started))
+            return DeliveryAttempt("blocked", None, self._since(started)), b""
         except OutboundFailed as error:
-            return DeliveryAttempt(error.kind, None, self._since(started))
-        return self._judge(reply, self._since(started))
+            return DeliveryAttempt(error.kind, None, self._since(started)), b""
+        return self._judge(reply, self._since(started)), reply.body
 
     async def aclose(self) -> None:
         await self._outbound.aclose()

@@ -18,6 +18,7 @@ from registry.redaction import redact
 from storage.deliveries import Requeued, requeue_deliveries, requeue_delivery
 from storage.endpoint_selections import EndpointSelection, find_selection, list_selections
 from storage.engine.sql import Connection
+from storage.mcp_subscriptions import find_subscription_behind
 from storage.sealing import webhook_secret_field
 from storage.webhook_endpoints import (
     MOST_ENDPOINTS,
@@ -127,6 +128,17 @@ def endpoint_not_found(endpoint: str) -> NotFound:
     )
 
 
+def refuse_subscription(connection: Connection, endpoint: str) -> None:
+    """Raises Conflict for the endpoint of an MCP subscription, whose client says what is sent where, and with which secret."""
+    found = find_subscription_behind(connection, endpoint=endpoint)
+    if found is not None:
+        raise Conflict(
+            f"{endpoint} sends for the MCP subscription {found.id}, whose client decides where, what, and with which secret",
+            code="mcp_subscription",
+            hint="Delete it to end the subscription, or make an endpoint of your own",
+        )
+
+
 def chooser_has_ended(endpoint: str) -> Conflict:
     """The refusal to send again with the rights of somebody who has none any more."""
     return Conflict(
@@ -225,7 +237,7 @@ async def delete_connectivity_webhook_endpoint(ctx: Ctx, params: EndpointRef) ->
     scope=Scope.ANY,
     tool=False,
     title="Rotate webhook secret",
-    raises=[NotFound],
+    raises=[NotFound, Conflict],
     examples=[Example("Replace a secret that may be known", {"id": EXAMPLE_ENDPOINT_ID}, ENDPOINT_WITH_SECRET_EXAMPLE)],
 )
 async def rotate_webhook_secret(ctx: Ctx, params: EndpointRef) -> WebhookEndpoint:
@@ -241,6 +253,7 @@ async def rotate_webhook_secret(ctx: Ctx, params: EndpointRef) -> WebhookEndpoin
         row = rotate_endpoint_secret(connection, endpoint=params.id, organisation=ctx.organisation, sealed=sealed, now=ctx.now)
         if row is None:
             raise endpoint_not_found(params.id)
+        refuse_subscription(connection, row.id)
         return {**render_endpoint(row, find_selection(connection, endpoint=row.id)), "secret": secret}
 
     return await ctx.settle_result(rotate)

@@ -1,4 +1,4 @@
-"""Events get their places in the log, in one transaction with the deliveries to endpoints that have chosen them and what people are mailed."""
+"""Events get their places in the log, in one transaction with their deliveries to endpoints and with what people are mailed."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache

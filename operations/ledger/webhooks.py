@@ -16,7 +16,7 @@ from operations.deps import Ctx
 from operations.event_types.declaration import new_event
 from operations.event_types.endpoint import ORGANISATION_ENDPOINT_DISABLED, DisabledEndpointData, DisablingReason
 from operations.ledger.event_rights import ChooserRights
-from registry.clock import Clock
+from registry.clock import Clock, rfc3339_utc
 from registry.errors import BadRequest
 from registry.ids import Ids
 from storage import outbox
@@ -97,6 +97,36 @@ def event_bytes(event: Event | ReportEvent) -> bytes:
     return orjson.dumps(event)
 
 
+class Occurrence(TypedDict):
+    """An event in the words of the MCP Events draft. `cursor` stands in deliveries: all up to there was delivered or given up."""
+
+    eventId: str
+    name: str
+    timestamp: str
+    data: EventData
+    cursor: NotRequired[str]
+    _meta: dict[str, object]
+
+
+def occurrence_of(event: Event | ReportEvent) -> Occurrence:
+    """An event as MCP clients get it. What the draft has no word for stands in `_meta`."""
+    meta: dict[str, object] = {"connectivity/livemode": event["livemode"]}
+    if "line_seq" in event:
+        meta["connectivity/line_seq"] = event["line_seq"]
+    return {
+        "eventId": event["id"],
+        "name": event["type"],
+        "timestamp": rfc3339_utc(event["created"]),
+        "data": event["data"],
+        "_meta": meta,
+    }
+
+
+def safe_position(position: int, undelivered: int | None) -> int:
+    """The cursor that a receiver may keep at `position`: up to there all has arrived or was given up but what begins at `undelivered`."""
+    return position if undelivered is None else min(position, undelivered - 1)
+
+
 def tell_disabled(connection: Connection, endpoint: str, organisation: str, reason: DisablingReason, ids: Ids, now: float) -> None:
     """Write the event of an endpoint that this transaction has disabled."""
     data: DisabledEndpointData = {"endpoint": endpoint, "reason": reason}
@@ -111,6 +141,14 @@ def end_endpoint(connection: Connection, *, endpoint: str, organisation: str, re
 
 NOT_READABLE = "not_readable"
 """The outcome of a delivery that was not made: whoever chose the endpoint's types may not read the event now."""
+
+SUBSCRIPTION_ENDED = "subscription_ended"
+"""The outcome of a delivery that was not made: the MCP subscription that the endpoint sent for has reached its end."""
+
+SUBSCRIPTION_HEADER = "x-mcp-subscription-id"
+
+UNWANTED_STATUSES = (410, 413)
+"""In the draft MCP Events: this one event is not wanted, or too large, and is not sent again; the subscription goes on."""
 
 WEBHOOK_USER_AGENT = "connectivity-webhooks/1"
 
@@ -166,12 +204,16 @@ class WebhookDeliveries:
 
     async def send(self, claimed: ClaimedDelivery) -> AttemptOutcome:
         """One signed POST, and what follows from it."""
-        row, body = claimed.row, event_bytes(self._event(claimed.row))
-        started = self._clock.now()
+        row, started = claimed.row, self._clock.now()
+        if row.expires is not None and row.expires <= started:
+            return self._outcome(claimed, started, SUBSCRIPTION_ENDED, 0, "ours", None)
         if row.types is not None and row.position != TEST_POSITION and not await self._store.write(self._may_get, row=row, now=started):
             return self._outcome(claimed, started, NOT_READABLE, 0, "ours", None)
+        body = event_bytes(self._event(row)) if row.subscription is None else await self._occurrence_bytes(row)
         headers = sign_delivery(self._secrets(row, started), row.event_id, int(started), body)
         headers |= {"content-type": "application/json", "user-agent": WEBHOOK_USER_AGENT}
+        if row.subscription is not None:
+            headers[SUBSCRIPTION_HEADER] = row.subscription
         return self._judge(claimed, started, await self._sender.post(row.url or "", body, headers, private=bool(row.private_receivers)))
 
     def _may_get(self, connection: Connection, *, row: LeasedDelivery, now: float) -> bool:
@@ -186,6 +228,12 @@ class WebhookDeliveries:
             )
             return False
         return self._rights.readable(connection, caller, [row])[0]
+
+    async def _occurrence_bytes(self, row: LeasedDelivery) -> bytes:
+        """What is sent for an MCP subscription. Its cursor may have moved on when it is sent again."""
+        undelivered, position = await self._store.read(outbox.first_undelivered, endpoint=row.endpoint_id), row.position or 0
+        cursor = str(safe_position(position, None if undelivered == position else undelivered))
+        return orjson.dumps({**occurrence_of(self._event(row)), "cursor": cursor})
 
     def faulted(self, claimed: ClaimedDelivery) -> AttemptOutcome:
         """A fault of ours took the attempt's place: it counts in the schedule, not against the endpoint."""
@@ -231,6 +279,8 @@ class WebhookDeliveries:
             return self._outcome(claimed, started, "ok", attempt.milliseconds, "ok", None)
         if claimed.row.position == TEST_POSITION:  # tried once, and no mark against the endpoint
             return self._outcome(claimed, started, attempt.outcome, attempt.milliseconds, "ours", None)
+        if claimed.row.subscription is not None and attempt.status in UNWANTED_STATUSES:
+            return self._outcome(claimed, started, attempt.outcome, attempt.milliseconds, "failed", None)
         if attempt.gone:
             return self._outcome(claimed, started, attempt.outcome, attempt.milliseconds, "gone", None)
         return self._outcome(claimed, started, attempt.outcome, attempt.milliseconds, "failed", self._next(claimed, attempt.retry_after))

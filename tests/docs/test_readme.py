@@ -91,6 +91,7 @@ def test_every_block_is_in_a_language_that_a_test_knows() -> None:
         ("CONTRIBUTING.md", "python"),
         ("guide-agents.md", "python"),
         ("intelligence.md", "json"),
+        ("mcp-events.md", "json"),
     }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from operations.event_types.catalogue import EVENT_TYPES, PROMISED_TYPES
+from operations.event_types.esim import ESIM_ISSUED
 from tests.events.release import RELEASED, ReleasedType, broken_event_promises, declared_types, read_released, release_events, renew
 from transports.openapi.schemas import OpenapiJson
 

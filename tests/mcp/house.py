@@ -95,6 +95,7 @@ async def open_house(
     sessions: Sessions | None = None,
     sandbox: SimulatedNetwork | None = None,
     limits: Limits | None = None,
+    url: str | None = None,
     **changes: Any,
 ) -> AsyncGenerator[House]:
     doors: list[McpDoor] = []
@@ -103,7 +104,7 @@ async def open_house(
         await doors[0](scope, receive, send)
 
     async with open_world(
-        folder, catalogue, sessions=sessions, sandbox=sandbox, limits=limits, inner=InnerApplication(inner, MCP_PATHS)
+        folder, catalogue, url=url, sessions=sessions, sandbox=sandbox, limits=limits, inner=InnerApplication(inner, MCP_PATHS)
     ) as world:
 
         def report(call: Call, error: BaseException) -> None:

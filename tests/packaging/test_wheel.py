@@ -81,7 +81,7 @@ def test_it_serves_from_its_own_files(wheel: zipfile.ZipFile, tmp_path: Path) ->
             with httpx.Client(base_url=said["base_url"], headers={"Authorization": f"Bearer {said['api_key']}"}, timeout=60) as http:
                 made = http.post("/v1/connectivity/intents", json={"plan": "test_eu_1gb"}, headers={"Idempotency-Key": "first"})
                 assert made.json()["status"] == "succeeded"
-                paths = ("/shop/demo", "/docs", "/docs/events", "/auth/sign-in", "/llms.txt", "/openapi.json", "/asyncapi.json")
+                paths = ("/shop/demo", "/docs", "/docs/event-types", "/auth/sign-in", "/llms.txt", "/openapi.json", "/asyncapi.json")
                 assert [http.get(path).status_code for path in paths] == [200] * 7
         finally:
             server.send_signal(signal.SIGTERM)

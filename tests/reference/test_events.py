@@ -8,6 +8,7 @@ import pytest
 from operations.catalogue import CATALOGUE
 from operations.event_types.catalogue import EVENT_TYPES
 from operations.event_types.declaration import AnyEventType
+from operations.event_types.esim import ESIM_ISSUED
 from tests.openapi.lamps import LAMPS
 from tests.openapi.written import COMMITTED_SITE
 from transports.openapi.event_schemas import event_readers
@@ -44,17 +45,17 @@ def test_a_type_of_events_has_a_section_with_everything_that_is_declared(
 
 
 def test_who_sees_an_event_is_said_of_admins_and_of_others() -> None:
-    issued = EVENT_TYPES["esim.issued"]
+    issued = ESIM_ISSUED
     assert event_readers(issued) == "Whoever may read its line with `get_connectivity_intent` sees it."
     assert event_readers(replace(issued, line="")) == "Whoever may read what it is about with `get_connectivity_intent` sees it."
     assert event_readers(replace(issued, admin=True)) == "Admins of the organisation see it."
 
 
 def test_no_toolset_has_the_address_of_the_page() -> None:
-    assert "events" not in {toolset.name for toolset in CATALOGUE.toolsets}
+    assert "event-types" not in {toolset.name for toolset in CATALOGUE.toolsets}
 
 
 async def test_a_catalogue_without_events_has_no_such_page() -> None:
     assert EVENTS_PAGE not in markdown_reference(LAMPS, COMMITTED_SITE)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(ReferencePages(LAMPS, COMMITTED_SITE)), base_url="http://127.0.0.1") as http:
-        assert (await http.get("/docs/events")).status_code == 404
+        assert (await http.get("/docs/event-types")).status_code == 404

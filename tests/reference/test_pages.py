@@ -97,7 +97,7 @@ async def test_every_link_leads_somewhere_and_every_operation_is_reached(catalog
                 waiting += [link.partition("#")[0] for link in page.links() if link.startswith("/")]
     names = {path.rpartition("/")[2] for path in seen}
     assert set(catalogue.operations) <= names
-    assert ("/docs/events" in seen) == bool(described_event_types(catalogue))
+    assert ("/docs/event-types" in seen) == bool(described_event_types(catalogue))
     for path, page in seen.items():
         anchors = {attributes.get("id") for _, attributes in page.tags}
         assert {link[1:] for link in page.links() if link.startswith("#")} <= anchors, path

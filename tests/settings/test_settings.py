@@ -79,8 +79,12 @@ def test_lists_are_separated_by_commas() -> None:
             {"SERVICE_AUTH_ISSUER": "https://login.example"},
             "SERVICE_AUTH_ISSUER and SERVICE_AUTH_JWKS_URL go together; set both or neither",
         ),
+        (
+            {"SERVICE_MCP_EVENTS": "2026-07-01"},
+            "SERVICE_MCP_EVENTS must be 2026-02-19, the draft that this release speaks, or be left out for none",
+        ),
     ],
-    ids=["unknown", "range", "choice", "network", "scheme", "half"],
+    ids=["unknown", "range", "choice", "network", "scheme", "half", "draft"],
 )
 def test_a_setting_that_is_wrong_is_named(given: dict[str, str], message: str) -> None:
     assert refusal(given) == message

@@ -24,6 +24,7 @@ from registry.answer import FaultReport
 from registry.pipeline import Pipeline
 from transports.mcp.calls import ToolCalls
 from transports.mcp.cards import APPS_EXTENSION, shows_cards
+from transports.mcp.event_methods import EventMethods, offer_events
 from transports.mcp.fast_path import FastPath
 from transports.mcp.prompts import get_prompt, list_prompts
 from transports.mcp.request_caller import RequestCaller
@@ -79,6 +80,8 @@ def make_mcp_server(calls: ToolCalls, pipeline: Pipeline[Deps], settings: McpSet
     )
     server.extensions[APPS_EXTENSION] = {}
     seal_request_state(server, settings)
+    if settings.events:
+        offer_events(server, EventMethods(pipeline.catalogue, calls))
     return server
 
 

@@ -26,6 +26,8 @@ class McpSettings:
     tracing: bool = False
     insist_on_elicitation: bool = False
     edge: bool = True
+    events: bool = False
+    """Whether clients may poll and subscribe to events."""
 
     def __post_init__(self) -> None:
         """Refuse at start what the SDK would refuse at the first request."""

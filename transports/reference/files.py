@@ -31,14 +31,14 @@ def _index_page(reference: Reference) -> str:
         cells = [[f"[`{e.operation.id}`]({name}.md#{e.operation.id})", _entry_route(e), e.operation.summary] for e in chapter.entries]
         lines += [*_markdown_table(("Operation", "HTTP", "What it does"), cells), ""]
     if reference.events:
-        lines += [f"## [events]({EVENTS_PAGE})", "", EVENTS_SUMMARY, ""]
+        lines += [f"## [Types of events]({EVENTS_PAGE})", "", EVENTS_SUMMARY, ""]
         cells = [[f"[`{e.event_type.name}`]({EVENTS_PAGE}#{event_anchor(e.event_type)})", e.event_type.about] for e in reference.events]
         lines += [*_markdown_table(("Type", "What has happened"), cells), ""]
     lines += ["## Errors of every operation", "", *_fault_table(reference.faults)]
     return "\n".join(lines) + "\n"
 
 
-EVENTS_PAGE = "events.md"
+EVENTS_PAGE = "event-types.md"
 
 
 def event_anchor(event_type: AnyEventType) -> str:
@@ -47,7 +47,7 @@ def event_anchor(event_type: AnyEventType) -> str:
 
 
 def _events_page(reference: Reference) -> str:
-    lines = [_REFERENCE_NOTICE, "# events", "", EVENTS_SUMMARY, "", f"[All toolsets]({_REFERENCE_INDEX})", ""]
+    lines = [_REFERENCE_NOTICE, "# Types of events", "", EVENTS_SUMMARY, "", f"[All toolsets]({_REFERENCE_INDEX})", ""]
     lines += [f"- [{each.event_type.name}](#{event_anchor(each.event_type)}): {each.event_type.about}" for each in reference.events]
     lines += ["", "Beside `type` and `data` an event has these members:", "", *_member_table(reference.envelope)]
     for each in reference.events:

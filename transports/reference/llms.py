@@ -61,7 +61,7 @@ def _served_llms(catalogue: Catalogue, site: Site) -> str:
         lines,
         catalogue,
         lambda toolset, operation: f"{site.docs_url}/{toolset}/{operation.id}",
-        lambda event_type: f"{site.docs_url}/events#{event_type.name}",
+        lambda event_type: f"{site.docs_url}/event-types#{event_type.name}",
     )
 
 
@@ -81,7 +81,7 @@ def _llms_lines(first: list[str], catalogue: Catalogue, link: OperationLink, eve
         shown = [f"- [{each.id}]({link(toolset.name, each)}): {each.summary}" for each in toolset.operations()]
         lines += [f"## {toolset.name}", "", toolset.summary, "", *shown, ""]
     events = [f"- [{each.name}]({event_link(each)}): {each.about}" for each in described_event_types(catalogue)]
-    lines += ["## events", "", EVENTS_SUMMARY, "", *events] if events else []
+    lines += ["## Types of events", "", EVENTS_SUMMARY, "", *events] if events else []
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -1,4 +1,4 @@
-"""GET /docs, /docs/{toolset}, /docs/{toolset}/{operation} and /docs/events: the reference as HTML, without scripts (docs/security.md)."""
+"""GET /docs, /docs/{toolset}, /docs/{toolset}/{operation} and /docs/event-types: the reference as HTML, without scripts (docs/security.md)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -111,7 +111,7 @@ class HtmlReference:
 
 
 _DOCS_ROOT = "/docs"
-EVENTS_NAME = "events"
+EVENTS_NAME = "event-types"
 
 
 class ReferencePage(NamedTuple):

@@ -45,7 +45,7 @@ from storage.signing_keys import sweep_signing_keys
 from storage.spending import sweep_spending
 from storage.stock_snapshots import sweep_stock_snapshots
 from storage.verifications import sweep_verifications
-from storage.webhook_endpoints import fail_waiting_of_disabled
+from storage.webhook_endpoints import fail_waiting_of_disabled, sweep_subscriptions
 from storage.webhook_receivers import sweep_receivers
 from transports.settings import HistoryDays
 from transports.worker.chores import Chore
@@ -108,6 +108,7 @@ async def forget_calls(store: Store, now: float) -> None:
     await store.write(sweep_confirm_tokens, now=now)
     await sweep_in_steps(store, sweep_claims, before=now)
     await sweep_in_steps(store, sweep_receivers, before=now - DAY_SECONDS)
+    await sweep_in_steps(store, sweep_subscriptions, before=now)
     await sweep_in_steps(store, sweep_payment_events, before=now - PAYMENT_EVENTS_SECONDS)
     await sweep_in_steps(store, sweep_pending, before=now - UNPAID_ORDERS_SECONDS)
     if await store.read(has_approvals):

@@ -12,6 +12,7 @@ from operations.connectivity.webhook_endpoints import (
     EndpointRef,
     WebhookEndpoint,
     endpoint_not_found,
+    refuse_subscription,
     render_endpoint,
 )
 from operations.deps import Ctx
@@ -105,6 +106,7 @@ async def update_webhook_endpoint(ctx: Ctx, params: EndpointChange) -> WebhookEn
         row = read_endpoint(connection, endpoint=params.id, organisation=ctx.organisation)
         if row is None:
             raise endpoint_not_found(params.id)
+        refuse_subscription(connection, row.id)
         if not connection.has(ENDPOINT_SELECTION):
             raise StoreUnavailable("the database has to be upgraded first (reseller db upgrade): it cannot hold what endpoints choose yet")
         before = find_selection(connection, endpoint=row.id)

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from operations.connectivity.events import DELIVERY_EXAMPLE, Delivery, render_delivery
-from operations.connectivity.webhook_endpoints import EXAMPLE_ENDPOINT_ID, EndpointRef, endpoint_not_found
+from operations.connectivity.webhook_endpoints import EXAMPLE_ENDPOINT_ID, EndpointRef, endpoint_not_found, refuse_subscription
 from operations.deps import Ctx
 from operations.event_types.catalogue import EVENT_TYPES
 from operations.event_types.declaration import AnyEventType, event_entry
@@ -70,6 +70,7 @@ async def send_test_event(ctx: Ctx, params: TestSend) -> Delivery:
         row = read_endpoint(connection, endpoint=params.id, organisation=ctx.organisation)
         if row is None:
             raise endpoint_not_found(params.id)
+        refuse_subscription(connection, row.id)
         if row.status != "enabled":
             raise Conflict(
                 f"The webhook endpoint {row.id} is disabled, so nothing can be sent to it",

@@ -1,6 +1,6 @@
 """The types of events that there are."""
 
-from typing import Annotated, NotRequired
+from typing import Annotated, NotRequired, cast
 
 from pydantic import Field, JsonValue, TypeAdapter
 from typing_extensions import TypedDict

@@ -58,6 +58,17 @@ def create_selections() -> None:
     op.create_index("endpoint_selection_organisation", "endpoint_selection", ["organisation"])
 
 
+def create_mcp_subscription() -> None:
+    op.create_table(
+        "mcp_subscription",
+        *(sa.Column(name, sa.Text(), primary_key=name == "endpoint") for name in ("endpoint",)),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("id", "organisation", "principal", "url")),
+        sa.Column("expires", sa.BigInteger(), nullable=False),
+    )
+    op.create_index("mcp_subscription_id", "mcp_subscription", ["organisation", "id"], unique=True)
+    op.create_index("mcp_subscription_expires", "mcp_subscription", ["expires"])
+
+
 OF_DELIVERIES = (
     ("delivery_of_organisation", ["organisation", "event_id", "id"]),
     ("delivery_of_endpoint", ["endpoint_id", "event_id", "id"]),
@@ -170,6 +181,7 @@ TABLES = (
     "event_log_end",
     "line_event_number",
     "endpoint_selection",
+    "mcp_subscription",
     "overdue_invoice",
     "fleet_baseline",
     "fleet_line_baseline",
@@ -187,6 +199,7 @@ TABLES = (
 def upgrade() -> None:
     create_event_log()
     create_selections()
+    create_mcp_subscription()
     index_deliveries()
     create_overdue_invoices()
     create_line_news()

@@ -1,0 +1,98 @@
+"""Subscriptions of MCP clients to events: each has a webhook endpoint of its own, which ends with it."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, first_row, upsert
+
+
+class McpSubscription(NamedTuple):
+    """A subscription. `id` is what its receiver knows it by; `endpoint` sends for it; `expires`: Unix seconds.
+
+    Its receiver at `url` has said that it wants what `principal` subscribes to.
+    """
+
+    endpoint: Key
+    id: str
+    organisation: str
+    principal: str
+    url: str
+    expires: BigInt
+
+
+class McpSubscriptionTable(TableDescription, row=McpSubscription, table=True):
+    """The subscriptions that have not ended, and those that have and are not removed yet."""
+
+    __table_args__ = (
+        sa.Index("mcp_subscription_id", "organisation", "id", unique=True),
+        sa.Index("mcp_subscription_expires", "expires"),
+    )
+
+
+MCP_SUBSCRIPTION = McpSubscriptionTable.table
+
+SUBSCRIPTION_COLUMNS = tuple(MCP_SUBSCRIPTION.c[name] for name in McpSubscription._fields)
+
+PUT_SUBSCRIPTION = Command(upsert(MCP_SUBSCRIPTION, McpSubscription._fields, key=["endpoint"]))
+
+DELETE_SUBSCRIPTION = Command(sa.delete(MCP_SUBSCRIPTION).where(MCP_SUBSCRIPTION.c.endpoint == sa.bindparam("endpoint")))
+
+EXPIRED_SUBSCRIPTIONS = Query(
+    McpSubscription,
+    sa.select(*SUBSCRIPTION_COLUMNS)
+    .where(MCP_SUBSCRIPTION.c.expires <= sa.bindparam("before", type_=sa.BigInteger))
+    .order_by(MCP_SUBSCRIPTION.c.expires)
+    .limit(sa.bindparam("most")),
+)
+
+
+def put_subscription(connection: Connection, *, row: McpSubscription) -> None:
+    """Keep a subscription, or its new end."""
+    connection.run(PUT_SUBSCRIPTION, **row._asdict())
+
+
+def forget_subscription(connection: Connection, *, endpoint: str) -> None:
+    """The endpoint of a subscription is gone, and the subscription with it. Nothing for other endpoints."""
+    if connection.has(MCP_SUBSCRIPTION):
+        connection.run(DELETE_SUBSCRIPTION, endpoint=endpoint)
+
+
+@first_row(McpSubscription)
+def subscription_of(*, id: str, organisation: str) -> sa.Executable:
+    return sa.select(*SUBSCRIPTION_COLUMNS).where(MCP_SUBSCRIPTION.c.organisation == organisation, MCP_SUBSCRIPTION.c.id == id)
+
+
+def find_subscription(connection: Connection, *, id: str, organisation: str) -> McpSubscription | None:
+    """The subscription with this id, ended or not."""
+    return subscription_of(connection, id=id, organisation=organisation) if connection.has(MCP_SUBSCRIPTION) else None
+
+
+@first_row(McpSubscription)
+def subscription_behind(*, endpoint: str) -> sa.Executable:
+    return sa.select(*SUBSCRIPTION_COLUMNS).where(MCP_SUBSCRIPTION.c.endpoint == endpoint)
+
+
+def find_subscription_behind(connection: Connection, *, endpoint: str) -> McpSubscription | None:
+    """The subscription that an endpoint sends for, if it does for one."""
+    return subscription_behind(connection, endpoint=endpoint) if connection.has(MCP_SUBSCRIPTION) else None
+
+
+@first_row(str)
+def find_proven_callback(*, organisation: str, principal: str, url: str, now: int) -> sa.Executable:
+    """A live subscription of `principal` whose receiver is at `url`, if there is one. `now`: Unix seconds."""
+    return (
+        sa.select(MCP_SUBSCRIPTION.c.id)
+        .where(
+            MCP_SUBSCRIPTION.c.organisation == organisation,
+            MCP_SUBSCRIPTION.c.principal == principal,
+            MCP_SUBSCRIPTION.c.url == url,
+            MCP_SUBSCRIPTION.c.expires > now,
+        )
+        .limit(1)
+    )
+
+
+def expired_subscriptions(connection: Connection, *, before: float, most: int) -> list[McpSubscription]:
+    """Subscriptions that have ended, those first that ended first. `before`: Unix seconds."""
+    return connection.all(EXPIRED_SUBSCRIPTIONS, before=int(before), most=most) if connection.has(MCP_SUBSCRIPTION) else []
