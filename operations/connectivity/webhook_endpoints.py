@@ -12,6 +12,7 @@ from operations.ledger.event_rights import caller_who_chose
 from operations.ledger.webhooks import check_webhook_address
 from operations.vocabulary import ListOf, list_page
 from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
+from registry.free_text import FreeText
 from registry.operation import Example, Input, Nothing, Scope, SpendKind, operation
 from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
@@ -71,7 +72,7 @@ class WebhookEndpoint(TypedDict):
     created: int
     types: NotRequired[list[str]]
     tags: NotRequired[list[str]]
-    description: NotRequired[str]
+    description: NotRequired[FreeText]
     secret: NotRequired[str]
 
 
@@ -99,6 +100,11 @@ ENDPOINT_EXAMPLE: WebhookEndpoint = {
     "url": "https://hooks.example.com/esim",
     "status": "enabled",
     "created": 1_795_166_400,
+}
+CHOSEN_ENDPOINT_EXAMPLE: WebhookEndpoint = {
+    **ENDPOINT_EXAMPLE,
+    "types": ["esim.*", "order.*", "organisation.balance_*"],
+    "description": "The desk that looks after orders",
 }
 ENDPOINT_WITH_SECRET_EXAMPLE: WebhookEndpoint = {**ENDPOINT_EXAMPLE, "secret": "whsec_..."}
 
@@ -189,7 +195,7 @@ async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) ->
     "GET",
     "/v1/connectivity/webhook_endpoints",
     title="List webhook endpoints",
-    examples=[Example("Where are my events sent?", {}, {"object": "list", "data": [ENDPOINT_EXAMPLE], "has_more": False})],
+    examples=[Example("Where are my events sent?", {}, {"object": "list", "data": [CHOSEN_ENDPOINT_EXAMPLE], "has_more": False})],
 )
 async def list_connectivity_webhook_endpoints(ctx: Ctx, _params: Nothing) -> ListOf[WebhookEndpoint]:
     """List your webhook endpoints, newest first, without their secrets."""
@@ -266,7 +272,7 @@ async def rotate_webhook_secret(ctx: Ctx, params: EndpointRef) -> WebhookEndpoin
     scope=Scope.ANY,
     title="Enable webhook endpoint",
     raises=[NotFound, Conflict],
-    examples=[Example("The receiver works again", {"id": EXAMPLE_ENDPOINT_ID}, ENDPOINT_EXAMPLE)],
+    examples=[Example("The receiver works again", {"id": EXAMPLE_ENDPOINT_ID}, CHOSEN_ENDPOINT_EXAMPLE)],
 )
 async def enable_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> WebhookEndpoint:
     """Enable a disabled webhook endpoint again.

@@ -183,7 +183,7 @@ class ServiceHouse:
             stage.proof = await self._sign_up(stage)
         if operation is not None:
             stage.proof = stage.proof | await prepared(self.world, who, operation.id)
-        if furnished and (operation is None or CATALOGUE.toolset_of[operation.id] in ("connectivity", "setup")):
+        if furnished and (operation is None or CATALOGUE.toolset_of[operation.id] in ("connectivity", "events", "setup")):
             await self._furnish(stage, tier)
         return stage
 

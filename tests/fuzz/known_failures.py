@@ -28,6 +28,13 @@ NO_SCHEMA_SAYS = frozenset(
 # Rules between fields, each by words of its refusal: a schema speaks of one field at a time.
 BETWEEN_FIELDS = (
     "give at least one",
+    "no type of events fits",  # the names that there are
+    "there is no type",
+    "asked for with an API key",  # only somebody who is signed in has a mail address
+    "so that no event fits",
+    "an endpoint without types",
+    "Nothing is to change",
+    "these types you may read no event",
     "there is no such operation",  # the names that there are
     "it is of one line, and no iccid is given",
     "give at most one",

@@ -15,7 +15,7 @@ from tests.spec.ledgers import rules
 
 SHARED = {"400", "401", "409", "429", "502"}
 # What is no JSON: a picture, a stream, and what is also a page or a print.
-DOCUMENTS = {"get_connectivity_intent_qr", "ai_chat", "get_invoice_document", "get_intelligence_share", "get_change_set"}
+DOCUMENTS = {"get_connectivity_intent_qr", "ai_chat", "get_invoice_document", "get_intelligence_share", "get_change_set", "stream_events"}
 
 # Paths without a version: of buyers, of their shops, and of health.
 BARE = {

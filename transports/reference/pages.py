@@ -1,4 +1,4 @@
-"""GET /docs, /docs/{toolset}, /docs/{toolset}/{operation} and /docs/event-types: the reference as HTML, without scripts (docs/security.md)."""
+"""GET /docs, /docs/{toolset}, /docs/{toolset}/{operation}, /docs/event-types: the reference as HTML, without scripts (docs/security.md)."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ import orjson
 from pydantic import Field
 
 from operations.connectivity.webhook_endpoints import (
-    ENDPOINT_EXAMPLE,
+    CHOSEN_ENDPOINT_EXAMPLE,
     EXAMPLE_ENDPOINT_ID,
     EndpointRef,
     WebhookEndpoint,
@@ -75,9 +75,13 @@ def changed_selection(before: EndpointSelection, params: EndpointChange, ctx: Ct
     raises=[NotFound, Conflict, BadRequest],
     examples=[
         Example(
-            "Be told of orders and disputes, too",
-            {"id": EXAMPLE_ENDPOINT_ID, "types": ["esim.*", "order.*", "payment.dispute_*"]},
-            {**ENDPOINT_EXAMPLE, "types": ["esim.*", "order.*", "payment.dispute_*"]},
+            "Be told of orders and of a low balance, too",
+            {
+                "id": EXAMPLE_ENDPOINT_ID,
+                "types": ["esim.*", "order.*", "organisation.balance_*"],
+                "description": "The desk that looks after orders",
+            },
+            CHOSEN_ENDPOINT_EXAMPLE,
         )
     ],
 )

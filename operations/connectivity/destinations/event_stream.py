@@ -63,7 +63,7 @@ async def hold_to_bounds(ctx: Ctx, params: StreamQuery) -> Caller:
     resumes=True,
     raises=[Conflict],
     access=hold_to_bounds,
-    examples=[Example("What happened to orders since event 120?", {"types": ["order.*"], "cursor": "120", "follow": False})],
+    examples=[Example("Follow what happens to orders", {"types": ["order.*"], "follow": False})],
 )
 async def stream_events(ctx: Ctx, params: StreamQuery, caller: Caller) -> Annotated[Document, "text/event-stream"] | EventStream:
     """Follow events as they happen, as server-sent events in the order of commits.

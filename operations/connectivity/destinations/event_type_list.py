@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.event_types.catalogue import EVENT_TYPES
 from operations.event_types.declaration import AnyEventType
+from operations.event_types.payment import DISPUTE_OPENED
 from operations.ledger.event_reading import TypePatterns, wanted_types
 from operations.vocabulary import ListOf, list_page
 from registry.operation import Example, Input, operation
@@ -53,7 +54,13 @@ def describe_type(declared: AnyEventType, *, schemas: bool) -> DescribedEventTyp
     "GET",
     "/v1/connectivity/event_types",
     title="List event types",
-    examples=[Example("What happens to orders?", {"types": ["order.*"]})],
+    examples=[
+        Example(
+            "What is told of disputes?",
+            {"types": ["payment.dispute_opened"]},
+            {"object": "list", "data": [describe_type(DISPUTE_OPENED, schemas=False)], "has_more": False},
+        )
+    ],
 )
 async def list_event_types(ctx: Ctx, params: EventTypesQuery) -> ListOf[DescribedEventType]:
     """List the types of events that you may read, in families.
