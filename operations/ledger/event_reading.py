@@ -59,12 +59,17 @@ def cursor_too_old(position: int, end: LogEnd, *, param: str) -> Conflict:
 
 
 def begin_position(connection: Connection, *, organisation: str, cursor: int | None, param: str) -> int:
-    """Where reading begins: behind the cursor, or at the end of the log. Raises BadRequest or Conflict."""
+    """Where reading begins: behind the cursor, behind what is kept no more for 0, else at the end of the log.
+
+    Raises BadRequest or Conflict.
+    """
     if not connection.has(EVENT_LOG):
         return 0
     end = end_of_log(connection, organisation=organisation)
     if cursor is None:
         return end.position
+    if cursor == 0:
+        return end.swept
     if cursor > end.position:
         text = f"{param}: {cursor} is behind the end of your log, which is {end.position}"
         raise BadRequest(text, param=param, hint="Leave it out to begin now")

@@ -214,3 +214,19 @@ def test_the_commands_cost_the_others_no_slow_import(tmp_path: Path) -> None:
         [COMMAND[0], "-P", "-c", PROBE], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=30, check=True
     )
     assert LATE & set(done.stdout.split()) == set()
+
+
+def test_types_of_the_log_are_followed_in_its_order(place: Path, server: Running, where: dict[str, str]) -> None:
+    with client(server.base_url, server.api_key) as http:
+        made = issue(http, f"log-{len(where)}-1", f"log-{len(where)}-2")
+    words = ("events", "tail", "--types", "esim.*", "--every", "0.2")
+    with client(server.base_url, server.api_key) as http, following(*words, cwd=place, **where) as tail:
+        tail.told("following esim.* of ")
+        made += issue(http, f"log-{len(where)}-3")
+        assert intents([tail.line()]) == made[2:]
+        assert tail.interrupted() == (0, [])
+    newest = printed(*words, "--last", "3", "--count", "3", cwd=place, **where).splitlines()
+    assert intents(newest) == made
+    _, refusal = refused("events", "tail", "--types", "ordre.*", "--count", "1", cwd=place, **where)
+    assert "no type of events fits" in refusal
+    assert "--types" in refused("events", "tail", "--types", "esim.*", "--intent", made[0], cwd=place, **where)[1]

@@ -20,6 +20,7 @@ from operations.ledger.webhooks import Event
 from operations.plans import Plan
 from registry.call import Reply
 from registry.clock import Clock, SystemClock, rfc3339_utc
+from transports.cli.log_tail import LogOptions, follow_log
 from transports.cli.render import refusal_body, reply_header
 from transports.cli.target import (
     CallTarget,
@@ -100,6 +101,10 @@ class EventLog:
 
 IntentOption = Annotated[str | None, typer.Option("--intent", help="Only events of this intent, cni_...")]
 TypesOption = Annotated[list[str] | None, typer.Option("--type", help="Only events of this type; may be given several times.")]
+GlobsOption = Annotated[
+    str | None,
+    typer.Option("--types", help="Types of the log, such as 'order.*,esim.issued'; not with --type or --intent."),
+]
 LastOption = Annotated[int, typer.Option("--last", min=0, max=100_000, help="Begin with the newest N that are there already.")]
 EveryOption = Annotated[
     float, typer.Option("--every", min=0.2, max=3600, help="Seconds between two looks; each takes a call of the daily quota.")
@@ -238,23 +243,31 @@ def tail_events(
     last: LastOption = 0,
     intent: IntentOption = None,
     type: TypesOption = None,
+    types: GlobsOption = None,
     every: EveryOption = 1.0,
     count: CountOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line on a terminal too.")] = False,
 ) -> None:
     """Print events as they happen: a line each on a terminal, JSON lines in a pipe. Ctrl-C ends.
 
-    None is missed and none comes twice, also when the server is restarted meanwhile or asks to wait.
+    None is missed and none comes twice, also when the server is restarted meanwhile or asks to wait. Without --types they are the events
+    of intents; `reseller call list_event_types` shows all others.
     """
     if from_start and last:
         raise Failure("--last: is contained in --from-start; leave one of them out")
+    if types is not None and (type or intent):
+        raise Failure(f"--types: {'--type' if type else '--intent'} chooses among the events of intents; leave one of the two out")
     following = FollowOptions(intent, chosen_types(type), None if from_start else last, every, count)
     for_programs = as_json or not sys.stdout.isatty()
 
     async def take(event: Event) -> None:
         print_event(event, for_programs=for_programs)
 
-    until_interrupted(follow_events(where, following, take))
+    if types is None:
+        until_interrupted(follow_events(where, following, take))
+    else:
+        chosen = tuple(each.strip() for each in types.split(","))
+        until_interrupted(follow_log(where, LogOptions(chosen, following.last, every, count), take))
 
 
 def print_event(event: Event, *, for_programs: bool) -> None:
@@ -266,7 +279,7 @@ def print_event(event: Event, *, for_programs: bool) -> None:
 def event_line(event: Event) -> str:
     """Time, type and subject; then the other members of the event."""
     about = event["data"]
-    first = [about.get(name) or "-" for name in SHOWN_FIRST]
+    first = [about.get(name) or "-" for name in SHOWN_FIRST if name in about]
     rest = [f"{name}={table_cell(value)}" for name, value in about.items() if name not in SHOWN_FIRST and value is not None]
     return "  ".join([rfc3339_utc(event["created"]), table_cell(event["type"]).ljust(23), *map(table_cell, first), *rest])
 

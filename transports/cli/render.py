@@ -69,7 +69,7 @@ def print_reply(reply: Reply, *, as_json: bool) -> None:
         sys.stdout.write((terminal_json(reply.body) if person else text_for(sys.stdout, plain_json(reply.body))) + "\n")
     elif reply.media_type.startswith(EVENT_STREAM_TYPE):
         print_line(
-            event_text(reply.body) if person else "\n".join(orjson.dumps(event._asdict()).decode() for event in stream_events(reply.body))
+            (person and event_text(reply.body)) or "\n".join(orjson.dumps(event._asdict()).decode() for event in stream_events(reply.body))
         )
     elif sys.stdout.isatty():
         print_line(document_text(reply))

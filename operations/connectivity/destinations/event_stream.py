@@ -26,7 +26,7 @@ class StreamQuery(Input):
 
     types: TypePatterns = None
     cursor: Annotated[
-        str | None, Field(max_length=15, description="Begin behind this event: the id of a frame. Last-Event-ID wins over it. Absent: now.")
+        str | None, Field(max_length=15, description="Begin behind the event with this id of a frame; 0: with the oldest. Absent: now.")
     ] = None
     follow: Annotated[bool, Field(description="false: what is there already, at most 1,000 events, and then the end.")] = True
 
@@ -69,7 +69,8 @@ async def stream_events(ctx: Ctx, params: StreamQuery, caller: Caller) -> Annota
     """Follow events as they happen, as server-sent events in the order of commits.
 
     Each frame has the event as `data` and its place in your log as `id`; a reader that comes again with the header `Last-Event-ID`, or with
-    `cursor`, goes on behind it and misses nothing. `types` chooses by names or globs; without it come all that you may read.
+    `cursor`, goes on behind it and misses nothing; the header wins. `types` chooses by names or globs; without it come all that you may
+    read.
 
     A frame without data only moves the place on. Lines that begin with a colon keep the connection alive. `event: end` with `{reason,
     cursor}` ends the stream: `renew` after five minutes, `credential_ended` when you may not read any more, `done` with `follow=false`
