@@ -16,6 +16,7 @@ from registry.caller import Role, Tier
 from registry.clock import SystemClock
 from registry.ids import Ids, SystemIds
 from storage.api_keys import insert_key
+from storage.endpoint_selections import EndpointSelection, put_selection
 from storage.engine.sql import Connection
 from storage.engine.store import open_store
 from storage.organisations import add_member, create_organisation
@@ -35,7 +36,7 @@ CALL_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """An organisation, its API key, its account, and its endpoint with whoever listens there."""
+    """An organisation, its API key, its account, and its endpoint with whoever listens there; and one that has chosen every type."""
 
     id: str
     secret: str
@@ -43,6 +44,8 @@ class Tenant:
     endpoint: str
     receiver: Receiver
     signed_with: str
+    subscriber: str
+    subscribed: Receiver
 
 
 @dataclass(slots=True)
@@ -92,7 +95,7 @@ async def tenant_stage_on(
 ) -> AsyncGenerator[TenantStage]:
     """The same on a database at HEAD that somebody else made; `settings` come on top of those that every server is told."""
     async with AsyncExitStack() as stack:
-        receivers = [stack.enter_context(receiving()) for _ in DRAWS_FROM]
+        receivers = [(stack.enter_context(receiving()), stack.enter_context(receiving())) for _ in DRAWS_FROM]
         tenants = await settle_in(url, receivers)
         servers = Servers(forks, place, network.clock.path, {**server_settings(place, network, url), **(settings or {})})
         stack.push_async_callback(servers.kill)
@@ -114,24 +117,27 @@ def server_settings(place: Path, network: NetworkProcess, url: str) -> Mapping[s
     }
 
 
-async def settle_in(url: str, receivers: Sequence[Receiver]) -> tuple[Tenant, ...]:
+async def settle_in(url: str, receivers: Sequence[tuple[Receiver, Receiver]]) -> tuple[Tenant, ...]:
     store = open_store(url, pool=1)
     ids = SystemIds(SystemClock())
     try:
         made = [
-            await store.write(move_in, ids=ids, account=account, receiver=receiver)
-            for account, receiver in zip(DRAWS_FROM, receivers, strict=True)
+            await store.write(move_in, ids=ids, account=account, receiver=receiver, subscribed=subscribed)
+            for account, (receiver, subscribed) in zip(DRAWS_FROM, receivers, strict=True)
         ]
     finally:
         await store.aclose()
     return tuple(made)
 
 
-def move_in(connection: Connection, *, ids: SystemIds, account: int, receiver: Receiver) -> Tenant:
+def move_in(connection: Connection, *, ids: SystemIds, account: int, receiver: Receiver, subscribed: Receiver) -> Tenant:
     """One of them, with all it needs."""
     organisation, key = found_tenant(connection, ids=ids, account=account)
     endpoint, secret = listen(connection, ids=ids, organisation=organisation, url=receiver.url)
-    return Tenant(organisation, key, account, endpoint, receiver, secret)
+    subscriber, _ = listen(connection, ids=ids, organisation=organisation, url=subscribed.url)
+    chosen = EndpointSelection(subscriber, organisation, '["*"]', None, "", "local", "local", "", 0)
+    put_selection(connection, row=chosen)
+    return Tenant(organisation, key, account, endpoint, receiver, secret, subscriber, subscribed)
 
 
 def found_tenant(connection: Connection, *, ids: Ids, account: int, now: float | None = None) -> tuple[str, str]:

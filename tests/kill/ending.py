@@ -20,6 +20,7 @@ UNDER_WAY = {
     "claims": "select count(*) from claim where state in ('claimed', 'dispatching')",
     "draws": "select count(*) from issuance where state in ('dispatching', 'outcome_unknown')",
     "roll-backs": "select count(*) from issuance where state = 'rollback_pending'",
+    "events": "select count(*) from event_log where position is null",
     "deliveries": "select count(*) from delivery where state = 0",
 }
 
@@ -36,6 +37,7 @@ async def judge(
     broken = broken_promises(ending) + [f"{what} still under way: {count}" for what, count in under_way(stage).items() if count]
     broken += [f"{errand.name}: {len(errand.bodies)} different final answers" for errand in errands if len(errand.bodies) > 1]
     broken += [line for tenant in stage.tenants for line in forged(tenant)]
+    broken += [line for tenant in stage.tenants for line in lost_of_log(stage, tenant)]
     return broken + rollbacks_of(stage, ending.log)
 
 
@@ -80,6 +82,33 @@ def deliveries(stage: TenantStage) -> list[Delivery]:
     return [
         Delivery(event, endpoint, state, tuple(outcomes[id])) for id, event, endpoint, state in stage.rows(DELIVERIES) if endpoint in ours
     ]
+
+
+LOGGED = "select organisation, id, type, line, position, line_number from event_log order by arrival"
+
+
+def lost_of_log(stage: TenantStage, tenant: Tenant) -> list[str]:
+    """What the log of an organisation, or who has chosen all of it, is without: a place, a number, or an event at all."""
+    rows = [row[1:] for row in stage.rows(LOGGED) if row[0] == tenant.id]
+    places = sorted(-1 if position is None else position for _, _, _, position, _ in rows)
+    broken = [] if places == list(range(1, len(rows) + 1)) else [f"{tenant.id}: its log has the places {places}"]
+    numbers: defaultdict[str, list[int]] = defaultdict(list)
+    for _, type, line, _, number in sorted(rows, key=lambda row: row[3] or 0):
+        if type.startswith("line."):
+            numbers[line].append(number)
+    broken += [f"{line}: its events are numbered {found}" for line, found in numbers.items() if found != list(range(1, len(found) + 1))]
+    told = tenant.subscribed.ids()
+    broken += [f"{event} ({type}) was never sent to who has chosen it" for event, type, _, _, _ in rows if event not in told]
+    issued = {event for event, type, *_ in rows if type == "esim.issued"}
+    broken += [
+        f"{event}: esim.issued is not in the log" for event in tenant.receiver.ids() if event not in issued and is_issued(tenant, event)
+    ]
+    return broken
+
+
+def is_issued(tenant: Tenant, event: str) -> bool:
+    """Whether what was delivered under this id is an esim.issued."""
+    return any(headers["webhook-id"] == event and b'"esim.issued"' in body for headers, body in tenant.receiver.posts)
 
 
 def forged(tenant: Tenant) -> list[str]:

@@ -49,7 +49,7 @@ DELIVERY_HEADERS: Mapping[str, DeliveryHeader] = {
     ),
 }
 
-EVENTS_TAG = "events"
+EVENTS_TAG = "webhooks"
 EVENTS_SUMMARY = "What happens, by type, with what an event of it says: webhook endpoints get them as signed POSTs, and lists show them."
 DELIVERY_ANSWER = (
     "Any 2xx within 15 seconds: the event has arrived, and the body of the answer is not read. Everything else, a redirect included, is a "
