@@ -47,7 +47,7 @@ from tests.simulation.receivers import Receivers, SimSender
 from tests.simulation.road import CALLER, SimRoad
 from tests.simulation.store import SimDisk, SimStore, StoreFaults
 from tests.simulation.upstream_faults import UpstreamFaults
-from transports.worker.chores import event_chore, reconciliation_chore, recovery_chore, shop_chores
+from transports.worker.chores import reconciliation_chore, recovery_chore, shop_chores
 from transports.worker.worker import Worker
 
 SITE = Site(
@@ -158,7 +158,6 @@ class SimulatedReplica:
         rights = ChooserRights(deps.internal_calls.operations_in)
         chores = [
             recovery_chore(deps),
-            event_chore(deps),
             reconciliation_chore(deps, report),
             *([] if pays is None else shop_chores(deps, report)),
         ]
