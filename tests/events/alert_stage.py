@@ -11,7 +11,9 @@ import httpx
 import orjson
 
 from operations.catalogue import CATALOGUE
+from operations.event_types import alerts
 from operations.event_types.catalogue import EVENT_TYPES
+from operations.event_types.declaration import EventType
 from operations.fleet.sync import FleetSync
 from registry.caller import Tier
 from registry.limits import Limits
@@ -33,6 +35,9 @@ MICRO = 1_000_000
 def network_of(lines: int) -> Original[Network]:
     """A network with so many lines; of 100, the account 8101 has four free eSIMs."""
     return Original(build_world(1, int(NOON), history_days=1, lines=lines))
+
+
+ALERT_TYPES = frozenset(each.name for each in vars(alerts).values() if isinstance(each, EventType))
 
 
 @dataclass(slots=True)
@@ -96,8 +101,8 @@ class AlertStage:
         await self.world.store.write(place_events, most=1000)
         organisation = organisation or self.who.organisation
         rows = await self.world.store.read(events_behind, organisation=organisation, position=0, most=1000)
-        assert all(EVENT_TYPES[row.type].admin for row in rows if row.type.startswith("organisation."))
-        return [(row.type.partition(".")[2], orjson.loads(row.data)) for row in rows if row.type.startswith("organisation.")]
+        assert all(EVENT_TYPES[name].admin for name in ALERT_TYPES)
+        return [(row.type.partition(".")[2], orjson.loads(row.data)) for row in rows if row.type in ALERT_TYPES]
 
     async def names(self) -> list[str]:
         return [name for name, _ in await self.events()]

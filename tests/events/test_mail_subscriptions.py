@@ -47,7 +47,13 @@ async def test_a_choice_is_kept_for_one_person_in_one_organisation(mails: MailSt
             "object": "mail_subscriptions",
             "address": "cy@fjord.example",
             "kinds": {"esim.*": "digest", "esim.issued": "at_once"},
-            "told": {"esim.issued": "at_once", "esim.first_attach": "digest"},
+            "told": {
+                "esim.issued": "at_once",
+                "esim.first_attach": "digest",
+                "esim.issuance_unknown": "digest",
+                "esim.issuance_failed": "digest",
+                "esim.rolled_back": "digest",
+            },
             "digest_hour": 7,
             "timezone": "Europe/Berlin",
             "language": "de",
@@ -87,7 +93,7 @@ async def test_a_kind_that_stands_for_nothing_or_is_for_admins_is_refused_in_wor
             ),
             (
                 400,
-                "kinds: 'organisation.*' is digest, and only admins are told of organisation.endpoint_disabled",
+                "kinds: 'organisation.*' is digest, and only admins are told of organisation.upstream_connected",
                 "Leave it out, or ask an admin of your organisation to give you that role",
             ),
             (

@@ -27,6 +27,7 @@ OPEN = {  # asks somebody outside, and can do without the answer
     **dict.fromkeys(("get_storefront", "upsert_storefront_plan", "update_storefront_plan"), "the templates of its plans"),
     "apply_changes": "the charging system, by the worker",
     "retry_connectivity_event": "the receivers",
+    "send_test_event": "the receiver",
     "replay_failed_deliveries": "the receivers",
     "ai_insights": "the model",
     "onboarding_start_managed_account": "the charging system",
