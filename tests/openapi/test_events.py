@@ -111,8 +111,8 @@ def test_events_of_lines_alone_have_a_number_that_counts_from_1() -> None:
 
 
 def test_two_schemas_of_one_name_are_refused() -> None:
-    components = Components({"IssuedEsimData": {"type": "string"}})
-    with pytest.raises(TypeError, match="two different parts are called IssuedEsimData"):
+    components = Components({"EsimIssuanceData": {"type": "string"}})
+    with pytest.raises(TypeError, match="two different parts are called EsimIssuanceData"):
         put_event_schema(EVENT_TYPES["esim.issued"], components)
 
 
