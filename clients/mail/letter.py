@@ -65,7 +65,7 @@ def unpack_attachment(packed: object) -> Attachment | None:
         case [str(name), str(kind), str(content)]:
             return Attachment(name, kind, b64decode(content))
         case _:
-            raise ValueError("not an attachment as this version writes them")
+            raise ValueError("not a letter with an attachment as this version writes them")
 
 
 class MailFailed(Exception):

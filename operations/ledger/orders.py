@@ -88,7 +88,7 @@ def order_event_data(row: OrderRow | NewOrder, shop: Storefront) -> OrderEventDa
         "order": row.id if row.top_up_of is None else row.top_up_of,
         "top_up": None if is_order else row.id,
         "storefront": shop.slug,
-        "plan": orjson.loads(row.bought)["slug"],
+        "plan": orjson.loads(row.bought).get("slug", ""),  # a row that somebody spoilt goes to a person, as an event, too
         "amount": row.amount,
         "currency": row.currency,
     }
