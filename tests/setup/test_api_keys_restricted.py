@@ -106,7 +106,8 @@ async def test_refusals_teach(house: ServiceHouse) -> None:
                 "code": "invalid_request",
                 "param": "restrictions.toolsets",
                 "hint": (
-                    "Known are connectivity, events, accounts, subscribers, network, invoicing, billing, storefronts, assistant, setup, fleet, "
+                    "Known are connectivity, events, accounts, "
+                    "subscribers, network, invoicing, billing, storefronts, assistant, setup, fleet, "
                     "changes, intelligence, core, operator, all"
                 ),
             },
