@@ -84,6 +84,7 @@ BETWEEN_FIELDS = (
 )
 # Rules of one field that JSON Schema has no words for.
 BEYOND_SCHEMA = (
+    "it is neither Unix seconds nor RFC 3339",  # a number in a query is written without an exponent
     "is no ISO 8601 time in UTC",  # a date-time, but of one zone
     "in quotes or not; got 2 characters",  # a string without content, in quotes
     "not a cursor of this list",  # whatever a page before has given
