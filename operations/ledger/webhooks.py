@@ -207,7 +207,7 @@ class WebhookDeliveries:
         row, started = claimed.row, self._clock.now()
         if row.expires is not None and row.expires <= started:
             return self._outcome(claimed, started, SUBSCRIPTION_ENDED, 0, "ours", None)
-        if row.types is not None and row.position != TEST_POSITION and not await self._store.write(self._may_get, row=row, now=started):
+        if row.types is not None and row.position != TEST_POSITION and not await self._may_get(row, started):
             return self._outcome(claimed, started, NOT_READABLE, 0, "ours", None)
         body = event_bytes(self._event(row)) if row.subscription is None else await self._occurrence_bytes(row)
         headers = sign_delivery(self._secrets(row, started), row.event_id, int(started), body)
@@ -216,18 +216,23 @@ class WebhookDeliveries:
             headers[SUBSCRIPTION_HEADER] = row.subscription
         return self._judge(claimed, started, await self._sender.post(row.url or "", body, headers, private=bool(row.private_receivers)))
 
-    def _may_get(self, connection: Connection, *, row: LeasedDelivery, now: float) -> bool:
-        """Whether the endpoint may be told of the event now; one whose chooser has ended is told nothing more."""
+    async def _may_get(self, row: LeasedDelivery, now: float) -> bool:
+        """Whether the endpoint may be told of the event now; one whose chooser has ended is disabled. `now`: Unix seconds."""
+        may = await self._store.read(self._is_readable, row=row, now=now)
+        if may is None:
+            endpoint, organisation = row.endpoint_id, row.organisation
+            await self._store.write(
+                end_endpoint, endpoint=endpoint, organisation=organisation, reason="chooser_ended", ids=self._ids, now=now
+            )
+        return bool(may)
+
+    def _is_readable(self, connection: Connection, *, row: LeasedDelivery, now: float) -> bool | None:
+        """Whether whoever chose may read the event; None when they have ended."""
         chosen = EndpointSelection(
             row.endpoint_id, row.organisation, row.types, row.tags, "", row.kind or "", row.principal or "", row.credential or "", 0
         )
         caller = self._rights.chooser(connection, chosen, now)
-        if caller is None:
-            end_endpoint(
-                connection, endpoint=row.endpoint_id, organisation=row.organisation, reason="chooser_ended", ids=self._ids, now=now
-            )
-            return False
-        return self._rights.readable(connection, caller, [row])[0]
+        return None if caller is None else self._rights.readable(connection, caller, [row])[0]
 
     async def _occurrence_bytes(self, row: LeasedDelivery) -> bytes:
         """What is sent for an MCP subscription. Its cursor may have moved on when it is sent again."""
