@@ -38,6 +38,7 @@ storefront_order.esim             0 sealed again
 signing_key.private               0 sealed again
 oauth_client.secret               0 sealed again
 mail.sealed                       0 sealed again
+schedule_mail.share               0 sealed again
 approval.request                  0 sealed again
 approval.outcome                  0 sealed again
 claim.body                        1 sealed again
@@ -95,7 +96,7 @@ def test_after_rekey_everything_opens_without_the_old_key(settings: dict[str, st
     token = sealed_token(tmp_path, settings, organisation)
     assert Keyring(NEW, bytes).open(token, org_id=organisation, field=OWN_TOKEN_FIELD) == TOKEN
     again = run_reseller("keys", "rekey", cwd=tmp_path, **new)
-    assert (again.returncode, re.findall(r" (\d+) sealed again", again.stdout)) == (0, ["0"] * 13)
+    assert (again.returncode, re.findall(r" (\d+) sealed again", again.stdout)) == (0, ["0"] * 14)
 
 
 def bearer(secret: str) -> dict[str, str]:
@@ -155,7 +156,7 @@ def test_what_cannot_be_opened_is_named_by_its_row_and_the_command_fails(home: P
         "older keys are still needed, see above\n"
     )
     lines = done.stdout.splitlines()
-    assert lines[12:] == [
+    assert lines[13:] == [
         "claim.body                        1 sealed again, 2 cannot be opened:",
         f"  claim {organisation} op k00001: sealed with key lost, which is not in the keyring: put that key back behind the first"
         " and run this again",

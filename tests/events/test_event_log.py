@@ -31,13 +31,12 @@ async def test_events_have_their_places_in_the_order_of_their_commits(on_both: L
 
 
 @pytest.mark.postgres
-async def test_what_is_committed_later_stands_behind_what_was_read(tmp_path: Path, whole_database_url: str | None) -> None:
-    if whole_database_url is None:
-        pytest.skip("SQLite has one writer")
-    async with open_log_office(tmp_path, whole_database_url) as office:
+async def test_what_is_committed_later_stands_behind_what_was_read(tmp_path: Path, postgres: str) -> None:
+    """SQLite has one writer: nothing can be open beside it."""
+    async with open_log_office(tmp_path, postgres) as office:
         columns = "(id, organisation, type, livemode, data, created)"
         insert = f"insert into event_log {columns} values ('evt_0000000000early', %s, 'esim.issued', 1, '{{}}', 1)"
-        with psycopg.connect(conninfo(whole_database_url)) as held:
+        with psycopg.connect(conninfo(postgres)) as held:
             held.execute(insert, (office.organisation,))
             late = await office.write(ESIM_ISSUED)
             await office.place()

@@ -143,7 +143,7 @@ def excused(label: str, check: str, status: int, body: dict[str, object], *, mes
                 or (param == "url" and "webhook_endpoints" in label)  # no schema says which hosts are public
                 or param == "cron"  # nor what a cron expression is
                 or (param.startswith("input.") and label.endswith("/schedules"))  # the scheduled operation's own schema says it
-                or param == "occurred_at"  # no schema says that a date-time is not before 1970
+                or param in ("occurred_at", "since", "until")  # no schema says that a date-time is not before 1970
                 or (param in ("start", "end") and "; must be " in said)  # nor that a day is of this century
                 or any(words in said for words in (*BETWEEN_FIELDS, *BEYOND_SCHEMA))
             )

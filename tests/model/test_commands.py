@@ -10,6 +10,7 @@ from threading import Thread
 
 from operations.assistant.chat import CHAT_SECONDS, KEEP_ALIVE_SECONDS
 from operations.catalogue import CATALOGUE
+from operations.connectivity.destinations.event_stream import HEARTBEAT_SECONDS, STREAM_SECONDS_LIMIT
 from simulators.model.fleet_script import fleet_script
 from simulators.model.server import ModelRequest, ModelScript, ModelTurn, model_server
 from tests.cli.reseller import printed, run_reseller
@@ -72,6 +73,7 @@ def test_an_answer_is_read_at_a_terminal_and_parsed_in_a_pipe(tmp_path: Path) ->
 def test_an_answer_by_url_is_waited_for_longer_than_a_chat_may_last() -> None:
     longest = {operation.id: answer_patience(operation) for operation in CATALOGUE.operations.values()}
     assert longest.pop("ai_chat") > CHAT_SECONDS + KEEP_ALIVE_SECONDS
+    assert longest.pop("stream_events") > STREAM_SECONDS_LIMIT + HEARTBEAT_SECONDS
     assert set(longest.values()) == {ANSWER_PATIENCE_SECONDS}
 
 

@@ -388,8 +388,11 @@ async def test_doctor_says_what_is_late_and_how_many_processes_run(whole: Partit
 
 def test_doctor_says_which_history_is_removed() -> None:
     kept = doctor.examine_retention(load_settings({"SERVICE_KEEP_EVENTS_DAYS": "30"}))
-    assert kept == Finding("retention", "audit 90 days, events 30 days; the rest for ever")
-    assert doctor.examine_retention(load_settings({"SERVICE_KEEP_AUDIT_DAYS": "0"})).state == "all for ever"
+    assert kept == Finding("retention", "audit 90 days, events 30 days, event log 90 days; the rest for ever")
+    assert (
+        doctor.examine_retention(load_settings({"SERVICE_KEEP_AUDIT_DAYS": "0", "SERVICE_KEEP_EVENT_LOG_DAYS": "0"})).state
+        == "all for ever"
+    )
 
 
 async def test_a_file_has_no_partitions(tmp_path: Path) -> None:
