@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def page_templates(folder: Path, shown: Callable[[object], object] | None = None) -> Environment:
-    """The templates of `folder`, each compiled when it is first asked for. Every value passes through `shown`, where it is given."""
+def page_templates(*folders: Path, shown: Callable[[object], object] | None = None) -> Environment:
+    """The templates of `folders`, each compiled when it is first asked for. Every value passes through `shown`, where it is given."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # imported on first use: serving the API needs neither
 
     return Environment(
-        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(folders), autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True, lstrip_blocks=True
     )
 
 

@@ -118,6 +118,11 @@ class Call:
     state: CallState = CallState.RECEIVED
 
     @property
+    def draws_page(self) -> bool:
+        """Whether it reads a part of a page that somebody signed in looks at: the page is limited and recorded, its parts are not."""
+        return self.prepaid_by_parent and self.surface == "web"
+
+    @property
     def has_no_body(self) -> bool:
         """Over HTTP a body was looked for, and none came; `{}` is one."""
         return self.raw == b""

@@ -43,6 +43,8 @@ class Limits:
     tiers: Mapping[Tier, TierLimits] = field(default_factory=lambda: TIERS)
     upstream_writes_per_second: float = 10
     public_per_minute: int = 60
+    pages_per_minute: int = 60
+    """Of the console, a person."""
     misses_per_minute: int = 10
     orders_per_minute: int = 10
     refused_bytes: int = 4 << 20

@@ -247,7 +247,7 @@ class Pipeline(Generic[PipelineDeps]):
                 self._give_back(context)
             raise
         stored = None if isinstance(result, StreamedAnswer) else StoredAnswer(operation.status, encode_provider_answer(operation, result))
-        if context.caller.kind != "public":
+        if context.caller.kind != "public" and not context.call.draws_page:
             self._record(context, "ok", operation.status)
         if stored is None:
             return Reply(operation.status, b"", media_type=result.media_type, stream=result)

@@ -133,7 +133,7 @@ class RateLimiter:
         operation = call.operation
         if not operation.limited or caller.kind in ("internal", "storefront") or call.surface == "change":
             return  # rows of change sets, and the reading of their lines, are paced by whoever works on them
-        if caller.kind == "public" and call.surface == "web":  # the page that it is called for was counted
+        if call.surface == "web" and (caller.kind == "public" or call.draws_page):  # the page that it is called for was counted
             return
         if caller.kind == "public":
             await self.address(call.client)
@@ -164,6 +164,10 @@ class RateLimiter:
     async def address(self, client: str) -> None:
         """Public operations and pages share one count per address."""
         await self._per_minute(f"ip:{address_network(client)}", self.limits.public_per_minute)
+
+    async def page(self, person: str) -> None:
+        """Counts a page of the console that `person` looks at. Raises QuotaExceeded."""
+        await self._per_minute(f"page:{person}", self.limits.pages_per_minute)
 
     async def order(self, client: str) -> None:
         """Counts the beginning of a purchase, which makes a row of ours and a page at the payment processor. Raises QuotaExceeded."""

@@ -29,6 +29,7 @@ from transports.reference.pages import ReferencePages
 from transports.service import Service, mcp_settings
 from transports.signals import HttpSignals
 from transports.upstream import run_simulated_network
+from transports.web.console.door import CONSOLE_ROOT, ConsoleDoor
 from transports.web.shop.door import SHOP_PATH, ShopDoor
 from transports.worker.chores import keep_running
 
@@ -76,8 +77,9 @@ class Application:
         self._identity = IdentityDoor(service, logs.report) if settings.own_identity else None
         self._payments = service.payments.sandbox
         self._shops = ShopDoor(service, logs.report)
+        self._console = ConsoleDoor(service, logs.report) if settings.own_identity else None
         prefixes = ["/mcp", "/docs", "/.well-known", SHOP_PATH]
-        prefixes += [] if self._identity is None else [IDENTITY_PATH]
+        prefixes += [] if self._identity is None else [IDENTITY_PATH, CONSOLE_ROOT]
         prefixes += [] if self._payments is None else [PAYMENT_PAGES_PATH]
         inner = InnerApplication(
             self._inner,
@@ -105,6 +107,8 @@ class Application:
 
     def _shown(self, request: HttpScope, refusal: Refusal, request_id: str) -> Reply | None:
         """A refusal as a page, for somebody with a browser; nothing for programs."""
+        if self._console is not None and self._console.serves(request["path"]):
+            return self._console.refused(request, refusal, request_id)
         door = self._shops if self._shops.serves(request["path"]) else self._identity
         return None if door is None else door.refused(request, refusal, request_id)
 
@@ -129,6 +133,9 @@ class Application:
     async def _page(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         """A page, with all the calls that it makes."""
         request = cast(HttpScope, scope)
+        if self._console is not None and self._console.serves(path):  # whoever is signed in is counted there, and by person
+            await self._console(scope, receive, send)
+            return
         await self.service.pipeline.rate_limiter.address((request.get("client") or ("", 0))[0])
         if path == "/":  # for whoever opens the printed address in a browser
             await send_reply(send, 307, [(b"location", self._docs_path), (b"content-length", b"0")], b"")

@@ -134,9 +134,20 @@ class SiteContext:
         return self.pipeline.deps
 
     async def call(
-        self, visit: Visit, operation: str, arguments: Mapping[str, object], *, caller: Caller, confirm_token: str | None = None
+        self,
+        visit: Visit,
+        operation: str,
+        arguments: Mapping[str, object],
+        *,
+        caller: Caller,
+        confirm_token: str | None = None,
+        idempotency_key: str | None = None,
+        draws_page: bool = False,
     ) -> Reply:
-        """Calls an operation for the reader of a page. A refusal is in the reply and is not raised."""
+        """Calls an operation for the reader of a page. A refusal is in the reply and is not raised.
+
+        `draws_page`: it only reads a part of the page, which was counted as a whole, so it charges neither quota nor burst.
+        """
         call = Call(
             operation=self.pipeline.catalogue.operations[operation],
             surface="web",
@@ -145,6 +156,8 @@ class SiteContext:
             arguments=arguments,
             client=visit.client,
             confirm_token=confirm_token,
+            idempotency_key=idempotency_key,
+            prepaid_by_parent=draws_page,
         )
         return await answer_call(self.pipeline, call, self.report)
 

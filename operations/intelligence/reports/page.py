@@ -60,7 +60,7 @@ def dead_link_html() -> bytes:
 @cache
 def report_environment() -> "Environment":
     """The template environment; it escapes all values."""
-    return page_templates(REPORT_TEMPLATES, visible_value)
+    return page_templates(REPORT_TEMPLATES, shown=visible_value)
 
 
 def visible_value(value: object) -> object:

@@ -17,6 +17,8 @@ CallArguments = Mapping[str, object]
 class CallOutcome(NamedTuple):
     body: Mapping[str, object]
     problem: PageProblem | None
+    next_cursor: str | None = None
+    """Where the next page of a long list begins, for operations that say it so."""
 
     @property
     def rows(self) -> list[Mapping[str, object]]:

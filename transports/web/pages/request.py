@@ -88,14 +88,23 @@ CARRIED_QUERY = (
     rf"(?:request|approval)={QUERY_WORD}{{1,200}}|code={QUERY_WORD}{{1,500}}&state={QUERY_WORD}{{1,100}}|error={QUERY_WORD}{{1,50}}"
 )
 OWN_PAGE_ADDRESS = re.compile(rf"/auth(/[a-z-]{{1,20}})(\?(?:{CARRIED_QUERY}))?", re.ASCII)
+CONSOLE_PATH = "/console"
+CONSOLE_ADDRESS = re.compile(rf"{CONSOLE_PATH}(?:/[A-Za-z0-9_-]{{1,100}}){{0,4}}(?:\?[A-Za-z0-9_=&%.:+-]{{1,600}})?", re.ASCII)
 CARRIED_FIELDS = (("request",), ("approval",), ("code", "state"), ("error",))
 """What of a page's query is kept while somebody signs in: a program's request, an approval, what the payment processor leads back with."""
 
 
 def next_page(wanted: str) -> str:
-    """The page below /auth that was wanted; the account's page instead of anything that is not plainly one of ours."""
+    """The page that was wanted, as `whole_path` takes it; the account's page instead of anything that is not plainly one of ours."""
+    if CONSOLE_ADDRESS.fullmatch(wanted):
+        return wanted
     found = OWN_PAGE_ADDRESS.fullmatch(wanted)
     return found[1] + (found[2] or "") if found is not None and found[1] in OWN_PAGES else HOME_PAGE
+
+
+def whole_path(page: str) -> str:
+    """The path of a page of ours: `page` is one of the console, or what follows /auth."""
+    return page if CONSOLE_ADDRESS.fullmatch(page) else f"/auth{page}"
 
 
 CSRF_FIELD = "csrf"
@@ -303,8 +312,8 @@ class PageRequest(Visit):
         )
 
     def redirect(self, target: str) -> Response:
-        """A redirect to a page of ours: `target` is a path below /auth (it starts with a slash)."""
-        return see_other(f"{self.context.root}/auth{target}")
+        """A redirect to a page of ours: `target` is one of the console, or a path below /auth (it starts with a slash)."""
+        return see_other(f"{self.context.root}{whole_path(target)}")
 
     def to_sign_in(self) -> Response:
         """A redirect to sign-in, which leads back to this page afterwards."""

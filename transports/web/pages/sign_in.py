@@ -9,7 +9,7 @@ from operations.people.verifications import CODE_DESCRIPTIONS, MAILED_CODE_MINUT
 from registry.errors import BadRequest, QuotaExceeded
 from storage.verifications import MOST_CODE_TRIES
 from transports.web.pages.login_cookies import LoginStateCookie, browser_known_for, keep_login_state, read_login_state, remember_browser
-from transports.web.pages.request import HOME_PAGE, PageProblem, PageRequest, next_page, problem_of
+from transports.web.pages.request import HOME_PAGE, PageProblem, PageRequest, next_page, problem_of, whole_path
 
 
 async def show_home(visit: PageRequest) -> Response:
@@ -32,7 +32,7 @@ async def show_sign_in(visit: PageRequest) -> Response:
 def sign_in_page(visit: PageRequest, wanted: str, address: str, problem: PageProblem | None = None) -> Response:
     """The form for the address; `then` is already one of our pages."""
     then = next_page(wanted)
-    facts = {"then": f"/auth{then}", "elsewhere": then != HOME_PAGE, "address": address}
+    facts = {"then": whole_path(then), "elsewhere": then != HOME_PAGE, "address": address}
     return visit.page("sign_in.html", facts, problem=problem)
 
 
@@ -46,7 +46,7 @@ async def start_sign_in(visit: PageRequest) -> Response:
     except (BadRequest, QuotaExceeded) as refusal:
         return sign_in_page(visit, then, address, problem_of(refusal))
     keep_login_state(
-        visit, LoginStateCookie(SIGN_IN, token, address, next_page(then), {"email": address, "next": f"/auth{next_page(then)}"})
+        visit, LoginStateCookie(SIGN_IN, token, address, next_page(then), {"email": address, "next": whole_path(next_page(then))})
     )
     return visit.redirect("/sign-in/code")
 

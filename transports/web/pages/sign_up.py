@@ -9,7 +9,7 @@ from operations.vocabulary import normal_email
 from storage.people import find_by_address
 from transports.web.pages.calls import call_operation, filled_fields
 from transports.web.pages.login_cookies import LoginStateCookie, keep_login_state, read_login_state, remember_browser
-from transports.web.pages.request import HOME_PAGE, PageProblem, PageRequest, next_page
+from transports.web.pages.request import HOME_PAGE, PageProblem, PageRequest, next_page, whole_path
 from transports.web.pages.sign_in import code_page
 
 SIGN_UP = "sign-up"
@@ -23,7 +23,7 @@ async def show_sign_up(visit: PageRequest) -> Response:
     referral = visit.query.get("ref", "")
     values = {
         "referral_code": referral if REFERRAL_CODE.fullmatch(referral) else "",
-        "next": f"/auth{page_after_sign_up(visit.query.get('next', ''))}",
+        "next": whole_path(page_after_sign_up(visit.query.get("next", ""))),
     }
     if visit.session is not None:
         values |= {"email": visit.session.address or "", "name": visit.session.name or ""}
@@ -46,7 +46,7 @@ def sign_up_page(visit: PageRequest, values: dict[str, str], problem: PageProble
 
 async def start_sign_up(visit: PageRequest) -> Response:
     typed = {name: visit.form.get(name, "") for name in SIGN_UP_FIELDS}
-    typed["next"] = f"/auth{page_after_sign_up(visit.form.get('next', ''))}"
+    typed["next"] = whole_path(page_after_sign_up(visit.form.get("next", "")))
     outcome = await call_operation(visit, "signup_start", filled_fields(typed, *SIGN_UP_FIELDS))
     if outcome.problem is not None:
         return sign_up_page(visit, typed, outcome.problem)

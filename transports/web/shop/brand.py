@@ -177,7 +177,7 @@ def shop_style_sheet() -> str:
 @cache
 def shop_templates() -> Jinja2Templates:
     """The templates, each compiled when it is first asked for."""
-    return Jinja2Templates(env=page_templates(SHOP_TEMPLATES, visible_text))
+    return Jinja2Templates(env=page_templates(SHOP_TEMPLATES, shown=visible_text))
 
 
 def visible_text(value: object) -> object:

@@ -1,0 +1,1 @@
+"""The console, as somebody before a browser sees it."""

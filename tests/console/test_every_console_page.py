@@ -1,0 +1,139 @@
+"""What holds for all pages of the console: who sees them, what they cost, and that nothing foreign runs on them."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from operations.catalogue import CATALOGUE
+from operations.languages import spoken_languages
+from registry.caller import Tier
+from tests.pages.browser import Browser
+from tests.pages.conftest import ADA_ADDRESS
+from tests.pages.site import Site, open_site
+from tests.pages.test_every_page import HOSTILE_MARKUP
+from tests.pages.trail import trail
+from transports.web.console.app import CONSOLE_ROUTES, CONSOLE_TEXTS
+from transports.web.console.assets import console_asset
+from transports.web.console.request import same_call
+
+PAGES = [path for path, route in CONSOLE_ROUTES.items() if route.show and route.private and "{" not in path]
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; "
+    "frame-src 'self'; form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types console; "
+    "frame-ancestors 'none'"
+)
+PLACE = re.compile(r"\{\w*\}")
+HOSTILE_NAMES = ["$(id)", "`id`", "it's", '"; id; "', "a\u202eb\x1b[31m", "$HOME \\ \n id", HOSTILE_MARKUP]
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_a_page_leads_a_stranger_to_sign_in_and_back(site: Site, browser: Browser, fjord: str, path: str) -> None:
+    wanted = f"/console{path}?text=88"
+    seen = await site.sign_in(browser, ADA_ADDRESS, wanted)
+    assert seen.path == wanted
+
+
+async def check_pages(browser: Browser, language: str, *, statuses: tuple[int, ...]) -> None:
+    """Every page, as closed to foreign code as the policy says, with one heading, in the language, and its forms sealed."""
+    browser.http.headers["Accept-Language"] = language
+    for path in PAGES:
+        seen = await browser.get(f"/console{path}")
+        assert seen.status in statuses, path
+        assert seen.answer.headers["content-security-policy"] == POLICY
+        assert seen.answer.headers["cache-control"] == "no-store"
+        tags = [tag.name for tag in seen.page.tags]
+        assert tags.count("h1") == tags.count("main") == tags.count("title") == 1, path
+        assert next(tag for tag in seen.page.tags if tag.name == "html").attributes["lang"] == language
+        ids = [tag.attributes["id"] for tag in seen.page.tags if "id" in tag.attributes]
+        assert len(ids) == len(set(ids)), path
+        for tag in seen.page.tags:
+            assert "style" not in tag.attributes and not any(name.startswith("on") for name in tag.attributes), (path, tag)
+        for form in seen.page.forms:
+            assert form.method == "get" or form.fields["csrf"], path
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+async def test_every_page_of_the_demo_is_closed_and_readable(demo: Browser, language: str) -> None:
+    await check_pages(demo, language, statuses=(200,))
+
+
+async def test_every_page_of_an_organisation_that_is_not_connected_says_what_to_do(hers: Browser) -> None:
+    await check_pages(hers, "en", statuses=(200, 409))
+
+
+async def test_hostile_names_stay_texts_on_every_page(site: Site, browser: Browser) -> None:
+    person = await site.person("evil@fjord.example", name=HOSTILE_MARKUP)
+    await site.organisation(person, HOSTILE_MARKUP)
+    await site.sign_in(browser, "evil@fjord.example", "/console")
+    await check_pages(browser, "en", statuses=(200, 409))
+    for path in PAGES:
+        assert {tag.name for tag in (await browser.get(f"/console{path}")).page.tags}.isdisjoint({"img", "iframe"}), path
+
+
+async def test_two_thousand_pages_leave_a_free_organisation_its_quota(site: Site, browser: Browser) -> None:
+    person = await site.person("free@fjord.example")
+    await site.organisation(person, "Free", tier=Tier.FREE)
+    await site.sign_in(browser, "free@fjord.example", "/console/fleet")
+    before = len(await trail(site, "console.fleet"))
+    for _ in range(2000):
+        site.clock.advance(1)
+        await browser.http.get("/console/fleet")
+    rows = await trail(site, "console.fleet")
+    assert len(rows) - before == 2000
+    assert {(row.surface, row.organisation != "") for row in rows} == {("web", True)}
+    assert await trail(site, "query_fleet") == []
+
+
+async def test_the_sixty_first_page_of_a_minute_is_refused_and_the_next_minute_shows_it(tmp_path: Path) -> None:
+    async with open_site(tmp_path, burst_limit=True) as site, site.browser() as browser:
+        await site.organisation(await site.person(ADA_ADDRESS), "Fjord")
+        await site.sign_in(browser, ADA_ADDRESS, "/console/fleet")
+        statuses = [(await browser.http.get("/console/fleet")).status_code for _ in range(60)]
+        assert statuses == [409] * 59 + [429]
+        site.clock.advance(60)
+        assert (await browser.http.get("/console/fleet")).status_code == 409
+
+
+async def test_a_form_without_its_seal_or_of_another_site_changes_nothing(hers: Browser) -> None:
+    form = (await hers.get("/console")).page.form("/console/language")
+    assert (await hers.post("/console/language", {**form.fields, "csrf": "x"})).status == 403
+    assert (await hers.post("/console/language", form.fields, Origin="https://evil.example")).status == 403
+    assert (await hers.post("/console/language", form.fields, **{"Sec-Fetch-Site": "cross-site"})).status == 403
+    assert hers.cookie("console_language") is None
+
+
+async def test_a_chosen_language_stays_in_the_browser(hers: Browser) -> None:
+    seen = await hers.send((await hers.get("/console")).page.form("/console/language"))
+    assert (seen.path, "Heute" in seen.page.text) == ("/console", True)
+    assert "Flotte" in (await hers.get("/console/fleet")).page.text
+
+
+async def test_a_file_is_kept_for_good_and_another_name_is_none(browser: Browser) -> None:
+    for ending in ("css", "js"):
+        answer = await browser.http.get(f"/console/assets/{console_asset(ending).name}", headers={"Accept-Encoding": "gzip"})
+        assert (answer.status_code, answer.headers["content-encoding"]) == (200, "gzip")
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert answer.content == console_asset(ending).content
+    assert (await browser.http.get("/console/assets/0123456789abcdef.css")).status_code == 404
+
+
+def test_both_languages_have_the_same_texts_with_the_same_places() -> None:
+    for file in CONSOLE_TEXTS.glob("*.toml"):
+        sections = tomllib.loads(file.read_text())
+        assert sections.keys() == set(spoken_languages()), file.name
+        english = {name: sorted(PLACE.findall(text)) for name, text in sections["en"].items()}
+        for language, texts in sections.items():
+            assert {name: sorted(PLACE.findall(text)) for name, text in texts.items()} == english, (file.name, language)
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_copied_lines_hold_nothing_that_a_shell_runs(name: str) -> None:
+    call = same_call(CATALOGUE.operations["query_fleet"], {"text": name}, "http://127.0.0.1:1")
+    for line in (call.curl, call.command):
+        script = f'curl() {{ printf \'%s\\n\' "$@"; }}; reseller() {{ curl "$@"; }}; {line}'
+        printed = subprocess.run(["/bin/bash", "-c", script], capture_output=True, text=True, check=True, env={"RESELLER_API_KEY": "ak_1"})
+        assert printed.stderr == "" and "uid=" not in printed.stdout
+        assert not re.search("[\u202e\x1b]", line)

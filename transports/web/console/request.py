@@ -1,0 +1,236 @@
+"""One request to a page of the console: its reads, its buttons, how it is drawn, and the same calls for programs.
+
+Every figure and every button is a call of an operation through the pipeline, as the signed-in person. What only draws a page charges
+neither quota nor burst: the page is counted and recorded as a whole. Lines to copy are quoted for the shell and free of characters that
+hide, and the key is a variable of the reader's own shell.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, cast
+from urllib.parse import quote
+
+import anyio
+import orjson
+from markupsafe import Markup, escape
+from starlette.responses import Response
+from starlette.templating import Jinja2Templates
+
+from operations.languages import LanguageTexts
+from operations.web_pages import page_templates
+from registry.call import Reply
+from registry.caller import Role
+from registry.catalogue import AnyOperation
+from registry.characters import is_hidden_character
+from transports.reference.entries import curl_example, tool_call_example
+from transports.web.console.assets import console_asset
+from transports.web.console.charts import bar_chart, spark_line
+from transports.web.pages.calls import CallArguments, CallOutcome, ConfirmQuestion, needs_confirmation
+from transports.web.pages.layout import PAGE_TEMPLATES, as_sentence, format_money
+from transports.web.pages.request import CONSOLE_PATH, PageProblem, PageRequest, next_page, problem_of
+from transports.web.site import NO_HEADERS, PAGE_MEDIA_TYPE, REFERRER_POLICY
+
+CONSOLE_TEMPLATES = Path(__file__).parent / "templates"
+ONCE_FIELD = "once"
+"""Of a form: the idempotency key of its call, made with the form, so that a form that is sent twice is carried out once."""
+ONCE_KEY = re.compile(r"idk_[0-9a-z]{10,40}", re.ASCII)
+MENU = (("today", ""), ("fleet", "/fleet"))
+"""The pages of the menu: the file of their texts, and what follows /console."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; "
+    "frame-src 'self'; form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types console; "
+    "frame-ancestors 'none'"
+)
+
+
+KEY_VARIABLE = "$RESELLER_API_KEY"
+PRINTED_KEY = "'Authorization: Bearer <API_KEY>'"
+
+
+class SameCall(NamedTuple):
+    """One call in the forms in which programs make it. `tool` is None where the operation is no tool."""
+
+    operation: str
+    curl: str
+    tool: str | None
+    command: str
+
+
+def same_call(operation: AnyOperation, arguments: Mapping[str, object], base_url: str) -> SameCall:
+    """The call of `operation` at `base_url` with `arguments`."""
+    plain = cast(Mapping[str, object], without_hidden_characters(arguments))
+    curl = curl_example(operation, plain, base_url).replace(PRINTED_KEY, f'"Authorization: Bearer {KEY_VARIABLE}"')
+    given = f" --json-input {shlex.quote(orjson.dumps(plain).decode())}" if plain else ""
+    return SameCall(operation.id, curl, tool_call_example(operation, plain), f"reseller call {operation.id}{given}")
+
+
+def without_hidden_characters(value: object) -> object:
+    """`value` without control, direction and other characters that nobody sees, in every text of it."""
+    if isinstance(value, str):
+        return "".join(each for each in value if not is_hidden_character(each))
+    if isinstance(value, Mapping):
+        return {name: without_hidden_characters(each) for name, each in cast(Mapping[str, object], value).items()}
+    if isinstance(value, (list, tuple)):
+        return [without_hidden_characters(each) for each in cast("list[object]", value)]
+    return value
+
+
+class PageRead(NamedTuple):
+    """What a page asks: an operation and its arguments."""
+
+    operation: str
+    arguments: CallArguments
+
+
+@cache
+def console_templates() -> Jinja2Templates:
+    """The templates of the console, then those of the other pages, whose form fields they share."""
+    made = page_templates(CONSOLE_TEMPLATES, PAGE_TEMPLATES)
+    made.filters["sentence"] = as_sentence
+    cast("dict[str, object]", made.globals).update(bar_chart=bar_chart, spark_line=spark_line)
+    return Jinja2Templates(env=made)
+
+
+@dataclass(slots=True, kw_only=True)
+class ConsoleRequest(PageRequest):
+    """A visit to the console. `path` is what follows /console."""
+
+    texts: LanguageTexts
+    reads: list[PageRead] = field(default_factory=list[PageRead])
+    """What the page has asked, in order: shown as calls that a program can make."""
+
+    async def read(self, operation: str, **arguments: object) -> CallOutcome:
+        """What an operation that only reads answers. It costs nothing: the page was counted. A refusal is in the outcome."""
+        self.reads.append(PageRead(operation, arguments))
+        return outcome_of(await self.context.call(self, operation, arguments, caller=self.acting, draws_page=True))
+
+    async def read_together(self, **asked: PageRead) -> Mapping[str, CallOutcome]:
+        """The outcomes of several reads at once, each under the name it was asked by."""
+        found: dict[str, CallOutcome] = {}
+
+        async def ask(name: str, wanted: PageRead) -> None:
+            found[name] = await self.read(wanted.operation, **wanted.arguments)
+
+        async with anyio.create_task_group() as tasks:
+            for name, wanted in asked.items():
+                tasks.start_soon(ask, name, wanted)
+        return found
+
+    async def press(self, operation: str, arguments: CallArguments) -> CallOutcome:
+        """What a button does: a call that is charged and recorded as any other.
+
+        The idempotency key comes with the form, and so does the confirm token once the person was asked.
+        """
+        once, confirm = self.form.get(ONCE_FIELD, ""), self.form.get("confirm_token")
+        keyed = self.context.pipeline.catalogue.operations[operation].once is not None and ONCE_KEY.fullmatch(once) is not None
+        reply = await self.context.call(
+            self, operation, arguments, caller=self.acting, confirm_token=confirm or None, idempotency_key=once if keyed else None
+        )
+        return outcome_of(reply)
+
+    def ask_first(self, outcome: CallOutcome, *, title: str, button: str, back: str) -> Response | None:
+        """The page with the question, where the operation waits for a confirmation; its form sends what was sent, and the token."""
+        if not needs_confirmation(outcome):
+            return None
+        fields = {name: value for name, value in self.form.items() if name not in ("csrf", "confirm_token")}
+        whole = {**fields, "confirm_token": str(outcome.body["confirm_token"])}
+        question = ConfirmQuestion(title, str(outcome.body["message"]), button, self.path, whole)
+        losses = outcome.body.get("losses") or ()
+        return self.draw("question.html", {"question": question, "losses": losses, "back": back})
+
+    def may(self, operation: str) -> str:
+        """Why the person may not press a button, in their language; empty where they may."""
+        found, caller = self.context.pipeline.catalogue.operations[operation], self.acting
+        if found.role is Role.ADMIN and caller.role is not Role.ADMIN:
+            return self.texts.say("shared.admins_only")
+        if int(found.scope) & ~caller.scopes:
+            return self.texts.say("shared.tier_carries_not")
+        return ""
+
+    def to_sign_in(self) -> Response:
+        """A redirect to sign-in, which leads back to this page, with what its address says."""
+        query = self.request.scope["query_string"].decode("latin-1")
+        wanted = f"{CONSOLE_PATH}{self.path}" + (f"?{query}" if query and self.request.method == "GET" else "")
+        back = wanted if next_page(wanted) == wanted else CONSOLE_PATH
+        return self.redirect(f"/sign-in?next={quote(back)}")
+
+    def go(self, path: str) -> Response:
+        """A redirect to a page of the console, so that reloading it repeats nothing. `path` is what follows /console."""
+        return self.redirect(f"{CONSOLE_PATH}{path}")
+
+    def once(self) -> str:
+        """A new key for a form that is shown now."""
+        return self.context.deps.ids.new("idk_")
+
+    def say(self, key: str, **facts: object) -> str:
+        """A text in the reader's language."""
+        return self.texts.say(key, **facts)
+
+    def moment(self, value: float | str | None) -> Markup:
+        """A moment as the page shows it: UTC, which the script turns into the reader's own time."""
+        if value is None:
+            return Markup(escape(self.texts.say("shared.never")))
+        text = self.texts.moment(value)
+        stamp = value if isinstance(value, str) else f"{int(value)}"
+        return Markup('<time datetime="{}" title="{}">{}</time>').format(stamp, text, text)
+
+    def euros(self, amount: float) -> str:
+        """An amount in euros, as the reader's language writes it."""
+        return self.texts.money(round(amount * 100), "EUR")
+
+    def word(self, page: str, code: str) -> str:
+        """The words for a code of the API in the reader's language; the code itself where the page has none."""
+        return self.texts.words.get(f"{page}.{code.lower()}", code)
+
+    def same_calls(self) -> list[SameCall]:
+        """What the page has asked, as curl, the MCP and the command line ask it."""
+        operations = self.context.pipeline.catalogue.operations
+        base = self.context.deps.site.base_url
+        return [same_call(operations[each.operation], each.arguments, base) for each in self.reads]
+
+    def draw(
+        self, template: str, facts: Mapping[str, object], *, problem: PageProblem | None = None, headers: Mapping[str, str] = NO_HEADERS
+    ) -> Response:
+        """The page of `template`, with the status of its `problem`."""
+        caller = self.caller
+        member = caller if caller is not None and caller.organisation else None
+        shared = {
+            "root": self.context.root,
+            "here": self.path,
+            "menu": MENU,
+            "csrf": self.csrf,
+            "me": self.session,
+            "organisation": member,
+            "admin": member is not None and member.role is Role.ADMIN,
+            "problem": problem,
+            "simulated": bool(self.context.deps.network_instance) or not self.context.deps.draws,
+            "page": self,
+            "say": self.say,
+            "texts": self.texts,
+            "moment": self.moment,
+            "money": format_money,
+            "once": self.once,
+            "may": self.may,
+            "style_name": console_asset("css").name,
+            "script_name": console_asset("js").name,
+        }
+        sent = {
+            "content-type": PAGE_MEDIA_TYPE,
+            "content-security-policy": POLICY,
+            "x-content-type-options": "nosniff",
+            "referrer-policy": REFERRER_POLICY,
+            "cache-control": "no-store",
+            "x-robots-tag": "noindex",
+            **headers,
+        }
+        status = 200 if problem is None else problem.status
+        return console_templates().TemplateResponse(self.request, template, {**shared, **facts}, status, sent)
+
+
+def outcome_of(reply: Reply) -> CallOutcome:
+    found: Mapping[str, object] = orjson.loads(reply.body) if reply.body else {}
+    return CallOutcome(found, problem_of(reply.refusal) if reply.refusal is not None else None, reply.next_cursor)
