@@ -282,15 +282,17 @@ def enqueue_event_for(connection: Connection, *, event: str, endpoint: str, orga
     queue_deliveries(connection, event=event, endpoints=[endpoint], organisation=organisation, now_ms=now_ms, ids=ids)
 
 
-def queue_deliveries(connection: Connection, *, event: str, endpoints: Sequence[str], organisation: str, now_ms: int, ids: Ids) -> None:
-    """Queue an event for these endpoints; a delivery that has been made before begins again. `now_ms`: Unix milliseconds."""
+def queue_deliveries(
+    connection: Connection, *, event: str, endpoints: Sequence[str], organisation: str, now_ms: int, ids: Ids, again: bool = True
+) -> None:
+    """Queue an event for these endpoints. `again`: a delivery that has been made before begins again. `now_ms`: Unix milliseconds."""
     new = {"event_id": event, "organisation": organisation, "due_ms": now_ms}
     queued = connection.run_many(
         QUEUE_DELIVERY, [{"id": new_delivery_id(event, ids), "endpoint_id": endpoint, **new} for endpoint in endpoints]
     )
-    if queued < len(endpoints):
-        again = {"event": event, "first": first_delivery_id(event), "now_ms": now_ms}
-        queued += connection.run_many(QUEUE_DELIVERY_AGAIN, [{"endpoint": endpoint, **again} for endpoint in endpoints])
+    if again and queued < len(endpoints):
+        named = {"event": event, "first": first_delivery_id(event), "now_ms": now_ms}
+        queued += connection.run_many(QUEUE_DELIVERY_AGAIN, [{"endpoint": endpoint, **named} for endpoint in endpoints])
     notify_deliveries(connection, queued=queued)
 
 

@@ -205,7 +205,7 @@ async def retry_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
             enqueue_event(connection, **named, now_ms=int(now * 1000), ids=deps.ids)
         logged = find_log_event(connection, **named)
         if logged is not None:
-            queue_chosen(connection, ctx.organisation, [logged], rights=rights, ids=deps.ids, now=now)
+            queue_chosen(connection, ctx.organisation, [logged], rights=rights, ids=deps.ids, now=now, again=True)
         return shown
 
     event = await ctx.settle_result(requeue)
