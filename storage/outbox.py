@@ -15,10 +15,11 @@ from storage.deliveries import (
     DELIVERED_STATE,
     DELIVERY,
     DELIVERY_ATTEMPT,
+    DELIVERY_OF_ENDPOINT,
     FAILED_STATE,
-    IS_TAKEN,
     IS_UNTAKEN,
     PENDING_STATE,
+    TAKEN_OF_ENDPOINT,
     id_range,
     in_id_range,
     remove_attempts,
@@ -354,15 +355,15 @@ def judge_endpoint(connection: Connection, record: EndpointRecord, own: Sequence
 
 
 def undelivered(state: sa.ColumnElement[bool]) -> sa.Select[tuple[int]]:
-    """The positions of what an endpoint is still to get and is in this state; each state has an index of its own."""
+    """The positions of what an endpoint is still to get and `state` is true of; each state has an index of its own."""
     return (
         sa.select(EVENT_LOG.c.position)
         .join_from(DELIVERY, EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id)
-        .where(DELIVERY.c.endpoint_id == sa.bindparam("endpoint"), state, EVENT_LOG.c.position > TEST_POSITION)
+        .where(state, EVENT_LOG.c.position > TEST_POSITION)
     )
 
 
-UNDELIVERED = sa.union_all(undelivered(IS_UNTAKEN), undelivered(IS_TAKEN)).subquery("undelivered")
+UNDELIVERED = sa.union_all(undelivered(DELIVERY_OF_ENDPOINT & IS_UNTAKEN), undelivered(TAKEN_OF_ENDPOINT)).subquery("undelivered")
 
 FIRST_UNDELIVERED = Query(int, sa.select(sa.func.min(UNDELIVERED.c.position).label("position")))
 

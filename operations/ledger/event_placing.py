@@ -98,10 +98,10 @@ def queue_chosen(
         elif selection.endpoint in enabled:
             for event in readable_choice(connection, selection, events, lines, rights=rights, ids=ids, now=now):
                 wanted.setdefault(event, []).append(selection.endpoint)
+    types, now_ms = {event.id: event.type for event in events}, int(now * 1000)
     for event, endpoints in wanted.items():
-        queue_deliveries(
-            connection, event=event, endpoints=endpoints, organisation=organisation, now_ms=int(now * 1000), ids=ids, again=again
-        )
+        named = {"event": event, "type": types[event], "organisation": organisation}
+        queue_deliveries(connection, **named, endpoints=endpoints, now_ms=now_ms, ids=ids, again=again)
     return sum(map(len, wanted.values()))
 
 

@@ -295,6 +295,7 @@ def queue_events_since(connection: Connection, *, ctx: Ctx, endpoint: str, reque
         queue_deliveries(
             connection,
             event=event.id,
+            type=event.type,
             endpoints=[endpoint],
             organisation=ctx.organisation,
             now_ms=int(ctx.now * 1000),

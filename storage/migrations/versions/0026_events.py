@@ -70,13 +70,16 @@ def create_mcp_subscription() -> None:
 
 
 OF_DELIVERIES = (
-    ("delivery_of_organisation", ["organisation", "event_id", "id"]),
-    ("delivery_of_endpoint", ["endpoint_id", "event_id", "id"]),
-    ("delivery_of_state", ["organisation", "state", "event_id", "id"]),
+    ("delivery_of_organisation", ["organisation", "state", "event_id", "id"]),
+    ("delivery_of_endpoint", ["endpoint_id", "state", "event_id", "id"]),
+    ("delivery_of_type", ["organisation", "state", "type", "event_id", "id"]),
+    ("delivery_of_endpoint_type", ["endpoint_id", "state", "type", "event_id", "id"]),
 )
 
 
 def index_deliveries() -> None:
+    """Lists of deliveries. What was queued before has no type: its events say it."""
+    op.add_column("delivery", sa.Column("type", sa.Text(), nullable=True))
     for name, columns in OF_DELIVERIES:
         op.create_index(name, "delivery", columns)
 
@@ -211,6 +214,7 @@ def downgrade() -> None:
     """What happened is told again by nothing: events of the new types go, and endpoints get the three old ones."""
     for name, _ in OF_DELIVERIES:
         op.drop_index(name, "delivery")
+    op.drop_column("delivery", "type")
     op.drop_index("invoice_due", "invoice")
     for table in TABLES:
         op.drop_table(table)
