@@ -170,6 +170,8 @@ def create_mail_subscriptions() -> None:
         sa.Column("ended_ms", sa.BigInteger(), nullable=True),
     )
     op.create_index("mail_notice_due", "mail_notice", ["due_ms"], sqlite_where=UNTOLD, postgresql_where=UNTOLD)
+    of_reader = ["organisation", "person", "due_ms"]
+    op.create_index("mail_notice_waiting", "mail_notice", of_reader, sqlite_where=UNTOLD, postgresql_where=UNTOLD)
     op.create_index("mail_notice_digest", "mail_notice", ["organisation", "person", "day"])
     op.create_index("mail_notice_ended", "mail_notice", ["ended_ms"])
     op.create_table(
