@@ -23,8 +23,10 @@ from storage.engine.sql import (
     bound_list,
     insert_once,
     pack_rows,
+    unindexed,
     writes,
 )
+from storage.event_log import EVENT_LOG
 
 if TYPE_CHECKING:
     import psycopg
@@ -43,21 +45,27 @@ class DeliveryRow(NamedTuple):
 
 
 class DeliveryTable(TableDescription, row=DeliveryRow, table=True):
-    """One event for one endpoint: the single truth of the outbox. state: 0 pending, 1 delivered, 2 failed."""
+    """One event for one endpoint: the single truth of the outbox. state: 0 pending, 1 delivered, 2 failed.
+
+    `type` is the event's; null where a program of before 0026 queued it. A list has an index for each thing that it may be asked for, with
+    the state in it: who asks for all states gets the newest of each of the three.
+    """
 
     organisation: str
     attempt: int
     attempts: int
     due_ms: BigInt
     lease: str | None
+    type: str | None
     __table_args__ = (
         sa.UniqueConstraint("event_id", "endpoint_id", name="delivery_once"),
         sa.Index("delivery_due", "state", "due_ms"),
         # What waits, of each endpoint. What is under way is not there, so that a claim changes one place of an endpoint's queue, not two.
         sa.Index("delivery_waiting", "endpoint_id", "due_ms", sqlite_where=WAITING_DELIVERY, postgresql_where=WAITING_DELIVERY),
-        sa.Index("delivery_of_organisation", "organisation", "event_id", "id"),
-        sa.Index("delivery_of_endpoint", "endpoint_id", "event_id", "id"),
-        sa.Index("delivery_of_state", "organisation", "state", "event_id", "id"),
+        sa.Index("delivery_of_organisation", "organisation", "state", "event_id", "id"),
+        sa.Index("delivery_of_endpoint", "endpoint_id", "state", "event_id", "id"),
+        sa.Index("delivery_of_type", "organisation", "state", "type", "event_id", "id"),
+        sa.Index("delivery_of_endpoint_type", "endpoint_id", "state", "type", "event_id", "id"),
         sa.Index("delivery_failed", "endpoint_id", "due_ms", sqlite_where=sa.text("state = 2"), postgresql_where=sa.text("state = 2")),
         # What is under way, or was when its worker died: a few of however many are pending.
         sa.Index(
@@ -156,6 +164,17 @@ QUEUE_DELIVERY = Command(
     )
 )
 
+QUEUE_TYPED_DELIVERY = Command(
+    insert_once(
+        DELIVERY,
+        ("id", "event_id", "endpoint_id", "organisation", "due_ms", "type"),
+        state=PENDING_STATE,
+        attempt=0,
+        attempts=0,
+        created_ms=sa.bindparam("due_ms", type_=sa.BigInteger),
+    )
+)
+
 # What is under way stays as it is: it is the very delivery that is asked for.
 QUEUE_DELIVERY_AGAIN = Command(
     lambda dialect: (
@@ -235,10 +254,12 @@ ENDED_LIMIT = sa.literal_column(str(ENDED_AT_ONCE), sa.Integer)
 
 UNTAKEN_FIRST = sa.select(DELIVERY.c.id).where(DELIVERY_OF_ENDPOINT, IS_UNTAKEN).order_by(DELIVERY.c.due_ms).limit(ENDED_LIMIT)
 
-# What is under way is few: a worker holds no more than it can send.
+# What is under way is few: a worker holds no more than it can send. SQLite would go through all that the endpoint ever got.
+TAKEN_OF_ENDPOINT = (unindexed(DELIVERY.c.endpoint_id) == sa.bindparam("endpoint")) & IS_TAKEN
+
 DROP_DELIVERIES = [
     Query(str, sa.delete(DELIVERY).where(DELIVERY.c.id.in_(UNTAKEN_FIRST), IS_UNTAKEN).returning(DELIVERY.c.id)),
-    Query(str, sa.delete(DELIVERY).where(DELIVERY_OF_ENDPOINT, IS_TAKEN).returning(DELIVERY.c.id)),
+    Query(str, sa.delete(DELIVERY).where(TAKEN_OF_ENDPOINT).returning(DELIVERY.c.id)),
 ]
 
 REMOVE_ATTEMPTS = Command(
@@ -277,20 +298,36 @@ NEWEST_ATTEMPTS = Query(
 )
 
 
-def enqueue_event_for(connection: Connection, *, event: str, endpoint: str, organisation: str, now_ms: int, ids: Ids) -> None:
-    """Queue an event for one endpoint alone. `now_ms`: Unix milliseconds."""
-    queue_deliveries(connection, event=event, endpoints=[endpoint], organisation=organisation, now_ms=now_ms, ids=ids)
+def enqueue_event_for(connection: Connection, *, event: str, type: str, endpoint: str, organisation: str, now_ms: int, ids: Ids) -> None:
+    """Queue an event of this type for one endpoint alone. `now_ms`: Unix milliseconds."""
+    queue_deliveries(connection, event=event, type=type, endpoints=[endpoint], organisation=organisation, now_ms=now_ms, ids=ids)
 
 
-def queue_deliveries(connection: Connection, *, event: str, endpoints: Sequence[str], organisation: str, now_ms: int, ids: Ids) -> None:
-    """Queue an event for these endpoints; a delivery that has been made before begins again. `now_ms`: Unix milliseconds."""
+def queue_deliveries(
+    connection: Connection,
+    *,
+    event: str,
+    type: str,
+    endpoints: Sequence[str],
+    organisation: str,
+    now_ms: int,
+    ids: Ids,
+    again: bool = True,
+) -> None:
+    """Queue an event of this type for these endpoints. `again`: a delivery that has been made before begins again.
+
+    `now_ms`: Unix milliseconds.
+    """
     new = {"event_id": event, "organisation": organisation, "due_ms": now_ms}
+    typed = connection.has(EVENT_LOG)  # the schema before has no such column
+    new |= {"type": type} if typed else {}
     queued = connection.run_many(
-        QUEUE_DELIVERY, [{"id": new_delivery_id(event, ids), "endpoint_id": endpoint, **new} for endpoint in endpoints]
+        QUEUE_TYPED_DELIVERY if typed else QUEUE_DELIVERY,
+        [{"id": new_delivery_id(event, ids), "endpoint_id": endpoint, **new} for endpoint in endpoints],
     )
-    if queued < len(endpoints):
-        again = {"event": event, "first": first_delivery_id(event), "now_ms": now_ms}
-        queued += connection.run_many(QUEUE_DELIVERY_AGAIN, [{"endpoint": endpoint, **again} for endpoint in endpoints])
+    if again and queued < len(endpoints):
+        named = {"event": event, "first": first_delivery_id(event), "now_ms": now_ms}
+        queued += connection.run_many(QUEUE_DELIVERY_AGAIN, [{"endpoint": endpoint, **named} for endpoint in endpoints])
     notify_deliveries(connection, queued=queued)
 
 

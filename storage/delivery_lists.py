@@ -1,17 +1,20 @@
 """Deliveries of an organisation, those of the newest events first, by endpoint, state, type and time.
 
-Event ids begin with the time. An index for each thing that is asked for has them in this order, so that a page is read from its beginning.
+Event ids begin with the time. A page is made of parts, each of one state and, where types are asked for, of one type: an index has each
+part in this order, so that it is read from its beginning and no further than a page is long. Only deliveries that were queued before types
+were kept with them are looked through, where their types are asked for.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from heapq import nlargest
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.deliveries import DELIVERY
+from storage.deliveries import DELIVERED_STATE, DELIVERY, FAILED_STATE, PENDING_STATE
 from storage.engine.drivers import Value
-from storage.engine.sql import Connection, Query, first_row, unindexed
+from storage.engine.sql import Connection, Dialect, Query, bound_list, first_row, json_rows, pack_rows, unindexed
 from storage.event_log import EVENT_LOG
 from storage.events import EVENT
 
@@ -37,17 +40,17 @@ class DeliveryPosition(NamedTuple):
 
 
 class DeliveryFilter(NamedTuple):
-    """What is asked for; None: all. `types` are names; `hidden` types are not shown. `above`: the smallest event id."""
+    """What is asked for; None: all. `types` are names. `above`: the smallest event id."""
 
     endpoint: str | None
     state: int | None
     types: Sequence[str] | None
-    hidden: Sequence[str]
     above: str
     below: DeliveryPosition
 
 
 TYPE_OF_DELIVERY = sa.func.coalesce(
+    DELIVERY.c.type,
     sa.select(EVENT_LOG.c.type).where(EVENT_LOG.c.id == DELIVERY.c.event_id).scalar_subquery(),
     sa.select(EVENT.c.type).where(EVENT.c.id == DELIVERY.c.event_id).scalar_subquery(),
 )
@@ -60,6 +63,8 @@ BELOW, BELOW_ID, ABOVE = (sa.bindparam(name, type_=sa.Text) for name in ("below"
 
 MOST = sa.bindparam("most", type_=sa.Integer)
 
+STATES = (PENDING_STATE, DELIVERED_STATE, FAILED_STATE)
+
 
 @first_row(DeliveryPosition)
 def find_place(*, delivery: str, organisation: str) -> sa.Executable:
@@ -67,62 +72,140 @@ def find_place(*, delivery: str, organisation: str) -> sa.Executable:
     return sa.select(DELIVERY.c.event_id, DELIVERY.c.id).where(DELIVERY.c.id == delivery, DELIVERY.c.organisation == organisation)
 
 
-def within(event_id: sa.ColumnElement[str]) -> list[sa.ColumnElement[bool]]:
-    """The part of the list that a page is of."""
-    before = (event_id < BELOW) | ((event_id == BELOW) & (DELIVERY.c.id < BELOW_ID))
-    return [event_id <= BELOW, before, event_id >= ABOVE]
+def newest_of_part(*conditions: sa.ColumnElement[bool]) -> sa.Select[str, str]:
+    """The places of the newest deliveries of a part, within the bounds of the page."""
+    before = (DELIVERY.c.event_id < BELOW) | ((DELIVERY.c.event_id == BELOW) & (DELIVERY.c.id < BELOW_ID))
+    return (
+        sa.select(DELIVERY.c.event_id, DELIVERY.c.id)
+        .where(*conditions, DELIVERY.c.event_id <= BELOW, before, DELIVERY.c.event_id >= ABOVE)
+        .order_by(DELIVERY.c.event_id.desc(), DELIVERY.c.id.desc())
+        .limit(MOST)
+    )
+
+
+def owned(*, endpoint: bool) -> sa.ColumnElement[bool]:
+    """Whose deliveries: of an endpoint, or of the organisation."""
+    column = DELIVERY.c.endpoint_id if endpoint else DELIVERY.c.organisation
+    return column == sa.bindparam("owner", type_=sa.Text)
+
+
+BOUND_STATE, BOUND_TYPE = sa.bindparam("state", type_=sa.Integer), sa.bindparam("type", type_=sa.Text)
 
 
 @lru_cache
-def page_query(*, endpoint: bool, state: bool, types: int, hidden: int) -> Query[ListedDelivery]:
-    """The newest deliveries, of an endpoint or a state where they are asked for, of so many types, without those of so many."""
-    owner, bound_endpoint = DELIVERY.c.organisation == sa.bindparam("organisation"), sa.bindparam("endpoint", type_=sa.Text)
-    conditions = [unindexed(DELIVERY.c.organisation) == sa.bindparam("organisation") if endpoint else owner, *within(DELIVERY.c.event_id)]
-    if endpoint:
-        conditions.append(DELIVERY.c.endpoint_id == bound_endpoint)
-    if state:
-        conditions.append((unindexed(DELIVERY.c.state) if endpoint else DELIVERY.c.state) == sa.bindparam("state", type_=sa.Integer))
-    if types:
-        conditions.append(TYPE_OF_DELIVERY.in_([sa.bindparam(f"type_{number}", type_=sa.Text) for number in range(types)]))
-    if hidden:
-        names = [sa.bindparam(f"hidden_{number}", type_=sa.Text) for number in range(hidden)]
-        conditions.append(~sa.exists().where(EVENT_LOG.c.id == DELIVERY.c.event_id, EVENT_LOG.c.type.in_(names)))
-    found = sa.select(*LISTED_COLUMNS).where(*conditions)
-    return Query(ListedDelivery, found.order_by(DELIVERY.c.event_id.desc(), DELIVERY.c.id.desc()).limit(MOST))
+def page_of_state(*, endpoint: bool) -> Query[DeliveryPosition]:
+    """The newest places of one state."""
+    return Query(DeliveryPosition, newest_of_part(owned(endpoint=endpoint), DELIVERY.c.state == BOUND_STATE))
 
 
 @lru_cache
-def page_of_types(*, state: bool, types: int) -> Query[ListedDelivery]:
-    """The newest deliveries of so many types: of each type those of its newest events."""
-    parts = list[sa.Subquery]()
-    for number in range(types):
-        conditions = [
-            EVENT_LOG.c.organisation == sa.bindparam("organisation"),
-            EVENT_LOG.c.type == sa.bindparam(f"type_{number}", type_=sa.Text),
-            *within(EVENT_LOG.c.id),
-        ]
-        if state:
-            conditions.append(unindexed(DELIVERY.c.state) == sa.bindparam("state", type_=sa.Integer))
-        columns = [EVENT_LOG.c.type if name == "type" else DELIVERY.c[name] for name in ListedDelivery._fields]
-        found = sa.select(*columns).join_from(EVENT_LOG, DELIVERY, DELIVERY.c.event_id == EVENT_LOG.c.id).where(*conditions)
-        parts.append(found.order_by(EVENT_LOG.c.id.desc(), DELIVERY.c.id.desc()).limit(MOST).subquery(f"part_{number}"))
-    united = sa.union_all(*(sa.select(part) for part in parts)).subquery("found")
-    return Query(ListedDelivery, sa.select(united).order_by(united.c.event_id.desc(), united.c.id.desc()).limit(MOST))
+def page_of_type(*, endpoint: bool) -> Query[DeliveryPosition]:
+    """The newest places of one state and type."""
+    of_part = (DELIVERY.c.state == BOUND_STATE, DELIVERY.c.type == BOUND_TYPE)
+    return Query(DeliveryPosition, newest_of_part(owned(endpoint=endpoint), *of_part))
+
+
+def types_query(dialect: Dialect, *, endpoint: bool) -> sa.Executable:
+    """The newest places of many parts, each a state with a type, in one statement. SQLite has no LATERAL."""
+    parts = json_rows(dialect, "parts", "parts", state=sa.Integer, type=sa.Text)
+    of_part = (DELIVERY.c.state == parts.c.state, DELIVERY.c.type == parts.c.type)
+    places = newest_of_part(owned(endpoint=endpoint), *of_part).lateral("places")
+    found = sa.select(places.c.event_id, places.c.id).select_from(parts.join(places, sa.true()))
+    return found.order_by(places.c.event_id.desc(), places.c.id.desc()).limit(MOST)
+
+
+@lru_cache
+def page_of_types(*, endpoint: bool) -> Query[DeliveryPosition]:
+    return Query(DeliveryPosition, partial(types_query, endpoint=endpoint))
+
+
+class PartHead(NamedTuple):
+    """A state with a type, and the newest event within the bounds of the page that it has a delivery of; None: of none."""
+
+    state: int
+    type: str
+    newest: str | None
+
+
+def type_heads_query(dialect: Dialect, *, endpoint: bool) -> sa.Executable:
+    parts = json_rows(dialect, "parts", "parts", state=sa.Integer, type=sa.Text)
+    of_part = (owned(endpoint=endpoint), DELIVERY.c.state == parts.c.state, DELIVERY.c.type == parts.c.type)
+    newest = sa.select(sa.func.max(DELIVERY.c.event_id)).where(*of_part, DELIVERY.c.event_id <= BELOW, DELIVERY.c.event_id >= ABOVE)
+    return sa.select(parts.c.state, parts.c.type, newest.scalar_subquery().label("newest"))
+
+
+@lru_cache
+def heads_of_types(*, endpoint: bool) -> Query[PartHead]:
+    return Query(PartHead, partial(type_heads_query, endpoint=endpoint))
+
+
+def untyped_query(dialect: Dialect, *, endpoint: bool) -> sa.Executable:
+    """The newest places of deliveries in one state that have no type themselves, whose events have one of `types`."""
+    return newest_of_part(
+        owned(endpoint=endpoint),
+        DELIVERY.c.state == sa.bindparam("state", type_=sa.Integer),
+        DELIVERY.c.type.is_(None),
+        TYPE_OF_DELIVERY.in_(bound_list(dialect, "types")),
+    )
+
+
+@lru_cache
+def page_of_untyped(*, endpoint: bool) -> Query[DeliveryPosition]:
+    return Query(DeliveryPosition, partial(untyped_query, endpoint=endpoint))
+
+
+# Choice: no bounds for the ids, which tell PostgreSQL the partitions: a page may reach far back, and it would read all between them.
+DELIVERIES_AT = Query(
+    ListedDelivery,
+    lambda dialect: (
+        sa.select(*LISTED_COLUMNS)
+        .where(
+            DELIVERY.c.id.in_(bound_list(dialect, "ids")),
+            unindexed(DELIVERY.c.organisation) == sa.bindparam("organisation"),
+        )
+        .order_by(DELIVERY.c.event_id.desc(), DELIVERY.c.id.desc())
+    ),
+)
 
 
 def list_all_deliveries(connection: Connection, *, organisation: str, asked: DeliveryFilter, most: int) -> list[ListedDelivery]:
     """At most `most` deliveries of the organisation that fit, those of the newest events first."""
-    types = None if asked.types is None else [name for name in asked.types if name not in asked.hidden]
-    if types == []:
+    if asked.types is not None and not asked.types:
         return []
-    values: dict[str, Value] = {"organisation": organisation, "above": asked.above, "most": most}
-    values |= {"below": asked.below.event_id, "below_id": asked.below.id}
-    values |= {} if asked.state is None else {"state": asked.state}
-    values |= {f"type_{number}": name for number, name in enumerate(types or ())}
-    if types is not None and asked.endpoint is None:
-        return connection.all(page_of_types(state=asked.state is not None, types=len(types)), **values)
-    values |= {} if asked.endpoint is None else {"endpoint": asked.endpoint}
-    hidden: Sequence[str] = () if types is not None else asked.hidden
-    values |= {f"hidden_{number}": name for number, name in enumerate(hidden)}
-    wanted = {"endpoint": asked.endpoint is not None, "state": asked.state is not None}
-    return connection.all(page_query(**wanted, types=len(types or ()), hidden=len(hidden)), **values)
+    endpoint, states = asked.endpoint is not None, STATES if asked.state is None else (asked.state,)
+    bounds: dict[str, Value] = {"owner": asked.endpoint or organisation, "above": asked.above, "most": most}
+    bounds |= {"below": asked.below.event_id, "below_id": asked.below.id}
+    found, query = list[DeliveryPosition](), page_of_state(endpoint=endpoint)
+    if asked.types is not None:
+        found = places_of_types(connection, [(state, type) for state in states for type in asked.types], bounds, most, endpoint=endpoint)
+        query, bounds = page_of_untyped(endpoint=endpoint), {**bounds, "types": pack_rows([[name] for name in asked.types])}
+    for state in states:
+        found = with_part(connection, query, found, {**bounds, "state": state}, most)
+    ids = [place.id for place in found]
+    return connection.all(DELIVERIES_AT, ids=pack_rows([[id] for id in ids]), organisation=organisation) if ids else []
+
+
+def with_part(
+    connection: Connection, query: Query[DeliveryPosition], found: list[DeliveryPosition], bounds: dict[str, Value], most: int
+) -> list[DeliveryPosition]:
+    """The `most` newest places of those that were found and those of another part, which is read no further than they reach."""
+    last = {"above": found[-1].event_id} if len(found) == most else {}
+    return nlargest(most, found + connection.all(query, **{**bounds, **last}))
+
+
+def places_of_types(
+    connection: Connection, parts: Sequence[tuple[int, str]], bounds: dict[str, Value], most: int, *, endpoint: bool
+) -> list[DeliveryPosition]:
+    """The newest places of many parts, each a state with a type."""
+    packed = pack_rows(parts)
+    if connection.dialect_name != "sqlite":
+        return connection.all(page_of_types(endpoint=endpoint), parts=packed, **bounds)
+    named = {name: bounds[name] for name in ("owner", "above", "below")}
+    heads = [head for head in connection.all(heads_of_types(endpoint=endpoint), parts=packed, **named) if head.newest is not None]
+    found = list[DeliveryPosition]()
+    for head in sorted(heads, key=lambda head: head.newest or "", reverse=True):
+        if len(found) == most and (head.newest or "") < found[-1].event_id:
+            break
+        part = {"state": head.state, "type": head.type}
+        found = with_part(connection, page_of_type(endpoint=endpoint), found, {**bounds, **part}, most)
+    return found

@@ -68,7 +68,8 @@ def forget_selection(connection: Connection, *, endpoint: str) -> None:
 
 @all_rows(EndpointSelection)
 def selections_of(*, organisation: str) -> sa.Executable:
-    return sa.select(*SELECTION_COLUMNS).where(ENDPOINT_SELECTION.c.organisation == organisation)
+    # In the order in which endpoints are judged: who disables several at once takes them as whoever else does.
+    return sa.select(*SELECTION_COLUMNS).where(ENDPOINT_SELECTION.c.organisation == organisation).order_by(ENDPOINT_SELECTION.c.endpoint)
 
 
 def list_selections(connection: Connection, *, organisation: str) -> list[EndpointSelection]:

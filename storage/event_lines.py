@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Connection, Query, bound_list, pack_rows
+from storage.engine.sql import Connection, Query, bound_list, pack_rows, unindexed
 from storage.fleet_lines import FLEET_LINE
 from storage.fleets import FLEET
 from storage.line_tags import LINE_TAG
@@ -38,7 +38,8 @@ LINE_PLACES = Query(
     LinePlace,
     lambda dialect: (
         sa.select(FLEET_LINE.c.iccid.label("line"), FLEET_LINE.c.account_id)
-        .join_from(FLEET_LINE, FLEET, FLEET.c.id == FLEET_LINE.c.fleet)
+        # Else SQLite would go through all lines of the organisation's fleets.
+        .join_from(FLEET_LINE, FLEET, FLEET.c.id == unindexed(FLEET_LINE.c.fleet))
         .where(
             FLEET_LINE.c.iccid.in_(bound_list(dialect, "lines")),
             FLEET.c.organisation == sa.bindparam("organisation"),

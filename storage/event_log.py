@@ -155,7 +155,8 @@ class UnplacedEvent(NamedTuple):
 @row_exists
 def any_unplaced() -> sa.Executable:
     """Whether an event waits for its place."""
-    return sa.select(EVENT_LOG.c.arrival).where(EVENT_LOG.c.position.is_(None)).limit(1)
+    # The order keeps SQLite from another index, of all that has its place: it is asked several times a second.
+    return sa.select(EVENT_LOG.c.arrival).where(EVENT_LOG.c.position.is_(None)).order_by(EVENT_LOG.c.arrival).limit(1)
 
 
 def waits_for_place(connection: Connection) -> bool:

@@ -119,7 +119,7 @@ def emit_event(connection: Connection, *, event: NewEvent, ids: Ids) -> bool:
     """
     if not record_event(connection, event=event):
         return False
-    enqueue_event(connection, event=event.id, organisation=event.organisation, now_ms=event.created * 1000, ids=ids)
+    enqueue_event(connection, event=event.id, type=event.type, organisation=event.organisation, now_ms=event.created * 1000, ids=ids)
     line = cast("dict[str, str | None]", orjson.loads(event.data)).get("iccid")
     log_event(connection, event=LogEntry(event.id, event.organisation, event.type, event.livemode, event.data, line, event.created))
     return True

@@ -15,10 +15,11 @@ from storage.deliveries import (
     DELIVERED_STATE,
     DELIVERY,
     DELIVERY_ATTEMPT,
+    DELIVERY_OF_ENDPOINT,
     FAILED_STATE,
-    IS_TAKEN,
     IS_UNTAKEN,
     PENDING_STATE,
+    TAKEN_OF_ENDPOINT,
     id_range,
     in_id_range,
     remove_attempts,
@@ -45,6 +46,8 @@ from storage.webhook_receivers import HostOf, judge_receivers, take_receiver_pla
 # Four times the longest POST: an ack that waits for a busy database still comes in time.
 DELIVERY_LEASE_MS = 60_000
 ZERO = sa.literal_column("0", sa.Integer)
+NO_EVENT = ""
+"""The type of an event that is kept no more: a delivery of it that is asked for again has failed, since there is nothing to send."""
 AttemptVerdict = Literal["ok", "failed", "gone", "ours"]
 
 
@@ -137,6 +140,7 @@ def claim_query(dialect: Dialect) -> sa.Executable:
 RELAX_COMMIT = Query(str, relaxed_commit_query)
 CLAIM_DELIVERIES = Command(claim_query)
 EVENT_MEMBERS = ("type", "livemode", "data", "created")
+ABSENT = {"type": (sa.literal_column(f"'{NO_EVENT}'", sa.Text),)}
 LOG_MEMBERS = ("position", "line", "line_number")
 SUBSCRIPTION_MEMBERS = ("subscription", "expires")
 CHOICE_MEMBERS = ("types", "tags", "kind", "principal", "credential")
@@ -153,7 +157,7 @@ def claimed_rows(dialect: Dialect, *, with_log: bool) -> sa.Executable:
     ]
     of_event: list[sa.ColumnElement[object]] = [EVENT.c[name] for name in EVENT_MEMBERS]
     if with_log:
-        of_event = [sa.func.coalesce(EVENT.c[name], EVENT_LOG.c[name]).label(name) for name in EVENT_MEMBERS]
+        of_event = [sa.func.coalesce(EVENT.c[name], EVENT_LOG.c[name], *ABSENT.get(name, ())).label(name) for name in EVENT_MEMBERS]
         rest = [*(EVENT_LOG.c[name] for name in LOG_MEMBERS), *(ENDPOINT_SELECTION.c[name] for name in CHOICE_MEMBERS)]
         rest += [MCP_SUBSCRIPTION.c.id.label("subscription"), MCP_SUBSCRIPTION.c.expires]
     found = (
@@ -177,7 +181,6 @@ def claimed_rows(dialect: Dialect, *, with_log: bool) -> sa.Executable:
         found.join(EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id, isouter=True)
         .join(ENDPOINT_SELECTION, ENDPOINT_SELECTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
         .join(MCP_SUBSCRIPTION, MCP_SUBSCRIPTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
-        .where(EVENT.c.id.is_not(None) | EVENT_LOG.c.id.is_not(None))
     )
 
 
@@ -230,7 +233,8 @@ def claim_deliveries(
     host_of: HostOf = lambda url: None,
     after: str = "",
 ) -> ClaimedBatch:
-    """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here; those whose host has no place wait.
+    """Take what is due under a lease. Deliveries of disabled or deleted endpoints, and of events that are kept no more, end here; those
+    whose host has no place wait.
 
     `after` is the `walked` of this process's claim before. `now_ms`: Unix milliseconds.
     """
@@ -244,10 +248,10 @@ def claim_deliveries(
     for row in rows:
         if row.url is None:
             remove_attempts(connection, connection.all(DROP_DELIVERY, delivery=row.id, held=token))
-        elif row.status != "enabled":
+        elif row.status != "enabled" or row.type == NO_EVENT:
             connection.run(FAIL_DELIVERY, delivery=row.id, held=token)
     turn = {id: place for place, id in enumerate(chosen)}
-    enabled = sorted((row for row in rows if row.status == "enabled"), key=lambda row: turn[row.id])
+    enabled = sorted((row for row in rows if row.status == "enabled" and row.type != NO_EVENT), key=lambda row: turn[row.id])
     later = postpone_deliveries(connection, enabled, token, host_of, now_ms)
     return ClaimedBatch(taken, [row for row in enabled if row.id not in later], walked)
 
@@ -351,15 +355,15 @@ def judge_endpoint(connection: Connection, record: EndpointRecord, own: Sequence
 
 
 def undelivered(state: sa.ColumnElement[bool]) -> sa.Select[tuple[int]]:
-    """The positions of what an endpoint is still to get and is in this state; each state has an index of its own."""
+    """The positions of what an endpoint is still to get and `state` is true of; each state has an index of its own."""
     return (
         sa.select(EVENT_LOG.c.position)
         .join_from(DELIVERY, EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id)
-        .where(DELIVERY.c.endpoint_id == sa.bindparam("endpoint"), state, EVENT_LOG.c.position > TEST_POSITION)
+        .where(state, EVENT_LOG.c.position > TEST_POSITION)
     )
 
 
-UNDELIVERED = sa.union_all(undelivered(IS_UNTAKEN), undelivered(IS_TAKEN)).subquery("undelivered")
+UNDELIVERED = sa.union_all(undelivered(DELIVERY_OF_ENDPOINT & IS_UNTAKEN), undelivered(TAKEN_OF_ENDPOINT)).subquery("undelivered")
 
 FIRST_UNDELIVERED = Query(int, sa.select(sa.func.min(UNDELIVERED.c.position).label("position")))
 

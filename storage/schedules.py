@@ -131,7 +131,13 @@ def emit_report(connection: Connection, *, endpoint: str, event: NewEvent, ids: 
     """Record a report's event and queue it for its schedule's endpoint, unless that is disabled."""
     if connection.first(FIND_OPEN_ENDPOINT, endpoint=endpoint) is not None and record_event(connection, event=event):
         enqueue_event_for(
-            connection, event=event.id, endpoint=endpoint, organisation=event.organisation, now_ms=event.created * 1000, ids=ids
+            connection,
+            event=event.id,
+            type=event.type,
+            endpoint=endpoint,
+            organisation=event.organisation,
+            now_ms=event.created * 1000,
+            ids=ids,
         )
 
 

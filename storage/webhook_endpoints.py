@@ -318,14 +318,14 @@ FAIL_WAITING_OF_DISABLED = Command(
 )
 
 
-def enqueue_event(connection: Connection, *, event: str, organisation: str, now_ms: int, ids: Ids) -> None:
+def enqueue_event(connection: Connection, *, event: str, type: str, organisation: str, now_ms: int, ids: Ids) -> None:
     """Queue one of the three promised events for every enabled endpoint that has chosen no types, each at the start of the schedule.
 
     Attempts keep their numbers.
     """
     wanted = LIST_ENDPOINTS_WITHOUT_CHOICE if connection.has(ENDPOINT_SELECTION) else LIST_ENABLED_ENDPOINTS
     endpoints = connection.all(wanted, organisation=organisation)
-    queue_deliveries(connection, event=event, endpoints=endpoints, organisation=organisation, now_ms=now_ms, ids=ids)
+    queue_deliveries(connection, event=event, type=type, endpoints=endpoints, organisation=organisation, now_ms=now_ms, ids=ids)
 
 
 def fail_waiting_of_disabled(connection: Connection, *, before: float, most: int) -> int:

@@ -202,10 +202,10 @@ async def retry_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
         if count(connection, **named, minute=minute_number(now), most=most) is None:
             raise minute_limit_reached(f"{params.id} was retried", most=most, now=now, upgrade_url=deps.site.upgrade_url)
         if promised:
-            enqueue_event(connection, **named, now_ms=int(now * 1000), ids=deps.ids)
+            enqueue_event(connection, **named, type=shown["type"], now_ms=int(now * 1000), ids=deps.ids)
         logged = find_log_event(connection, **named)
         if logged is not None:
-            queue_chosen(connection, ctx.organisation, [logged], rights=rights, ids=deps.ids, now=now)
+            queue_chosen(connection, ctx.organisation, [logged], rights=rights, ids=deps.ids, now=now, again=True)
         return shown
 
     event = await ctx.settle_result(requeue)

@@ -7,7 +7,7 @@ from itertools import groupby
 import orjson
 
 from operations.deps import Deps
-from operations.event_types.catalogue import types_of_patterns
+from operations.event_types.catalogue import PROMISED_TYPES, types_of_patterns
 from operations.ledger.event_rights import ChooserRights
 from operations.ledger.mail_kinds import DIGEST, next_digest, timings_of_type
 from operations.ledger.webhooks import end_endpoint
@@ -22,6 +22,9 @@ from storage.mail_subscriptions import MailReader, has_mail_tables, mail_readers
 from storage.webhook_endpoints import enabled_endpoints
 
 PLACED_AT_ONCE = 500
+
+CHOICE_SECONDS = 60
+"""Choice: no clock of ours is this far from another one, and no promised event waits this long before it is asked who gets it."""
 
 
 @lru_cache(maxsize=4096)
@@ -68,16 +71,19 @@ class EventPlacing:
         """One transaction: places, deliveries to the endpoints that have chosen the events, and notices for people. `now`: Unix seconds."""
         events = place_events(connection, most=PLACED_AT_ONCE)
         for organisation, own in groupby(events, key=lambda event: event.organisation):
-            queue_chosen(connection, organisation, list(own), rights=self._rights, ids=self._ids, now=now)
+            queue_chosen(connection, organisation, list(own), rights=self._rights, ids=self._ids, now=now, again=False)
         queue_event_mails(connection, events, now=now)
         return len(events)
 
 
 def queue_chosen(
-    connection: Connection, organisation: str, events: Sequence[PlacedEvent], *, rights: ChooserRights, ids: Ids, now: float
+    connection: Connection, organisation: str, events: Sequence[PlacedEvent], *, rights: ChooserRights, ids: Ids, now: float, again: bool
 ) -> int:
-    """Queue events of an organisation for the endpoints that have chosen them and may read them now; how many deliveries that were."""
-    selections = [each for each in list_selections(connection, organisation=organisation) if each.types is not None]
+    """Queue events of an organisation for the endpoints that have chosen them and may read them now; how many deliveries that were.
+
+    `again`: what was sent before is sent again.
+    """
+    selections = list_selections(connection, organisation=organisation)
     if not selections:
         return 0
     enabled = set(enabled_endpoints(connection, organisation=organisation))
@@ -85,12 +91,24 @@ def queue_chosen(
     lines = bounds_of_lines(connection, organisation=organisation, lines=tagged)
     wanted = dict[str, list[str]]()
     for selection in selections:
-        if selection.endpoint in enabled:
+        if selection.types is None:
+            missed = [] if again else promised_meanwhile(selection, events)
+            for event in missed if selection.endpoint in enabled else []:
+                wanted.setdefault(event, []).append(selection.endpoint)
+        elif selection.endpoint in enabled:
             for event in readable_choice(connection, selection, events, lines, rights=rights, ids=ids, now=now):
                 wanted.setdefault(event, []).append(selection.endpoint)
+    types, now_ms = {event.id: event.type for event in events}, int(now * 1000)
     for event, endpoints in wanted.items():
-        queue_deliveries(connection, event=event, endpoints=endpoints, organisation=organisation, now_ms=int(now * 1000), ids=ids)
+        named = {"event": event, "type": types[event], "organisation": organisation}
+        queue_deliveries(connection, **named, endpoints=endpoints, now_ms=now_ms, ids=ids, again=again)
     return sum(map(len, wanted.values()))
+
+
+def promised_meanwhile(selection: EndpointSelection, events: Sequence[PlacedEvent]) -> list[str]:
+    """The ids of promised events that were perhaps written while the endpoint had chosen types, which it has not any more: neither the
+    commit of such an event has queued it then, nor is it chosen now."""
+    return [event.id for event in events if event.type in PROMISED_TYPES and event.created <= selection.changed + CHOICE_SECONDS]
 
 
 def readable_choice(

@@ -3,6 +3,8 @@
 from operations.event_types.endpoint import ORGANISATION_ENDPOINT_DISABLED
 from operations.event_types.esim import ESIM_FIRST_ATTACH, ESIM_ISSUED
 from registry.caller import Role
+from storage.deliveries import QUEUE_DELIVERY
+from storage.engine.sql import Connection
 from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.events.log_office import LogOffice
 
@@ -72,3 +74,24 @@ async def test_a_member_sees_no_deliveries_of_what_admins_alone_may_read(office:
     stranger = await office.world.caller()
     async with office.world.client(stranger.secret) as http:
         assert (await http.get(PATH)).json()["data"] == []
+
+
+async def test_what_a_program_of_before_queued_without_a_type_is_listed_by_the_type_of_its_event(on_both: LogOffice) -> None:
+    endpoint, _ = await on_both.office.endpoint("https://127.0.0.1:1/hook")
+    event = await on_both.office.emit()
+    old = {
+        "id": on_both.world.ids.new("dlv_"),
+        "event_id": event,
+        "endpoint_id": "we_old",
+        "organisation": on_both.organisation,
+        "due_ms": 1,
+    }
+    await on_both.world.store.write(Connection.run, QUEUE_DELIVERY, **old)
+    await on_both.place()
+    both = [(event, "we_old", "pending"), (event, endpoint, "pending")]
+    assert await listed(on_both) == both == await listed(on_both, types="esim.issued") == await listed(on_both, types="*", state="pending")
+    assert await listed(on_both, types="esim.first_attach") == []
+    assert await listed(on_both, endpoint="we_old", types="esim.*") == both[:1]
+    member = await on_both.world.caller(role=Role.MEMBER, organisation=on_both.organisation)
+    async with on_both.world.client(member.secret) as http:
+        assert [each["type"] for each in (await http.get(PATH)).json()["data"]] == ["esim.issued"] * 2

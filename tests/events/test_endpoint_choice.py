@@ -5,8 +5,10 @@ import sqlalchemy as sa
 
 from operations.event_types.endpoint import ORGANISATION_ENDPOINT_DISABLED
 from operations.event_types.esim import ESIM_FIRST_ATTACH, ESIM_ISSUED
+from operations.event_types.order import ORDER_CREATED
 from registry.caller import Restrictions, Role
 from storage.engine.sql import Command, Connection
+from storage.event_log import sweep_event_log
 from storage.line_tags import LINE_TAG, TagOfLine
 from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.deliveries.post_office import read
@@ -175,3 +177,37 @@ async def test_an_event_of_the_log_is_sent_again_to_those_that_chose_it(office: 
         assert (await office.http.post(f"/v1/connectivity/events/{event}/retry")).status_code == 429
         await office.deliver()
         assert [body["id"] for body in bodies(there.requests)] == [event, event]
+
+
+async def test_what_failed_and_is_kept_no_more_does_not_stand_in_the_way_of_what_happens_now(on_both: LogOffice) -> None:
+    async with receiver(status_answer("410 Gone")) as gone, receiver(status_answer("200 OK")) as there:
+        endpoint, _ = await on_both.office.endpoint(gone.url())
+        assert (await on_both.choose(endpoint, types=["order.*"])).status_code == 200
+        for number in range(3):
+            await on_both.write(ORDER_CREATED, order=f"onr_{number}")
+        await on_both.deliver()
+        on_both.world.clock.advance(91 * 86_400)
+        assert await on_both.world.store.write(sweep_event_log, before=on_both.world.clock.now() - 86_400, most=9) == 3
+        assert (await on_both.choose(endpoint, url=there.url())).status_code == 200
+        assert (await on_both.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/enable")).status_code == 200
+        replayed = await on_both.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/replay")
+        assert replayed.json()["replayed"] == 3
+        new = await on_both.write(ORDER_CREATED)
+        await on_both.deliver()
+        assert [body["id"] for body in bodies(there.requests)] == [new]
+        listed = (await on_both.http.get("/v1/connectivity/deliveries", params={"endpoint": endpoint})).json()["data"]
+        assert [each["state"] for each in listed] == ["delivered", "failed", "failed", "failed"]
+
+
+async def test_an_endpoint_that_chooses_while_an_event_waits_for_its_place_gets_it_once(on_both: LogOffice) -> None:
+    async with receiver(status_answer("200 OK")) as first, receiver(status_answer("200 OK")) as second:
+        begins, _ = await on_both.office.endpoint(first.url())
+        ends, _ = await on_both.office.endpoint(second.url())
+        assert (await on_both.choose(ends, types=["esim.*"])).status_code == 200
+        event = await on_both.office.emit()
+        await on_both.worker.step()
+        assert (await on_both.choose(begins, types=["esim.*"])).status_code == 200
+        assert (await on_both.choose(ends, types=None)).status_code == 200
+        await on_both.deliver()
+        assert [body["id"] for body in bodies(first.requests)] == [event]
+        assert [body["id"] for body in bodies(second.requests)] == [event]

@@ -100,7 +100,9 @@ async def test_other_events_go_to_the_endpoints_and_reports_to_the_schedule(on_b
         await reported(bureau, there)
         assert (len(own.requests), len(there.requests)) == (0, 1)
         owner, now_ms = bureau.caller.organisation, int(bureau.clock.now() * 1000)
-        await bureau.world.store.write(enqueue_event, event="evt_1", organisation=owner, now_ms=now_ms, ids=bureau.world.ids)
+        await bureau.world.store.write(
+            enqueue_event, event="evt_1", type="esim.issued", organisation=owner, now_ms=now_ms, ids=bureau.world.ids
+        )
         assert await bureau.world.store.read(next_delivery_due) is not None
         assert await bureau.endpoints_of("evt_1") == [own.url()]
 

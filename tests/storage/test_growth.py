@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from storage.alerts import ALERTS_OF, DAYS_OF, sweep_alert_days, sweep_quota_alerts
 from storage.audit import AUDIT_PAGES, AUDIT_READ_PAGES
 from storage.cdr_events import FIND_CDR_DIGESTS as FIND_DIGESTS
 from storage.cdr_events import FIND_FOLLOWING_PLACE, OLD_CDRS
@@ -15,7 +16,25 @@ from storage.cdr_events import REMOVE_CDRS as REMOVE_RECORDS
 from storage.change_rows import ROWS_OF_STATE, count_state, newest_unknown_row, rows_of_lines
 from storage.change_sets import CLAIM_SET, any_old_plan, any_set_due, list_sets, oldest_ended_set
 from storage.claims import sweep_claims
+from storage.deliveries import DROP_DELIVERIES, QUEUE_DELIVERY_AGAIN
+from storage.delivery_lists import DELIVERIES_AT, heads_of_types, page_of_state, page_of_type, page_of_untyped
+from storage.endpoint_selections import selection_of, selections_of
 from storage.engine.sql import Query, Statement, sqlite_dialect
+from storage.event_lines import LINE_PLACES, TAGS_OF_EVENT_LINES
+from storage.event_log import (
+    NOTE_SWEPT,
+    OLD_LOG_EVENTS,
+    PLACE_ROWS,
+    READ_ENDS,
+    READ_LINE_NUMBERS,
+    REMOVE_LOG_EVENTS,
+    any_unplaced,
+    count_log_retry,
+    events_behind,
+    find_placed,
+    list_unplaced,
+    newest_of_types,
+)
 from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_EVENTS
 from storage.fleet_judgements import LINES_TO_JUDGE, NUMBERED_LINES_TO_JUDGE
 from storage.fleet_lines import FLEETS_OF_ICCIDS_DUE, MARK_ICCIDS, MARK_WRITTEN_ICCIDS
@@ -23,11 +42,15 @@ from storage.fleet_readings import NEXT_LINES, NUMBERED_LINES
 from storage.fleet_search import count_lacking, fleet_count, named_line_numbers
 from storage.fleet_tags import STRAY_TAGS, tags_within
 from storage.intents import OLD_INTENTS
+from storage.invoices import list_overdue_invoices
 from storage.key_retention import REMOVE_ISSUANCES
 from storage.key_retention import REMOVE_STORED_ANSWERS as REMOVE_CLAIMS
 from storage.line_tags import COUNT_TAGS, DELETE_TAGS_OF_LINES, FULL_LINES, TAGS_OF_LINES
+from storage.mail_notices import DUE_NOTICES, END_NOTICES, last_digest_day, sweep_notices
+from storage.mcp_subscriptions import EXPIRED_SUBSCRIPTIONS, find_proven_callback
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS, mark_refund_failed, mark_refund_made, mark_refund_never_made
 from storage.orders import LIST_ORDERS_OF_BUYER
+from storage.outbox import FIRST_UNDELIVERED
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import migrated_sqlite
 from tests.storage.test_all_statements import STORAGE_MODULES, statement_of, statements
@@ -47,6 +70,7 @@ GROWING = {
         "intent",
     ),
     *("change_set", "change_row"),
+    *("event_log", "line_event_number", "mail_notice", "alert_day"),
     *("invoice", "invoice_line", "issuance", "payment_record", "placed_package", "storefront_order"),
 }
 WHOLE = {
@@ -233,3 +257,61 @@ def test_change_sets_and_their_rows_are_looked_up(raw: sqlite3.Connection, state
     steps = plan(raw, statement)
     assert any(step.startswith("SEARCH change_") and found_by in step for step in steps), steps
     assert not [step for step in steps if step.startswith("SCAN change_")], steps
+
+
+@pytest.mark.parametrize(
+    ("statement", "found_by"),
+    [
+        (statement_of(any_unplaced), "SCAN event_log USING INDEX event_log_unplaced"),
+        (statement_of(list_unplaced), "SCAN event_log USING INDEX event_log_unplaced"),
+        (PLACE_ROWS, "SEARCH event_log USING INTEGER PRIMARY KEY (rowid=?)"),
+        (READ_ENDS, "SEARCH event_log_end USING INDEX sqlite_autoindex_event_log_end_1 (organisation=?)"),
+        (READ_LINE_NUMBERS, "SEARCH line_event_number USING PRIMARY KEY (organisation=? AND line=?)"),
+        (statement_of(events_behind), "SEARCH event_log USING INDEX event_log_position (organisation=? AND position>?)"),
+        (newest_of_types(2), "SEARCH event_log USING INDEX event_log_type (organisation=? AND type=? AND id<?)"),
+        (statement_of(find_placed), "SEARCH event_log USING INDEX event_log_id (id=?)"),
+        (statement_of(count_log_retry), "SEARCH event_log USING INDEX event_log_id (id=?)"),
+        (OLD_LOG_EVENTS, "SEARCH event_log USING INDEX event_log_created (created<?)"),
+        (REMOVE_LOG_EVENTS, "SEARCH event_log USING INTEGER PRIMARY KEY (rowid=?)"),
+        (NOTE_SWEPT, "SEARCH event_log_end USING INDEX sqlite_autoindex_event_log_end_1 (organisation=?)"),
+        (LINE_PLACES, "SEARCH fleet_line USING INDEX fleet_line_iccid (iccid=?)"),
+        (TAGS_OF_EVENT_LINES, "SEARCH line_tag USING PRIMARY KEY (organisation=? AND iccid=?)"),
+        (statement_of(selections_of), "SEARCH endpoint_selection USING INDEX endpoint_selection_organisation (organisation=?)"),
+        (statement_of(selection_of), "SEARCH endpoint_selection USING INDEX sqlite_autoindex_endpoint_selection_1 (endpoint=?)"),
+        (EXPIRED_SUBSCRIPTIONS, "SEARCH mcp_subscription USING INDEX mcp_subscription_expires (expires<?)"),
+        (statement_of(find_proven_callback), "SEARCH mcp_subscription USING INDEX mcp_subscription_id (organisation=?)"),
+        (statement_of(list_overdue_invoices), "SEARCH invoice USING INDEX invoice_due (due_at>? AND due_at<?)"),
+        (DUE_NOTICES, "SEARCH mail_notice USING INDEX mail_notice_waiting (organisation=? AND person=? AND due_ms<?)"),
+        (END_NOTICES, "SEARCH mail_notice USING INDEX sqlite_autoindex_mail_notice_1 (person=? AND event=?)"),
+        (statement_of(last_digest_day), "SEARCH mail_notice USING INDEX mail_notice_digest (organisation=? AND person=?)"),
+        (statement_of(sweep_notices), "SEARCH mail_notice USING INDEX mail_notice_ended (ended_ms<?)"),
+        (ALERTS_OF, "SEARCH alert USING PRIMARY KEY (organisation=?)"),
+        (DAYS_OF, "SEARCH alert_day USING PRIMARY KEY (organisation=?)"),
+        (statement_of(sweep_alert_days), "SEARCH alert_day USING COVERING INDEX alert_day_ended (ended<?)"),
+        (statement_of(sweep_quota_alerts), "SEARCH alert USING COVERING INDEX alert_opened (kind=? AND opened<?)"),
+    ],
+    ids=lambda each: each.rpartition(" USING ")[0] if isinstance(each, str) else "",
+)
+def test_what_is_told_is_looked_up_by_what_is_asked_of_it(raw: sqlite3.Connection, statement: Statement, found_by: str) -> None:
+    assert found_by in plan(raw, statement)
+
+
+def test_a_page_of_deliveries_is_read_from_the_beginning_of_an_index(raw: sqlite3.Connection) -> None:
+    within = "event_id>? AND event_id<?)"
+    for owner, name in (("organisation", "organisation"), ("endpoint_id", "endpoint")):
+        by_type = "delivery_of_type" if name == "organisation" else "delivery_of_endpoint_type"
+        of_state = f"SEARCH delivery USING COVERING INDEX delivery_of_{name} ({owner}=? AND state=? AND {within}"
+        of_type = f"SEARCH delivery USING COVERING INDEX {by_type} ({owner}=? AND state=? AND type=? AND {within}"
+        endpoint = name == "endpoint"
+        assert plan(raw, page_of_state(endpoint=endpoint)) == [of_state]
+        assert plan(raw, page_of_type(endpoint=endpoint)) == [of_type]
+        for statement in (heads_of_types(endpoint=endpoint), page_of_untyped(endpoint=endpoint)):
+            assert [step for step in plan(raw, statement) if "delivery USING" in step] == [of_type]
+    assert plan(raw, DELIVERIES_AT)[0] == "SEARCH delivery USING INDEX sqlite_autoindex_delivery_1 (id=?)"
+    assert plan(raw, QUEUE_DELIVERY_AGAIN)[0] == "SEARCH delivery USING INDEX sqlite_autoindex_delivery_2 (event_id=? AND endpoint_id=?)"
+
+
+def test_what_an_endpoint_is_still_to_get_is_found_among_what_waits_and_what_is_under_way(raw: sqlite3.Connection) -> None:
+    found = [step for step in plan(raw, FIRST_UNDELIVERED) if " delivery " in step]
+    assert found == ["SEARCH delivery USING INDEX delivery_waiting (endpoint_id=?)", "SCAN delivery USING INDEX delivery_leased"]
+    assert plan(raw, DROP_DELIVERIES[1]) == ["SCAN delivery USING INDEX delivery_leased"]

@@ -135,7 +135,9 @@ async def test_an_event_among_very_many_has_one_delivery_for_an_endpoint_after_i
     )
     for made in (False, True):
         for endpoint in ("we_1", "we_2", "we_3"):
-            await house.store.write(enqueue_event_for, event=event, endpoint=endpoint, organisation="org_1", now_ms=1, ids=house.ids)
+            await house.store.write(
+                enqueue_event_for, event=event, type="esim.issued", endpoint=endpoint, organisation="org_1", now_ms=1, ids=house.ids
+            )
         if not made:
             await house.partitions.run()
     assert house.ask(f"select count(*) from delivery where event_id = '{event}'") == [(3,)]

@@ -216,7 +216,7 @@ async def test_an_event_has_one_delivery_for_an_endpoint_whenever_it_is_asked_fo
         house.add_endpoint(f"we_{house.ids.count}")
         for each in (event, new):
             now_ms = int(house.clock.now() * 1000)
-            await house.store.write(enqueue_event, event=each, organisation="org_1", now_ms=now_ms, ids=house.ids)
+            await house.store.write(enqueue_event, event=each, type="esim.issued", organisation="org_1", now_ms=now_ms, ids=house.ids)
         assert house.ask("select count(*) from delivery where state = 1 or due_ms = 5") == [(0,)]
     found = house.ask("select event_id, endpoint_id, count(*) from delivery group by 1, 2")
     assert len(found) == 6 and {row[2] for row in found} == {1}
@@ -241,7 +241,7 @@ async def test_a_claim_finds_what_waits_in_an_old_month_and_in_none(divided: Par
         found += [row.event_id for row in batch.leased]
         if turn == 0:
             await house.partitions.run()
-            await house.store.write(enqueue_event, event=old, organisation="org_1", now_ms=now_ms, ids=house.ids)
+            await house.store.write(enqueue_event, event=old, type="esim.issued", organisation="org_1", now_ms=now_ms, ids=house.ids)
         house.clock.advance(1)
     assert len(found) == 2 and found[1] == old
     (held,) = house.ask(f"select id, lease from delivery where event_id = '{old}'")

@@ -21,6 +21,7 @@ from storage.deliveries import PENDING_STATE
 from storage.delivery_lists import DeliveryFilter, DeliveryPosition, ListedDelivery, find_place, list_all_deliveries
 from storage.engine.sql import LAST_ID_LETTERS, Connection
 from storage.event_log import EVENT_LOG
+from storage.events import REPORT_EVENT
 
 DeliveryState = Literal["pending", "delivered", "failed"]
 
@@ -97,6 +98,8 @@ async def list_deliveries(ctx: Ctx, params: DeliveriesQuery) -> ListOf[DeliveryL
     operations_in = ctx.deps.internal_calls.operations_in
     readable = readable_types(ctx.caller, operations_in)
     types = None if params.types is None else sorted(wanted_types(params.types, ctx.caller, operations_in))
+    if types is None and len(readable) < len(EVENT_TYPES):
+        types = sorted(readable | {REPORT_EVENT})
 
     def find(connection: Connection) -> list[ListedDelivery]:
         if not connection.has(EVENT_LOG):
@@ -105,7 +108,6 @@ async def list_deliveries(ctx: Ctx, params: DeliveriesQuery) -> ListOf[DeliveryL
             endpoint=params.endpoint,
             state=None if params.state is None else DELIVERY_STATES.index(params.state),
             types=types,
-            hidden=[name for name in EVENT_TYPES if name not in readable],
             above=first_id("evt_", 0 if params.since is None else params.since),
             below=page_begin(connection, params, ctx.organisation),
         )

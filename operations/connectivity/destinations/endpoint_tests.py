@@ -79,7 +79,7 @@ async def send_test_event(ctx: Ctx, params: TestSend) -> Delivery:
             raise minute_limit_reached(f"{row.id} was tried", most=TEST_SENDS_PER_MINUTE, now=now, upgrade_url=deps.site.upgrade_url)
         event = event_entry(declared, declared.example, organisation=ctx.organisation, id=deps.ids.new("evt_"), now=now, livemode=False)
         log_test(connection, event=event)
-        place = {"event": event.id, "endpoint": row.id, "organisation": ctx.organisation}
+        place = {"event": event.id, "type": event.type, "endpoint": row.id, "organisation": ctx.organisation}
         enqueue_event_for(connection, **place, now_ms=int(now * 1000), ids=deps.ids)
         return render_delivery(*list_deliveries(connection, event=event.id, after=None, most=1)[0])
 

@@ -223,8 +223,8 @@ def is_proven(connection: Connection, *, caller: Caller, url: str, now: float) -
 def keep_subscription(connection: Connection, *, ctx: Ctx, request: SubscriptionRequest) -> GrantedSubscription:
     """A new subscription, or a new end of one that there is. Whoever subscribes gives it their rights."""
     now, params, organisation = ctx.now, request.params, ctx.organisation
+    lock_placing(connection)  # first of all: placing takes endpoints after it, too
     sweep_subscriptions(connection, before=now, most=EXPIRED_AT_ONCE)  # they count no more
-    lock_placing(connection)
     start = start_of_reading(connection, organisation=organisation, cursor=request.cursor)
     before = find_subscription(connection, id=request.id, organisation=organisation)
     if before is not None and before.expires <= now:
@@ -295,6 +295,7 @@ def queue_events_since(connection: Connection, *, ctx: Ctx, endpoint: str, reque
         queue_deliveries(
             connection,
             event=event.id,
+            type=event.type,
             endpoints=[endpoint],
             organisation=ctx.organisation,
             now_ms=int(ctx.now * 1000),

@@ -70,13 +70,16 @@ def create_mcp_subscription() -> None:
 
 
 OF_DELIVERIES = (
-    ("delivery_of_organisation", ["organisation", "event_id", "id"]),
-    ("delivery_of_endpoint", ["endpoint_id", "event_id", "id"]),
-    ("delivery_of_state", ["organisation", "state", "event_id", "id"]),
+    ("delivery_of_organisation", ["organisation", "state", "event_id", "id"]),
+    ("delivery_of_endpoint", ["endpoint_id", "state", "event_id", "id"]),
+    ("delivery_of_type", ["organisation", "state", "type", "event_id", "id"]),
+    ("delivery_of_endpoint_type", ["endpoint_id", "state", "type", "event_id", "id"]),
 )
 
 
 def index_deliveries() -> None:
+    """Lists of deliveries. What was queued before has no type: its events say it."""
+    op.add_column("delivery", sa.Column("type", sa.Text(), nullable=True))
     for name, columns in OF_DELIVERIES:
         op.create_index(name, "delivery", columns)
 
@@ -167,6 +170,8 @@ def create_mail_subscriptions() -> None:
         sa.Column("ended_ms", sa.BigInteger(), nullable=True),
     )
     op.create_index("mail_notice_due", "mail_notice", ["due_ms"], sqlite_where=UNTOLD, postgresql_where=UNTOLD)
+    of_reader = ["organisation", "person", "due_ms"]
+    op.create_index("mail_notice_waiting", "mail_notice", of_reader, sqlite_where=UNTOLD, postgresql_where=UNTOLD)
     op.create_index("mail_notice_digest", "mail_notice", ["organisation", "person", "day"])
     op.create_index("mail_notice_ended", "mail_notice", ["ended_ms"])
     op.create_table(
@@ -211,6 +216,7 @@ def downgrade() -> None:
     """What happened is told again by nothing: events of the new types go, and endpoints get the three old ones."""
     for name, _ in OF_DELIVERIES:
         op.drop_index(name, "delivery")
+    op.drop_column("delivery", "type")
     op.drop_index("invoice_due", "invoice")
     for table in TABLES:
         op.drop_table(table)
