@@ -146,14 +146,16 @@ ENDPOINT_MEMBERS = ("url", "status", "secret", "previous_secret", "previous_unti
 def claimed_rows(dialect: Dialect, *, with_log: bool) -> sa.Executable:
     """What was claimed under a lease. On a schema without the log there are the promised events alone.
 
-    A promised event is in both tables; one of before the log, or a report, in the first alone; every other one in the log alone.
+    A promised event is in both tables; one of before the log, or a report, in the first alone; every other one in the log alone. One that
+    is kept no more has no type.
     """
     rest: list[sa.ColumnElement[object]] = [
         cast("sa.ColumnElement[object]", sa.null().label(name)) for name in (*LOG_MEMBERS, *CHOICE_MEMBERS, *SUBSCRIPTION_MEMBERS)
     ]
     of_event: list[sa.ColumnElement[object]] = [EVENT.c[name] for name in EVENT_MEMBERS]
     if with_log:
-        of_event = [sa.func.coalesce(EVENT.c[name], EVENT_LOG.c[name]).label(name) for name in EVENT_MEMBERS]
+        of_event = [sa.func.coalesce(EVENT.c[name], EVENT_LOG.c[name]).label(name) for name in EVENT_MEMBERS[1:]]
+        of_event = [sa.func.coalesce(EVENT.c.type, EVENT_LOG.c.type, "").label("type"), *of_event]
         rest = [*(EVENT_LOG.c[name] for name in LOG_MEMBERS), *(ENDPOINT_SELECTION.c[name] for name in CHOICE_MEMBERS)]
         rest += [MCP_SUBSCRIPTION.c.id.label("subscription"), MCP_SUBSCRIPTION.c.expires]
     found = (
@@ -177,7 +179,6 @@ def claimed_rows(dialect: Dialect, *, with_log: bool) -> sa.Executable:
         found.join(EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id, isouter=True)
         .join(ENDPOINT_SELECTION, ENDPOINT_SELECTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
         .join(MCP_SUBSCRIPTION, MCP_SUBSCRIPTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
-        .where(EVENT.c.id.is_not(None) | EVENT_LOG.c.id.is_not(None))
     )
 
 
@@ -230,7 +231,8 @@ def claim_deliveries(
     host_of: HostOf = lambda url: None,
     after: str = "",
 ) -> ClaimedBatch:
-    """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here; those whose host has no place wait.
+    """Take what is due under a lease. Deliveries of disabled or deleted endpoints, and of events that are kept no more, end here; those whose
+    host has no place wait.
 
     `after` is the `walked` of this process's claim before. `now_ms`: Unix milliseconds.
     """
@@ -244,10 +246,10 @@ def claim_deliveries(
     for row in rows:
         if row.url is None:
             remove_attempts(connection, connection.all(DROP_DELIVERY, delivery=row.id, held=token))
-        elif row.status != "enabled":
+        elif row.status != "enabled" or not row.type:
             connection.run(FAIL_DELIVERY, delivery=row.id, held=token)
     turn = {id: place for place, id in enumerate(chosen)}
-    enabled = sorted((row for row in rows if row.status == "enabled"), key=lambda row: turn[row.id])
+    enabled = sorted((row for row in rows if row.status == "enabled" and row.type), key=lambda row: turn[row.id])
     later = postpone_deliveries(connection, enabled, token, host_of, now_ms)
     return ClaimedBatch(taken, [row for row in enabled if row.id not in later], walked)
 
