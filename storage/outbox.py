@@ -231,8 +231,8 @@ def claim_deliveries(
     host_of: HostOf = lambda url: None,
     after: str = "",
 ) -> ClaimedBatch:
-    """Take what is due under a lease. Deliveries of disabled or deleted endpoints, and of events that are kept no more, end here; those whose
-    host has no place wait.
+    """Take what is due under a lease. Deliveries of disabled or deleted endpoints, and of events that are kept no more, end here; those
+    whose host has no place wait.
 
     `after` is the `walked` of this process's claim before. `now_ms`: Unix milliseconds.
     """

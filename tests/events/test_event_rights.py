@@ -1,7 +1,5 @@
 """Who tries to read events that are not theirs: by endpoints, deliveries, cursors and streams."""
 
-import asyncio
-
 from operations.event_types.endpoint import ORGANISATION_ENDPOINT_DISABLED
 from operations.event_types.esim import ESIM_ISSUED
 from registry.caller import Role
