@@ -1,11 +1,13 @@
 """Who tries to read events that are not theirs: by endpoints, deliveries, cursors and streams."""
 
+import pytest
+
 from operations.event_types.endpoint import ORGANISATION_ENDPOINT_DISABLED
 from operations.event_types.esim import ESIM_ISSUED
-from registry.caller import Role
+from registry.caller import Restrictions, Role
 from storage.event_log import sweep_event_log
 from tests.clients.webhooks.receiver import receiver, status_answer
-from tests.events.log_office import LogOffice
+from tests.events.log_office import LogOffice, types_of
 from tests.events.test_endpoint_choice import bodies
 
 ENDPOINTS = "/v1/connectivity/webhook_endpoints"
@@ -46,3 +48,43 @@ async def test_a_delivery_whose_event_is_kept_no_more_ends_and_holds_up_none_beh
         assert [body["id"] for body in bodies(there.requests)] == [new]
         listed = (await on_both.http.get("/v1/connectivity/deliveries", params={"endpoint": endpoint})).json()["data"]
         assert {each["state"] for each in listed} <= {"delivered", "failed"}, listed
+
+
+@pytest.mark.parametrize("change", [{"types": None}, {}])
+async def test_a_key_that_may_read_no_esims_takes_over_no_endpoint_that_is_told_of_them(
+    office: LogOffice, change: dict[str, object]
+) -> None:
+    owner = office.office.caller
+    _, secret = await office.world.key(owner.person, office.organisation, restrictions=Restrictions(toolsets=("storefronts", "events")))
+    async with receiver(status_answer("200 OK")) as mine, receiver(status_answer("200 OK")) as theirs:
+        endpoint, _ = await office.office.endpoint(mine.url())
+        async with office.world.client(secret) as http:
+            taken = await office.choose(endpoint, http, url=theirs.url(), **change)
+        assert (taken.status_code, taken.json()["code"]) == (403, "credential_restricted")
+        event = await office.office.emit()
+        await office.deliver()
+        assert ([body["id"] for body in bodies(mine.requests)], theirs.requests) == ([event], [])
+        async with office.world.client(secret) as http:
+            chosen = await office.choose(endpoint, http, url=theirs.url(), types=["order.*"])
+        assert chosen.status_code == 200, chosen.text
+
+
+async def test_somebody_who_is_no_admin_any_more_gets_what_members_get(on_both: LogOffice) -> None:
+    world = on_both.world
+    admin = await world.caller(organisation=on_both.organisation)
+    async with receiver(status_answer("200 OK")) as there, world.client(admin.secret) as http:
+        endpoint, _ = await on_both.office.endpoint(there.url())
+        assert (await on_both.choose(endpoint, http, types=["*"])).status_code == 200
+        await on_both.write(ORGANISATION_ENDPOINT_DISABLED)
+        await on_both.place()
+        await world.join(admin.person, on_both.organisation, Role.MEMBER)
+        later = [await on_both.write(ORGANISATION_ENDPOINT_DISABLED), await on_both.write(ESIM_ISSUED)]
+        await on_both.deliver()
+        assert [body["id"] for body in bodies(there.requests)] == later[1:]
+        seen = await on_both.stream(http)
+        assert types_of(seen) == ["esim.issued"]
+        for path in ("", "/deliveries"):
+            assert (await http.get(f"/v1/connectivity/events/{later[0]}{path}")).status_code == 404
+        assert (await http.post(f"/v1/connectivity/events/{later[0]}/retry")).status_code == 404
+        listed = (await http.get("/v1/connectivity/deliveries")).json()["data"]
+        assert {each["type"] for each in listed} == {"esim.issued"}

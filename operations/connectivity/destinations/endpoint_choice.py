@@ -16,11 +16,12 @@ from operations.connectivity.webhook_endpoints import (
     render_endpoint,
 )
 from operations.deps import Ctx
+from operations.event_types.catalogue import PROMISED_TYPES
 from operations.ledger.event_reading import TypePatterns, wanted_types
 from operations.ledger.event_rights import readable_types
 from operations.ledger.webhooks import check_webhook_address
 from operations.vocabulary import LineTag
-from registry.errors import BadRequest, Conflict, NotFound, StoreUnavailable
+from registry.errors import BadRequest, Conflict, NotFound, Restricted, StoreUnavailable
 from registry.free_text import FreeText
 from registry.operation import Example, Scope, SpendKind, operation
 from storage.endpoint_selections import ENDPOINT_SELECTION, EndpointSelection, find_selection, put_selection
@@ -64,6 +65,19 @@ def changed_selection(before: EndpointSelection, params: EndpointChange, ctx: Ct
         return changed
     caller = ctx.caller
     return changed._replace(kind=caller.kind, principal=caller.principal, credential=caller.key_id, changed=int(ctx.now))
+
+
+def check_promised_types(selection: EndpointSelection, params: EndpointChange, ctx: Ctx) -> None:
+    """Raises Restricted where a credential that may not read the promised types would say where an endpoint without types is told of them."""
+    if selection.types is not None or not params.model_fields_set & {"url", "types"}:
+        return
+    unreadable = set(PROMISED_TYPES) - readable_types(ctx.caller, ctx.deps.internal_calls.operations_in)
+    if unreadable:
+        raise Restricted(
+            f"types: an endpoint without types is sent {min(unreadable)}, which this credential may not read",
+            param="types",
+            hint="Send types that list_event_types shows, or use another credential",
+        )
 
 
 @operation(
@@ -115,6 +129,7 @@ async def update_webhook_endpoint(ctx: Ctx, params: EndpointChange) -> WebhookEn
             raise StoreUnavailable("the database has to be upgraded first (reseller db upgrade): it cannot hold what endpoints choose yet")
         before = find_selection(connection, endpoint=row.id)
         selection = changed_selection(before or EndpointSelection(row.id, ctx.organisation, None, None, "", "", "", "", 0), params, ctx)
+        check_promised_types(selection, params, ctx)
         put_selection(connection, row=selection)
         if params.url is not None and params.url != row.url:
             move_endpoint(connection, endpoint=row.id, organisation=ctx.organisation, url=params.url)
