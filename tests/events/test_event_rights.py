@@ -51,9 +51,7 @@ async def test_a_delivery_whose_event_is_kept_no_more_ends_and_holds_up_none_beh
 
 
 @pytest.mark.parametrize("change", [{"types": None}, {}])
-async def test_a_key_that_may_read_no_esims_takes_over_no_endpoint_that_is_told_of_them(
-    office: LogOffice, change: dict[str, object]
-) -> None:
+async def test_a_key_that_reads_no_esims_takes_over_no_endpoint_told_of_them(office: LogOffice, change: dict[str, object]) -> None:
     owner = office.office.caller
     _, secret = await office.world.key(owner.person, office.organisation, restrictions=Restrictions(toolsets=("storefronts", "events")))
     async with receiver(status_answer("200 OK")) as mine, receiver(status_answer("200 OK")) as theirs:

@@ -68,7 +68,7 @@ def changed_selection(before: EndpointSelection, params: EndpointChange, ctx: Ct
 
 
 def check_promised_types(selection: EndpointSelection, params: EndpointChange, ctx: Ctx) -> None:
-    """Raises Restricted where a credential that may not read the promised types would say where an endpoint without types is told of them."""
+    """Raises Restricted where a credential that may not read the promised types would say where they are sent."""
     if selection.types is not None or not params.model_fields_set & {"url", "types"}:
         return
     unreadable = set(PROMISED_TYPES) - readable_types(ctx.caller, ctx.deps.internal_calls.operations_in)
