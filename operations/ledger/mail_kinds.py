@@ -86,7 +86,7 @@ def read_kinds(text: str | None) -> Mapping[str, MailTiming]:
 @lru_cache(maxsize=4096)
 def timings_in(text: str | None) -> Mapping[str, MailTiming]:
     """What the JSON that is stored says of each type. The globs of many members are not compared anew for every event."""
-    found = {type: chosen_timing(read_kinds(text), type) for type in mail_types()}
+    found: dict[str, MailTiming | None] = {type: chosen_timing(read_kinds(text), type) for type in mail_types()}
     return {type: timing for type, timing in found.items() if timing is not None}
 
 

@@ -7,7 +7,7 @@ from operations.event_types.esim import ESIM_ISSUED
 from registry.caller import Restrictions, Role
 from storage.event_log import sweep_event_log
 from tests.clients.webhooks.receiver import receiver, status_answer
-from tests.events.log_office import LogOffice, types_of
+from tests.events.log_office import STREAM, LogOffice, types_of
 from tests.events.test_endpoint_choice import bodies
 
 ENDPOINTS = "/v1/connectivity/webhook_endpoints"
@@ -86,3 +86,39 @@ async def test_somebody_who_is_no_admin_any_more_gets_what_members_get(on_both: 
         assert (await http.post(f"/v1/connectivity/events/{later[0]}/retry")).status_code == 404
         listed = (await http.get("/v1/connectivity/deliveries")).json()["data"]
         assert {each["type"] for each in listed} == {"esim.issued"}
+
+
+async def test_nothing_of_another_organisation_is_read_or_sent_by_any_id(on_both: LogOffice) -> None:
+    world, stranger = on_both.world, await on_both.world.caller()
+    async with receiver(status_answer("200 OK")) as there, world.client(stranger.secret) as http:
+        endpoint, _ = await on_both.office.endpoint(there.url())
+        assert (await on_both.choose(endpoint, types=["*"])).status_code == 200
+        event = await on_both.write(ESIM_ISSUED)
+        await on_both.deliver()
+        delivery = (await on_both.http.get("/v1/connectivity/deliveries")).json()["data"][0]["id"]
+        own = await http.post(ENDPOINTS, json={"url": there.url()})
+        mine = own.json()["id"]
+        refused = [
+            await http.get(f"/v1/connectivity/events/{event}"),
+            await http.get(f"/v1/connectivity/events/{event}/deliveries"),
+            await http.post(f"/v1/connectivity/events/{event}/retry"),
+            await http.post(f"{ENDPOINTS}/{endpoint}/replay"),
+            await http.post(f"{ENDPOINTS}/{mine}/replay", json={"delivery": delivery}),
+            await http.post(f"{ENDPOINTS}/{endpoint}/test", json={"type": "esim.issued"}),
+            await http.post(f"{ENDPOINTS}/{endpoint}/enable"),
+            await http.post(f"{ENDPOINTS}/{endpoint}/rotate"),
+            await on_both.choose(endpoint, http, types=["*"]),
+        ]
+        assert [answer.status_code for answer in refused] == [404] * len(refused)
+        lists = [
+            await http.get("/v1/connectivity/events", params={"types": "*", "starting_after": f"{event}z"}),
+            await http.get("/v1/connectivity/deliveries", params={"endpoint": endpoint}),
+            await http.get("/v1/connectivity/deliveries", params={"types": "*"}),
+        ]
+        assert [answer.json()["data"] for answer in lists] == [[], [], []]
+        assert (await http.get("/v1/connectivity/deliveries", params={"starting_after": delivery})).status_code == 400
+        assert types_of(await on_both.stream(http)) == []
+        ahead = await http.get(STREAM, params={"follow": "false"}, headers={"last-event-id": "1"})
+        assert ahead.status_code == 400
+        await on_both.deliver()
+        assert len(there.requests) == 1
