@@ -150,7 +150,8 @@ ENDPOINT_MEMBERS = ("url", "status", "secret", "previous_secret", "previous_unti
 def claimed_rows(dialect: Dialect, *, with_log: bool) -> sa.Executable:
     """What was claimed under a lease. On a schema without the log there are the promised events alone.
 
-    A promised event is in both tables; one of before the log, or a report, in the first alone; every other one in the log alone.
+    A promised event is in both tables; one of before the log, or a report, in the first alone; every other one in the log alone. One that
+    is kept no more has no type.
     """
     rest: list[sa.ColumnElement[object]] = [
         cast("sa.ColumnElement[object]", sa.null().label(name)) for name in (*LOG_MEMBERS, *CHOICE_MEMBERS, *SUBSCRIPTION_MEMBERS)

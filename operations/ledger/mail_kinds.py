@@ -67,10 +67,14 @@ def chosen_timing(kinds: Mapping[str, MailTiming], type: str) -> MailTiming | No
 
 def mail_timing(kinds: Mapping[str, MailTiming], type: str, *, is_admin: bool) -> MailTiming:
     """When somebody who has chosen `kinds` is told an event of this type. What they may not read they are never told."""
+    return timing_by_role(chosen_timing(kinds, type), type, is_admin=is_admin)
+
+
+def timing_by_role(chosen: MailTiming | None, type: str, *, is_admin: bool) -> MailTiming:
+    """When somebody who has `chosen` this for a type, or nothing, is told of it."""
     if for_admins_alone(type) and not is_admin:
         return MAIL_OFF
-    unasked = AT_ONCE if is_admin and type in ADMIN_MAIL_TYPES else MAIL_OFF
-    return chosen_timing(kinds, type) or unasked
+    return chosen or (AT_ONCE if is_admin and type in ADMIN_MAIL_TYPES else MAIL_OFF)
 
 
 @lru_cache(maxsize=1024)
@@ -79,9 +83,16 @@ def read_kinds(text: str | None) -> Mapping[str, MailTiming]:
     return cast("Mapping[str, MailTiming]", orjson.loads(text)) if text else {}
 
 
+@lru_cache(maxsize=4096)
+def timings_in(text: str | None) -> Mapping[str, MailTiming]:
+    """What the JSON that is stored says of each type. The globs of many members are not compared anew for every event."""
+    found: dict[str, MailTiming | None] = {type: chosen_timing(read_kinds(text), type) for type in mail_types()}
+    return {type: timing for type, timing in found.items() if timing is not None}
+
+
 def reader_timing(reader: MailReader, type: str) -> MailTiming:
     """When this member is told an event of this type, by their own choice alone."""
-    return mail_timing(read_kinds(reader.kinds), type, is_admin=reader.role == Role.ADMIN)
+    return timing_by_role(timings_in(reader.kinds).get(type), type, is_admin=reader.role == Role.ADMIN)
 
 
 def timings_of_type(readers: Iterable[MailReader], type: str) -> Sequence[tuple[MailReader, MailTiming]]:

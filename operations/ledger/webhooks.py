@@ -13,6 +13,7 @@ from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url, ra
 from clients.webhooks.sender import DeliveryAttempt, WebhookSender, next_retry_delay
 from clients.webhooks.signature import sign_delivery
 from operations.deps import Ctx
+from operations.event_types.catalogue import PROMISED_TYPES
 from operations.event_types.declaration import new_event
 from operations.event_types.endpoint import ORGANISATION_ENDPOINT_DISABLED, DisabledEndpointData, DisablingReason
 from operations.ledger.event_rights import ChooserRights
@@ -207,7 +208,7 @@ class WebhookDeliveries:
         row, started = claimed.row, self._clock.now()
         if row.expires is not None and row.expires <= started:
             return self._outcome(claimed, started, SUBSCRIPTION_ENDED, 0, "ours", None)
-        if row.types is not None and row.position != TEST_POSITION and not await self._may_get(row, started):
+        if not await self._may_get(row, started):
             return self._outcome(claimed, started, NOT_READABLE, 0, "ours", None)
         body = event_bytes(self._event(row)) if row.subscription is None else await self._occurrence_bytes(row)
         headers = sign_delivery(self._secrets(row, started), row.event_id, int(started), body)
@@ -217,7 +218,12 @@ class WebhookDeliveries:
         return self._judge(claimed, started, await self._sender.post(row.url or "", body, headers, private=bool(row.private_receivers)))
 
     async def _may_get(self, row: LeasedDelivery, now: float) -> bool:
-        """Whether the endpoint may be told of the event now; one whose chooser has ended is disabled. `now`: Unix seconds."""
+        """Whether the endpoint may be told of the event now; one whose chooser has ended is disabled. `now`: Unix seconds.
+
+        One that has chosen no types has nobody's rights: what waits for it from a time when it had chosen is not sent.
+        """
+        if row.types is None or row.position == TEST_POSITION:
+            return row.position in (None, TEST_POSITION) or row.type in PROMISED_TYPES
         may = await self._store.read(self._is_readable, row=row, now=now)
         if may is None:
             endpoint, organisation = row.endpoint_id, row.organisation

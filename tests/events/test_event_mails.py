@@ -6,6 +6,7 @@ from email import message_from_bytes, policy
 from zoneinfo import ZoneInfo
 
 import anyio
+import httpx
 import pytest
 from inline_snapshot import snapshot
 
@@ -314,3 +315,19 @@ async def test_the_worker_makes_the_mails_by_itself(mails: MailStage) -> None:
     await mails.happen("invoice.overdue")
     await mails.site.service.worker.step()
     assert addresses(await mails.site.letters()) == ["ada", "bo"]
+
+
+async def test_admins_are_mailed_that_an_endpoint_has_another_address_whoever_changed_it(mails: MailStage) -> None:
+    transport, headers = httpx.ASGITransport(app=mails.site.app), {"Authorization": f"Bearer {await mails.session('cy')}"}
+    async with httpx.AsyncClient(transport=transport, base_url=mails.site.base_url, headers=headers) as http:
+        path = "/v1/connectivity/webhook_endpoints"
+        endpoint = (await http.post(path, json={"url": "https://hooks.example.com/ours"})).json()["id"]
+        before = len(await mails.site.letters())
+        for change in ({"description": "Desk"}, {"url": "https://hooks.example.com/ours"}, {"url": "https://elsewhere.example.com/s3cret"}):
+            assert (await http.patch(f"{path}/{endpoint}", json=change)).status_code == 200
+        told = (await mails.site.letters())[before:]
+    assert sorted(letter.to for letter in told) == ["ada@fjord.example", "bo@fjord.example"]
+    assert told[0].subject == "The address of a webhook endpoint was changed"
+    for word in (endpoint, mails.organisation, mails.people["cy"]):
+        assert word in told[0].text
+    assert "elsewhere" not in told[0].text

@@ -111,6 +111,15 @@ async def test_a_kind_that_stands_for_nothing_or_is_for_admins_is_refused_in_wor
     )
 
 
+async def test_a_glob_of_many_wildcards_is_refused_since_it_is_compared_with_every_type(mails: MailStage) -> None:
+    refused = await mails.ask("ada", "PUT", kinds={"*e*s*i*m*": "digest"})
+    assert (refused.status_code, refused.json()["param"]) == (400, "kinds")
+    assert [refused.json()["error"], refused.json()["hint"]] == snapshot(
+        ["kinds: '*e*s*i*m*' has 5 wildcards; a glob has at most 4", "Name the types, or a family such as order.*"]
+    )
+    assert (await mails.choose("ada", kinds={"*.*issu*": "digest"}))["told"]["esim.issued"] == "digest"
+
+
 async def test_the_last_admin_who_is_told_of_money_cannot_switch_it_off(mails: MailStage) -> None:
     await mails.choose("bo", kinds=SILENT)
     refused = await mails.ask("ada", "PUT", kinds={"invoice.overdue": "off"})

@@ -553,3 +553,13 @@ async def test_a_call_of_a_method_is_charged_and_audited_as_every_call_is(stage:
         ("poll_mcp_events", "ok"),
         ("subscribe_mcp_events", "ok"),
     ]
+
+
+async def test_nobody_is_flooded_with_questions_whether_they_want_to_be_sent_to(stage: Stage) -> None:
+    async with stage.receiving(echo=False) as there:
+        answers = [await stage.client().subscribe(f"{url_of(there)}/{number}") for number in range(62)]
+        codes = [each["error"]["code"] for each in answers]
+        assert (codes, len(there.requests)) == ([CALLBACK_FAILED] * 60 + [EXHAUSTED] * 2, 60)
+        assert answers[-1]["error"]["data"]["code"] == "rate_limited"
+        stage.house.world.clock.advance(3601)
+        assert (await stage.client().subscribe(url_of(there)))["error"]["code"] == CALLBACK_FAILED

@@ -6,6 +6,7 @@ from typing import Annotated
 import orjson
 from pydantic import Field
 
+from clients.mail.letter import Letter
 from operations.connectivity.webhook_endpoints import (
     CHOSEN_ENDPOINT_EXAMPLE,
     EXAMPLE_ENDPOINT_ID,
@@ -16,18 +17,28 @@ from operations.connectivity.webhook_endpoints import (
     render_endpoint,
 )
 from operations.deps import Ctx
+from operations.event_types.catalogue import PROMISED_TYPES
 from operations.ledger.event_reading import TypePatterns, wanted_types
 from operations.ledger.event_rights import readable_types
 from operations.ledger.webhooks import check_webhook_address
+from operations.letters import queue_letter, seal_letter
 from operations.vocabulary import LineTag
-from registry.errors import BadRequest, Conflict, NotFound, StoreUnavailable
+from registry.clock import rfc3339_utc
+from registry.errors import BadRequest, Conflict, NotFound, Restricted, StoreUnavailable
 from registry.free_text import FreeText
 from registry.operation import Example, Scope, SpendKind, operation
+from storage.allowances import allowance_for, take_allowances
 from storage.endpoint_selections import ENDPOINT_SELECTION, EndpointSelection, find_selection, put_selection
 from storage.engine.sql import Connection
+from storage.members import list_people
 from storage.webhook_endpoints import move_endpoint, read_endpoint
 
 MOST_TAGS_CHOSEN = 20
+ADDRESS_MAILS_PER_HOUR = 20
+"""Choice: whoever changes addresses over and over must not fill the mailboxes of admins."""
+MOST_ADMINS_MAILED = 10
+MOST_PEOPLE_SEARCHED = 1000
+ADDRESS_MAIL_SECONDS = 7 * 86_400
 
 
 class EndpointChange(EndpointRef):
@@ -64,6 +75,45 @@ def changed_selection(before: EndpointSelection, params: EndpointChange, ctx: Ct
         return changed
     caller = ctx.caller
     return changed._replace(kind=caller.kind, principal=caller.principal, credential=caller.key_id, changed=int(ctx.now))
+
+
+def address_letter(to: str, endpoint: str, ctx: Ctx) -> Letter:
+    """The mail that tells of another address. It holds nothing that somebody has written, so not the address either."""
+    caller = ctx.caller
+    text = (
+        f"Events of your organisation {ctx.organisation} that go to the webhook endpoint {endpoint} are sent to another address since "
+        f"{rfc3339_utc(ctx.now)}.\n\n"
+        f"It was changed by {caller.principal}, with {caller.key_id or 'a login'}.\n\n"
+        "list_connectivity_webhook_endpoints shows the address. If nobody of you has changed it, delete the endpoint, revoke the key or "
+        "remove the member.\n"
+    )
+    return Letter(to, "The address of a webhook endpoint was changed", text)
+
+
+def tell_admins_of_address(connection: Connection, endpoint: str, ctx: Ctx) -> None:
+    """Mails the admins that an endpoint has another address, unless they were mailed so very often within the hour."""
+    deps, now = ctx.deps, ctx.now
+    allowance = allowance_for("endpoint_address_mail", ctx.organisation, ADDRESS_MAILS_PER_HOUR)
+    if take_allowances(connection, wanted=[allowance], now=now) is not None:
+        return
+    people = list_people(connection, organisation=ctx.organisation, now=now, after=None, most=MOST_PEOPLE_SEARCHED)
+    addresses = [each.email for each in people if each.active and each.role == "admin" and each.email is not None]
+    for address in addresses[:MOST_ADMINS_MAILED]:
+        letter = address_letter(address, endpoint, ctx)
+        queue_letter(connection, seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=now + ADDRESS_MAIL_SECONDS), deps.clock)
+
+
+def check_promised_types(selection: EndpointSelection, params: EndpointChange, ctx: Ctx) -> None:
+    """Raises Restricted where a credential that may not read the promised types would say where they are sent."""
+    if selection.types is not None or not params.model_fields_set & {"url", "types"}:
+        return
+    unreadable = set(PROMISED_TYPES) - readable_types(ctx.caller, ctx.deps.internal_calls.operations_in)
+    if unreadable:
+        raise Restricted(
+            f"types: an endpoint without types is sent {min(unreadable)}, which this credential may not read",
+            param="types",
+            hint="Send types that list_event_types shows, or use another credential",
+        )
 
 
 @operation(
@@ -115,11 +165,15 @@ async def update_webhook_endpoint(ctx: Ctx, params: EndpointChange) -> WebhookEn
             raise StoreUnavailable("the database has to be upgraded first (reseller db upgrade): it cannot hold what endpoints choose yet")
         before = find_selection(connection, endpoint=row.id)
         selection = changed_selection(before or EndpointSelection(row.id, ctx.organisation, None, None, "", "", "", "", 0), params, ctx)
+        check_promised_types(selection, params, ctx)
         put_selection(connection, row=selection)
         if params.url is not None and params.url != row.url:
             move_endpoint(connection, endpoint=row.id, organisation=ctx.organisation, url=params.url)
+            tell_admins_of_address(connection, row.id, ctx)
             row = row._replace(url=params.url)
         ctx.record_change(f"types {selection.types or 'as promised'}, tags {selection.tags or 'all'}{', url' if params.url else ''}")
         return render_endpoint(row, selection)
 
-    return await ctx.settle_result(change)
+    changed = await ctx.settle_result(change)
+    ctx.deps.post()
+    return changed

@@ -21,6 +21,8 @@ from storage.mail_subscriptions import MailChoice, find_mail_choice, has_mail_ta
 from storage.members import hold_membership
 
 MOST_MAIL_KINDS = 80
+MOST_WILDCARDS = 4
+"""Of one glob. Each is compared with every type while events get their places, and one of thirty wildcards takes milliseconds."""
 MailLanguage = Literal["en", "de"]
 
 
@@ -152,8 +154,15 @@ async def set_mail_subscriptions(ctx: Ctx, params: NewMailSubscriptions) -> Mail
 
 
 def check_mail_kinds(kinds: dict[str, MailTiming], *, is_admin: bool) -> None:
-    """Raises BadRequest for a pattern that stands for nothing, or for what a member may not read."""
+    """Raises BadRequest for a pattern that stands for nothing or has many wildcards, or for what a member may not read."""
     for pattern, timing in kinds.items():
+        wild = sum(pattern.count(letter) for letter in "*?[")
+        if wild > MOST_WILDCARDS:
+            raise BadRequest(
+                f"kinds: {redact(pattern)[:60]!r} has {wild} wildcards; a glob has at most {MOST_WILDCARDS}",
+                param="kinds",
+                hint="Name the types, or a family such as order.*",
+            )
         types = mail_types_of(pattern)
         if not types:
             near = get_close_matches(pattern[:60], mail_types(), n=1)

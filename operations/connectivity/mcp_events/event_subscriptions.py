@@ -28,8 +28,9 @@ from operations.ledger.event_reading import read_cursor
 from operations.ledger.webhooks import SUBSCRIPTION_HEADER, WEBHOOK_USER_AGENT, check_webhook_address, safe_position
 from registry.caller import Approval, Caller
 from registry.clock import rfc3339_utc
-from registry.errors import BadRequest, Conflict, NotFound, NotSupported, Refusal, Restricted, RoleRequired, StoreUnavailable
+from registry.errors import BadRequest, Conflict, NotFound, NotSupported, QuotaExceeded, Refusal, Restricted, RoleRequired, StoreUnavailable
 from registry.operation import Input, Scope, Secret, SpendKind, operation
+from storage.allowances import allowance_for, spend_allowances
 from storage.deliveries import queue_deliveries
 from storage.endpoint_selections import EndpointSelection, put_selection
 from storage.engine.sql import Connection
@@ -51,6 +52,8 @@ from storage.webhook_endpoints import (
 SHORTEST_TTL_MS, USUAL_TTL_MS, LONGEST_TTL_MS = 60_000, 3_600_000, 7 * 86_400_000
 """Choice: a subscription without an end is granted to nobody: a week is as long as a client may be away."""
 
+VERIFICATIONS_PER_HOUR = 60
+"""Choice: how many receivers an organisation asks in an hour. Those that have said yes are not asked again."""
 REPLAYED_PAGES = 100
 MOST_REPLAYED = 1000
 EXPIRED_AT_ONCE = 100
@@ -156,9 +159,16 @@ def echoes(body: bytes, challenge: str) -> bool:
     return isinstance(said, str) and hmac.compare_digest(said.encode(), challenge.encode())
 
 
+def count_verification(connection: Connection, *, organisation: str, upgrade_url: str, now: float) -> None:
+    """Raises QuotaExceeded where the organisation has asked as many receivers in this hour as it may. `now`: Unix seconds."""
+    wanted = [allowance_for("mcp_verification", organisation, VERIFICATIONS_PER_HOUR)]
+    spend_allowances(connection, wanted=wanted, what="verifications of receivers", upgrade_url=upgrade_url, now=now)
+
+
 async def verify_callback(ctx: Ctx, posts: CallbackPosts, params: EventSubscription, subscription: str) -> None:
     """Ask the receiver whether it wants to be sent to, or whoever subscribes could have anybody flooded. Waits for the network."""
     deps = ctx.deps
+    await deps.store.write(count_verification, organisation=ctx.organisation, upgrade_url=deps.site.upgrade_url, now=ctx.now)
     challenge = deps.ids.bytes(24).hex()
     body = orjson.dumps({"type": "verification", "challenge": challenge})
     headers = sign_delivery([params.secret], f"msg_verification_{deps.ids.bytes(12).hex()}", int(ctx.now), body)
@@ -191,7 +201,7 @@ class SubscriptionRequest(NamedTuple):
     tool=False,
     bounded=True,
     access=within_bounds,
-    raises=[NotFound, RoleRequired, Restricted, NotSupported, Conflict, BadRequest],
+    raises=[NotFound, RoleRequired, Restricted, NotSupported, Conflict, BadRequest, QuotaExceeded],
 )
 async def subscribe_mcp_events(ctx: Ctx, params: EventSubscription, caller: Caller) -> GrantedSubscription:
     """Have events of one type sent to a receiver, from now or a cursor on."""
