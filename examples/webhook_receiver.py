@@ -19,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 TOLERANCE_SECONDS = 300
 MOST_BYTES = 64 * 1024
+ABOUT = ("intent", "order", "iccid", "invoice", "report", "id")
 
 
 def is_genuine(secrets: Sequence[str], headers: Mapping[str, str], body: bytes, now: float) -> bool:
@@ -49,8 +50,9 @@ class Receiver(HTTPServer):
         event = json.loads(body)
         if event["id"] not in self.seen:
             self.seen.add(event["id"])
-            about = event["data"].get("intent") or event["data"].get("report", "")
-            print(f"{event['type']} {event['id']} {about}", flush=True)
+            about = next((str(event["data"][name]) for name in ABOUT if event["data"].get(name)), "")
+            test = " (a test)" if event.get("test") else ""
+            print(f"{event['type']} {event['id']} {about}{test}", flush=True)
         return 204
 
 

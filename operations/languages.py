@@ -36,6 +36,10 @@ class LanguageTexts:
     def whole(self, number: int) -> str:
         return f"{number:,}".replace(",", self.words["format.thousands"])
 
+    def plain_number(self, number: float) -> str:
+        """A number that is no sum: the number of an account, or days with a tenth."""
+        return f"{number}".replace(".", self.words["format.decimal"])
+
     def money(self, amount: int, currency: str) -> str:
         """An amount in minor units; each currency of a shop has hundredths."""
         whole, rest = divmod(amount, 100)

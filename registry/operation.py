@@ -30,6 +30,9 @@ class Input(BaseModel):
     null_clears: ClassVar[frozenset[str]] = frozenset()
     """The optional fields whose null clears what is set, where leaving them out keeps it. Everywhere else null is absent."""
 
+    set_later: ClassVar[Mapping[str, str]] = types.MappingProxyType({})
+    """Fields that are unknown here, with the operation that sets them once what is made here exists."""
+
     @field_validator("starting_after", mode="before", check_fields=False)
     @classmethod
     def without_empty_cursor(cls, cursor: object) -> object:

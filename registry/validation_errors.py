@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails, ValidationError
 from registry.characters import printable_text
 from registry.errors import BadRequest
 from registry.input_bounds import InputPath, InputTooLarge
-from registry.operation import FieldRule, field_spellings, shown_field_name
+from registry.operation import FieldRule, Input, field_spellings, shown_field_name
 from registry.redaction import redact
 
 PLAIN_WORD = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -98,7 +98,9 @@ def refuse_unknown_field(model: type[BaseModel], loc: InputPath, param: str, hea
     if header is not None:
         return refuse_header_as_field(shown, header)
     known = ", ".join(fields) or "none"
-    return BadRequest(f"{shown}: unknown field", code="unknown_field", param=shown, hint=f"Remove it. Known fields: {known}")
+    later = next((found.set_later.get(str(loc[-1])) for found in models_at(model, loc[:-1]) if issubclass(found, Input)), None)
+    advice = "Remove it" if later is None else f"Remove it; {later} sets it afterwards"
+    return BadRequest(f"{shown}: unknown field", code="unknown_field", param=shown, hint=f"{advice}. Known fields: {known}")
 
 
 def known_fields_at(model: type[BaseModel], loc: InputPath) -> list[str]:

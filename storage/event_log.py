@@ -303,6 +303,18 @@ def find_placed(*, event: str, organisation: str) -> sa.Executable:
     return sa.select(*PLACED_COLUMNS).where(EVENT_LOG.c.id == event, EVENT_LOG.c.organisation == organisation, IS_PLACED)
 
 
+@row_exists
+def find_test_send(*, event: str, organisation: str) -> sa.Executable:
+    return sa.select(EVENT_LOG.c.id).where(
+        EVENT_LOG.c.id == event, EVENT_LOG.c.organisation == organisation, EVENT_LOG.c.position == TEST_POSITION
+    )
+
+
+def is_test_send(connection: Connection, *, event: str, organisation: str) -> bool:
+    """Whether this event was invented for one endpoint of the organisation; never on a schema without the log."""
+    return connection.has(EVENT_LOG) and find_test_send(connection, event=event, organisation=organisation)
+
+
 def find_log_event(connection: Connection, *, event: str, organisation: str) -> PlacedEvent | None:
     """The event with this id once it has its place; None on a schema without the log."""
     return find_placed(connection, event=event, organisation=organisation) if connection.has(EVENT_LOG) else None

@@ -23,7 +23,7 @@ from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
 from storage.deliveries import AttemptRow, DeliveryRow, list_deliveries
 from storage.engine.sql import Connection
-from storage.event_log import count_log_retry, find_log_event, newest_events
+from storage.event_log import count_log_retry, find_log_event, is_test_send, newest_events
 from storage.events import EVENT_AHEAD_SECONDS, EventRow, count_event_retry, list_events, read_event
 from storage.webhook_endpoints import enqueue_event
 
@@ -225,7 +225,7 @@ async def retry_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
 async def list_event_deliveries(ctx: Ctx, params: DeliveryPage) -> ListOf[Delivery]:
     """List an event's deliveries to webhook endpoints, with every attempt.
 
-    list_deliveries shows those of many events at once.
+    Of a test send, too. list_deliveries shows those of many events at once.
     Outcomes are classes: ok, status:502, timeout, tls, dns, refused, blocked, network, protocol.
 
     The receiver's answer and address are never kept. Newest first. A delivery that still waits is `pending`, and its last attempt
@@ -235,7 +235,8 @@ async def list_event_deliveries(ctx: Ctx, params: DeliveryPage) -> ListOf[Delive
     operations_in = ctx.deps.internal_calls.operations_in
 
     def find(connection: Connection) -> list[tuple[DeliveryRow, list[AttemptRow]]]:
-        if find_shown_event(connection, event=params.id, caller=ctx.caller, operations_in=operations_in) is None:
+        shown = find_shown_event(connection, event=params.id, caller=ctx.caller, operations_in=operations_in)
+        if shown is None and not is_test_send(connection, event=params.id, organisation=ctx.organisation):
             raise event_not_found(params.id)
         return list_deliveries(connection, event=params.id, after=params.starting_after, most=params.limit + 1)
 

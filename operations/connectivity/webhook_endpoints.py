@@ -1,6 +1,7 @@
 """Webhook endpoints: where an organisation's events are sent."""
 
-from typing import Annotated, Literal, NotRequired, cast
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, NotRequired, cast
 
 import orjson
 from pydantic import Field
@@ -39,6 +40,8 @@ EndpointKind = Literal["connectivity.webhook_endpoint"]
 
 class NewEndpoint(Input):
     """Where to send events."""
+
+    set_later: ClassVar[Mapping[str, str]] = dict.fromkeys(("types", "tags", "description"), "update_webhook_endpoint")
 
     url: Annotated[str, Field(description="https URL of a public host, at most 2048 characters.")]
 

@@ -31,6 +31,20 @@ EVENT_MAIL_SECONDS = 7 * 86_400
 READERS_AT_ONCE = 50
 NOTICES_AT_ONCE = 2000
 SHOWN_OF_TYPE = 5
+ALERT_FIGURES = ("account", "days_left")
+MAIL_HEAD = (
+    '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<meta name="color-scheme" content="light dark"><style>:root{color-scheme:light dark}</style>'
+)
+MAIL_STYLE = (
+    "box-sizing:border-box;max-width:600px;margin:0 auto;padding:24px 16px;overflow-wrap:anywhere;word-break:break-word;"
+    "font:16px/1.5 -apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
+)
+FACTS_STYLE = "border-left:3px solid #2a8f97;padding:0 0 0 14px"
+LINK_STYLE = "color:inherit;text-decoration:underline"
+BUTTON_STYLE = (
+    "display:inline-block;color:inherit;text-decoration:none;font-weight:600;border:2px solid #2a8f97;border-radius:6px;padding:10px 18px"
+)
 OWN_ID = re.compile(r"[a-z]{2,5}_[0-9a-z]{26}")
 
 
@@ -56,6 +70,7 @@ class MailPage(NamedTuple):
     links: Sequence[MailLink]
     small: str
     unsubscribe: MailLink | None
+    language: str
 
 
 def event_mail_allowance(person: str) -> Allowance:
@@ -71,26 +86,42 @@ def page_letter(to: str, page: MailPage, attachment: Attachment | None = None) -
     ]
     texts += [f"{link.name}: {link.address}" for link in page.links]
     texts.append(page.small)
-    blocks = ["".join([f"<p><strong>{escape(section.heading)}</strong></p>", *html_lines(section.lines)]) for section in page.sections]
-    blocks += [f"<p>{html_link(link)}</p>" for link in page.links]
-    blocks.append(f"<p><small>{escape(page.small)}</small></p>")
     stop = page.unsubscribe
     if stop is not None:
         texts.append(f"{stop.name}: {stop.address}")
-        blocks.append(f"<p><small>{html_link(stop)}</small></p>")
-    head = f'<!doctype html><html><head><meta charset="utf-8"><title>{escape(page.subject)}</title></head>'
-    html = f"{head}<body>{''.join(blocks)}</body></html>"
     address = None if stop is None else stop.address
-    return Letter(to, page.subject, "\n\n".join(texts) + "\n", attachment, html=html, unsubscribe=address)
+    return Letter(to, page.subject, "\n\n".join(texts) + "\n", attachment, html=mail_html(page), unsubscribe=address)
 
 
-def html_lines(lines: Sequence[tuple[str, str]]) -> list[str]:
-    rows = [f"<li>{escape(name)}: {escape(value)}</li>" if name else f"<li>{escape(value)}</li>" for name, value in lines]
-    return ["<ul>", *rows, "</ul>"] if rows else []
+def mail_html(page: MailPage) -> str:
+    """The mail as a page. It loads nothing, and it reads well where a mail program takes its head away or makes its ground dark.
+
+    So what it needs stands at the elements, and no text has a colour of its own: it has the reader's.
+    """
+    blocks = [html_section(section) for section in page.sections]
+    blocks += [f'<p style="margin:24px 0">{html_link(link, BUTTON_STYLE)}</p>' for link in page.links]
+    small = [escape(page.small)] + ([] if page.unsubscribe is None else [html_link(page.unsubscribe, LINK_STYLE)])
+    blocks.append(f'<p style="margin:32px 0 0;font-size:14px">{"<br>".join(small)}</p>')
+    head = f"<head>{MAIL_HEAD}<title>{escape(page.subject)}</title></head>"
+    main = f'<div style="{MAIL_STYLE}">{"".join(blocks)}</div>'
+    return f'<!doctype html><html lang="{escape(page.language)}">{head}<body style="margin:0">{main}</body></html>'
 
 
-def html_link(link: MailLink) -> str:
-    return f'<a href="{escape(link.address)}" rel="noreferrer">{escape(link.name)}</a>'
+def html_section(section: MailSection) -> str:
+    """A heading with names above their values; without them it is a sentence."""
+    if not section.lines:
+        return f'<p style="margin:0 0 16px">{escape(section.heading)}</p>'
+    heading = f'<h2 style="margin:24px 0 8px;font-size:20px;line-height:1.3">{escape(section.heading)}</h2>'
+    return heading + f'<div style="{FACTS_STYLE}">{"".join(html_fact(name, value) for name, value in section.lines)}</div>'
+
+
+def html_fact(name: str, value: str) -> str:
+    label = f'<strong style="font-weight:600;font-size:14px">{escape(name)}</strong><br>' if name else ""
+    return f'<p style="margin:0;padding:5px 0">{label}<span style="font-size:15px">{escape(value)}</span></p>'
+
+
+def html_link(link: MailLink, style: str) -> str:
+    return f'<a href="{escape(link.address)}" rel="noreferrer" style="{style}">{escape(link.name)}</a>'
 
 
 def happened_text(words: LanguageTexts, type: str) -> str:
@@ -132,6 +163,7 @@ class MailWriter:
             links=[MailLink(words.say("event_mail.look"), f"{deps.site.base_url}/auth/account")] if deps.own_identity else [],
             small=words.say("event_mail.reason"),
             unsubscribe=None if stop is None else MailLink(words.say("event_mail.stop"), stop),
+            language=reader_language(reader),
         )
         return page_letter(reader.address, page)
 
@@ -146,14 +178,16 @@ class MailWriter:
             lines = [(words.moment(notice.created), self._named(notice)) for notice in found[::-1][:SHOWN_OF_TYPE]]
             if len(found) > SHOWN_OF_TYPE:
                 lines.append(("", words.count("event_mail.more", len(found) - SHOWN_OF_TYPE)))
-            sections.append(MailSection(f"{happened_text(words, type)} ({words.count('event_mail.kind', len(found))})", lines))
+            often = f" ({words.count('event_mail.kind', len(found))})" if len(found) > 1 else ""
+            sections.append(MailSection(happened_text(words, type) + often, lines))
         return sections
 
     def _named(self, notice: MailNotice) -> str:
         """The things that an event is about, on one line."""
         event = self._event(notice)
         line = [event.line] if event is not None and event.line is not None else []
-        return ", ".join([*line, *ids_in_event(event)]) or notice.event
+        figures = [f"{name} {value}" for name, value in self._figures(event)]
+        return ", ".join([*line, *ids_in_event(event), *figures]) or notice.event
 
     def _facts(self, notice: MailNotice) -> list[tuple[str, str]]:
         words, event = self._words, self._event(notice)
@@ -162,18 +196,28 @@ class MailWriter:
             facts.append((words.say("event_mail.line"), event.line))
         if ids := ids_in_event(event):
             facts.append((words.say("event_mail.about"), ", ".join(ids)))
-        return [*facts, (words.say("event_mail.event"), notice.event)]
+        return [*facts, *self._figures(event), (words.say("event_mail.event"), notice.event)]
+
+    def _figures(self, event: PlacedEvent | None) -> list[tuple[str, str]]:
+        """Of which account an alert is, and for how many days what it has lasts."""
+        words = self._words
+        data: Mapping[str, object] = {} if event is None else event_data(event)
+        found = [(name, data.get(name)) for name in ALERT_FIGURES]
+        return [(words.say(f"event_mail.{name}"), words.plain_number(value)) for name, value in found if isinstance(value, int | float)]
 
     def _event(self, notice: MailNotice) -> PlacedEvent | None:
         return find_log_event(self._connection, event=notice.event, organisation=notice.organisation)
 
 
 def ids_in_event(event: PlacedEvent | None) -> list[str]:
-    """The ids of ours that the data of an event names: nothing else of it is in a mail."""
+    """The ids of ours that the data of an event names: nothing else of it is in a mail, but the figures of an alert."""
     if event is None:
         return []
-    data = cast("Mapping[str, object]", orjson.loads(event.data))
-    return [value for value in data.values() if isinstance(value, str) and OWN_ID.fullmatch(value)]
+    return [value for value in event_data(event).values() if isinstance(value, str) and OWN_ID.fullmatch(value)]
+
+
+def event_data(event: PlacedEvent) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", orjson.loads(event.data))
 
 
 class EventMails:

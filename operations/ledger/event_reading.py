@@ -51,7 +51,7 @@ def read_cursor(text: str, *, param: str) -> int:
 def cursor_too_old(position: int, end: LogEnd, *, param: str) -> Conflict:
     """The refusal of a cursor behind which events have been removed."""
     return Conflict(
-        f"{param}: the events right behind {position} are kept no more; the oldest that are left begin behind {end.swept}",
+        f"{param}: the events right after {position} are kept no more; the oldest that are left come after {end.swept}",
         code="cursor_too_old",
         param=param,
         hint=f"Read what you keep from the operations anew, then go on from {end.swept} for what is left, or without a cursor from now on",
@@ -71,8 +71,8 @@ def begin_position(connection: Connection, *, organisation: str, cursor: int | N
     if cursor == 0:
         return end.swept
     if cursor > end.position:
-        text = f"{param}: {cursor} is behind the end of your log, which is {end.position}"
-        raise BadRequest(text, param=param, hint="Leave it out to begin now")
+        text = f"{param}: {cursor} is past the end of your log, which is {end.position}"
+        raise BadRequest(text, param=param, hint="Leave it out to begin now; it may be the cursor of another organisation or server")
     if cursor < end.swept:
         raise cursor_too_old(cursor, end, param=param)
     return cursor

@@ -16,6 +16,7 @@ import pytest
 from tests.cli.follower import following
 from tests.cli.reseller import printed, refused
 from tests.cli.terminal import at_terminal
+from tests.examples.conftest import program
 from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, Child, Running, environment, free_port, running
 
@@ -214,6 +215,19 @@ def test_the_commands_cost_the_others_no_slow_import(tmp_path: Path) -> None:
         [COMMAND[0], "-P", "-c", PROBE], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=30, check=True
     )
     assert LATE & set(done.stdout.split()) == set()
+
+
+def test_what_the_demos_shop_sells_is_told_in_order_while_it_sells(place: Path, server: Running) -> None:
+    with following("events", "tail", "--types", "order.*", cwd=place, **there(server)) as tail:
+        tail.told("following order.* of ")
+        bought = program("shop_visit.py", f"{server.base_url}/shop/demo", "--plan", "nordics-1gb", "--keep")
+        assert bought.returncode == 0, bought.stdout + bought.stderr
+        told = [json.loads(tail.line()) for _ in range(3)]
+        assert tail.interrupted() == (0, [])
+    assert [event["type"] for event in told] == ["order.created", "order.paid", "order.ready"]
+    with client(server.base_url, server.api_key) as http:
+        [order] = http.get(f"{server.base_url}/v1/storefronts/orders").json()["data"]
+    assert [event["data"]["order"] for event in told] == [order["id"]] * 3
 
 
 def test_types_of_the_log_are_followed_in_its_order(place: Path, server: Running, where: dict[str, str]) -> None:

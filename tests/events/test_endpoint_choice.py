@@ -57,6 +57,12 @@ async def test_an_endpoint_gets_what_it_has_chosen_and_one_that_never_chose_the_
         assert [bodies(each.requests)[-1]["id"] for each in (old, new)] == [again, again]
 
 
+async def test_types_that_are_given_too_early_are_refused_with_the_operation_that_takes_them(office: LogOffice) -> None:
+    early = await office.http.post("/v1/connectivity/webhook_endpoints", json={"url": "https://hooks.example.com/", "types": ["order.*"]})
+    assert (early.status_code, early.json()["code"], early.json()["param"]) == (400, "unknown_field", "types")
+    assert early.json()["hint"] == "Remove it; update_webhook_endpoint sets it afterwards. Known fields: url"
+
+
 async def test_an_endpoint_with_tags_gets_the_events_of_lines_that_have_one(office: LogOffice) -> None:
     async with receiver(status_answer("200 OK")) as there:
         endpoint, _ = await office.office.endpoint(there.url())
@@ -157,6 +163,9 @@ async def test_a_test_send_is_marked_and_tried_once_and_stands_in_no_list(on_bot
         assert (await on_both.http.get("/v1/connectivity/events", params={"types": "*"})).json()["data"] == []
         listed = (await on_both.http.get("/v1/connectivity/deliveries", params={"endpoint": endpoint})).json()["data"]
         assert [(each["event"], each["state"], each["attempts"]) for each in listed] == [(body["id"], "failed", 1)]
+        [went] = (await on_both.http.get(f"/v1/connectivity/events/{body['id']}/deliveries")).json()["data"]
+        assert [attempt["outcome"] for attempt in went["attempts"]] == ["status:503"]
+        assert (await on_both.http.get(f"/v1/connectivity/events/{body['id']}")).status_code == 404
         wrong = await on_both.http.post(path.format(endpoint), json={"type": "order.payed"})
         assert (wrong.status_code, wrong.json()["param"]) == (400, "type")
         for _ in range(10):

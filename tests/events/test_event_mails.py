@@ -179,7 +179,7 @@ An eSIM was issued (7 times)
   16 January 2027, 09:00 UTC: 8999012345678901237
   and 2 more
 
-An eSIM was seen in a network for the first time (1 time)
+An eSIM was seen in a network for the first time
   17 January 2027, 05:59 UTC: 8999012345678901237
 
 Your account: https://esim.example/auth/account

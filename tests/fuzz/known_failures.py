@@ -31,7 +31,7 @@ BETWEEN_FIELDS = (
     "no type of events fits",  # the names that there are
     "it must be above days_to_open",
     "must be a cursor that a stream of events gave",
-    "is behind the end of your log",
+    "is past the end of your log",
     "there is no type",
     "asked for with an API key",  # only somebody who is signed in has a mail address
     "so that no event fits",

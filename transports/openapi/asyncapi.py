@@ -50,7 +50,7 @@ def build_asyncapi(catalogue: Catalogue, site: Site) -> OpenapiJson:
             "version": INTERFACE_VERSION,
             "description": _ASYNCAPI_ABOUT,
             "license": {"name": "MIT License", "url": "https://opensource.org/license/mit"},
-            "externalDocs": {"description": "Every type of events with its members", "url": f"{site.docs_url}/events"},
+            "externalDocs": {"description": "Every type of events with its members", "url": f"{site.docs_url}/event-types"},
         },
         "defaultContentType": "application/json",
         "servers": {"receiver": _receiver()},

@@ -56,7 +56,7 @@ async def send_test_event(ctx: Ctx, params: TestSend) -> Delivery:
     It has `livemode: false` and `test: true`. At most 10 a minute.
 
     It is signed as every event is. It stands in no list of events, whatever the endpoint has chosen, and no failure of it counts against
-    the endpoint. list_deliveries shows how it went.
+    the endpoint. list_event_deliveries, given `event` of the answer, says how it went: ok, status:401, dns, timeout.
     """
     deps, now = ctx.deps, ctx.now
     declared = type_to_try(params.type)

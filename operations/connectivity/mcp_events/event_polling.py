@@ -126,7 +126,7 @@ def start_of_reading(connection: Connection, *, organisation: str, cursor: int |
     if cursor is None:
         return {"position": end.position, "end": end.position, "skipped": False}
     if cursor > end.position:
-        text = f"cursor: {cursor} is behind the end of your log, which is {end.position}"
+        text = f"cursor: {cursor} is past the end of your log, which is {end.position}"
         raise BadRequest(text, param="cursor", hint="Send null to begin now")
     return {"position": max(cursor, end.swept), "end": end.position, "skipped": cursor < end.swept}
 

@@ -102,6 +102,7 @@ def report_letter(deps: Deps, mail: ScheduleMail, reader: MailReader, made: Mail
         links=links,
         small=words.say("event_mail.reason"),
         unsubscribe=None if stop is None else MailLink(words.say("event_mail.stop"), stop),
+        language=reader_language(reader),
     )
     file = None if made.pdf is None else Attachment("report.pdf", "application/pdf", made.pdf)
     return page_letter(reader.address, page, attachment=file)
