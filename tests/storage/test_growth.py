@@ -151,6 +151,8 @@ def test_the_events_of_an_intent_are_found_by_the_intent(raw: sqlite3.Connection
     [
         (AUDIT_PAGES, "operation", "audit_operation (organisation=? AND operation=? AND at>? AND at<?)"),
         (AUDIT_PAGES, "principal", "audit_principal (organisation=? AND principal=? AND at>? AND at<?)"),
+        (AUDIT_PAGES, "key_id", "audit_key (organisation=? AND key_id=? AND at>? AND at<?)"),
+        (AUDIT_READ_PAGES, "key_id", "audit_read_key (organisation=? AND key=? AND id>? AND id<?)"),
         (AUDIT_READ_PAGES, "operation", "audit_read_operation (organisation=? AND operation=? AND id>? AND id<?)"),
     ],
 )

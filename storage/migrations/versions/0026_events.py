@@ -81,6 +81,15 @@ def index_deliveries() -> None:
         op.create_index(name, "delivery", columns)
 
 
+OF_KEYS = (("audit_key", "audit", ["organisation", "key_id", "at", "id"]), ("audit_read_key", "audit_read", ["organisation", "key", "id"]))
+
+
+def index_keys() -> None:
+    """The last calls with a key are looked up in the audit log."""
+    for name, table, columns in OF_KEYS:
+        op.create_index(name, table, columns)
+
+
 SENT = sa.text("status = 'sent'")
 
 
@@ -201,6 +210,7 @@ def upgrade() -> None:
     create_selections()
     create_mcp_subscription()
     index_deliveries()
+    index_keys()
     create_overdue_invoices()
     create_line_news()
     create_alerts()
@@ -211,6 +221,8 @@ def downgrade() -> None:
     """What happened is told again by nothing: events of the new types go, and endpoints get the three old ones."""
     for name, _ in OF_DELIVERIES:
         op.drop_index(name, "delivery")
+    for name, table, _ in OF_KEYS:
+        op.drop_index(name, table)
     op.drop_index("invoice_due", "invoice")
     for table in TABLES:
         op.drop_table(table)
