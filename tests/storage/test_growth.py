@@ -27,6 +27,7 @@ from storage.key_retention import REMOVE_ISSUANCES
 from storage.key_retention import REMOVE_STORED_ANSWERS as REMOVE_CLAIMS
 from storage.line_tags import COUNT_TAGS, DELETE_TAGS_OF_LINES, FULL_LINES, TAGS_OF_LINES
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS, mark_refund_failed, mark_refund_made, mark_refund_never_made
+from storage.order_steps import MARK_MAIL_SENT, STEPS_OF_ORDERS
 from storage.orders import LIST_ORDERS_OF_BUYER
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import migrated_sqlite
@@ -46,7 +47,7 @@ GROWING = {
         "intelligence_report",
         "intent",
     ),
-    *("change_set", "change_row"),
+    *("change_set", "change_row", "order_step"),
     *("invoice", "invoice_line", "issuance", "payment_record", "placed_package", "storefront_order"),
 }
 WHOLE = {
@@ -160,6 +161,11 @@ def test_a_filter_of_the_audit_log_is_looked_up(
     raw: sqlite3.Connection, pages: Mapping[frozenset[str], Statement], filters: str, index: str
 ) -> None:
     assert plan(raw, pages[frozenset({filters})])[0].endswith(f"USING INDEX {index}")
+
+
+def test_the_steps_of_an_order_are_found_by_its_number_and_a_mail_s_by_the_mail(raw: sqlite3.Connection) -> None:
+    assert "SEARCH order_step USING PRIMARY KEY (storefront_order=?)" in plan(raw, STEPS_OF_ORDERS)
+    assert plan(raw, MARK_MAIL_SENT) == ["SEARCH order_step USING COVERING INDEX order_step_mail (mail=?)"]
 
 
 def test_the_orders_of_a_buyer_are_found_by_the_buyer(raw: sqlite3.Connection) -> None:

@@ -1,4 +1,4 @@
-"""The log of events, what endpoints have chosen of it, and who is told by mail."""
+"""The log of events, what endpoints have chosen of it, and who is told by mail; steps of orders, and calls by their key."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -67,6 +67,18 @@ def create_mcp_subscription() -> None:
     )
     op.create_index("mcp_subscription_id", "mcp_subscription", ["organisation", "id"], unique=True)
     op.create_index("mcp_subscription_expires", "mcp_subscription", ["expires"])
+
+
+def create_order_steps() -> None:
+    op.create_table(
+        "order_step",
+        sa.Column("storefront_order", sa.Text(), primary_key=True),
+        sa.Column("at", REAL, primary_key=True),
+        *(sa.Column(name, sa.Text(), primary_key=True) for name in ("step", "mail")),
+        sa.Column("sent_at", REAL, nullable=True),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("order_step_mail", "order_step", ["mail"])
 
 
 OF_DELIVERIES = (
@@ -202,6 +214,7 @@ TABLES = (
     "mail_subscription",
     "mail_notice",
     "schedule_mail",
+    "order_step",
 )
 
 
@@ -215,6 +228,7 @@ def upgrade() -> None:
     create_line_news()
     create_alerts()
     create_mail_subscriptions()
+    create_order_steps()
 
 
 def downgrade() -> None:
