@@ -19,16 +19,18 @@ from storage.engine.sql import Query, Statement, sqlite_dialect
 from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_EVENTS
 from storage.fleet_judgements import LINES_TO_JUDGE, NUMBERED_LINES_TO_JUDGE
 from storage.fleet_lines import FLEETS_OF_ICCIDS_DUE, MARK_ICCIDS, MARK_WRITTEN_ICCIDS
+from storage.fleet_numbers import lines_with_number
 from storage.fleet_readings import NEXT_LINES, NUMBERED_LINES
 from storage.fleet_search import count_lacking, fleet_count, named_line_numbers
 from storage.fleet_tags import STRAY_TAGS, tags_within
 from storage.intents import OLD_INTENTS
+from storage.invoices import invoices_numbered
 from storage.key_retention import REMOVE_ISSUANCES
 from storage.key_retention import REMOVE_STORED_ANSWERS as REMOVE_CLAIMS
 from storage.line_tags import COUNT_TAGS, DELETE_TAGS_OF_LINES, FULL_LINES, TAGS_OF_LINES
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS, mark_refund_failed, mark_refund_made, mark_refund_never_made
 from storage.order_steps import MARK_MAIL_SENT, STEPS_OF_ORDERS
-from storage.orders import LIST_ORDERS_OF_BUYER
+from storage.orders import LIST_ORDERS_OF_BUYER, shops_of_buyer
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import migrated_sqlite
 from tests.storage.test_all_statements import STORAGE_MODULES, statement_of, statements
@@ -163,6 +165,13 @@ def test_a_filter_of_the_audit_log_is_looked_up(
     assert plan(raw, pages[frozenset({filters})])[0].endswith(f"USING INDEX {index}")
 
 
+def test_a_record_is_looked_up_by_its_organisation_or_shop(raw: sqlite3.Connection) -> None:
+    assert "SEARCH storefront_order USING INDEX storefront_order_buyer (storefront=? AND email=?)" in plan(
+        raw, statement_of(shops_of_buyer)
+    )
+    assert plan(raw, statement_of(invoices_numbered)) == ["SEARCH invoice USING INDEX invoice_organisation (organisation=?)"]
+
+
 def test_the_steps_of_an_order_are_found_by_its_number_and_a_mail_s_by_the_mail(raw: sqlite3.Connection) -> None:
     assert "SEARCH order_step USING PRIMARY KEY (storefront_order=?)" in plan(raw, STEPS_OF_ORDERS)
     assert plan(raw, MARK_MAIL_SENT) == ["SEARCH order_step USING COVERING INDEX order_step_mail (mail=?)"]
@@ -213,6 +222,7 @@ def test_what_a_processor_says_of_a_refund_is_looked_up_among_the_failed_orders(
         (count_lacking(frozenset(), for_days=True), "INDEX fleet_line_work (fleet=? AND rank=? AND due>?)"),
         (fleet_count(frozenset({"tag"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
         (fleet_count(frozenset({"tags"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
+        (lines_with_number(frozenset()), "PRIMARY KEY (fleet=?)"),
         (named_line_numbers(frozenset({"tags"})), "INDEX fleet_line_iccid (iccid=?)"),
         (tags_within(frozenset({"tags"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
         (STRAY_TAGS, "INDEX fleet_line_iccid (iccid=? AND fleet=?)"),
