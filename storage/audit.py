@@ -57,13 +57,14 @@ class AuditReadRow(NamedTuple):
 class AuditReadTable(TableDescription, row=AuditReadRow, table=True):
     """A read, or a refusal, in short: the numbers of its texts. `id` begins with the milliseconds.
 
-    Choice: one index beside the key and no more, since each is as large as a third of a row. So an operation's reads are looked up, and
-    those of a person, an outcome or a surface are looked for among the organisation's.
+    Choice: two indexes beside the key and no more, since each is as large as a third of a row. So the reads of an operation or with a key
+    are looked up, and those of a person, an outcome or a surface are looked for among the organisation's.
     """
 
     __table_args__ = (
         sa.PrimaryKeyConstraint("organisation", "id"),
         sa.Index("audit_read_operation", "organisation", "operation", "id"),
+        sa.Index("audit_read_key", "organisation", "key", "id"),
         CLUSTERED,
     )
 
@@ -94,6 +95,7 @@ class AuditTable(TableDescription, row=AuditRow, without=("id", "name"), table=T
         sa.Index("audit_organisation", "organisation", "at", "id"),
         sa.Index("audit_operation", "organisation", "operation", "at", "id"),
         sa.Index("audit_principal", "organisation", "principal", "at", "id"),
+        sa.Index("audit_key", "organisation", "key_id", "at", "id"),
     )
 
 
@@ -188,7 +190,10 @@ def audit_read_page(filters: Sequence[str]) -> Query[AuditReadRow]:
                 AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer),
                 AUDIT_READ.c.id >= sa.bindparam("first", type_=sa.BigInteger),
                 AUDIT_READ.c.id < sa.bindparam("last", type_=sa.BigInteger),
-                *(selective(dialect, AUDIT_READ.c[name] == sa.bindparam(name, type_=sa.Integer)) for name in filters),
+                *(
+                    selective(dialect, AUDIT_READ.c["key" if name == "key_id" else name] == sa.bindparam(name, type_=sa.Integer))
+                    for name in filters
+                ),
             )
             .order_by(AUDIT_READ.c.id.desc())
             .limit(sa.bindparam("most"))
@@ -357,9 +362,10 @@ class AuditFilter(NamedTuple):
     surface: str | None = None
     since: float = 0.0
     until: float = LATEST_AUDIT_MOMENT
+    key_id: str | None = None
 
 
-AUDIT_FILTERS = ("operation", "principal", "outcome", "surface")
+AUDIT_FILTERS = ("operation", "principal", "outcome", "surface", "key_id")
 
 AUDIT_RECORD_COLUMNS = [PERSON.c.name if name == "name" else AUDIT.c[name] for name in AuditRow._fields]
 
@@ -413,8 +419,8 @@ def list_audit(connection: Connection, *, organisation: str, wanted: AuditFilter
         if place is None:
             return None
         last_at, last_id = place, after
-    given = (wanted.operation, wanted.principal, wanted.outcome, wanted.surface)
-    filters = {name: value for name, value in zip(AUDIT_FILTERS, given, strict=True) if value is not None}
+    given = wanted._asdict()
+    filters: dict[str, str] = {name: given[name] for name in AUDIT_FILTERS if given[name] is not None}
     of, page = {"organisation": organisation, **filters}, frozenset(filters)
     whole = connection.all(AUDIT_PAGES[page], **of, most=most, since=wanted.since, until=wanted.until, last_at=last_at, last_id=last_id)
     last = min(first_read_id(wanted.until), last_id if OLDEST_READ <= last_id < LARGEST_AUDIT_ID else first_read_id(last_at))

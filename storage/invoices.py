@@ -171,6 +171,13 @@ def list_invoices(*, organisation: str, after: Annotated[str | None, or_last("in
     )
 
 
+@all_rows(Invoice)
+def invoices_numbered(*, organisation: str, named: Annotated[str, str.upper], most: int) -> sa.Executable:
+    """The organisation's invoices with this number, in any case of its letters, newest first."""
+    is_named = sa.func.upper(INVOICE.c.number) == named
+    return sa.select(*INVOICE_COLUMNS).where(INVOICE.c.organisation == organisation, is_named).order_by(INVOICE.c.id.desc()).limit(most)
+
+
 def update_draft(row: Invoice) -> sa.Update:
     """A change of the draft that was read as `row`, with the texts of `row`: a call that has read an older revision changes nothing."""
     texts = {"recipient_name": row.recipient_name, "recipient_email": row.recipient_email, "notes": row.notes, "due_at": row.due_at}

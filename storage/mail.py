@@ -1,11 +1,26 @@
 """Mails that wait to be sent: written in the transaction of what they tell, taken under a lease, gone when sent."""
 
+from collections.abc import Collection
 from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import Connection, Key, Query, TableDescription, all_rows, changes_rows, delete_oldest, to_milliseconds, writes
+from storage.engine.sql import (
+    Command,
+    Connection,
+    Key,
+    Query,
+    TableDescription,
+    all_rows,
+    bound_list,
+    changes_rows,
+    delete_oldest,
+    pack_rows,
+    to_milliseconds,
+    writes,
+)
+from storage.order_steps import mark_mail_sent
 
 
 class WaitingMail(NamedTuple):
@@ -65,10 +80,20 @@ def take_mails(connection: Connection, *, token: str, now: float, most: int) -> 
     )  # by id: the oldest first
 
 
-@writes
-def drop_mail(*, mail: str, token: str) -> sa.Executable:
-    """Delete a mail that was sent, or is never to be."""
-    return sa.delete(MAIL).where(MAIL.c.id == mail, MAIL.c.lease == token)
+DROP_MAIL = Command(sa.delete(MAIL).where(MAIL.c.id == sa.bindparam("mail"), MAIL.c.lease == sa.bindparam("token")))
+
+WAITING_AMONG = Query(str, lambda dialect: sa.select(MAIL.c.id).where(MAIL.c.id.in_(bound_list(dialect, "mails"))))
+
+
+def drop_mail(connection: Connection, *, mail: str, token: str, sent_at: float | None) -> None:
+    """Delete a mail that was sent at `sent_at` (Unix seconds), or is never to be where that is None."""
+    if connection.run(DROP_MAIL, mail=mail, token=token) and sent_at is not None:
+        mark_mail_sent(connection, mail=mail, now=sent_at)
+
+
+def waiting_among(connection: Connection, *, mails: Collection[str]) -> set[str]:
+    """Those of these mails that are still to be sent."""
+    return set(connection.all(WAITING_AMONG, mails=pack_rows([[mail] for mail in sorted(mails)]))) if mails else set()
 
 
 @writes

@@ -382,6 +382,31 @@ def orders_of_buyer(
     return order_details(connection, connection.all(LIST_ORDERS_OF_BUYER, **named, before=after.created, after=after.id, most=most))
 
 
+class ShopOfBuyer(NamedTuple):
+    """A shop where an address paid for something: how many orders, and the number of the newest."""
+
+    slug: str
+    orders: int
+    newest: str
+
+
+@all_rows(ShopOfBuyer)
+def shops_of_buyer(*, organisation: str, email: str, most: int) -> sa.Executable:
+    """The organisation's shops where the buyer with just this address, in lower case, paid for something. Nobody who was erased has one."""
+    paid = (
+        sa.select(STOREFRONT.c.slug, sa.func.count().label("orders"), sa.func.max(STOREFRONT_ORDER.c.id).label("newest"))
+        .join_from(STOREFRONT, STOREFRONT_ORDER, STOREFRONT_ORDER.c.storefront == STOREFRONT.c.id)
+        .where(
+            STOREFRONT.c.organisation == organisation,
+            unindexed(STOREFRONT_ORDER.c.organisation) == organisation,
+            STOREFRONT_ORDER.c.email == email,
+            STOREFRONT_ORDER.c.top_up_of.is_(None),
+            STOREFRONT_ORDER.c.status != "pending_payment",
+        )
+    )
+    return paid.group_by(STOREFRONT.c.slug).order_by(STOREFRONT.c.slug).limit(most)
+
+
 def order_details(connection: Connection, rows: Sequence[OrderRow]) -> list[OrderDetail]:
     """The orders of `rows` with shop and top-ups, in two statements for all."""
     if not rows:

@@ -33,6 +33,7 @@ from storage.engine.sql import Connection
 from storage.event_log import log_event
 from storage.issuance import IssuanceRow, find_issuance_spelled
 from storage.members import list_people
+from storage.order_steps import add_order_step
 from storage.orders import NewOrder, OrderDetail, OrderRow, find_order, find_order_detail, insert_access, order_of_token
 from storage.storefronts import Storefront, storefront_of
 
@@ -109,6 +110,7 @@ def log_order_refunded(connection: Connection, deps: Deps, order: str) -> None:
     """Logs that what was paid for `order` went back, for whoever is told of the order alone."""
     row, shop = find_order_and_shop(connection, order)
     log_order_event(connection, deps, ORDER_REFUNDED, order_event_data(row, shop), row.organisation)
+    add_order_step(connection, order=row.id, step="refunded", now=deps.clock.now())
 
 
 def log_order_ready(connection: Connection, deps: Deps, row: OrderRow, shop: Storefront) -> None:
@@ -119,6 +121,7 @@ def log_order_ready(connection: Connection, deps: Deps, row: OrderRow, shop: Sto
 
 def log_order_review(connection: Connection, deps: Deps, row: OrderRow, shop: Storefront) -> None:
     log_order_event(connection, deps, ORDER_NEEDS_REVIEW, {**order_event_data(row, shop), "code": row.code or ""}, row.organisation)
+    add_order_step(connection, order=row.id, step="needs_review", now=deps.clock.now())
 
 
 # Choice: a mail server that is away for a week is somebody's to notice; a mail that comes later than that only confuses.
@@ -156,6 +159,7 @@ def announce_order_failed(connection: Connection, deps: Deps, order: str) -> Non
     """Logs that `order` failed, and mails its buyer that nothing is delivered and that the money goes back."""
     row, shop = find_order_and_shop(connection, order)
     log_order_event(connection, deps, ORDER_FAILED, {**order_event_data(row, shop), "code": row.code or ""}, row.organisation)
+    add_order_step(connection, order=row.id, step="failed", now=deps.clock.now())
     words, paid = texts_in(row.language), row.paid_amount or 0
     refund = words.say("mail.failed_refund", amount=words.money(paid, row.currency)) if paid else words.say("mail.failed_free")
     mail_buyer(connection, deps, row, shop, "failed", refund=refund)
@@ -225,6 +229,7 @@ def mail_refund_failed(connection: Connection, deps: Deps, order: str) -> None:
         "Look at the payment in your account at the payment processor, and refund it there. To have it tried again, whoever runs the "
         "service uses `reseller storefront settle` with --refund.\n"
     )
+    add_order_step(connection, order=row.id, step="refund_failed", now=deps.clock.now())
     mail_operator(connection, deps, row, shop, f"A refund failed: {row.id}", text)
 
 
@@ -246,7 +251,8 @@ def mail_buyer(
     token = new_order_token(connection, ids=deps.ids, order=number, now=deps.clock.now())
     link = f"{deps.site.base_url}/shop/{shop.slug}/orders/{token}"
     facts = {"shop": shop.name, "plan": plan, "link": link, "number": number, **more}
-    queue_order_mail(connection, deps, replace(buyer_letter(texts_in(row.language), name, row.email, facts, shop), drawn=drawn))
+    mail = queue_order_mail(connection, deps, replace(buyer_letter(texts_in(row.language), name, row.email, facts, shop), drawn=drawn))
+    add_order_step(connection, order=row.id, step=f"mail_{name}", now=deps.clock.now(), mail=mail)
 
 
 def buyer_letter(words: LanguageTexts, name: str, to: str, facts: dict[str, object], shop: Storefront) -> Letter:
@@ -266,7 +272,8 @@ def mail_operator(connection: Connection, deps: Deps, row: OrderRow, shop: Store
         queue_order_mail(connection, deps, Letter(address, subject, text))
 
 
-def queue_order_mail(connection: Connection, deps: Deps, letter: Letter) -> None:
-    """Queue `letter`, sealed, for a week."""
+def queue_order_mail(connection: Connection, deps: Deps, letter: Letter) -> str:
+    """Queue `letter`, sealed, for a week; the id of the mail."""
     sealed = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=deps.clock.now() + ORDER_MAIL_SECONDS)
     queue_letter(connection, sealed, deps.clock)
+    return sealed.id

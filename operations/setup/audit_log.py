@@ -26,6 +26,7 @@ class AuditQuery(Input):
 
     operation: Annotated[AuditFilterWord | None, Field(description="Only of this operation.")] = None
     principal: Annotated[AuditFilterWord | None, Field(description="Only of this person, usr_...")] = None
+    key_id: Annotated[AuditFilterWord | None, Field(description="Only with this key, key_..., or login, gnt_....")] = None
     outcome: Annotated[AuditFilterWord | None, Field(description="Only what ended so: ok, replayed, or the code of a refusal.")] = None
     surface: Annotated[
         Surface | None, Field(description="Only what came this way; web: our own pages, assistant: its look-ups, schedule: its reports.")
@@ -89,6 +90,11 @@ _REFUSED_ENTRY_EXAMPLE: AuditEntry = {**_AUDIT_ENTRY_EXAMPLE, "outcome": "creden
             {"operation": "clean_all_packages"},
             {"object": "list", "data": [_AUDIT_ENTRY_EXAMPLE], "has_more": False},
         ),
+        Example(
+            "What did this key do last?",
+            {"key_id": "key_01k0a8w7zv6q4k3m2n1p0r9s8t", "limit": 1},
+            {"object": "list", "data": [_AUDIT_ENTRY_EXAMPLE], "has_more": False},
+        ),
     ],
 )
 async def list_audit_log(ctx: Ctx, params: AuditQuery) -> ListOf[AuditEntry]:
@@ -101,7 +107,7 @@ async def list_audit_log(ctx: Ctx, params: AuditQuery) -> ListOf[AuditEntry]:
     nobody's log. What whoever runs the service changes from the command line (tier, members, keys) is in it as well.
     """
     await ctx.catch_up()
-    wanted = AuditFilter(params.operation, params.principal, params.outcome, params.surface)
+    wanted = AuditFilter(params.operation, params.principal, params.outcome, params.surface, key_id=params.key_id)
     wanted = wanted if params.since is None else wanted._replace(since=params.since)
     wanted = wanted._replace(until=ctx.now + AUDIT_AHEAD_SECONDS if params.until is None else params.until)
     after = None if params.starting_after is None else _audit_entry_number(params.starting_after)

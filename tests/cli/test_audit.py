@@ -46,7 +46,7 @@ def test_calls_of_a_server_are_found_by_what_they_were(place: Path, server: Runn
         assert http.get("/v1/connectivity/intents/cni_none").status_code == 404
     assert rows("--surface", "http", "--outcome", "not_found", *there, cwd=tmp_path) == [("get_connectivity_intent", "not_found", "http")]
     assert rows("--operation", "list_connectivity_plans", "--since", "1h", *there, cwd=tmp_path)[0][1] == "ok"
-    assert rows("--principal", "usr_none", *there, cwd=tmp_path) == []
+    assert rows("--principal", "usr_none", *there, cwd=tmp_path) == [] == rows("--key-id", "key_none", *there, cwd=tmp_path)
 
 
 def test_a_page_says_how_to_see_more(place: Path, server: Running) -> None:

@@ -95,6 +95,7 @@ async def top_up(world: World, who: Credentials) -> Input:
 ORDERS = {
     "list_storefront_buyer_orders": slug,
     "get_storefront_order": order,
+    "get_sold_order": numbered,
     "rollback_storefront_order": order,
     "cancel_storefront_order": order,
     "cancel_top_up_checkout": top_up,

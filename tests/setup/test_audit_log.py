@@ -86,6 +86,25 @@ async def test_filters_narrow_the_log(house: ServiceHouse) -> None:
     assert await rows(house, caller, "?from=2027-01-15T12:00:05Z") == []
 
 
+async def test_the_last_calls_with_a_key_are_found(house: ServiceHouse) -> None:
+    caller, stranger = await house.world.caller(Tier.PRO), await house.world.caller(Tier.PRO)
+    id, secret = await house.world.key(caller.person, caller.organisation)
+    await busy(house, Credentials(caller.organisation, caller.person, id, secret))
+    await busy(house, caller)
+    create = "create_connectivity_intent"
+    assert await rows(house, caller, f"?key_id={id}&limit=3") == [
+        ("get_connectivity_intent", "not_found", 404),
+        (create, "replayed", 201),
+        (create, "ok", 201),
+    ]
+    assert await rows(house, caller, f"?key_id={id}&operation={create}&outcome=ok") == [(create, "ok", 201)]
+    assert await rows(house, caller, f"?key_id={stranger.key_id}") == [] == await rows(house, stranger, f"?key_id={id}")
+    code, body = await log(house, caller, "?key_id=")
+    assert (code, body["param"]) == (400, "key_id")
+    said = await house.mcp(CATALOGUE.operations["list_audit_log"], caller.secret, {"key_id": id, "limit": 1})
+    assert [(row["operation"], row["key_id"]) for row in said.body["data"]] == [("get_connectivity_intent", id)]
+
+
 async def test_the_log_has_pages(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     await busy(house, caller)

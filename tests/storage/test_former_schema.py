@@ -37,6 +37,7 @@ ASKED_FOR = frozenset(
         *("fleet_baseline", "fleet_line_baseline", "fleet_country", "fleet_crossing"),
         *("alert", "alert_day", "alert_setting"),
         *("mail_subscription", "mail_notice", "schedule_mail"),
+        *("order_step",),
     }
 )
 """Tables that are looked for before they are read."""

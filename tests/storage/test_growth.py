@@ -38,18 +38,20 @@ from storage.event_log import (
 from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_EVENTS
 from storage.fleet_judgements import LINES_TO_JUDGE, NUMBERED_LINES_TO_JUDGE
 from storage.fleet_lines import FLEETS_OF_ICCIDS_DUE, MARK_ICCIDS, MARK_WRITTEN_ICCIDS
+from storage.fleet_numbers import lines_with_number
 from storage.fleet_readings import NEXT_LINES, NUMBERED_LINES
 from storage.fleet_search import count_lacking, fleet_count, named_line_numbers
 from storage.fleet_tags import STRAY_TAGS, tags_within
 from storage.intents import OLD_INTENTS
-from storage.invoices import list_overdue_invoices
+from storage.invoices import invoices_numbered, list_overdue_invoices
 from storage.key_retention import REMOVE_ISSUANCES
 from storage.key_retention import REMOVE_STORED_ANSWERS as REMOVE_CLAIMS
 from storage.line_tags import COUNT_TAGS, DELETE_TAGS_OF_LINES, FULL_LINES, TAGS_OF_LINES
 from storage.mail_notices import DUE_NOTICES, END_NOTICES, last_digest_day, sweep_notices
 from storage.mcp_subscriptions import EXPIRED_SUBSCRIPTIONS, find_proven_callback
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS, mark_refund_failed, mark_refund_made, mark_refund_never_made
-from storage.orders import LIST_ORDERS_OF_BUYER
+from storage.order_steps import MARK_MAIL_SENT, STEPS_OF_ORDERS
+from storage.orders import LIST_ORDERS_OF_BUYER, shops_of_buyer
 from storage.outbox import FIRST_UNDELIVERED
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import migrated_sqlite
@@ -69,7 +71,7 @@ GROWING = {
         "intelligence_report",
         "intent",
     ),
-    *("change_set", "change_row"),
+    *("change_set", "change_row", "order_step"),
     *("event_log", "line_event_number", "mail_notice", "alert_day"),
     *("invoice", "invoice_line", "issuance", "payment_record", "placed_package", "storefront_order"),
 }
@@ -175,6 +177,8 @@ def test_the_events_of_an_intent_are_found_by_the_intent(raw: sqlite3.Connection
     [
         (AUDIT_PAGES, "operation", "audit_operation (organisation=? AND operation=? AND at>? AND at<?)"),
         (AUDIT_PAGES, "principal", "audit_principal (organisation=? AND principal=? AND at>? AND at<?)"),
+        (AUDIT_PAGES, "key_id", "audit_key (organisation=? AND key_id=? AND at>? AND at<?)"),
+        (AUDIT_READ_PAGES, "key_id", "audit_read_key (organisation=? AND key=? AND id>? AND id<?)"),
         (AUDIT_READ_PAGES, "operation", "audit_read_operation (organisation=? AND operation=? AND id>? AND id<?)"),
     ],
 )
@@ -182,6 +186,18 @@ def test_a_filter_of_the_audit_log_is_looked_up(
     raw: sqlite3.Connection, pages: Mapping[frozenset[str], Statement], filters: str, index: str
 ) -> None:
     assert plan(raw, pages[frozenset({filters})])[0].endswith(f"USING INDEX {index}")
+
+
+def test_a_record_is_looked_up_by_its_organisation_or_shop(raw: sqlite3.Connection) -> None:
+    assert "SEARCH storefront_order USING INDEX storefront_order_buyer (storefront=? AND email=?)" in plan(
+        raw, statement_of(shops_of_buyer)
+    )
+    assert plan(raw, statement_of(invoices_numbered)) == ["SEARCH invoice USING INDEX invoice_organisation (organisation=?)"]
+
+
+def test_the_steps_of_an_order_are_found_by_its_number_and_a_mail_s_by_the_mail(raw: sqlite3.Connection) -> None:
+    assert "SEARCH order_step USING PRIMARY KEY (storefront_order=?)" in plan(raw, STEPS_OF_ORDERS)
+    assert plan(raw, MARK_MAIL_SENT) == ["SEARCH order_step USING COVERING INDEX order_step_mail (mail=?)"]
 
 
 def test_the_orders_of_a_buyer_are_found_by_the_buyer(raw: sqlite3.Connection) -> None:
@@ -229,6 +245,7 @@ def test_what_a_processor_says_of_a_refund_is_looked_up_among_the_failed_orders(
         (count_lacking(frozenset(), for_days=True), "INDEX fleet_line_work (fleet=? AND rank=? AND due>?)"),
         (fleet_count(frozenset({"tag"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
         (fleet_count(frozenset({"tags"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
+        (lines_with_number(frozenset()), "PRIMARY KEY (fleet=?)"),
         (named_line_numbers(frozenset({"tags"})), "INDEX fleet_line_iccid (iccid=?)"),
         (tags_within(frozenset({"tags"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
         (STRAY_TAGS, "INDEX fleet_line_iccid (iccid=? AND fleet=?)"),

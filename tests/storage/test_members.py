@@ -136,6 +136,7 @@ async def test_each_filter_of_the_audit_log_narrows_it(store: Store) -> None:
     assert await found(AuditFilter(operation="write")) == ["req_2", "req_1"]
     assert await found(AuditFilter(operation="write", principal="usr_1", outcome="not_found", surface="mcp")) == ["req_1"]
     assert await found(AuditFilter(surface="http", principal="usr_1")) == ["req_0"]
+    assert await found(AuditFilter(key_id="key_1")) == ["req_0"] and await found(AuditFilter(key_id="key_2")) == []
     assert await found(AuditFilter(since=NOW + 1, until=NOW + 2)) == ["req_1"]
     rows = await store.read(list_audit, organisation=ORG, wanted=AuditFilter(), after=None, most=2)
     assert rows is not None and await found(after=rows[-1].id) == ["req_0"]

@@ -17,6 +17,7 @@ def audit(
     where: TargetOptions,
     operation: Annotated[str | None, typer.Option("--operation", help="Only of this operation.")] = None,
     principal: Annotated[str | None, typer.Option("--principal", help="Only of this person, usr_...")] = None,
+    key_id: Annotated[str | None, typer.Option("--key-id", help="Only with this key, key_..., or login, gnt_....")] = None,
     outcome: Annotated[str | None, typer.Option("--outcome", help="Only what ended so: ok, replayed, or the code of a refusal.")] = None,
     surface: Annotated[str | None, typer.Option("--surface", help="Only what came this way: http, mcp, cli or web.")] = None,
     since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="2h, 30m, 1d, RFC 3339 or Unix seconds.")] = None,
@@ -28,6 +29,7 @@ def audit(
     fields: dict[str, object] = {
         "operation": operation,
         "principal": principal,
+        "key_id": key_id,
         "outcome": outcome,
         "surface": surface,
         "from": None if since is None else rfc3339_utc(moment_of("--since", since, SystemClock())),

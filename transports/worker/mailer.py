@@ -98,7 +98,7 @@ class Mailer:
         except MailFailed as failed:
             return await self._failed(mail, token, failed, now)
         self._sent.add(mail.id)
-        await self._store.write(drop_mail, mail=mail.id, token=token)
+        await self._store.write(drop_mail, mail=mail.id, token=token, sent_at=now)
         self._sent.discard(mail.id)
         return "sent"
 
@@ -116,7 +116,7 @@ class Mailer:
         opened = str(failed) != MAIL_KEY_MISSING
         if failed.final:
             self._report(f"{mail.id} is given up: {failed}")
-            await self._store.write(drop_mail, mail=mail.id, token=token)
+            await self._store.write(drop_mail, mail=mail.id, token=token, sent_at=None)
             return "given up"
         self._report(f"{mail.id} is tried again: {failed}")
         pause = MAIL_RETRY_SECONDS[min(mail.attempts, len(MAIL_RETRY_SECONDS)) - 1]

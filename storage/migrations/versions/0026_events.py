@@ -1,4 +1,4 @@
-"""The log of events, what endpoints have chosen of it, and who is told by mail."""
+"""The log of events, what endpoints have chosen of it, and who is told by mail; steps of orders, and calls by their key."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -69,6 +69,18 @@ def create_mcp_subscription() -> None:
     op.create_index("mcp_subscription_expires", "mcp_subscription", ["expires"])
 
 
+def create_order_steps() -> None:
+    op.create_table(
+        "order_step",
+        sa.Column("storefront_order", sa.Text(), primary_key=True),
+        sa.Column("at", REAL, primary_key=True),
+        *(sa.Column(name, sa.Text(), primary_key=True) for name in ("step", "mail")),
+        sa.Column("sent_at", REAL, nullable=True),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("order_step_mail", "order_step", ["mail"])
+
+
 OF_DELIVERIES = (
     ("delivery_of_organisation", ["organisation", "state", "event_id", "id"]),
     ("delivery_of_endpoint", ["endpoint_id", "state", "event_id", "id"]),
@@ -82,6 +94,15 @@ def index_deliveries() -> None:
     op.add_column("delivery", sa.Column("type", sa.Text(), nullable=True))
     for name, columns in OF_DELIVERIES:
         op.create_index(name, "delivery", columns)
+
+
+OF_KEYS = (("audit_key", "audit", ["organisation", "key_id", "at", "id"]), ("audit_read_key", "audit_read", ["organisation", "key", "id"]))
+
+
+def index_keys() -> None:
+    """The last calls with a key are looked up in the audit log."""
+    for name, table, columns in OF_KEYS:
+        op.create_index(name, table, columns)
 
 
 SENT = sa.text("status = 'sent'")
@@ -198,6 +219,7 @@ TABLES = (
     "mail_subscription",
     "mail_notice",
     "schedule_mail",
+    "order_step",
 )
 
 
@@ -206,10 +228,12 @@ def upgrade() -> None:
     create_selections()
     create_mcp_subscription()
     index_deliveries()
+    index_keys()
     create_overdue_invoices()
     create_line_news()
     create_alerts()
     create_mail_subscriptions()
+    create_order_steps()
 
 
 def downgrade() -> None:
@@ -217,6 +241,8 @@ def downgrade() -> None:
     for name, _ in OF_DELIVERIES:
         op.drop_index(name, "delivery")
     op.drop_column("delivery", "type")
+    for name, table, _ in OF_KEYS:
+        op.drop_index(name, table)
     op.drop_index("invoice_due", "invoice")
     for table in TABLES:
         op.drop_table(table)
