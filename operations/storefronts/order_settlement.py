@@ -175,7 +175,9 @@ async def name_order_outcome(_ctx: Ctx, params: OrderOutcome, order: OrderStatem
             (describe_loss("money", paid, order=row.top_up_of or row.id),),
         )
     if params.iccid is None:
-        return Challenge(f"{begins}: its package is there, and its buyer is told.")
+        return Challenge(
+            f"{begins}: its package is there, and its buyer is told.", (describe_loss("package", row.id, order=row.top_up_of),)
+        )
     esim = describe_loss("esim", params.iccid, order=row.id)
     return Challenge(f"{begins}: its buyer gets the eSIM {quote_name(params.iccid)} by mail.", (esim,))
 
@@ -233,7 +235,7 @@ async def settle_order(ctx: Ctx, params: OrderOutcome, order: OrderStatement) ->
     here, whoever runs the service can settle by `reseller issuance settle` and `reseller storefront settle`. Your name and the reason are
     kept in the audit log.
     """
-    row = require_review(order.row)
+    row = order.row
     by, surface = ctx.principal, ctx.call.surface
     decision: OrderDecision = "added" if params.outcome == "delivered" else "refund"
     settlement = None if order.said is None else settlement_of(ctx, order.said, params.reason)
@@ -241,6 +243,7 @@ async def settle_order(ctx: Ctx, params: OrderOutcome, order: OrderStatement) ->
         ctx.record_change(f"{row.id}: {row.status} -> {decision} ({redact_settlement_reason(params.reason)})")
 
     def settle(connection: Connection, *, now: float) -> SettledOrder:
+        require_review(row)  # what did not need review when it was looked at was not checked against anything
         require_review(find_order(connection, order=row.id))
         if order.said is not None and settlement is not None:
             settle_as_said(connection, deps=ctx.deps, said=order.said, settlement=settlement, now=now)

@@ -76,7 +76,10 @@ async def name_statement(_ctx: Ctx, params: IssuanceOutcome, said: IssuanceState
     require_unknown_outcome(said.row)
     order = quote_name(said.row.key)
     if params.iccid is None:
-        return Challenge(f"This will settle the issuance {order} as failed, for good: no eSIM was drawn for it. It cannot be undone.")
+        return Challenge(
+            f"This will settle the issuance {order} as failed, for good: no eSIM was drawn for it. It cannot be undone.",
+            (describe_loss("issuance", said.row.key, account=str(said.row.account_id)),),
+        )
     esim = describe_loss("esim", params.iccid, order=said.row.key, account=str(said.row.account_id))
     return Challenge(
         f"This will settle the issuance {order} as issued, for good: with the eSIM {quote_name(params.iccid)}. It cannot be undone.",
@@ -127,10 +130,10 @@ async def settle_issuance(ctx: Ctx, params: IssuanceOutcome, said: IssuanceState
     the issuance was for ends with it: the eSIM goes to its buyer, or what was paid goes back. What is refused here, whoever runs the
     service can settle by `reseller issuance settle`. Your name and the reason are kept with the issuance and in the audit log.
     """
-    require_unknown_outcome(said.row)
     settlement = settlement_of(ctx, said, params.reason)
 
     def settle(connection: Connection, *, now: float) -> LedgerData:
+        require_unknown_outcome(said.row)  # what was settled when it was looked at was not checked against anything
         return {"data": render_ledger_row(settle_as_said(connection, deps=ctx.deps, said=said, settlement=settlement, now=now))}
 
     settled = await ctx.settle_result(settle, now=ctx.now)
