@@ -16,7 +16,9 @@ QUOTED_LENGTH = 80
 class Loss(TypedDict):
     """One thing that the call takes away, changes for good or pays out."""
 
-    kind: Annotated[str, Field(description="What it is: package, series, profile, esim, money, message, buyer, template, counter, zone")]
+    kind: Annotated[
+        str, Field(description="What it is: package, series, profile, esim, issuance, money, message, buyer, template, counter, zone")
+    ]
     name: Annotated[FreeText, Field(description="Its name, or its number")]
     details: NotRequired[Annotated[dict[str, FreeText], Field(description="Facts of it for people, by name")]]
 

@@ -151,6 +151,12 @@ def hold_unknown(*, row: IssuanceRow, token: str) -> sa.Executable:
     return sa.update(ISSUANCE).where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == token).values(lease=token)
 
 
+@changes_one
+def hold_issuance(*, organisation: str, key: str) -> sa.Executable:
+    """Whether there is such a row; nobody else settles it before the transaction ends, and what is read of it then is its newest state."""
+    return sa.update(ISSUANCE).where(THIS_ISSUANCE).values(state=ISSUANCE.c.state)
+
+
 def reconcile_later(connection: Connection, *, row: IssuanceRow, token: str, next_ms: int, unproven: ReconcileFinding) -> bool:
     """Store what could not be proved, and look again at `next_ms`; False when the lease was lost or the row was settled."""
     return (

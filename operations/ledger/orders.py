@@ -130,12 +130,14 @@ ORDER_MAIL_SECONDS = 7 * DAY_SECONDS
 MAILED_ADMINS_LIMIT = 10
 SEARCHED_MEMBERS_LIMIT = 1000
 HOW_TO_SETTLE_ORDER = (
-    "No eSIM is drawn a second time for it. The service goes on looking by itself. What it cannot find out, whoever runs the service "
-    "settles: `reseller issuance list --unknown` shows the row, `reseller issuance settle` decides.\n"
+    "No eSIM is drawn a second time for it. The service goes on looking by itself. What it has not found out after 24 hours, an admin of "
+    "yours who is signed in settles with settle_order. Whoever runs the service can do so before: `reseller issuance list --unknown` shows "
+    "the row, `reseller issuance settle` decides.\n"
 )
 HOW_TO_SETTLE_TOP_UP = (
-    "No package is added a second time for it. The service looks at the eSIM's packages by itself. What it cannot find out, whoever "
-    "runs the service settles with `reseller storefront settle`: --added, or --refund.\n"
+    "No package is added a second time for it. The service looks at the eSIM's packages by itself. What it has not found out after 24 "
+    "hours, an admin of yours who is signed in settles with settle_order. Whoever runs the service can do so before, with `reseller "
+    "storefront settle`: --added, or --refund.\n"
 )
 
 

@@ -38,6 +38,7 @@ from operations.ledger.rollback import INTENT_ROLLED_BACK
 from operations.ledger.send_once import answer_unknown_key, audit_settlement
 from operations.ledger.stock_snapshot import is_sim_in_stock
 from operations.upstream.connection import Upstream, upstream_of_organisation
+from registry.call import Surface
 from registry.errors import Conflict, NotFound, OcsError, OcsNotFound, Refusal
 from registry.ports import Conclusion
 from storage.engine.sql import Connection
@@ -48,6 +49,7 @@ from storage.reconciliation import (
     DueAccount,
     ReconcileFinding,
     claim_unknown_issuances,
+    hold_issuance,
     hold_unknown,
     next_due_account,
     reconcile_later,
@@ -318,12 +320,23 @@ class IssuanceNotSettled(Conflict):
     code = "issuance_not_settled"
 
 
+class EsimOfAnotherKey(IssuanceNotSettled):
+    """The eSIM that a person named has another row, which may be another organisation's."""
+
+
 class IssuanceSettlement(NamedTuple):
-    """What a person decided, and who they are, for the audit log. `esim` is what was drawn."""
+    """What a person decided, and who they are, for the audit log. `esim` is what was drawn; `reason` is kept with the row."""
 
     decision: IssuanceRuling
     by: str
     esim: DrawnEsim | None = None
+    reason: str | None = None
+    surface: Surface = "cli"
+
+    @property
+    def note(self) -> str:
+        """What the row says of its end."""
+        return f"settled by {self.by}" + ("" if self.reason is None else f": {self.reason}")
 
 
 async def match_account_lines(deps: Deps, row: IssuanceRow) -> MatchResult:
@@ -357,6 +370,7 @@ def apply_issuance_settlement(
     connection: Connection, *, deps: Deps, organisation: str, key: str, settlement: IssuanceSettlement, now: float
 ) -> IssuanceRow:
     """Writes the decision, the key's answer and the audit row. Raises IssuanceNotSettled where there is nothing to decide."""
+    hold_issuance(connection, organisation=organisation, key=key)  # of two who settle at once the second sees what the first has said
     row = find_issuance(connection, organisation=organisation, key=key)
     if row is None:
         raise NotFound(f"The organisation {organisation} has no issuance {key}", param="key")
@@ -365,14 +379,14 @@ def apply_issuance_settlement(
     else:
         apply_rollback_decision(connection, deps, row, settlement, now)
     outcome = f"settled_{settlement.decision}"
-    audit_settlement(connection, deps, row.organisation, row.operation, outcome, now=now, by=settlement.by, surface="cli")
+    audit_settlement(connection, deps, row.organisation, row.operation, outcome, now=now, by=settlement.by, surface=settlement.surface)
     return find_issuance(connection, organisation=organisation, key=key) or row
 
 
 def apply_issue_decision(connection: Connection, deps: Deps, row: IssuanceRow, settlement: IssuanceSettlement, now: float) -> None:
     if row.state not in UNRESOLVED_ISSUANCE_STATES:
         raise IssuanceNotSettled(f"This issuance is {row.state}; only one whose outcome is unknown is settled as {settlement.decision}")
-    target, note = target_of_issuance(connection, deps, row), f"settled by {settlement.by}"
+    target, note = target_of_issuance(connection, deps, row), settlement.note
     if settlement.esim is None:
         concluded = record_issuance_failed(
             connection, target=target, organisation=row.organisation, key=row.key, refusal=no_esim_drawn(), now=now, note=note
@@ -380,7 +394,7 @@ def apply_issue_decision(connection: Connection, deps: Deps, row: IssuanceRow, s
     else:
         holder = holder_of_iccid(connection, iccid=settlement.esim.iccid)
         if holder is not None and not was_returned(connection, stock=row.stock, holder=holder):
-            raise IssuanceNotSettled(f"The eSIM {settlement.esim.iccid} belongs to the issuance {holder.key} of {holder.organisation}")
+            raise EsimOfAnotherKey(f"The eSIM {settlement.esim.iccid} belongs to the issuance {holder.key} of {holder.organisation}")
         concluded = record_issued_esim(
             connection, target=target, organisation=row.organisation, key=row.key, esim=settlement.esim, now=now, note=note
         )
@@ -392,7 +406,7 @@ def apply_issue_decision(connection: Connection, deps: Deps, row: IssuanceRow, s
 def apply_rollback_decision(connection: Connection, deps: Deps, row: IssuanceRow, settlement: IssuanceSettlement, now: float) -> None:
     if row.state != "rollback_unknown":
         raise IssuanceNotSettled(f"This issuance is {row.state}; only one in rollback_unknown is settled as {settlement.decision}")
-    note = f"settled by {settlement.by}"
+    note = settlement.note
     if settlement.decision == "still_issued":
         settled = resume_issued(connection, organisation=row.organisation, key=row.key, note=note, now=now)
     else:

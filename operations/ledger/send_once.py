@@ -22,6 +22,7 @@ import anyio
 import orjson
 
 from operations.deps import Deps
+from registry.call import Surface
 from registry.errors import ProviderError, Refusal, StoreUnavailable
 from registry.ports import AuditRecord, Conclusion
 from storage.audit import append_audit_record
@@ -292,7 +293,7 @@ def audit_settlement(
     now: float,
     status: int = 200,
     by: str = "reconciliation",
-    surface: Literal["worker", "cli"] = "worker",
+    surface: Surface | Literal["worker"] = "worker",
 ) -> None:
     """The audit row of a decision about what was unknown. `by`: the person who decided, or the worker's name for how it was found out."""
     append_audit_record(connection, AuditRecord(now, organisation, surface, operation, by, "", outcome, status, 0.0, deps.ids.new("req_")))

@@ -166,8 +166,15 @@ class OwnIssuance(NamedTuple):
     line: Line | None
 
 
-async def own_issuance(ctx: Ctx, params: IssuanceRef) -> OwnIssuance:
-    """The issuance, if its account and its line still are the caller's. Raises NotFound otherwise."""
+class AccountIssuance(NamedTuple):
+    """A row of the caller's, whose account still is, and the way to that account."""
+
+    row: IssuanceRow
+    upstream: Upstream
+
+
+async def find_own_issuance(ctx: Ctx, params: IssuanceRef) -> AccountIssuance:
+    """The issuance that `params` name, if its account still is the caller's. Raises NotFound otherwise. Waits for the network."""
     row = await ctx.deps.store.read(find_issuance_named, organisation=ctx.organisation, named=params.issuance_key)
     if row is None:
         raise issuance_not_found()
@@ -176,6 +183,12 @@ async def own_issuance(ctx: Ctx, params: IssuanceRef) -> OwnIssuance:
     if not await upstream.owns_account(row.account_id):
         raise issuance_not_found()
     ctx.of_account(row.account_id)
+    return AccountIssuance(row, upstream)
+
+
+async def own_issuance(ctx: Ctx, params: IssuanceRef) -> OwnIssuance:
+    """The issuance, if its account and its line still are the caller's. Raises NotFound otherwise."""
+    row, upstream = await find_own_issuance(ctx, params)
     line = await find_issued_line(upstream, row) if row.state == "issued" else None
     if row.state == "issued" and line is None:
         raise issuance_not_found()

@@ -6,8 +6,10 @@ import orjson
 
 from clients.payments.records import NewCheckout
 from operations.ledger.esims import EsimProfile, seal_esim_profile
-from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issued
-from storage.order_queue import OrderEsim, OrderPayment, claim_order, mark_order_ready, pay_order, send_order
+from operations.subscribers.inventory import EXAMPLE_ISSUANCE_KEY
+from registry.clock import DAY_SECONDS
+from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issuance_unknown, mark_issued
+from storage.order_queue import OrderEsim, OrderPayment, claim_order, mark_order_ready, pay_order, review_order, send_order
 from storage.orders import NewOrder, insert_order, name_session
 from storage.storefronts import find_storefront
 from tests.contract.fleet import drawn
@@ -16,6 +18,7 @@ from tests.network_facts import ACCOUNT, TEMPLATE
 from tests.world import Credentials, World
 
 Input = dict[str, Any]
+DRAW_OPERATION = "issue_esim_from_inventory"
 SOLD = orjson.dumps({"slug": "nordic-5gb", "name": "Nordic 5 GB", "data_mb": 5000, "validity_days": 30, "countries": ["NO"]}).decode()
 
 
@@ -36,9 +39,20 @@ async def order(world: World, who: Credentials) -> Input:
     await store.write(send_order, order=id, token=token, owner="rpl_staged", now=now)
     line, package = drawn(await world.network())
     of = {"organisation": who.organisation, "key": id}
-    row = NewIssuance(
-        **of,
-        operation="fulfil_storefront_order",
+    await store.write(begin_issuance, row=new_issuance(who, id, "fulfil_storefront_order"), now=now)
+    await store.write(mark_issued, **of, drawn=DrawnSim(line.iccid, line.id, line.sim.id, package), now=now)
+    keyring, profile = world.pipeline.deps.keyring, EsimProfile(line.iccid, "LPA:1$smdp.sandbox.invalid$K2", "smdp.sandbox.invalid", "K2")
+    sealed = seal_esim_profile(profile, keyring=keyring, organisation=who.organisation, intent=id)
+    await store.write(mark_order_ready, order=id, esim=OrderEsim(line.iccid, sealed, package), now=now)
+    return {"orderId": id}
+
+
+def new_issuance(who: Credentials, key: str, operation: str) -> NewIssuance:
+    """A draw by `operation` under `key` that is about to be sent."""
+    return NewIssuance(
+        organisation=who.organisation,
+        key=key,
+        operation=operation,
         claim_key=None,
         principal="worker",
         account_id=ACCOUNT,
@@ -50,12 +64,27 @@ async def order(world: World, who: Credentials) -> Input:
         lease="req_staged",
         stock="stk_staged",
     )
-    await store.write(begin_issuance, row=row, now=now)
-    await store.write(mark_issued, **of, drawn=DrawnSim(line.iccid, line.id, line.sim.id, package), now=now)
-    keyring, profile = world.pipeline.deps.keyring, EsimProfile(line.iccid, "LPA:1$smdp.sandbox.invalid$K2", "smdp.sandbox.invalid", "K2")
-    sealed = seal_esim_profile(profile, keyring=keyring, organisation=who.organisation, intent=id)
-    await store.write(mark_order_ready, order=id, esim=OrderEsim(line.iccid, sealed, package), now=now)
-    return {"orderId": id}
+
+
+async def lost_issuance(world: World, who: Credentials, key: str = EXAMPLE_ISSUANCE_KEY, operation: str = DRAW_OPERATION) -> Input:
+    """A draw whose outcome is unknown since long ago, under the key of the documentation; nobody had looked at the stock."""
+    then, of = world.clock.now() - 2 * DAY_SECONDS, {"organisation": who.organisation, "key": key}
+    await world.store.write(begin_issuance, row=new_issuance(who, key, operation), now=then)
+    await world.store.write(mark_issuance_unknown, **of, now=then)
+    return {}
+
+
+async def lost_order(world: World, who: Credentials) -> Input:
+    """A paid order that needs review."""
+    made, now, store = await plan(world, who), world.clock.now(), world.store
+    id, token = world.ids.new("onr_"), world.ids.new("lse_")
+    await store.write(insert_order, order=new_order(who, id, made["id"], None, "acct_none", now))
+    await store.write(pay_order, order=id, paid=OrderPayment("ada@example.com", "pi_1", 1490, None), now=now)
+    await store.write(claim_order, organisation=who.organisation, token=token, now_ms=int(now * 1000))
+    await store.write(send_order, order=id, token=token, owner="rpl_staged", now=now)
+    await lost_issuance(world, who, id, "fulfil_storefront_order")
+    await store.write(review_order, order=id, code="OUTCOME_UNKNOWN", now=now)
+    return {"number": id}
 
 
 async def numbered(world: World, who: Credentials) -> Input:
@@ -103,4 +132,6 @@ ORDERS = {
     "get_storefront_order_usage": order,
     "erase_buyer": shop_by_id,
     "renew_storefront_order_access": numbered,
+    "settle_issuance": lost_issuance,
+    "settle_order": lost_order,
 }

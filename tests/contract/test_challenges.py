@@ -28,7 +28,8 @@ async def test_a_challenge_names_its_losses_and_neither_writes_nor_costs(house: 
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
     # What only an approval asks for is asked here as a confirmation, which is the same question.
-    call = Call(replace(operation, confirm=True), "http", house.world.ids.new("req_"), credential=stage.who.secret, arguments=given)
+    credential = house.credential(operation, stage)
+    call = Call(replace(operation, confirm=True), "http", house.world.ids.new("req_"), credential=credential, arguments=given)
     with pytest.raises(ConfirmTokenRequired) as asked:
         await house.world.pipeline.run(call)
     challenge = asked.value

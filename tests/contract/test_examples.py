@@ -102,16 +102,17 @@ async def test_a_write_with_a_key_is_replayed_byte_for_byte(house: ServiceHouse,
 async def test_a_two_step_operation_does_nothing_before_its_second_step(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
-    challenge = await house.http(operation, stage.who.secret, given)
+    credential = house.credential(operation, stage)
+    challenge = await house.http(operation, credential, given)
     assert challenge.status == 202
     assert set(challenge.body) == {"message", "confirm_token", "expires_in_seconds", "route", "hint", "losses"}
-    forged = await house.http(operation, stage.who.secret, given, token="A" * 43)
+    forged = await house.http(operation, credential, given, token="A" * 43)
     assert (forged.status, forged.body["code"]) == (400, "confirm_token_invalid")
     assert (writes(stage.asked()), await house.charged(stage.who.organisation)) == ([], 0)
-    done = await house.http(operation, stage.who.secret, given, token=challenge.body["confirm_token"])
+    done = await house.http(operation, credential, given, token=challenge.body["confirm_token"])
     sent = int(operation.upstream)
     assert (done.status, len(writes(stage.asked())), await house.charged(stage.who.organisation)) == (operation.status, sent, 1)
-    spent = await house.http(operation, stage.who.secret, given, token=challenge.body["confirm_token"])
+    spent = await house.http(operation, credential, given, token=challenge.body["confirm_token"])
     assert (spent.status, spent.body["code"]) in ((400, "confirm_token_invalid"), (404, "not_found"))  # what was deleted is not there
     assert len(writes(stage.asked())) == sent
 

@@ -39,6 +39,7 @@ from operations.storefronts.sales.checkout import account_of_sold_plan, sold_ter
 from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch, retry_pause
 from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.resellers import find_template
+from registry.call import Surface
 from registry.errors import Conflict, NotFound, PaymentsError, Refusal, StoreUnavailable
 from storage.engine.sql import Connection
 from storage.issuance import find_issuance
@@ -485,7 +486,9 @@ class OrderNotSettled(Conflict):
     code = "order_not_settled"
 
 
-def fulfil_by_decision(connection: Connection, *, deps: Deps, order: str, decision: OrderDecision, by: str, now: float) -> OrderRow:
+def fulfil_by_decision(
+    connection: Connection, *, deps: Deps, order: str, decision: OrderDecision, by: str, now: float, surface: Surface = "cli"
+) -> OrderRow:
     """Writes a person's `decision`, its mail and the audit row; the row as it is then. The worker moves the money."""
     order = order_number_of(connection, named=order)
     row = find_order(connection, order=order)
@@ -495,7 +498,7 @@ def fulfil_by_decision(connection: Connection, *, deps: Deps, order: str, decisi
         apply_added_decision(connection, deps, row, now)
     else:
         apply_refund_decision(connection, deps, row, now)
-    audit_settlement(connection, deps, row.organisation, SETTLE_ORDER, f"settled_{decision}", now=now, by=by, surface="cli")
+    audit_settlement(connection, deps, row.organisation, SETTLE_ORDER, f"settled_{decision}", now=now, by=by, surface=surface)
     return find_order(connection, order=order) or row
 
 

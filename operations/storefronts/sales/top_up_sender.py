@@ -540,6 +540,25 @@ def record_found_top_up(connection: Connection, deps: Deps, row: OrderRow, packa
     return True
 
 
+async def read_top_up_verdict(deps: Deps, row: OrderRow) -> TopUpVerdict:
+    """What the line shows now of the top-up `row`; `unclear` where it may be another's, or is gone. Waits for the network."""
+    try:
+        packages = await read_order_packages(deps, row)
+    except NotFound:
+        return TOP_UP_UNCLEAR
+    return await deps.store.read(judge_top_up_alone, row=row, packages=packages)
+
+
+def judge_top_up_alone(connection: Connection, *, row: OrderRow, packages: Sequence[Package]) -> TopUpVerdict:
+    """What the packages say where no other top-up of the order may have got the one that is seen."""
+    if row.before is None:
+        return TOP_UP_UNCLEAR
+    sent = read_top_up_dispatch(row.before)
+    verdict = judge_top_up(connection, row, sent, packages)
+    known = known_package(connection, row, sent._replace(seen=verdict.package), verdict)
+    return TOP_UP_UNCLEAR if verdict.package is not None and known is None else verdict
+
+
 def explained_packages(connection: Connection, row: OrderRow, packages: Sequence[Package]) -> frozenset[int]:
     """The packages that are known to be something else's: other top-ups', the order's own, those of operations on the line."""
     ids = [id for package in packages if (id := id_of_package(package)) is not None]
