@@ -14,7 +14,7 @@ import orjson
 from tests.harness.kill_points import Point
 from tests.harness.processes import environment, free_port
 
-SERVER_ANSWER_SECONDS = 30.0
+SERVER_ANSWER_SECONDS = 90.0
 
 
 class ServerForks:
