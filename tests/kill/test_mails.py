@@ -21,10 +21,10 @@ class InventedMails:
     waiting: list[str] = field(default_factory=list[str])
     unheard: dict[str, str] = field(default_factory=dict[str, str])
 
-    def mailed(self, mail: str, *events: str, life: int = 1, minute: int = 0) -> None:
+    def mailed(self, mail: str, event: str, *others: str, life: int = 1, minute: int = 0) -> None:
         """These became a mail, which was sent once."""
-        self.notices += [NoticeRow(READER.person, event, minute * MINUTE_MS, mail) for event in events]
-        text = f"An eSIM was issued ({len(events)} times)\n" if len(events) > 1 else f"Event: {events[0]}\n"
+        self.notices += [NoticeRow(READER.person, each, minute * MINUTE_MS, mail) for each in (event, *others)]
+        text = f"An eSIM was issued ({1 + len(others)} times)\n" if others else f"Event: {event}\n"
         self.caught.append(CaughtMail(mail, READER.address, text, life))
 
     def again(self, *, life: int, text: str | None = None, to: str | None = None) -> None:
