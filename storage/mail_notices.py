@@ -24,6 +24,7 @@ from storage.engine.sql import (
     to_milliseconds,
     value_or,
 )
+from storage.mail import MAIL
 
 
 class MailNotice(NamedTuple):
@@ -120,6 +121,10 @@ MOVE_DIGESTS = Command(
 
 FORGET_NOTICES = Command(sa.delete(MAIL_NOTICE).where(NOTICE_IS_READERS, NOTICE_WAITS))
 
+WITHDRAW_MAILS = Command(
+    sa.delete(MAIL).where(MAIL.c.id.in_(sa.select(MAIL_NOTICE.c.mail).where(NOTICE_IS_READERS, MAIL_NOTICE.c.mail != "")))
+)
+
 
 def queue_notices(connection: Connection, *, notices: Sequence[MailNotice]) -> int:
     """Keep what people are to be told; how many are new. Nobody is told one event twice."""
@@ -173,6 +178,13 @@ def last_digest_day(*, organisation: str, person: str) -> sa.Executable:
     )
 
 
+@value_or(0)
+def late_mails(*, person: str, before: Annotated[float, to_milliseconds]) -> sa.Executable:
+    """How many of somebody's mails were queued before `before` (Unix seconds), and still wait for the mail server."""
+    late = sa.select(MAIL_NOTICE.c.mail).where(MAIL_NOTICE.c.person == person, MAIL_NOTICE.c.mail != "", MAIL_NOTICE.c.ended_ms <= before)
+    return sa.select(sa.func.count().label("mails")).where(MAIL.c.id.in_(late))
+
+
 @changes_rows
 def sweep_notices(*, before: Annotated[float, to_milliseconds], most: int) -> sa.Executable:
     """Delete the oldest notices that were told, or wanted no more, before `before` (Unix seconds)."""
@@ -180,8 +192,9 @@ def sweep_notices(*, before: Annotated[float, to_milliseconds], most: int) -> sa
 
 
 def forget_notices(connection: Connection, *, organisation: str, person: str) -> None:
-    """Somebody is to be told nothing more of an organisation."""
+    """Somebody is to be told nothing more of an organisation: neither what waits for its mail, nor what waits for the mail server."""
     connection.run(FORGET_NOTICES, of=organisation, whom=person)
+    connection.run(WITHDRAW_MAILS, of=organisation, whom=person)
 
 
 def has_notices(connection: Connection) -> bool:

@@ -12,6 +12,7 @@ from storage.engine.sql import BigInt, Command, Connection, Query, TableDescript
 from storage.mail_notices import forget_notices
 from storage.organisations import MEMBERSHIP
 from storage.people import PERSON
+from storage.schedule_mails import forget_schedule_mails
 
 
 class MailChoice(NamedTuple):
@@ -124,4 +125,5 @@ def forget_mail_choice(connection: Connection, *, organisation: str, person: str
     """The membership has ended."""
     if has_mail_tables(connection):
         connection.run(FORGET_CHOICE, organisation=organisation, person=person)
+        forget_schedule_mails(connection, organisation=organisation, person=person)
         forget_notices(connection, organisation=organisation, person=person)

@@ -36,6 +36,12 @@ FORGET_SCHEDULE_MAIL = Command(
     sa.delete(SCHEDULE_MAIL).where(SCHEDULE_MAIL.c.schedule == sa.bindparam("schedule"), SCHEDULE_MAIL.c.person == sa.bindparam("person"))
 )
 
+FORGET_SCHEDULE_MAILS = Command(
+    sa.delete(SCHEDULE_MAIL).where(
+        SCHEDULE_MAIL.c.organisation == sa.bindparam("organisation"), SCHEDULE_MAIL.c.person == sa.bindparam("person")
+    )
+)
+
 SCHEDULE_MAILS_OF = Query(
     ScheduleMail,
     sa.select(*(SCHEDULE_MAIL.c[name] for name in ScheduleMail._fields)).where(
@@ -67,6 +73,11 @@ def list_schedule_mails(connection: Connection, *, organisation: str) -> list[Sc
 def forget_schedule_mail(connection: Connection, *, schedule: str, person: str) -> None:
     """Mail no more reports of a schedule to this person."""
     connection.run(FORGET_SCHEDULE_MAIL, schedule=schedule, person=person)
+
+
+def forget_schedule_mails(connection: Connection, *, organisation: str, person: str) -> None:
+    """Mail this person no more reports of an organisation."""
+    connection.run(FORGET_SCHEDULE_MAILS, organisation=organisation, person=person)
 
 
 def remove_schedule_mail(connection: Connection, *, schedule: str) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.ids import Ids
-from storage.engine.sql import Command, Connection, Query, changes_one, first_row, row_exists
+from storage.engine.sql import Command, Connection, Query, changes_one, first_row, row_exists, value_or
 from storage.event_log import LogEntry, log_event
 from storage.events import NewEvent
 from storage.organisations import ORGANISATION
@@ -253,6 +253,12 @@ def newest_report(connection: Connection, *, schedule: str, organisation: str) -
 @first_row(ReportRow)
 def read_report(*, schedule: str, organisation: str, report: str) -> sa.Executable:
     return OWN_REPORTS.where(INTELLIGENCE_REPORT.c.id == report)
+
+
+@value_or("")
+def schedule_of_report(*, report: str) -> sa.Executable:
+    """The schedule that a report is of; empty where the report is gone."""
+    return sa.select(INTELLIGENCE_REPORT.c.schedule).where(INTELLIGENCE_REPORT.c.id == report)
 
 
 @first_row(SharedReportRow)

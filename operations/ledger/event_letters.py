@@ -18,12 +18,22 @@ from operations.ledger.mail_choices import DIGEST_KIND, Unsubscription, unsubscr
 from operations.ledger.mail_kinds import AT_ONCE, REPORT_MAIL_TYPE, next_digest, reader_language, timings_of_type
 from operations.letters import queue_letter, seal_letter
 from operations.vocabulary import upstream_text
-from storage.allowances import Allowance, allowance_for, recent_uses, seconds_until_allowed, take_allowances
+from storage.allowances import WINDOW_SECONDS, Allowance, allowance_for, recent_uses, seconds_until_allowed, take_allowances
 from storage.engine.sql import Connection
 from storage.event_log import PlacedEvent, find_log_event
-from storage.mail_notices import MailNotice, NoticeReader, end_notices, last_digest_day, list_readers_due, move_notices, take_due_notices
+from storage.mail_notices import (
+    MailNotice,
+    NoticeReader,
+    end_notices,
+    last_digest_day,
+    late_mails,
+    list_readers_due,
+    move_notices,
+    take_due_notices,
+)
 from storage.mail_subscriptions import MailReader, mail_readers
 from storage.organisations import find_member
+from storage.schedule_reports import schedule_of_report
 
 EVENT_MAILS_PER_HOUR = 20
 EVENT_MAIL_SECONDS = 7 * 86_400
@@ -140,7 +150,7 @@ class MailWriter:
     def of_event(self, notice: MailNotice) -> Letter:
         """The mail about one event."""
         subject = happened_text(self._words, notice.type)
-        return self._letter(subject, [MailSection(subject, self._facts(notice))], notice.type)
+        return self._letter(subject, [MailSection(subject, self._facts(notice))], self._kind(notice))
 
     def of_digest(self, notices: Sequence[MailNotice]) -> Letter:
         """The mail of a day."""
@@ -149,7 +159,13 @@ class MailWriter:
     def of_rest(self, notices: Sequence[MailNotice]) -> Letter:
         """The mail with what is more than an hour's mails."""
         lead = MailSection(self._words.say("event_mail.rest_lead"), [])
-        return self._letter(self._words.say("event_mail.rest_subject"), [lead, *self._sections(notices)], notices[0].type)
+        return self._letter(self._words.say("event_mail.rest_subject"), [lead, *self._sections(notices)], self._kind(notices[0]))
+
+    def _kind(self, notice: MailNotice) -> str:
+        """What the link in the mail ends: the type, or the schedule whose report it is."""
+        if notice.type != REPORT_MAIL_TYPE:
+            return notice.type
+        return f"{REPORT_MAIL_TYPE}:{schedule_of_report(self._connection, report=notice.event)}"
 
     def _letter(self, subject: str, sections: Sequence[MailSection], kind: str) -> Letter:
         words, reader, deps = self._words, self._reader, self._deps
@@ -272,8 +288,7 @@ class ReaderMails:
 
     def tell(self, notices: Sequence[MailNotice]) -> int:
         """Queues mails of `notices`; returns how many. What is over the hour's limit is one mail, or waits until there may be one."""
-        times = recent_uses(self._connection, self._allowance.name, self._now)
-        free, queued = EVENT_MAILS_PER_HOUR - len(times), 0
+        free, queued = self._free_mails(), 0
         at_once = [notice for notice in notices if notice.how == AT_ONCE]
         digest = self._of_new_day([notice for notice in notices if notice.how != AT_ONCE])
         if digest and free:
@@ -289,6 +304,12 @@ class ReaderMails:
         self._put_off(rest)
         self._put_off(digest)
         return queued
+
+    def _free_mails(self) -> int:
+        """How many more mails there may be now. Those of former hours that still wait for the mail server count, too."""
+        used = len(recent_uses(self._connection, self._allowance.name, self._now))
+        late = late_mails(self._connection, person=self._reader.person, before=self._now - WINDOW_SECONDS)
+        return max(0, EVENT_MAILS_PER_HOUR - used - late)
 
     def _of_new_day(self, notices: Sequence[MailNotice]) -> list[MailNotice]:
         """Those of a day that has had no digest yet; the others wait for the next day's."""
@@ -309,10 +330,10 @@ class ReaderMails:
         return 1
 
     def _put_off(self, notices: Sequence[MailNotice]) -> None:
-        """These wait until the hour's limit lets one more mail go."""
+        """These wait until the hour's limit lets one more mail go; where the mail server is away, another hour."""
         if not notices:
             return
         times = recent_uses(self._connection, self._allowance.name, self._now)
-        wait = seconds_until_allowed(times, EVENT_MAILS_PER_HOUR, self._now) or 0.0
+        wait = seconds_until_allowed(times, EVENT_MAILS_PER_HOUR, self._now) or WINDOW_SECONDS
         due_ms, day = int((self._now + wait) * 1000), max(notice.day for notice in notices)
         move_notices(self._connection, person=self._reader.person, events=[n.event for n in notices], due_ms=due_ms, day=day)

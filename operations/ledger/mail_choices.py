@@ -45,8 +45,7 @@ def default_choice(organisation: str, person: str) -> MailChoice:
 
 
 def check_admin_told(connection: Connection, *, organisation: str, person: str, kinds: Mapping[str, MailTiming]) -> None:
-    """Raises LastMailedAdmin where, with these kinds of `person`, no admin were told of some security or money type."""
-    queue_for_members(connection)  # of two admins who switch it off at once one is refused
+    """Raises LastMailedAdmin where, with these kinds of `person`, no admin would be told of some security or money type."""
     if hold_membership(connection, person=person, organisation=organisation) != Role.ADMIN:
         return
     silent = [type for type in SECURITY_AND_MONEY_TYPES if mail_timing(kinds, type, is_admin=True) == MAIL_OFF]
@@ -65,7 +64,10 @@ def check_admin_told(connection: Connection, *, organisation: str, person: str, 
 
 
 def keep_mail_choice(connection: Connection, *, choice: MailChoice, now: float) -> None:
-    """Keeps what a member chose, and moves the digest that waits for them. Raises LastMailedAdmin. `now`: Unix seconds."""
+    """Keeps what a member chose, and moves the digest that waits for them. Raises LastMailedAdmin. `now`: Unix seconds.
+
+    Call queue_for_members first in the transaction: of two admins who switch the same off at once one is refused.
+    """
     organisation, person = choice.organisation, choice.person
     check_admin_told(connection, organisation=organisation, person=person, kinds=read_kinds(choice.kinds))
     put_mail_choice(connection, choice=choice)
@@ -105,6 +107,7 @@ def read_unsubscription(deps: Deps, token: str) -> Unsubscription:
 def end_mails(connection: Connection, *, what: Unsubscription, now: float) -> None:
     """Ends that person's mails of that kind, and nothing else; where they are no member any more there are none. Raises LastMailedAdmin."""
     organisation, person, kind = what
+    queue_for_members(connection)  # what is read here is changed: two links that are used at once both count
     if hold_membership(connection, person=person, organisation=organisation) is None:
         return
     if kind.startswith(f"{REPORT_MAIL_TYPE}:"):

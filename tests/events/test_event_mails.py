@@ -42,6 +42,14 @@ def test_every_type_of_events_has_a_sentence_in_every_language(language: str) ->
     assert [name for name in (*EVENT_TYPES, *ADMIN_MAIL_TYPES) if f"happened.{name.replace('.', '_')}" not in words] == []
 
 
+@pytest.mark.parametrize("language", spoken_languages())
+async def test_a_share_of_the_quota_that_an_admin_has_set_is_not_told_as_another_one(mails: MailStage, language: str) -> None:
+    await mails.choose("ada", kinds={}, language=language)
+    await mails.happen("organisation.quota_80", percent=50, used=50, limit=100)
+    letter = next(letter for letter in await mails.mailed() if letter.to.startswith("ada"))
+    assert "80" not in letter.subject, letter.subject
+
+
 async def test_admins_are_told_at_once_of_what_needs_them(mails: MailStage) -> None:
     await mails.happen("order.needs_review", order=ORDER, email="buyer@example.com", name="Nils Buyer", token="t0ken")
     letters = await mails.mailed()
@@ -135,7 +143,7 @@ async def test_more_than_twenty_in_an_hour_come_in_one_mail(mails: MailStage) ->
     assert without_links(letters[-1]) == snapshot("""\
 This is about your organisation Fjord (org_01kjmma2g00000000000000009).
 
-You got as many mails as go out within an hour. This one has all the others.
+You got as many mails as go out within an hour. This one has all the rest.
 
 An order needs your review (11 times)
   1 March 2026, 12:00 UTC: ord_01k0a8w7zv6q4k3m2n1p0r9s8t
@@ -156,6 +164,18 @@ No more mails of this kind: (link)
     mails.site.clock.advance(3600)
     letters = await mails.mailed()
     assert (addresses(letters), [letter.subject for letter in letters]) == (["ada"] * 2, ["An invoice is overdue"] * 2)
+
+
+async def test_after_hours_without_a_mail_server_nobody_gets_more_than_twenty_at_once(mails: MailStage) -> None:
+    for _ in range(5):
+        await mails.happen("invoice.overdue", count=10)
+        await EventMails(mails.deps).step()
+        mails.site.clock.advance(1800)
+    late = await mails.site.letters()
+    assert [addresses(late).count(name) for name in ("ada", "bo")] == [20, 20]
+    mails.site.clock.advance(3600)
+    later = [letter for letter in await mails.mailed() if letter.to.startswith("ada")]
+    assert (len(later), "An invoice is overdue (11 times)" in later[-1].text) == (20, True)
 
 
 async def test_a_digest_comes_at_its_hour_with_all_of_the_day(mails: MailStage) -> None:

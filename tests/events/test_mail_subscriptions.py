@@ -3,6 +3,7 @@
 import httpx
 from inline_snapshot import snapshot
 
+from operations.ledger.event_letters import EventMails
 from operations.ledger.mail_kinds import SECURITY_AND_MONEY_TYPES
 from registry.caller import Role, Tier
 from storage.engine.sql import Connection
@@ -147,6 +148,18 @@ async def test_where_the_last_admin_who_was_told_leaves_the_others_are_told_agai
     assert [letter.to for letter in await mails.mailed()] == ["bo@fjord.example"] * len(SECURITY_AND_MONEY_TYPES)
     await mails.happen("organisation.stock_low")
     assert await mails.mailed() == []
+
+
+async def test_who_leaves_gets_no_mail_that_still_waits_for_the_mail_server(mails: MailStage) -> None:
+    await mails.choose("cy", kinds={"esim.*": "at_once"})
+    await mails.happen("esim.issued")
+    assert await EventMails(mails.deps).step() == 1
+
+    def leave(connection: Connection) -> bool:
+        return end_membership(connection, person=mails.people["cy"], organisation=mails.organisation, now=mails.site.clock.now())
+
+    assert await mails.site.service.store.write(leave)
+    assert await mails.site.letters() == []
 
 
 async def test_a_choice_ends_with_the_membership_and_is_not_there_when_they_come_back(mails: MailStage) -> None:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import orjson
 
+from operations.event_types.catalogue import EVENT_TYPES
 from operations.ledger.event_letters import EventMails
 from operations.ledger.event_placing import queue_event_mails
 from operations.ledger.mail_choices import Unsubscription, default_choice, end_mails, keep_mail_choice
@@ -15,6 +17,7 @@ from registry.limits import Limits
 from storage.engine.sql import Connection
 from storage.event_log import LogEntry, log_event, place_events
 from storage.mail_notices import sweep_notices
+from storage.mail_subscriptions import find_mail_choice
 from storage.people import claim_address
 from tests.schedules.thin import THIN
 from tests.stage import opened_on_both
@@ -87,3 +90,17 @@ async def test_on_both_databases_an_hour_has_twenty_mails_and_a_day_one_digest(o
     assert await on_both.mailed() == ["1@fjord.example"]
     world.clock.advance(8 * 86_400)
     assert await world.store.write(sweep_notices, before=world.clock.now() - 7 * 86_400, most=1000) == 52
+
+
+async def test_on_both_databases_links_of_several_kinds_that_are_used_at_once_all_count(on_both: TwoMailed) -> None:
+    world, (first, _) = on_both.world, on_both.people
+    kinds = [name for name in EVENT_TYPES if name.startswith(("esim.", "line.", "order."))]
+
+    async def follow(kind: str) -> None:
+        await world.store.write(end_mails, what=Unsubscription(on_both.organisation, first, kind), now=world.clock.now())
+
+    async with anyio.create_task_group() as tasks:
+        for kind in kinds:
+            tasks.start_soon(follow, kind)
+    chosen = await world.store.read(find_mail_choice, organisation=on_both.organisation, person=first)
+    assert chosen is not None and orjson.loads(chosen.kinds) == dict.fromkeys(kinds, "off")

@@ -178,6 +178,42 @@ async def test_a_report_over_the_hour_s_limit_is_told_when_there_may_be_a_mail_a
     assert [letter.subject for letter in await stage.world.letters()] == ["A report of a schedule of yours is ready"]
 
 
+async def test_the_link_of_a_report_over_the_hour_s_limit_ends_the_mails_of_its_schedule_too(stage: ReportStage) -> None:
+    made, other, now = await stage.create(mail="link"), await stage.create(mail="link"), stage.world.clock.now()
+
+    def use_up(connection: Connection) -> None:
+        for _ in range(20):
+            take_allowances(connection, wanted=[event_mail_allowance(stage.person)], now=now)
+
+    await stage.world.store.write(use_up)
+    await stage.report(made)
+    stage.world.clock.advance(3600)
+    await EventMails(stage.world.pipeline.deps).step()
+    (letter,) = await stage.world.letters()
+    what = read_unsubscription(stage.world.pipeline.deps, str(letter.unsubscribe).rpartition("/")[2])
+    await stage.world.store.write(end_mails, what=what, now=stage.world.clock.now())
+    await stage.report(made)
+    assert len(await stage.world.letters()) == 1, "the schedule mails nothing more"
+    await stage.report(other)
+    assert len(await stage.world.letters()) == 2
+
+
+async def test_who_leaves_gets_no_report_that_waits_for_the_mail_server_and_none_after_coming_back(stage: ReportStage) -> None:
+    made, now = await stage.create(mail="link"), stage.world.clock.now()
+    await stage.report(made)
+
+    def leave(connection: Connection) -> bool:
+        return end_membership(connection, person=stage.person, organisation=stage.organisation, now=now)
+
+    await stage.world.caller(Tier.PRO, organisation=stage.organisation)
+    assert await stage.world.store.write(leave)
+    assert await stage.world.letters() == []
+    stage.world.clock.advance(60)
+    await stage.world.join(stage.person, stage.organisation, Role.ADMIN)
+    await stage.report(made)
+    assert await stage.world.letters() == [], "the choice of the mail has ended with the membership"
+
+
 @pytest.mark.parametrize("how", ["left", "deleted"])
 async def test_nothing_is_mailed_to_who_has_left_nor_of_a_schedule_that_is_gone(stage: ReportStage, how: str) -> None:
     made = await stage.create(mail="link")

@@ -22,11 +22,12 @@ import orjson
 from clients.ocs.client import OcsPool, ocs_limits
 from operations.changes.requests.approval_execution import ApprovedCalls
 from operations.changes.requests.approval_requests import ApprovalRequests
+from operations.ledger.event_letters import EventMails
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from storage.orphans import recover_orphans
 from storage.replicas import renew_replica
-from tests.harness.kill_points import Point, Trap, TrappedJournal, TrappedOutbound, TrappedStore
+from tests.harness.kill_points import Point, Trap, TrappedJournal, TrappedMail, TrappedOutbound, TrappedStore
 from tests.harness.shared_clock import SharedClock
 from transports.app import Application
 from transports.http.connections import Deadlines
@@ -41,6 +42,7 @@ TICK_SECONDS = 0.003
 # What the service imports only when it needs it.
 LATER = (
     "aiohttp",
+    "aiosmtplib",
     "httptools",
     "httpx",
     "psycopg",
@@ -73,6 +75,7 @@ def set_trap(service: Service, trap: Trap) -> None:
     # It sends for orders, without a call; fleets are not read, since calls of that would come between those that are counted.
     service.worker = make_worker(service.settings, deps, sender, complain, looks=True, begun=lambda: False)
     cast(LateCallback, deps.wake_worker).bind(service.worker.wake)
+    service.mailer.transport = TrappedMail(service.mailer.transport, trap)
 
 
 async def keep_settling(service: Service, clock: SharedClock) -> None:
@@ -89,6 +92,8 @@ async def keep_settling(service: Service, clock: SharedClock) -> None:
         await ApprovedCalls(deps, complain).step()
         await reconciliation.step()
         await fulfilment.step()
+        await EventMails(deps).step()
+        service.mailer.wake()
         service.worker.wake()
         done = ahead
         say(f"settled {done}")

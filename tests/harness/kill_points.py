@@ -8,6 +8,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import orjson
 
 from clients.http import MEBIBYTE, HttpReply, Outbound, OutboundLimits
+from clients.mail.letter import Letter, MailTransport
 from registry.ports import (
     AuditRecord,
     CallRecord,
@@ -25,6 +26,9 @@ from tests.wrapped_store import WrappedStore
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+MAIL = "mail"
+"""What a point at the mail server is called."""
 
 
 class Point(NamedTuple):
@@ -156,3 +160,18 @@ class TrappedOutbound(Outbound):
         reply = await super().exchange(method, url, headers=headers, content=content, keep=keep)
         self._trap.at("after reply", called)
         return reply
+
+
+class TrappedMail:
+    """The way to the mail server, with a point before a mail is handed over and one after it was taken."""
+
+    def __init__(self, transport: MailTransport, trap: Trap) -> None:
+        self._transport, self._trap = transport, trap
+
+    async def send(self, letter: Letter, id: str) -> None:
+        self._trap.at("before send", MAIL)
+        await self._transport.send(letter, id)
+        self._trap.at("after reply", MAIL)
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()

@@ -14,7 +14,7 @@ import orjson
 from tests.harness.kill_points import Point
 from tests.harness.processes import environment, free_port
 
-SERVER_ANSWER_SECONDS = 30.0
+SERVER_ANSWER_SECONDS = 90.0
 
 
 class ServerForks:
@@ -60,6 +60,7 @@ class Servers:
         self._log = place / "servers.log"
         self.port = free_port()
         self._pid: int | None = None
+        self._started = 0
         self._settled = ""
         """What it said last of its chores: it may have done them before it listened."""
 
@@ -67,10 +68,15 @@ class Servers:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    def number(self) -> int:
+        """Which one runs, or ran last; the first is 1."""
+        return self._started
+
     async def start(self, point: Point | None = None, *, settles: bool = True) -> None:
         """The next one, which dies at a point where one is given; returns when it listens. `settles`: it does the chores of the ledger."""
         assert self._pid is None
         self._settled = ""
+        self._started += 1
         self._forks.order(
             place=str(self._place),
             log=str(self._log),

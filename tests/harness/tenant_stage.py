@@ -1,8 +1,9 @@
 """What a run is played on: a database at HEAD, three organisations in it with a receiver each, and the servers to be killed."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,13 @@ from storage.api_keys import insert_key
 from storage.endpoint_selections import EndpointSelection, put_selection
 from storage.engine.sql import Connection
 from storage.engine.store import open_store
+from storage.mail_subscriptions import MailChoice, put_mail_choice
 from storage.organisations import add_member, create_organisation
-from storage.people import create_person
+from storage.people import create_person, ensure_person
 from storage.sealing import Keyring, webhook_secret_field
 from storage.webhook_endpoints import insert_endpoint
 from tests.databases import migrated_postgres, migrated_sqlite
+from tests.harness.caught_mails import CatchingMailServer, catching_mails
 from tests.harness.cluster import KEYS
 from tests.harness.held_receiver import Receiver, receiving
 from tests.harness.killable_servers import ServerForks, Servers
@@ -32,11 +35,16 @@ from tests.harness.network_process import NETWORK_TOKEN, NetworkProcess
 # Two organisations draw from one account; the third one's stock is soon empty.
 DRAWS_FROM = (8101, 8101, 8103)
 CALL_SECONDS = 20.0
+MAILS_SECONDS = 20.0
+MAILS_DUE = "select (select count(*) from mail) + (select count(*) from mail_notice where ended_ms is null and due_ms <= {})"
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """An organisation, its API key, its account, and its endpoint with whoever listens there; and one that has chosen every type."""
+    """An organisation, its API key, its account, and its endpoint with whoever listens there; and one that has chosen every type.
+
+    `reader` is an admin who has chosen to be mailed every type at once, at `address`.
+    """
 
     id: str
     secret: str
@@ -46,6 +54,8 @@ class Tenant:
     signed_with: str
     subscriber: str
     subscribed: Receiver
+    reader: str
+    address: str
 
 
 @dataclass(slots=True)
@@ -56,6 +66,8 @@ class TenantStage:
     url: str
     since: int
     """The number of the network's last writing call before this stage was there."""
+    mails: CatchingMailServer | None = None
+    """Where all mails go; None where servers of others send some, too."""
 
     def client(self) -> httpx.AsyncClient:
         """For calls of the server that runs now, which end with it. There is no TLS, so no certificates are read."""
@@ -75,6 +87,15 @@ class TenantStage:
     def number(self, statement: str) -> int:
         return int(self.rows(statement)[0][0])
 
+    async def mails_are_sent(self) -> bool:
+        """Until no mail waits, and nobody is to be told anything now. False: that did not come; a mail may wait for a lease to end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MAILS_SECONDS):
+                while self.number(MAILS_DUE.format(int(self.network.clock.now() * 1000))):
+                    await asyncio.sleep(0.02)
+                return True
+        return False
+
 
 @asynccontextmanager
 async def open_tenant_stage(
@@ -86,7 +107,11 @@ async def open_tenant_stage(
         if url is None:
             yield None
             return
-        yield await stack.enter_async_context(tenant_stage_on(url, place, network, forks))
+        mails = stack.enter_context(catching_mails())
+        stage = await stack.enter_async_context(tenant_stage_on(url, place, network, forks, settings=mails.settings))
+        stage.mails = mails
+        mails.life = stage.servers.number
+        yield stage
 
 
 @asynccontextmanager
@@ -135,9 +160,14 @@ def move_in(connection: Connection, *, ids: SystemIds, account: int, receiver: R
     organisation, key = found_tenant(connection, ids=ids, account=account)
     endpoint, secret = listen(connection, ids=ids, organisation=organisation, url=receiver.url)
     subscriber, _ = listen(connection, ids=ids, organisation=organisation, url=subscribed.url)
+    now = SystemClock().now()
+    address = f"{organisation.lower()}@kill.example"
+    reader = ensure_person(connection, address=address, id=ids.new("usr_"), now=now)
+    add_member(connection, person=reader, organisation=organisation, role=Role.ADMIN, now=now)
+    put_mail_choice(connection, choice=MailChoice(organisation, reader, '{"*":"at_once"}', 8, "UTC", "en", int(now)))
     chosen = EndpointSelection(subscriber, organisation, '["*"]', None, "", "local", "local", "", 0)
     put_selection(connection, row=chosen)
-    return Tenant(organisation, key, account, endpoint, receiver, secret, subscriber, subscribed)
+    return Tenant(organisation, key, account, endpoint, receiver, secret, subscriber, subscribed, reader, address)
 
 
 def found_tenant(connection: Connection, *, ids: Ids, account: int, now: float | None = None) -> tuple[str, str]:

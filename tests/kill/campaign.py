@@ -7,16 +7,19 @@ from typing import Literal, NamedTuple
 
 import httpx
 
-from tests.harness.kill_points import Point
+from tests.harness.kill_points import MAIL, Point
 from tests.harness.tenant_stage import TenantStage
 from tests.kill.ending import judge, under_way
 from tests.kill.errands import INTENT, ISSUE_OPERATION, RELEASE_OPERATION, Callers, KilledErrand, intent_errand, inventory_errand
+from tests.kill.mails import all_mailed
 from tests.network_facts import CHANGE, DELETE, DRAW
 
 PLACES = ("before claim", "after claim", "before dispatch", "after dispatch", "before save", "within save", "after save")
 LINE = "getSingleSubscriber"
 # The line is looked at when a token is asked for, when it is used, before the SIM goes to stock and when all is done.
 ROLLBACK_STEPS = ((DELETE, 1), ("getSimProviderStatus", 1), (CHANGE, 1), (LINE, 3), (LINE, 4))
+# Notices become mails in one commit, and a mail is gone in another one.
+MAIL_PLACES = (("before write", "_tell"), ("after write", "_tell"), ("before send", MAIL), ("after reply", MAIL), ("after reply", MAIL))
 CAMPAIGN_HELD_SECONDS = 5.0
 LONGEST_RANDOM = 0.25
 OLDER = 5
@@ -42,8 +45,10 @@ class Blow(NamedTuple):
 def draw_blow(rng: Random) -> Blow:
     """Half of them at any moment, half at one that is known to hurt."""
     choice = rng.random()
-    if choice < 0.5:
+    if choice < 0.4:
         return Blow("moment", after=rng.random() * LONGEST_RANDOM)
+    if choice < 0.5:
+        return Blow("point", Point(*MAIL_PLACES[int(rng.random() * len(MAIL_PLACES))], 1 + int(choice * 100) % 3))
     if choice < 0.6:
         return Blow("after send")
     nth = 1 + int(rng.random() * 4)
@@ -160,6 +165,9 @@ async def finish_campaign(
                 break
         await ask_all(http, callers, errands)
         await delivered(stage)
+        if stage.mails is not None:
+            await all_mailed(stage)
+            await delivered(stage)
     return await judge(stage, errands, callers.history, look=look)
 
 

@@ -12,6 +12,7 @@ from tests.harness.invariants import Delivery, Ending, IssuedEvent, LedgerRow, b
 from tests.harness.tenant_stage import Tenant, TenantStage
 from tests.kill.dispatches import dispatches
 from tests.kill.errands import KilledErrand
+from tests.kill.mails import broken_mails, mail_ending
 from tests.network_facts import CHANGE, DELETE, DRAW
 from tests.simulation.ending import ATTEMPTS, BUSY, DELIVERIES, EVENTS, LEDGER_ROWS, told_event
 from tests.simulation.provider import Dispatch
@@ -38,6 +39,7 @@ async def judge(
     broken += [f"{errand.name}: {len(errand.bodies)} different final answers" for errand in errands if len(errand.bodies) > 1]
     broken += [line for tenant in stage.tenants for line in forged(tenant)]
     broken += [line for tenant in stage.tenants for line in lost_of_log(stage, tenant)]
+    broken += [] if stage.mails is None else broken_mails(mail_ending(stage))
     return broken + rollbacks_of(stage, ending.log)
 
 

@@ -18,7 +18,7 @@ from registry.operation import Auth, Example, Input, Nothing, Scope, SpendKind, 
 from registry.redaction import redact
 from storage.engine.sql import Connection
 from storage.mail_subscriptions import MailChoice, find_mail_choice, has_mail_tables, proved_address
-from storage.members import hold_membership
+from storage.members import hold_membership, queue_for_members
 
 MOST_MAIL_KINDS = 80
 MOST_WILDCARDS = 4
@@ -145,6 +145,7 @@ async def set_mail_subscriptions(ctx: Ctx, params: NewMailSubscriptions) -> Mail
     def keep(connection: Connection) -> MailSubscriptions:
         if not has_mail_tables(connection):
             raise StoreUnavailable("What is mailed cannot be chosen until the database is upgraded; nothing was changed")
+        queue_for_members(connection)
         role = hold_membership(connection, person=person, organisation=organisation)
         check_mail_kinds(params.kinds, is_admin=role == Role.ADMIN)
         keep_mail_choice(connection, choice=choice, now=now)

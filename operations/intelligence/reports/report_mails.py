@@ -23,7 +23,7 @@ from operations.ledger.mail_kinds import AT_ONCE, REPORT_MAIL_TYPE, reader_langu
 from operations.letters import queue_letter, seal_letter
 from storage.allowances import take_allowances
 from storage.engine.sql import Connection
-from storage.mail_notices import MailNotice, queue_notices
+from storage.mail_notices import MailNotice, end_notices, queue_notices
 from storage.mail_subscriptions import MailReader, find_mail_reader
 from storage.schedule_mails import ScheduleMail, find_schedule_mail
 from storage.sealing import schedule_mail_field
@@ -73,13 +73,15 @@ def queue_report_mail(connection: Connection, deps: Deps, made: MailedReport) ->
     reader = None if mail is None else find_mail_reader(connection, organisation=mail.organisation, person=mail.person)
     if mail is None or reader is None:
         return False
+    now_ms = int(made.now * 1000)
+    notice = MailNotice(mail.organisation, mail.person, made.report, REPORT_MAIL_TYPE, AT_ONCE, 0, int(made.now), now_ms)
+    queue_notices(connection, notices=[notice])
     if take_allowances(connection, wanted=[event_mail_allowance(mail.person)], now=made.now) is not None:
-        later = MailNotice(mail.organisation, mail.person, made.report, REPORT_MAIL_TYPE, AT_ONCE, 0, int(made.now), int(made.now * 1000))
-        queue_notices(connection, notices=[later])
         return False
     letter = report_letter(deps, mail, reader, made)
     sealed = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=made.now + EVENT_MAIL_SECONDS)
     queue_letter(connection, sealed, deps.clock)
+    end_notices(connection, person=mail.person, events=[made.report], mail=sealed.id, now_ms=now_ms)
     return True
 
 
