@@ -25,20 +25,27 @@ class EventHead(Protocol):
     def line(self) -> str | None: ...
 
 
+LINE_FAMILIES = frozenset({"esim", "line", "usage"})
+"""Families whose events are about a line. An order has a line, too, and who is held to lines may not read orders."""
+
+
 @lru_cache(maxsize=256)
-def types_shown(admin: bool, operations: frozenset[str] | None) -> frozenset[str]:
-    """The types that somebody sees: an admin or not, with only these operations if they are named."""
+def types_shown(admin: bool, operations: frozenset[str] | None, held_to_lines: bool) -> frozenset[str]:
+    """The types that somebody sees: an admin or not, with only these operations if they are named, and held to some lines or not."""
     return frozenset(
         name
         for name, declared in EVENT_TYPES.items()
-        if (admin or not declared.admin) and (operations is None or declared.read_with in operations)
+        if (admin or not declared.admin)
+        and (operations is None or declared.read_with in operations)
+        and (not held_to_lines or name.partition(".")[0] in LINE_FAMILIES)
     )
 
 
 def readable_types(caller: Caller, operations_in: OperationsIn) -> frozenset[str]:
     """The names of the types of which a caller may see any event."""
-    toolsets = caller.restrictions.toolsets
-    return types_shown(caller.is_admin, None if toolsets is None else operations_in(toolsets))
+    held = caller.restrictions
+    held_to_lines = held.iccids is not None or asks_for_lines(caller)
+    return types_shown(caller.is_admin, None if held.toolsets is None else operations_in(held.toolsets), held_to_lines)
 
 
 def asks_for_lines(caller: Caller) -> bool:

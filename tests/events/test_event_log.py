@@ -10,6 +10,7 @@ import pytest
 
 from operations.event_types.endpoint import ORGANISATION_ENDPOINT_DISABLED
 from operations.event_types.esim import ESIM_FIRST_ATTACH, ESIM_ISSUED
+from operations.event_types.order import ORDER_READY
 from operations.ledger.event_placing import EventPlacing
 from registry.caller import Restrictions, Role
 from storage.engine.database_url import conninfo
@@ -97,6 +98,7 @@ async def test_a_reader_sees_what_it_could_read_now(office: LogOffice) -> None:
     world = office.world
     await office.write(ESIM_ISSUED, iccid=KNOWN)
     await office.write(ESIM_ISSUED, iccid=OTHER)
+    await office.write(ORDER_READY, iccid=KNOWN)  # who is held to lines may not read orders
     await office.write(ORGANISATION_ENDPOINT_DISABLED)
     await office.write(ESIM_ISSUED, organisation=(await world.caller()).organisation)
     await office.place()
@@ -107,10 +109,10 @@ async def test_a_reader_sees_what_it_could_read_now(office: LogOffice) -> None:
     )
     _, of_account = await world.key(office.office.caller.person, office.organisation, restrictions=Restrictions(account_ids=(8101,)))
     expected = {
-        office.office.caller.secret: ["esim.issued", "esim.issued", "organisation.endpoint_disabled"],
-        member.secret: ["esim.issued", "esim.issued"],
+        office.office.caller.secret: ["esim.issued", "esim.issued", "order.ready", "organisation.endpoint_disabled"],
+        member.secret: ["esim.issued", "esim.issued", "order.ready"],
         of_line: ["esim.issued"],
-        of_shops: [],
+        of_shops: ["order.ready"],
         of_account: [],
     }
     for secret, types in expected.items():

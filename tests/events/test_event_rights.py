@@ -30,6 +30,19 @@ async def test_a_member_who_takes_an_endpoint_over_gets_nothing_that_waited_for_
         assert (await on_both.office.states(secret))[0][1][-1] == "not_readable"
 
 
+async def test_who_changes_the_tags_of_an_endpoint_gives_it_no_rights(office: LogOffice) -> None:
+    member = await office.world.caller(role=Role.MEMBER, organisation=office.organisation)
+    async with receiver(status_answer("200 OK")) as members, office.world.client(member.secret) as http:
+        endpoint, _ = await office.office.endpoint(members.url())
+        assert (await office.choose(endpoint, http, types=["organisation.*", "esim.*"])).status_code == 200
+        for change in ({"tags": None}, {"url": None}, {"description": "Theirs"}):
+            assert (await office.choose(endpoint, **change)).status_code == 200  # by an admin
+        await office.write(ORGANISATION_ENDPOINT_DISABLED)
+        promised = await office.write(ESIM_ISSUED)
+        await office.deliver()
+        assert [body["id"] for body in bodies(members.requests)] == [promised]
+
+
 async def test_a_delivery_whose_event_is_kept_no_more_ends_and_holds_up_none_behind_it(on_both: LogOffice) -> None:
     clock = on_both.world.clock
     async with receiver(status_answer("500 Oops")) as broken, receiver(status_answer("200 OK")) as there:

@@ -71,7 +71,7 @@ def changed_selection(before: EndpointSelection, params: EndpointChange, ctx: Ct
             hint='Send types, too, for example ["line.*", "esim.*"], or null for tags',
         )
     changed = before._replace(types=types, tags=tags, description=before.description if params.description is None else params.description)
-    if not given & {"types", "tags", "url"}:
+    if "types" not in given and params.url is None:
         return changed
     caller = ctx.caller
     return changed._replace(kind=caller.kind, principal=caller.principal, credential=caller.key_id, changed=int(ctx.now))
