@@ -38,7 +38,7 @@ class LanguageTexts:
 
     def plain_number(self, number: float) -> str:
         """A number that is no sum: the number of an account, or days with a tenth."""
-        return f"{number}".replace(".", self.words["format.decimal"])
+        return f"{number:.1f}".removesuffix(".0").replace(".", self.words["format.decimal"])
 
     def money(self, amount: int, currency: str) -> str:
         """An amount in minor units; each currency of a shop has hundredths."""

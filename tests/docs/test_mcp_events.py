@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from tests.docs.blocks import blocks
+from tests.docs.reader import as_reader, done, find
 from tests.harness.processes import ROOT, Running, running
 from tests.mcp.house import request, wire_headers
 from transports.settings import MCP_EVENTS_DRAFT
@@ -29,6 +30,11 @@ def sent(service: Running, number: int) -> dict[str, Any]:
     body = request(asked["method"], **asked["params"])
     headers = {**wire_headers(body), "authorization": f"Bearer {service.api_key}"}
     return httpx.post(f"{service.base_url}/mcp", json=body, headers=headers, timeout=60).json()
+
+
+def test_a_poll_is_one_call_over_http(place: Path, service: Running) -> None:
+    assert '"result":{"events":[],"cursor":"' in done(place, find("curl ", PAGE), **as_reader(service))
+    assert len(blocks("sh", document=PAGE)) == 1
 
 
 def test_the_messages_of_the_page_are_answered_as_it_says(service: Running) -> None:
