@@ -20,8 +20,8 @@ from benchmarks.requests import create, head
 from benchmarks.webhooks import DATA, endpoints, receiving
 
 COST = Path(__file__).with_name("event_cost.py")
-EVENTS_A_TURN = 3000
-BATCHES = (1, 50)
+EVENTS_A_TURN = {1: 600, 50: 3000}
+"""How many events are written, by how many there are in a transaction."""
 POSTS = ("intent", "order", "invoice")
 CONNECTIONS = (1, 16)
 EXPECTED = {"intent": 201, "order": 303, "invoice": 201}
@@ -64,10 +64,10 @@ def event_costs(before: Path, engines: Sequence[str], folder: Path, plan: Plan) 
     """CPU of an event of an old type without a subscriber, alone in its transaction and among others."""
     found = list[dict[str, object]]()
     with sides(before, engines, folder) as both:
-        for number, batch in itertools.product(range(plan.rounds), BATCHES):
+        for number, batch in itertools.product(range(plan.rounds), EVENTS_A_TURN):
             plan.say(f"cost, {batch} a transaction, round {number + 1}/{plan.rounds}")
             for side in in_turns(both, number):
-                seen = answer_of(side.revision.root, [str(COST)], {"url": side.url, "count": EVENTS_A_TURN, "batch": batch})
+                seen = answer_of(side.revision.root, [str(COST)], {"url": side.url, "count": EVENTS_A_TURN[batch], "batch": batch})
                 found.append({**row_of(side, "cost", number), "batch": batch, **{name: round(value, 2) for name, value in seen.items()}})
     return found
 
