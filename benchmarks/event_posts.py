@@ -25,6 +25,7 @@ EVENTS_A_TURN = {1: 600, 50: 3000}
 POSTS = ("intent", "order", "invoice")
 CONNECTIONS = (1, 16)
 EXPECTED = {"intent": 201, "order": 303, "invoice": 201}
+FIRST_CALLS = 5
 WEBHOOK_CONNECTIONS = 50
 WEBHOOK_SECONDS = 2.0
 BACKLOG = 12_000
@@ -134,9 +135,10 @@ def makers(server: EventServer) -> Mapping[str, Make]:
         "order": lambda: order,
         "invoice": lambda: post("/v1/invoices", key, bill, f"{prefix}-{next(number)}"),
     }
-    for kind, make in made.items():  # what is loaded with the first call of its kind
-        if (seen := run_ask(port, make())).status != EXPECTED[kind]:
-            raise SystemExit(f"POST of an {kind}: {seen.status} {seen.body[:300]!r}")
+    for kind, make in made.items():  # a first call loads what its kind needs, and may be too late for its own deadline
+        statuses = {run_ask(port, make()).status for _ in range(FIRST_CALLS)}
+        if EXPECTED[kind] not in statuses:
+            raise SystemExit(f"POST of an {kind}: {statuses}")
     return made
 
 
