@@ -7,6 +7,7 @@ revision is measured. `--quick` prints the section and keeps nothing.
 import argparse
 import asyncio
 import datetime
+import json
 import platform
 import sqlite3
 import sys
@@ -65,6 +66,15 @@ def measured(part: str, given: argparse.Namespace, folder: Path) -> Made:
     return COMPARED[part](given.before.resolve(), given.engine, folder, plan)
 
 
+def others_of(part: str, given: argparse.Namespace) -> Made:
+    """The rows of the databases that are not measured this time, as they were."""
+    file = SAMPLES / f"{name_of(part)}.json"
+    if given.quick or not file.exists():
+        return []
+    rows: Made = json.loads(file.read_text())["rows"]
+    return [row for row in rows if row.get("engine", given.engine[0]) not in given.engine]
+
+
 def circumstances(part: str, given: argparse.Namespace, measured_revision: str) -> dict[str, Any]:
     """Where and when, as the other samples say it."""
     versions = {"Python": platform.python_version(), "SQLite": sqlite3.sqlite_version}
@@ -89,7 +99,7 @@ def main() -> None:
     wanted = [part for part in PARTS if part in given.only.split(",") and (part in ALONE or given.before is not None)]
     with tempfile.TemporaryDirectory(dir=given.work, prefix="events-") as folder:
         for part in wanted:
-            rows = measured(part, given, Path(folder))
+            rows = others_of(part, given) + measured(part, given, Path(folder))
             found[name_of(part)] = {"run": circumstances(part, given, of_now), "facts": {"note": given.note}, "rows": rows}
             if not given.quick:
                 keep(name_of(part), found[name_of(part)], SAMPLES)
