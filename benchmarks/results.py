@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import cdr_page, endurance_page, issuing_page, upstream_page, webhooks_page
+from benchmarks import cdr_page, endurance_page, events_page, issuing_page, upstream_page, webhooks_page
 from benchmarks.names import BARE, FASTMCP, HANDWRITTEN, LOWLEVEL, OURS, TUNED, TUTORIAL
 from benchmarks.tables import Aim, Row, middle, of, ratios, spread, table, versus
 
@@ -68,7 +68,7 @@ orjson, pydantic` in a new interpreter.
 def load(folder: Path = SAMPLES) -> dict[str, Any]:
     """The sample files, by scenario."""
     found = {name: json.loads((folder / f"{name}.json").read_text()) for name in SCENARIOS if (folder / f"{name}.json").exists()}
-    return found | endurance_page.samples(folder)
+    return found | events_page.samples(folder) | endurance_page.samples(folder)
 
 
 def render(samples: Mapping[str, Any]) -> str:
@@ -95,6 +95,8 @@ def render(samples: Mapping[str, Any]) -> str:
         parts.append(f"## Position in the route table\n\n{note}\n{positions(samples['route']['rows'])}")
     if "start" in samples:
         parts.append(f"## Start and memory\n\n{START_NOTE}\n{starts(samples['start']['rows'])}")
+    if events := events_page.among(samples):
+        parts.append(events_page.section(events))
     if endurance := endurance_page.among(samples):
         parts.append(endurance_page.section(endurance))
     parts.append("## Where and when\n\n" + places({name: samples[name] for name in samples if name not in endurance}))
@@ -179,6 +181,7 @@ def aims(samples: Mapping[str, Any]) -> str:
         found += issuing_page.aims(samples["issuing"]["rows"])
     if "cdr" in samples:
         found += cdr_page.aims(samples["cdr"]["rows"])
+    found += events_page.aims(events_page.among(samples))
     return "## Aims\n\n" + table(
         ["", "aim", "reached", ""], [[aim.text, aim.aim, aim.reached, "yes" if aim.met else "**not yet**"] for aim in found]
     )

@@ -207,14 +207,17 @@ class Session:
 
 
 def commit_with(raw: RawConnection, deferred: Sequence[DeferredCommand]) -> None:
-    """Commit, with the deferred writes before it in the same message."""
+    """Commit, with the deferred writes before it in the same message.
+
+    A statement, not psycopg's own `commit`: that one waits for its answer within a pipeline, and the end of the pipeline for another one.
+    """
     if not deferred:
         raw.commit()
         return
     with raw.pipeline():
         for sql, values in deferred:
             raw.execute(cast("LiteralString", sql), values)
-        raw.commit()
+        raw.execute("COMMIT", prepare=False)
 
 
 class CommitBroken(Exception):

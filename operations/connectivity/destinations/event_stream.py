@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from typing import Annotated
 
 import orjson
+from anyio.lowlevel import checkpoint
 from pydantic import Field
 
 from operations.deps import Ctx
@@ -116,7 +117,11 @@ class EventReading:
             if self._deps.clock.monotonic() - self._began >= STREAM_SECONDS_LIMIT:
                 yield end_frame("renew", self._position)
                 return
-            if not page.more and not await self._deps.watch.news(self._caller.organisation, self._position, HEARTBEAT_SECONDS):
+            if page.more:
+                await (
+                    checkpoint()
+                )  # a read of SQLite waits for nothing: without this nobody else would be answered up to the end of the log
+            elif not await self._deps.watch.news(self._caller.organisation, self._position, HEARTBEAT_SECONDS):
                 yield b":\n\n"
 
     async def _may_go_on(self) -> bool:

@@ -9,6 +9,7 @@ expands = True
 
 REAL: sa.Double[float] = sa.Double()
 UNPLACED = sa.text("position IS NULL")
+IS_PLACED = sa.text("position IS NOT NULL")
 UNTOLD = sa.text("ended_ms IS NULL")
 
 
@@ -27,9 +28,8 @@ def create_event_log() -> None:
     )
     op.create_index("event_log_id", "event_log", ["id"], unique=True)
     op.create_index("event_log_unplaced", "event_log", ["arrival"], sqlite_where=UNPLACED, postgresql_where=UNPLACED)
-    op.create_index("event_log_position", "event_log", ["organisation", "position"])
+    op.create_index("event_log_position", "event_log", ["organisation", "position"], sqlite_where=IS_PLACED, postgresql_where=IS_PLACED)
     op.create_index("event_log_type", "event_log", ["organisation", "type", "id"])
-    op.create_index("event_log_created", "event_log", ["created"])
     op.create_table(
         "event_log_end",
         sa.Column("organisation", sa.Text(), primary_key=True),
