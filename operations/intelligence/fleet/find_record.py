@@ -147,7 +147,7 @@ async def find_record(ctx: Ctx, params: RecordQuery, bounds: FleetBounds) -> Fou
     """
     text, kinds = params.q.strip(), kinds_shown(ctx)
     others = await ctx.deps.store.read(find_others, organisation=ctx.organisation, text=text, kinds=kinds, now=ctx.now)
-    lines = await find_lines(ctx, text, bounds) if "line" in kinds else []
+    lines = await lines_with_piece(ctx, text, bounds) if "line" in kinds else []
     room = RECORDS_LIMIT - len(others)
     groups: dict[RecordKind, list[RecordMatch]] = {kind: [] for kind in LISTS}
     for match in [*lines[:room], *others]:
@@ -156,7 +156,7 @@ async def find_record(ctx: Ctx, params: RecordQuery, bounds: FleetBounds) -> Fou
     return {"object": "record_list", "data": [match.record for group in shown for match in group], "more": len(lines) > room}
 
 
-async def find_lines(ctx: Ctx, text: str, bounds: FleetBounds) -> list[RecordMatch]:
+async def lines_with_piece(ctx: Ctx, text: str, bounds: FleetBounds) -> list[RecordMatch]:
     """Lines of the fleet as it was read, at most one more than are shown. Waits for the database alone."""
     piece = "".join(letter for letter in text if letter.isdigit()) if IDENTIFIER_TERM.fullmatch(text) else ""
     if len(piece) < SHORTEST_PIECE or not await ctx.deps.store.read(has_fleet_tables):

@@ -206,7 +206,7 @@ fee_body = body_of(
     charge="ch_1",
     created=1_800_000_001,
 )
-invoice = body_of(
+invoice_body = body_of(
     stripe.Invoice,
     id="in_1",
     object="invoice",

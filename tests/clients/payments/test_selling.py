@@ -16,7 +16,7 @@ from clients.payments.records import (
     PromotionCode,
 )
 from registry.errors import NotFound, PaymentsError, PaymentsRefused
-from tests.clients.payments.processor import CLOSE, CONNECTED, EMAIL, ProcessorAnswer, fails, invoice, session, vendor
+from tests.clients.payments.processor import CLOSE, CONNECTED, EMAIL, ProcessorAnswer, fails, invoice_body, session, vendor
 
 NEW = NewInvoice(
     key="inv_1",
@@ -32,14 +32,14 @@ NEW = NewInvoice(
 DRAFT = ProcessorInvoice("in_1", "draft", 4200, 0, "EUR", None, None, {"invoice": "inv_1"})
 CUSTOMER = ProcessorAnswer({"id": "cus_1", "object": "customer"})
 ITEM = ProcessorAnswer({"id": "ii_1", "object": "invoiceitem"})
-BEGUN = ProcessorAnswer(invoice(total=0))
+BEGUN = ProcessorAnswer(invoice_body(total=0))
 PAGE = "https://pay.vendor.example/i/1"
-OPEN = invoice(status="open", hosted_invoice_url=PAGE)
-PAID = invoice(status="paid", amount_paid=4200, status_transitions={"paid_at": 1_800_000_900})
+OPEN = invoice_body(status="open", hosted_invoice_url=PAGE)
+PAID = invoice_body(status="paid", amount_paid=4200, status_transitions={"paid_at": 1_800_000_900})
 
 
 async def test_an_invoice_is_drafted_with_its_own_lines_only_and_every_call_has_a_key_of_its_own() -> None:
-    async with vendor(CUSTOMER, BEGUN, ITEM, ITEM, ProcessorAnswer(invoice())) as (there, client):
+    async with vendor(CUSTOMER, BEGUN, ITEM, ITEM, ProcessorAnswer(invoice_body())) as (there, client):
         assert await client.draft_invoice(CONNECTED, NEW) == DRAFT
     assert [(asked.method, asked.path, asked.key) for asked in there.asked] == [
         ("POST", "/v1/customers", "inv_1-customer"),
@@ -72,14 +72,14 @@ async def test_an_invoice_is_drafted_with_its_own_lines_only_and_every_call_has_
 
 
 async def test_an_invoice_without_a_fee_names_none() -> None:
-    async with vendor(CUSTOMER, BEGUN, ITEM, ITEM, ProcessorAnswer(invoice())) as (there, client):
+    async with vendor(CUSTOMER, BEGUN, ITEM, ITEM, ProcessorAnswer(invoice_body())) as (there, client):
         await client.draft_invoice(CONNECTED, replace(NEW, fee=0))
     assert "application_fee_amount" not in there.asked[1].form
 
 
 async def test_what_broke_off_is_gone_through_again_with_the_same_keys_and_values() -> None:
     broken = ProcessorAnswer(instead=CLOSE)
-    script = [CUSTOMER, BEGUN, ITEM, broken, broken, broken, CUSTOMER, BEGUN, ITEM, ITEM, ProcessorAnswer(invoice())]
+    script = [CUSTOMER, BEGUN, ITEM, broken, broken, broken, CUSTOMER, BEGUN, ITEM, ITEM, ProcessorAnswer(invoice_body())]
     async with vendor(*script) as (there, client):
         with pytest.raises(PaymentsError) as unknown:
             await client.draft_invoice(CONNECTED, NEW)
@@ -92,7 +92,7 @@ async def test_what_broke_off_is_gone_through_again_with_the_same_keys_and_value
 
 async def test_more_lines_than_the_processor_takes_end_in_one_for_the_rest() -> None:
     lines = tuple(InvoiceLine(f"line {number}", number) for number in range(1, PROCESSOR_LINES_LIMIT + 11))
-    async with vendor(CUSTOMER, BEGUN, *[ITEM] * PROCESSOR_LINES_LIMIT, ProcessorAnswer(invoice())) as (there, client):
+    async with vendor(CUSTOMER, BEGUN, *[ITEM] * PROCESSOR_LINES_LIMIT, ProcessorAnswer(invoice_body())) as (there, client):
         await client.draft_invoice(CONNECTED, replace(NEW, lines=lines))
     items = [asked.form for asked in there.asked if asked.path == "/v1/invoiceitems"]
     assert (len(items), items[-1]["description"]) == (PROCESSOR_LINES_LIMIT, "11 more lines")
@@ -100,7 +100,7 @@ async def test_more_lines_than_the_processor_takes_end_in_one_for_the_rest() -> 
 
 
 async def test_a_draft_is_finalised_and_sent_without_going_on_by_itself() -> None:
-    async with vendor(ProcessorAnswer(invoice()), ProcessorAnswer(OPEN), ProcessorAnswer(OPEN)) as (there, client):
+    async with vendor(ProcessorAnswer(invoice_body()), ProcessorAnswer(OPEN), ProcessorAnswer(OPEN)) as (there, client):
         sent = await client.send_invoice(CONNECTED, "in_1", key="inv_1")
     assert (sent.status, sent.pay_url, PAGE in repr(sent)) == ("open", PAGE, False)
     assert [(asked.method, asked.path, asked.key, asked.form) for asked in there.asked] == [
@@ -140,7 +140,7 @@ async def test_a_draft_that_was_begun_is_not_told_as_not_begun(script: tuple[Pro
 
 
 async def test_an_invoice_that_is_finalised_and_not_sent_is_not_told_as_left_alone() -> None:
-    async with vendor(ProcessorAnswer(invoice()), ProcessorAnswer(OPEN), fails(429)) as (_, client):
+    async with vendor(ProcessorAnswer(invoice_body()), ProcessorAnswer(OPEN), fails(429)) as (_, client):
         with pytest.raises(PaymentsError) as failed:
             await client.send_invoice(CONNECTED, "in_1", key="inv_1")
     assert failed.value.outcome_unknown
@@ -148,11 +148,16 @@ async def test_an_invoice_that_is_finalised_and_not_sent_is_not_told_as_left_alo
 
 async def test_a_finalisation_that_was_heard_the_first_time_is_gone_on_with_and_a_refused_one_is_refused_anew() -> None:
     refused = fails(400, code="invoice_not_editable")
-    async with vendor(ProcessorAnswer(invoice()), refused, ProcessorAnswer(OPEN), ProcessorAnswer(OPEN)) as (there, client):
+    async with vendor(ProcessorAnswer(invoice_body()), refused, ProcessorAnswer(OPEN), ProcessorAnswer(OPEN)) as (there, client):
         assert (await client.send_invoice(CONNECTED, "in_1", key="inv_1")).status == "open"
     assert [asked.path.rpartition("/")[2] for asked in there.asked] == ["in_1", "finalize", "in_1", "send"]
     async with vendor(
-        ProcessorAnswer(invoice()), refused, ProcessorAnswer(invoice()), ProcessorAnswer(invoice()), refused, ProcessorAnswer(invoice())
+        ProcessorAnswer(invoice_body()),
+        refused,
+        ProcessorAnswer(invoice_body()),
+        ProcessorAnswer(invoice_body()),
+        refused,
+        ProcessorAnswer(invoice_body()),
     ) as (there, client):
         for _ in range(2):
             with pytest.raises(PaymentsRefused):
@@ -173,7 +178,7 @@ async def test_one_that_is_paid_is_not_sent_again() -> None:
 
 
 async def test_an_open_invoice_is_voided_and_a_void_one_left() -> None:
-    void = ProcessorAnswer(invoice(status="void"))
+    void = ProcessorAnswer(invoice_body(status="void"))
     async with vendor(ProcessorAnswer(OPEN), void) as (there, client):
         assert (await client.void_invoice(CONNECTED, "in_1", key="void-1")).status == "void"
         assert (await client.void_invoice(CONNECTED, "in_1", key="void-1")).status == "void"
@@ -186,10 +191,10 @@ async def test_an_open_invoice_is_voided_and_a_void_one_left() -> None:
 
 async def test_a_draft_is_deleted_and_told_as_void_though_the_first_deletion_was_not_heard_of() -> None:
     gone = ProcessorAnswer({"id": "in_1", "object": "invoice", "deleted": True})
-    async with vendor(ProcessorAnswer(invoice()), gone) as (there, client):
+    async with vendor(ProcessorAnswer(invoice_body()), gone) as (there, client):
         assert await client.void_invoice(CONNECTED, "in_1", key="k") == replace(DRAFT, status="void")
     assert (there.asked[1].method, there.asked[1].path) == ("DELETE", "/v1/invoices/in_1")
-    async with vendor(ProcessorAnswer(invoice()), ProcessorAnswer(instead=CLOSE), fails(404, code="resource_missing", param="id")) as (
+    async with vendor(ProcessorAnswer(invoice_body()), ProcessorAnswer(instead=CLOSE), fails(404, code="resource_missing", param="id")) as (
         there,
         client,
     ):
