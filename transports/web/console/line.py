@@ -7,29 +7,53 @@ says so. A form carries what was shown, so that nobody undoes unseen what somebo
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple, cast, get_args
+from typing import NamedTuple, TypedDict, cast, get_args
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from clients.ocs.statistics import NetworkEvents, OperatorQuantity
 from clients.ocs.times import event_seconds
-from operations.intelligence.fleet.query_fleet import FleetField
+from operations.changes.tags import RefusedLines
+from operations.intelligence.diagnosis.line_bars import LineBar
+from operations.intelligence.fleet.fleet_problems import FleetProblems
+from operations.intelligence.fleet.query_fleet import FleetField, TrafficAllowed
+from operations.intelligence.line_diagnosis import Diagnosis
+from operations.network.templates import TemplateRow
+from operations.subscribers.usage import Usage
 from operations.times import utc_today
+from operations.upstream.lines import SubscriberRow
 from operations.upstream.signalling import is_refusal, is_registration
-from registry.errors import NotFound
+from registry.errors import ApprovalRef, NotFound
 from transports.web.console.charts import ChartPoint
 from transports.web.console.request import ConsoleRequest, PageRead
-from transports.web.console.today import sheet_of
 from transports.web.pages.calls import CallOutcome, ConfirmQuestion
 from transports.web.pages.request import PageProblem, unknown_form
 from transports.web.site import PageRoute
 
-Row = Mapping[str, Any]
 ICCID_FORM = re.compile(r"89[0-9]{16,20}", re.ASCII)
 USE_DAYS = 28
 SIGNALS_SHOWN = 12
 TEMPLATES_SHOWN = 200
 EVIDENCE_PAGE = 200
+
+
+class RecordedLine(TypedDict):
+    """A line as the fleet's record has it: what the verdict is made of."""
+
+    iccid: str
+    account_id: int
+    country: str | None
+    status: str
+    status_since: str | None
+    in_stock: bool
+    last_used: str | None
+    allowed: TrafficAllowed
+    speed_limit_kbps: int | None
+    package_state: str | None
+    package_ends: str | None
+    data_left: int | None
+    problems: list[str]
 
 
 class LineAsked(NamedTuple):
@@ -130,7 +154,7 @@ class LineVerdict(NamedTuple):
     evidence: Sequence[LineEvidence]
     money: float = 0.0
     others: Sequence[str] = ()
-    barred_by: Sequence[Row] = ()
+    barred_by: Sequence[LineBar] = ()
     button: LineButton | None = None
     part: str = ""
 
@@ -160,13 +184,13 @@ async def show_line(visit: ConsoleRequest, problem: PageProblem | None = None) -
     )
     if found["line"].problem is not None:
         return visit.draw("refused.html", {}, problem=found["line"].problem)
-    row = next((row for row in found["line"].rows if row["iccid"] == iccid), None)
+    row = next((cast(RecordedLine, row) for row in found["line"].rows if row["iccid"] == iccid), None)
     if row is None:
         raise line_missing()
     wanted = visit.form.get("ask", visit.query.get("ask", "")).split(".")
     asked = [part for part in PARTS if part in wanted]
     today = utc_today(visit.now)
-    of = LineAsked(iccid, cast("str | None", row["country"]), (today - timedelta(days=USE_DAYS - 1)).isoformat(), today.isoformat())
+    of = LineAsked(iccid, row["country"], (today - timedelta(days=USE_DAYS - 1)).isoformat(), today.isoformat())
     reads = {name: read for part in asked for name, read in PARTS[part](of).items()}
     causes = standing_causes(row)
     if causes:
@@ -191,17 +215,17 @@ async def show_line(visit: ConsoleRequest, problem: PageProblem | None = None) -
     return visit.draw("line.html", facts, problem=problem)
 
 
-def standing_causes(row: Row) -> list[str]:
+def standing_causes(row: RecordedLine) -> list[str]:
     """The problems of the line that its row does not contradict: what was just changed is in the row before it is judged again."""
     mended = {"suspended": row["status"] == "ACTIVE", "forbidden": row["allowed"]["data"] is True}
     return [cause for cause in row["problems"] if not mended.get(cause)]
 
 
-def verdict_of(visit: ConsoleRequest, row: Row, causes: Sequence[str], found: Mapping[str, CallOutcome]) -> LineVerdict:
+def verdict_of(visit: ConsoleRequest, row: RecordedLine, causes: Sequence[str], found: Mapping[str, CallOutcome]) -> LineVerdict:
     """The verdict of the charging system where it was asked, else that of the record."""
     diagnosis = found.get("diagnosis")
     if diagnosis is not None and diagnosis.problem is None:
-        return live_verdict(visit, cast(Row, diagnosis.body["data"]))
+        return live_verdict(visit, cast(Diagnosis, diagnosis.body["data"]))
     cause = SUPPLY_CAUSES.get(row["package_state"] or "", "healthy" if row["package_state"] else "undetermined")
     cause = next(iter(causes), cause)
     if row["in_stock"]:
@@ -212,9 +236,9 @@ def verdict_of(visit: ConsoleRequest, row: Row, causes: Sequence[str], found: Ma
         cause = "suspended"
     elif row["allowed"]["data"] is False:
         cause = "forbidden"
-    lines = cast("Sequence[Row]", sheet_of(found["problems"]).get("lines", ())) if "problems" in found else ()
-    problems = next((line["problems"] for line in lines if line["iccid"] == row["iccid"]), ())
-    problem = next((one for one in problems if one["cause"] == cause), None)
+    told_of = found.get("problems")
+    lines = cast(FleetProblems, told_of.body["data"])["lines"] if told_of is not None and told_of.problem is None else []
+    problem = next((one for line in lines if line["iccid"] == row["iccid"] for one in line["problems"] if one["cause"] == cause), None)
     seen: dict[str, object] = {"line_status": row["status"], "data_allowed": row["allowed"]["data"], "package_state": row["package_state"]}
     seen |= {"data_left": row["data_left"], "package_ends": row["package_ends"], "last_used": row["last_used"]}
     seen |= problem["evidence"] if problem else {}
@@ -225,7 +249,7 @@ def verdict_of(visit: ConsoleRequest, row: Row, causes: Sequence[str], found: Ma
     return LineVerdict(cause, False, evidence, problem["money_a_month"] if problem else 0.0, others, (), *way_out(cause, told))
 
 
-def live_verdict(visit: ConsoleRequest, data: Row) -> LineVerdict:
+def live_verdict(visit: ConsoleRequest, data: Diagnosis) -> LineVerdict:
     """What diagnose_subscriber found."""
     first, *rest = data["causes"]
     status = data["line"]["status"]
@@ -288,7 +312,7 @@ class LinePlace(NamedTuple):
     used: int
 
 
-NO_NETWORK: Sequence[Row] = ({},)
+NO_NETWORK: Sequence[OperatorQuantity] = ({},)
 
 
 class LineUse(NamedTuple):
@@ -304,9 +328,9 @@ def use_of(visit: ConsoleRequest, outcome: CallOutcome, of: LineAsked) -> LineUs
     """The use of the last days, days without use, too; None where it could not be read."""
     if outcome.problem is not None:
         return None
-    data = cast(Row, outcome.body["data"])
+    data = cast(Usage, outcome.body["data"])
     rows = [day for line in data.get("usages", ()) for day in line.get("subsPeriodUsages", ())]
-    by_day = {str(day["day"]): day.get("total", {}).get("quantityPerType", {}).get("33", 0) for day in rows}
+    by_day = {day.get("day", ""): day.get("total", {}).get("quantityPerType", {}).get("33", 0) for day in rows}
     last = utc_today(visit.now)
     days = [(last - timedelta(days=back)).isoformat() for back in range(USE_DAYS - 1, -1, -1)]
     points = [
@@ -316,10 +340,10 @@ def use_of(visit: ConsoleRequest, outcome: CallOutcome, of: LineAsked) -> LineUs
     places = [
         LinePlace(str(country.get("alpha2", "")).upper(), str(network.get("name", "")), int(network.get("qty", country.get("qty", 0))))
         for country in data.get("total", {}).get("quantityPerCountry", ())
-        for network in cast("Sequence[Row]", country.get("quantityPerOperator")) or NO_NETWORK
+        for network in country.get("quantityPerOperator") or NO_NETWORK
     ]
     cost = data.get("total", {}).get("resellerCost", 0.0)
-    return LineUse(points, sorted(places, key=lambda place: -place.used), data["dataBytes"], cost)
+    return LineUse(points, sorted(places, key=lambda place: -place.used), data.get("dataBytes", 0), cost)
 
 
 class LineSignal(NamedTuple):
@@ -343,14 +367,14 @@ def signals_of(outcome: CallOutcome) -> list[LineSignal]:
         ("s6aAnswer", "code", "cmdNameShort"),
         ("gyAnswer", "responseCode", ""),
     ):
-        for event in cast(Row, outcome.body["data"]).get(section, {}).get("events", ()):
+        for event in cast(NetworkEvents, outcome.body["data"]).get(section, {}).get("events", ()):
             kind = "session" if not name else "registration" if is_registration(event, name) else "other"
             result, country = str(event.get(member, "")), str(event.get("countryAlpha2", "")).upper()
             found.append(LineSignal(event_seconds(event), kind, country, str(event.get("operator", "")), is_refusal(result), result))
     return sorted(found, key=lambda one: -one.at)[:SIGNALS_SHOWN]
 
 
-DONE: Mapping[str, Callable[[Row], bool]] = {
+DONE: Mapping[str, Callable[[RecordedLine], bool]] = {
     "status_active": lambda row: row["status"] == "ACTIVE",
     "status_suspended": lambda row: row["status"] == "SUSPENDED",
     "data_on": lambda row: row["allowed"]["data"] is True,
@@ -363,7 +387,7 @@ DONE: Mapping[str, Callable[[Row], bool]] = {
 """What a page says to be done, and whether the line shows it: an address alone makes nothing so."""
 
 
-def done_word(visit: ConsoleRequest, row: Row) -> str:
+def done_word(visit: ConsoleRequest, row: RecordedLine) -> str:
     """What was just done; empty where nothing was, or somebody has changed it since."""
     done = visit.query.get("done", "") if visit.request.method != "POST" else ""
     return done if done in DONE and DONE[done](row) else ""
@@ -374,12 +398,12 @@ async def carry_out(visit: ConsoleRequest, operation: str, arguments: Mapping[st
     iccid = line_number(visit)
     outcome = await visit.press(operation, arguments)
     if outcome.problem is not None and outcome.problem.code == "approval_required":
-        return visit.redirect(f"/approvals?approval={cast(Row, outcome.body['approval'])['id']}")
+        return visit.redirect(f"/approvals?approval={cast(ApprovalRef, outcome.body['approval'])['id']}")
     title, button = visit.say("line.sure"), visit.say("line.do_it")
     question = visit.ask_first(outcome, title=title, button=button, back=f"/lines/{iccid}")
     if question is not None:
         return question
-    refused = cast("Sequence[Row]", outcome.body.get("refused", ())) if outcome.problem is None else ()
+    refused = cast("Sequence[RefusedLines]", outcome.body.get("refused", ())) if outcome.problem is None else ()
     problem = PageProblem(409, str(refused[0]["hint"]), field="tag") if refused else outcome.problem
     if problem is not None:
         return await show_line(visit, problem)
@@ -393,7 +417,9 @@ async def change_status(visit: ConsoleRequest) -> Response:
     if wanted not in ("ACTIVE", "SUSPENDED"):
         raise unknown_form()
     now = await visit.read("get_subscriber", iccid=iccid, fields=["currentStatus"])
-    status = "" if now.problem is not None else str(cast(Row, now.body["data"]).get("currentStatus", "")).upper().replace(" ", "_")
+    status = (
+        "" if now.problem is not None else str(cast(SubscriberRow, now.body["data"]).get("currentStatus", "")).upper().replace(" ", "_")
+    )
     if status and status not in (shown, wanted):
         word = visit.word("states", status)
         return await show_line(visit, PageProblem(409, visit.say("line.changed_since", status=word), visit.say("line.look_again")))
@@ -418,10 +444,10 @@ async def assign(visit: ConsoleRequest) -> Response:
     found = await visit.read("list_package_templates", templateId=template)
     if found.problem is not None or not found.rows:
         return await show_line(visit, found.problem or PageProblem(404, visit.say("line.no_such_package")))
-    row = cast(Row, found.rows[0])
-    days = visit.texts.days(row["perioddays"]) if row.get("perioddays") else visit.say("shared.unknown")
+    row = cast(TemplateRow, found.rows[0])
+    days = visit.texts.days(period) if (period := row.get("perioddays")) else visit.say("shared.unknown")
     amount = visit.texts.bytes(row.get("databyte", 0))
-    cost = visit.euros(row["cost"]) if row.get("cost") is not None else visit.say("shared.unknown")
+    cost = visit.euros(price) if (price := row.get("cost")) is not None else visit.say("shared.unknown")
     text = visit.say(
         "line.assign_text", name=row.get("prepaidpackagetemplatename", template), iccid=iccid, data=amount, days=days, cost=cost
     )
