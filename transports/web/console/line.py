@@ -185,6 +185,8 @@ async def show_line(visit: ConsoleRequest, problem: PageProblem | None = None) -
     if found["line"].problem is not None:
         return visit.draw("refused.html", {}, problem=found["line"].problem)
     row = next((cast(RecordedLine, row) for row in found["line"].rows if row["iccid"] == iccid), None)
+    if row is None and found["line"].body["as_of"] is None:
+        raise NotFound("Your fleet is being read for the first time, and this line is not in its record yet", hint="Look again in a minute")
     if row is None:
         raise line_missing()
     wanted = visit.form.get("ask", visit.query.get("ask", "")).split(".")
