@@ -1,0 +1,66 @@
+"""The page of what programs have asked for: what waits for a person, what of it is lost, who asks, two buttons; and what was decided."""
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from starlette.responses import Response
+
+from operations.changes.approvals import RECENT_SIGN_IN_SECONDS
+from operations.people import browser_sessions
+from transports.web.console.request import ConsoleRequest, PageRead
+from transports.web.pages.request import CONSOLE_ADDRESS, CONSOLE_PATH, PageProblem, unknown_form
+from transports.web.site import PageRoute
+
+WAITING_A_PAGE = 50
+
+
+async def show_waiting(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
+    """What do programs ask me to allow, what would it do, and what became of what was decided?"""
+    after = visit.query.get("after", "")
+    found = await visit.read_together(
+        waiting=PageRead("list_approvals", {"state": "waiting", "limit": WAITING_A_PAGE}),
+        latest=PageRead("list_approvals", {"limit": WAITING_A_PAGE, **({"starting_after": after} if after else {})}),
+    )
+    waiting, latest = found["waiting"], found["latest"]
+    named = visit.query.get("approval") or visit.form.get("id", "")
+    rows = sorted(waiting.rows, key=lambda row: row["id"] != named)
+    others = [row for row in latest.rows if row["state"] != "waiting"]
+    decided = sorted(others, key=lambda row: row["id"] != named)
+    more = latest.rows and latest.body.get("has_more")
+    facts: Mapping[str, object] = {
+        "waiting": [] if after else rows,
+        "decided": decided,
+        "named": named,
+        "missing": bool(named) and all(row["id"] != named for row in (*rows, *decided)),
+        "more": bool(waiting.body.get("has_more")),
+        "recent": visit.now - visit.who.created <= RECENT_SIGN_IN_SECONDS,
+        "after": after,
+        "next_page": f"?{urlencode({'after': str(latest.rows[-1]['id'])})}" if more else "",
+    }
+    return visit.draw("approvals.html", facts, problem=problem or waiting.problem or latest.problem)
+
+
+async def post_decision(visit: ConsoleRequest) -> Response:
+    """Decides one, by the digest of what was shown; or has the person sign in again first."""
+    id, do = visit.form.get("id", ""), visit.form.get("do")
+    if do == "again":
+        return await prove_again(visit, id)
+    if do not in ("approve", "decline"):
+        raise unknown_form()
+    outcome = await visit.press("decide_approval", {"id": id, "decision": do, "shown": visit.form.get("shown", "")})
+    if outcome.problem is None:
+        return visit.go(f"/approvals?{urlencode({'approval': id})}")
+    if outcome.problem.code == "sign_in_again":
+        return await prove_again(visit, id)
+    return await show_waiting(visit, outcome.problem)
+
+
+async def prove_again(visit: ConsoleRequest, approval: str) -> Response:
+    """Ends this browser's session: whoever goes on proves again who they are, and comes back to what they were to decide."""
+    wanted = f"{CONSOLE_PATH}/approvals" + (f"?{urlencode({'approval': approval})}" if approval else "")
+    await browser_sessions.sign_out_browser(visit.context.deps, session=visit.who, record=visit.record("sign_out"))
+    visit.forget(visit.context.cookies.session)
+    return visit.redirect(f"/sign-in?next={quote(wanted if CONSOLE_ADDRESS.fullmatch(wanted) else CONSOLE_PATH)}")
+
+
+APPROVAL_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {"/approvals": PageRoute(show_waiting, post_decision)}
