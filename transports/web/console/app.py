@@ -12,7 +12,7 @@ from operations.languages import DEFAULT_LANGUAGE, LanguageTexts, spoken_languag
 from registry.errors import NotFound, Refusal
 from registry.ports import AuditRecord
 from transports.http.body import form_fields
-from transports.web.console import fleet, today
+from transports.web.console import events, fleet, today, webhooks
 from transports.web.console.assets import asset_response
 from transports.web.console.request import ConsoleRequest
 from transports.web.pages.request import CONSOLE_ADDRESS, CONSOLE_PATH, PageContext, problem_of
@@ -56,6 +56,8 @@ async def post_language(visit: ConsoleRequest) -> Response:
 CONSOLE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
     **today.TODAY_ROUTES,
     **fleet.FLEET_ROUTES,
+    **webhooks.WEBHOOKS_ROUTES,
+    **events.EVENTS_ROUTES,
     "/language": PageRoute(None, post_language),
     "/assets/{name}": PageRoute(show_asset, private=False),
 }
