@@ -4,7 +4,7 @@ A page of each endpoint, the list of deliveries whose filters stand in the addre
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime
 from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode, urlsplit
@@ -36,10 +36,14 @@ ShownRow = Mapping[str, object]
 
 
 class TypeFamily(NamedTuple):
-    """The types that one family has for this reader, and whether all of it is chosen, those that are still to come included."""
+    """The types that one family has for this reader, and whether all of it is chosen, those that are still to come included.
+
+    `ticked`: how many of its types are chosen one by one.
+    """
 
     name: str
     chosen: bool
+    ticked: int
     types: Sequence[ShownRow]
 
 
@@ -47,7 +51,7 @@ class TypeChoice(NamedTuple):
     """What is ticked, and what of an endpoint's choice has no box."""
 
     families: Sequence[TypeFamily]
-    ticked: frozenset[str]
+    ticked: Set[str]
     more: str
 
 
@@ -177,8 +181,9 @@ def type_choice(offered: Sequence[ShownRow], typed: Mapping[str, str] | None, ch
         families.setdefault(family_of(str(row["type"])), []).append(row)
     names = {str(row["type"]) for row in offered}
     boxes = names | {f"{family}.*" for family in families}
-    rows = [TypeFamily(family, f"{family}.*" in patterns, rows) for family, rows in families.items()]
-    return TypeChoice(rows, frozenset(patterns) & names, " ".join(each for each in patterns if each not in boxes))
+    ticked = names.intersection(patterns)
+    rows = [TypeFamily(name, f"{name}.*" in patterns, sum(row["type"] in ticked for row in of), of) for name, of in families.items()]
+    return TypeChoice(rows, ticked, " ".join(each for each in patterns if each not in boxes))
 
 
 def chosen_types(form: Mapping[str, str]) -> list[str]:
