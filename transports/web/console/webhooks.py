@@ -175,7 +175,7 @@ def shown_endpoint(endpoint: ShownRow) -> str:
 
 def type_choice(offered: Sequence[ShownRow], typed: Mapping[str, str] | None, chosen: Sequence[str]) -> TypeChoice:
     """The boxes as they were ticked in a form, else as the endpoint has chosen. What has no box is a text of its own."""
-    patterns = list(chosen) if typed is None else chosen_types(typed)
+    patterns = list(chosen) if typed is None else ticked_types(typed)
     families: dict[str, list[ShownRow]] = {}
     for row in offered:
         families.setdefault(family_of(str(row["type"])), []).append(row)
@@ -186,7 +186,7 @@ def type_choice(offered: Sequence[ShownRow], typed: Mapping[str, str] | None, ch
     return TypeChoice(rows, ticked, " ".join(each for each in patterns if each not in boxes))
 
 
-def chosen_types(form: Mapping[str, str]) -> list[str]:
+def ticked_types(form: Mapping[str, str]) -> list[str]:
     """The names and globs that a form has chosen: boxes first, then what was typed."""
     families = [f"{name.removeprefix(FAMILY_BOX)}.*" for name in form if name.startswith(FAMILY_BOX)]
     single = [name.removeprefix(TYPE_BOX) for name in form if name.startswith(TYPE_BOX)]
@@ -228,7 +228,7 @@ def replayed(outcome: CallOutcome) -> int:
     return cast(int, outcome.body["replayed"]) + cast(int, outcome.body["brought_forward"])
 
 
-def ask_once(visit: ConsoleRequest, id: str, question: str, button: str) -> Response | None:
+def ask_before(visit: ConsoleRequest, id: str, question: str, button: str) -> Response | None:
     """The page with the question, until the person has pressed its button; these operations ask none of their own."""
     if visit.form.get("sure") == "1":
         return None
@@ -241,7 +241,7 @@ def ask_once(visit: ConsoleRequest, id: str, question: str, button: str) -> Resp
 
 async def rotate_secret(visit: ConsoleRequest, id: str) -> Response:
     """Asks first; then the new secret stands on the answer, and on no other page."""
-    asked = ask_once(visit, id, "rotate_hint", "rotate")
+    asked = ask_before(visit, id, "rotate_hint", "rotate")
     if asked is not None:
         return asked
     outcome = await visit.press("rotate_webhook_secret", {"id": id})
@@ -250,7 +250,7 @@ async def rotate_secret(visit: ConsoleRequest, id: str) -> Response:
 
 async def delete_endpoint_of(visit: ConsoleRequest, id: str) -> Response:
     """Asks first, and then shows the list without it."""
-    asked = ask_once(visit, id, "delete_hint", "delete")
+    asked = ask_before(visit, id, "delete_hint", "delete")
     if asked is not None:
         return asked
     outcome = await visit.press("delete_connectivity_webhook_endpoint", {"id": id})
@@ -263,7 +263,7 @@ async def change_endpoint(visit: ConsoleRequest, id: str) -> Response:
     endpoint = endpoint_with(await visit.read("list_connectivity_webhook_endpoints"), id)
     if form.get("shown") != shown_endpoint(endpoint):
         return await endpoint_page(visit, PageProblem(412, visit.say("webhooks.changed_meanwhile"), visit.say("webhooks.load_again")))
-    types, tags = chosen_types(form), form.get("tags", "").replace(",", " ").split()
+    types, tags = ticked_types(form), form.get("tags", "").replace(",", " ").split()
     change: dict[str, object] = {}
     if form.get("url", "") != endpoint["url"]:
         change["url"] = form.get("url", "")
@@ -378,10 +378,10 @@ def signed_headers(event: str, body: bytes, attempt: ShownRow, url: str) -> list
 
 async def show_event_deliveries(visit: ConsoleRequest) -> Response:
     """Who was told of this event, with which request, and what did they answer?"""
-    return await event_page(visit)
+    return await told_event_page(visit)
 
 
-async def event_page(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
+async def told_event_page(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
     """The event and its way to every endpoint. A test send has deliveries, and is in no list of events."""
     id = str(visit.request.path_params["event"])
     found = await visit.read_together(
@@ -429,7 +429,7 @@ async def post_event_deliveries(visit: ConsoleRequest) -> Response:
         outcome = await visit.press("replay_failed_deliveries", one)
     else:
         raise unknown_form()
-    return visit.go(f"/webhooks/deliveries/{id}?sent=1") if outcome.problem is None else await event_page(visit, outcome.problem)
+    return visit.go(f"/webhooks/deliveries/{id}?sent=1") if outcome.problem is None else await told_event_page(visit, outcome.problem)
 
 
 WEBHOOKS_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
