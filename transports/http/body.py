@@ -10,8 +10,8 @@ from registry.errors import BadRequest, BodyTooLarge, Refusal, RequestTimeout, U
 from transports.http.asgi import STATE_TIMED_OUT, BodyMessage, HttpScope, Receive
 from transports.http.request import RequestHead
 
-FORM_BYTES, FORM_FIELDS = 16 * 1024, 50
-"""A form of ours holds a page of text at most, each character of it perhaps escaped."""
+FORM_BYTES, FORM_FIELDS = 16 * 1024, 100
+"""A form of ours holds a page of text at most, each character of it perhaps escaped, or a box for each type of events."""
 PICKED_FIELD, MOST_PICKED = "pick", 250
 """The one field that a form may send many times: a box beside each row of a table. Its values stand joined by dots."""
 OAUTH_BYTES, OAUTH_FIELDS = 16 * 1024, 40

@@ -38,7 +38,14 @@ CONSOLE_TEMPLATES = Path(__file__).parent / "templates"
 ONCE_FIELD = "once"
 """Of a form: the idempotency key of its call, made with the form, so that a form that is sent twice is carried out once."""
 ONCE_KEY = re.compile(r"idk_[0-9a-z]{10,40}", re.ASCII)
-MENU = (("today", ""), ("fleet", "/fleet"), ("changes", "/changes"), ("approvals", "/approvals"))
+MENU = (
+    ("today", ""),
+    ("fleet", "/fleet"),
+    ("changes", "/changes"),
+    ("approvals", "/approvals"),
+    ("webhooks", "/webhooks"),
+    ("events", "/events"),
+)
 """The pages of the menu: the file of their texts, and what follows /console."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; "
@@ -233,4 +240,5 @@ class ConsoleRequest(PageRequest):
 
 def outcome_of(reply: Reply) -> CallOutcome:
     found: Mapping[str, object] = orjson.loads(reply.body) if reply.body else {}
-    return CallOutcome(found, problem_of(reply.refusal) if reply.refusal is not None else None, reply.next_cursor)
+    problem = problem_of(reply.refusal) if reply.refusal is not None else None
+    return CallOutcome(found, problem, reply.next_cursor, "Idempotent-Replayed" in reply.headers)

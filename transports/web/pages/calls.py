@@ -19,6 +19,8 @@ class CallOutcome(NamedTuple):
     problem: PageProblem | None
     next_cursor: str | None = None
     """Where the next page of a long list begins, for operations that say it so."""
+    replayed: bool = False
+    """Whether the same form was sent before: the answer is the former one, and nothing was done again."""
 
     @property
     def rows(self) -> list[Mapping[str, object]]:

@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -19,6 +19,7 @@ from registry.caller import Caller, Role
 from registry.errors import BadRequest, Conflict, Refusal
 from registry.ports import AuditRecord
 from storage.directory import StoreDirectory
+from transports.http.concurrency import StreamSlots
 from transports.web.pages.layout import pages_style, pages_templates
 from transports.web.site import NO_HEADERS, SiteContext, Visit, page_response, refuse_form, see_other
 
@@ -153,6 +154,10 @@ class PageCookies:
         return self.given(name, "", 0)
 
 
+PAGE_STREAMS_OF_ONE, PAGE_STREAMS_OF_ALL = 32, 128
+"""A quarter of the connections that a server takes, and what one organisation may have of them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageContext(SiteContext):
     """What the pages behind /auth need besides: who is signed in, and how their forms and cookies look."""
@@ -161,6 +166,8 @@ class PageContext(SiteContext):
     seals: FormSeals
     cookies: PageCookies
     mail_on_console: bool
+    told: StreamSlots = field(default_factory=lambda: StreamSlots(PAGE_STREAMS_OF_ONE, PAGE_STREAMS_OF_ALL))
+    """The streams of events that browsers hold open, by organisation."""
 
 
 def make_page_context(service: "Service", report: FaultReport) -> PageContext:

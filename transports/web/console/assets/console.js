@@ -56,4 +56,42 @@
     const find = document.getElementById("find");
     if (find) { event.preventDefault(); find.focus(); }
   });
+  // The page Events says how much is new. One visible page of this browser listens and tells the others; none does while all are hidden.
+  const newer = document.querySelector("a[data-stream]");
+  if (newer && navigator.locks && "BroadcastChannel" in window) {
+    const channel = new BroadcastChannel("console-events");
+    const said = newer.textContent, wanted = newer.dataset.types, seen = new Set();
+    const tell = (event) => {
+      if (seen.has(event.id) || (wanted && event.type !== wanted && !event.type.startsWith(`${wanted}.`))) return;
+      seen.add(event.id);
+      newer.textContent = `${said} (${seen.size})`;
+      newer.dataset.fresh = seen.size;
+    };
+    channel.onmessage = (message) => tell(message.data);
+    const listen = (ended) => {
+      const source = new EventSource(newer.dataset.stream);
+      const stop = () => { document.removeEventListener("visibilitychange", hide); source.close(); ended(); };
+      const hide = () => { if (document.hidden) stop(); };
+      document.addEventListener("visibilitychange", hide);
+      source.onmessage = (message) => {
+        const { id, type } = JSON.parse(message.data);
+        tell({ id, type });
+        channel.postMessage({ id, type });
+      };
+      source.addEventListener("end", (message) => { if (JSON.parse(message.data).reason === "credential_ended") { over = true; stop(); } });
+      source.onerror = () => { if (source.readyState === EventSource.CLOSED) { wait = 30000; stop(); } };
+    };
+    let over = false, asking = false, wait = 0;
+    const ask = async () => {
+      if (asking || over || document.hidden) return;
+      asking = true;
+      if (wait) await new Promise((done) => setTimeout(done, wait));
+      wait = 0;
+      await navigator.locks.request("console-events", () => document.hidden ? null : new Promise(listen));
+      asking = false;
+      ask();
+    };
+    document.addEventListener("visibilitychange", ask);
+    ask();
+  }
 })();
