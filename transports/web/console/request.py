@@ -38,7 +38,7 @@ CONSOLE_TEMPLATES = Path(__file__).parent / "templates"
 ONCE_FIELD = "once"
 """Of a form: the idempotency key of its call, made with the form, so that a form that is sent twice is carried out once."""
 ONCE_KEY = re.compile(r"idk_[0-9a-z]{10,40}", re.ASCII)
-MENU = (("today", ""), ("fleet", "/fleet"))
+MENU = (("today", ""), ("fleet", "/fleet"), ("shops", "/shops"))
 """The pages of the menu: the file of their texts, and what follows /console."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; "
