@@ -1,7 +1,11 @@
 """The pages of shops and orders, on the demo: what is sold, whether it is right, and where an order is."""
 
 import re
+import sqlite3
 from collections.abc import AsyncGenerator
+from contextlib import closing
+from pathlib import Path
+from typing import cast
 from uuid import uuid4
 
 import httpx
@@ -70,6 +74,39 @@ async def test_a_new_link_is_mailed_once_however_often_its_form_is_sent(demo: Br
         seen = await demo.send(form)
         assert (seen.status, seen.path) == (200, f"{page}?done=renewed")
         assert "ord_" not in seen.page.html and seen.page.text.count("Mail with a new link") == 1
+
+
+def stop_order(server: DemoConsole, number: str) -> None:
+    """As the service leaves an order for which nothing could be sent, a day ago."""
+    args = [str(each) for each in cast("list[object]", server.server.process.args)]
+    with closing(sqlite3.connect(Path(args[args.index("--data") + 1]) / "service.db", timeout=30)) as connection:
+        connection.execute("DELETE FROM issuance WHERE key = ?", (number,))
+        connection.execute(
+            "UPDATE storefront_order SET status = 'needs_review', iccid = NULL, updated = updated - 90000 WHERE id = ?", (number,)
+        )
+        connection.commit()
+
+
+async def test_an_order_that_waits_for_a_person_is_settled_after_a_question(
+    demo: Browser, buyer: Browser, demo_server: DemoConsole
+) -> None:
+    number, _ = await bought(buyer)
+    stop_order(demo_server, number)
+    page = f"/console/shops/orders/{number}"
+    assert number in (await demo.get("/console/shops/orders?status=needs_review")).page.html
+    seen = await demo.get(page)
+    assert "This order waits for you: Nordics 1 GB" in seen.page.text
+    form = seen.page.form(page, "settle")
+    assert form.choices == {"outcome": ["refund"]}
+    empty = await demo.send(form, reason="")
+    assert (empty.status, empty.page.form(page, "settle").fields["outcome"]) == (400, "refund")
+    asked = await demo.send(form, reason="Nothing left the stock")
+    assert (asked.status, asked.path) == (200, page) and "what was paid goes back to its buyer" in asked.page.text
+    assert "Waits for a person" in (await demo.get(page)).page.text
+    settled = await demo.send(asked.page.form(page, "settle"))
+    assert (settled.status, settled.path) == (200, f"{page}?done=settled")
+    assert "No eSIM came of it, and what was paid goes back." in settled.page.text
+    assert "Refund on its way" in settled.page.text or "Refunded" in settled.page.text
 
 
 async def test_the_list_of_orders_pages_and_keeps_its_filters(demo: Browser, buyer: Browser) -> None:
