@@ -57,7 +57,7 @@ CONSOLE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
     **today.TODAY_ROUTES,
     **fleet.FLEET_ROUTES,
     **shop_orders.SHOP_ORDER_ROUTES,
-    **shops.SHOP_ROUTES,
+    **shops.OWN_SHOP_ROUTES,
     "/language": PageRoute(None, post_language),
     "/assets/{name}": PageRoute(show_asset, private=False),
 }

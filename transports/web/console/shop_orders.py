@@ -1,18 +1,18 @@
 """The pages of orders: which were bought, where each of them is, and what a person does where one cannot go on by itself."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast, get_args
+from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from operations.storefronts.sold_orders import SoldOrder
 from storage.orders import OrderStatus
 from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.pages.calls import filled_fields
 from transports.web.pages.request import PageProblem, unknown_form
 from transports.web.site import PageRoute
 
-Sold = Mapping[str, Any]
 ORDERS_A_PAGE = 50
 SHOPS_TO_CHOOSE = 100
 ORDER_FILTERS = ("storefront", "status", "email")
@@ -36,7 +36,7 @@ class OrderQuestion(NamedTuple):
     outcomes: Sequence[str]
 
 
-def questions_of(order: Sold) -> list[OrderQuestion]:
+def questions_of(order: SoldOrder) -> list[OrderQuestion]:
     """What of an order needs a person: itself, and its top-ups. An order whose eSIM is known to be drawn has no outcome to choose."""
     found: list[OrderQuestion] = []
     if order["status"] == "needs_review":
@@ -47,7 +47,7 @@ def questions_of(order: Sold) -> list[OrderQuestion]:
     return found + [OrderQuestion(each["id"], each["plan"]["name"], True, ("delivered", "refund")) for each in waiting]
 
 
-def steps_to_come(order: Sold) -> Sequence[str]:
+def steps_to_come(order: SoldOrder) -> Sequence[str]:
     """What has still to happen to an order that is on its way."""
     if order["status"] not in ON_ITS_WAY:
         return ()
@@ -56,7 +56,7 @@ def steps_to_come(order: Sold) -> Sequence[str]:
     return WHOLE_WAY[last + 1 :]
 
 
-def links_sent(order: Sold) -> int:
+def links_sent(order: SoldOrder) -> int:
     """How many new links its buyer was mailed."""
     return sum(step["step"] == NEW_LINK for step in order["way"])
 
@@ -92,13 +92,13 @@ async def show_sold_order(visit: ConsoleRequest, problem: PageProblem | None = N
     found = await visit.read("get_sold_order", number=visit.request.path_params["number"])
     if found.problem is not None:
         return visit.draw("refused.html", {}, problem=found.problem)
-    done = visit.query.get("done", "") if problem is None else ""
+    done, order = visit.query.get("done", "") if problem is None else "", cast(SoldOrder, found.body)
     facts: Mapping[str, object] = {
-        "order": found.body,
-        "coming": steps_to_come(found.body),
+        "order": order,
+        "coming": steps_to_come(order),
         "stopped": STOPPED_STEPS,
-        "questions": questions_of(found.body),
-        "links": links_sent(found.body),
+        "questions": questions_of(order),
+        "links": links_sent(order),
         "done": visit.say(f"shop_orders.done_{done}") if done in ORDER_DONE_WORDS else "",
         "typed": visit.form if problem is not None else {},
     }
@@ -121,7 +121,7 @@ async def renew_access(visit: ConsoleRequest) -> Response:
     now = await visit.read("get_sold_order", number=number)
     if now.problem is not None:
         return visit.draw("refused.html", {}, problem=now.problem)
-    if visit.form.get("shown") == str(links_sent(now.body)):
+    if visit.form.get("shown") == str(links_sent(cast(SoldOrder, now.body))):
         outcome = await visit.press("renew_storefront_order_access", {"number": number})
         if outcome.problem is not None:
             return await show_sold_order(visit, outcome.problem)
@@ -134,8 +134,8 @@ async def settle(visit: ConsoleRequest) -> Response:
     now = await visit.read("get_sold_order", number=number)
     if now.problem is not None:
         return visit.draw("refused.html", {}, problem=now.problem)
-    about = visit.form.get("about", "")
-    numbers = (now.body["id"], *(each["id"] for each in cast("list[Sold]", now.body["top_ups"])))
+    about, order = visit.form.get("about", ""), cast(SoldOrder, now.body)
+    numbers = (order["id"], *(each["id"] for each in order["top_ups"]))
     if about not in numbers:
         raise unknown_form()
     arguments = {"number": about, **filled_fields(visit.form, "outcome", "iccid"), "reason": visit.form.get("reason", "")}

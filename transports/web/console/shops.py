@@ -7,21 +7,23 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast, get_args
+from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
 import orjson
 from starlette.responses import Response
 
 from operations.languages import LanguageTexts
+from operations.network.templates import TemplateRow
 from operations.plans import BYTES_PER_MB
+from operations.storefronts.storefronts import ShownPlan, WholeStorefront
 from operations.vocabulary import Currency
 from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.pages.calls import CallOutcome, filled_fields
 from transports.web.pages.request import PageProblem, unknown_form
 from transports.web.site import PageRoute
 
-Shown = Mapping[str, Any]
+Fields = Mapping[str, object]
 SHOPS_A_PAGE = 20
 COMPARED_SHOPS = 5
 """Of how many shops the list compares the plans; of others their own page does."""
@@ -48,8 +50,8 @@ TYPED_NUMBER = re.compile(r"[0-9]{1,10}", re.ASCII)
 class PlanCheck(NamedTuple):
     """A plan beside its template, where that could be read. `kind`: right, wrong or unknown; `codes` say how the two differ."""
 
-    plan: Shown
-    template: Shown | None
+    plan: ShownPlan
+    template: TemplateRow | None
     kind: str
     codes: Sequence[str]
 
@@ -63,7 +65,7 @@ class ShopCheck(NamedTuple):
     unknown: int
 
 
-def check_plan(plan: Shown, templates: Mapping[int, Shown]) -> PlanCheck:
+def check_plan(plan: ShownPlan, templates: Mapping[int, TemplateRow]) -> PlanCheck:
     codes = [each["code"] for each in plan["warnings"]]
     kind = "wrong" if not WRONG_PLAN.isdisjoint(codes) else "right" if UNCOMPARED_PLAN.isdisjoint(codes) else "unknown"
     return PlanCheck(plan, templates.get(plan["package_template_id"]), kind, codes)
@@ -74,7 +76,7 @@ def check_shop(checks: Sequence[PlanCheck]) -> ShopCheck:
     return ShopCheck(len(sold), len(checks), sold.count("wrong"), sold.count("unknown"))
 
 
-def digest_of(row: Shown) -> str:
+def digest_of(row: Fields) -> str:
     """Of what a form shows; how a plan differs from its template is no part of it."""
     plain = {name: value for name, value in row.items() if name not in ("plans", "warnings")}
     return hashlib.sha256(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
@@ -110,8 +112,8 @@ def done_text(visit: ConsoleRequest) -> str:
     return visit.say(f"shops.done_{done}") if done in DONE_WORDS else ""
 
 
-def templates_by_number(outcome: CallOutcome) -> Mapping[int, Shown]:
-    return {cast(int, row["templateId"]): row for row in outcome.rows}
+def templates_by_number(outcome: CallOutcome) -> Mapping[int, TemplateRow]:
+    return {row.get("templateId", 0): row for row in cast("list[TemplateRow]", outcome.rows)}
 
 
 async def show_shops(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
@@ -126,9 +128,7 @@ async def show_shops(visit: ConsoleRequest, problem: PageProblem | None = None) 
     rows = found["shops"].rows
     wholes = await visit.read_together(**{str(row["id"]): PageRead("get_storefront", {"id": row["id"]}) for row in rows[:COMPARED_SHOPS]})
     checks = {
-        id: check_shop([check_plan(plan, {}) for plan in cast("list[Shown]", whole.body["plans"])])
-        for id, whole in wholes.items()
-        if whole.problem is None
+        id: check_shop([check_plan(plan, {}) for plan in plans_in(whole.body)]) for id, whole in wholes.items() if whole.problem is None
     }
     facts: Mapping[str, object] = {
         "shops": rows,
@@ -163,7 +163,7 @@ async def show_own_shop(visit: ConsoleRequest, problem: PageProblem | None = Non
     if shop.problem is not None:
         return visit.draw("refused.html", {}, problem=shop.problem)
     templates = templates_by_number(found["templates"])
-    checks = [check_plan(plan, templates) for plan in cast("list[Shown]", shop.body["plans"])]
+    checks = [check_plan(plan, templates) for plan in plans_in(shop.body)]
     facts: Mapping[str, object] = {
         "shop": shop.body,
         "checks": checks,
@@ -190,7 +190,7 @@ async def post_own_shop(visit: ConsoleRequest) -> Response:
     now = await visit.read("get_storefront", id=id)
     if now.problem is not None:
         return visit.draw("refused.html", {}, problem=now.problem)
-    changes = {name: value for name, value in wanted.items() if value != now.body[name]}
+    changes = differing(wanted, now.body)
     if changes and visit.form.get("shown") != digest_of(now.body):
         return await show_own_shop(visit, changed_since(visit))
     outcome = await visit.press("update_storefront", {"id": id, **changes}) if changes else now
@@ -231,7 +231,7 @@ async def post_new_plan(visit: ConsoleRequest) -> Response:
         return visit.draw("refused.html", {}, problem=now.problem)
     wanted = {"slug": slug, **terms_typed(visit), **sale_typed(visit)}
     there = plan_of(now.body, slug)
-    if there is not None and any(there[name] != value for name, value in wanted.items()):
+    if there is not None and differing(wanted, there):
         return await show_new_plan(visit, PageProblem(409, visit.say("shops.plan_is_there"), visit.say("shops.plan_is_there_hint"), "slug"))
     outcome = await visit.press("upsert_storefront_plan", {"id": id, **wanted}) if there is None else now
     if outcome.problem is not None:
@@ -239,8 +239,17 @@ async def post_new_plan(visit: ConsoleRequest) -> Response:
     return visit.go(f"/shops/{id}/plans/{slug}?done=put")
 
 
-def plan_of(shop: Shown, slug: str) -> Shown | None:
-    return next((plan for plan in cast("list[Shown]", shop["plans"]) if plan["slug"] == slug), None)
+def plans_in(shop: Fields) -> list[ShownPlan]:
+    return cast(WholeStorefront, shop)["plans"]
+
+
+def plan_of(shop: Fields, slug: str) -> ShownPlan | None:
+    return next((plan for plan in plans_in(shop) if plan["slug"] == slug), None)
+
+
+def differing(wanted: Fields, now: Fields) -> Fields:
+    """What is wanted otherwise than it is now."""
+    return {name: value for name, value in wanted.items() if value != now[name]}
 
 
 def sale_typed(visit: ConsoleRequest) -> Mapping[str, object]:
@@ -278,13 +287,13 @@ async def show_shop_plan(visit: ConsoleRequest, problem: PageProblem | None = No
         return visit.draw(
             "refused.html", {}, problem=PageProblem(404, visit.say("shops.no_such_plan"), visit.say("shops.no_such_plan_hint"))
         )
-    number = cast(int, plan["package_template_id"])
+    number = plan["package_template_id"]
     templates = await visit.read("list_package_templates", templateId=number, fields=TEMPLATE_FIELDS)
     facts: Mapping[str, object] = {
         "shop": shop.body,
         "check": check_plan(plan, templates_by_number(templates)),
         "templates": templates,
-        "price": written_cents(visit.texts, cast(int, plan["price_cents"])),
+        "price": written_cents(visit.texts, plan["price_cents"]),
         "shown": digest_of(plan),
         "done": done_text(visit),
         "typed": visit.form if problem is not None else {},
@@ -303,7 +312,7 @@ async def post_shop_plan(visit: ConsoleRequest) -> Response:
     if plan is None:
         return await show_shop_plan(visit)
     wanted = sale_typed(visit) if do == "sale" else terms_typed(visit)
-    changes = {name: value for name, value in wanted.items() if value != plan[name]}
+    changes = differing(wanted, plan)
     if changes and visit.form.get("shown") != digest_of(plan):
         return await show_shop_plan(visit, changed_since(visit))
     named = {"id": params["shop"], "slug": params["plan"]}
@@ -318,13 +327,13 @@ async def post_shop_plan(visit: ConsoleRequest) -> Response:
     return visit.go(f"/shops/{params['shop']}/plans/{params['plan']}?done=changed")
 
 
-def kept_of(plan: Shown) -> Mapping[str, object]:
+def kept_of(plan: Fields) -> Mapping[str, object]:
     """What a plan keeps when its promise is replaced."""
     names = ("price_cents", "on_sale", "position", "product_id", "account_id", "payments_price_id", "payments_price_mode")
     return {name: plan[name] for name in names if plan[name] is not None}
 
 
-SHOP_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
+OWN_SHOP_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
     "/shops": PageRoute(show_shops, post_shops),
     "/shops/{shop}": PageRoute(show_own_shop, post_own_shop),
     "/shops/{shop}/plans": PageRoute(show_new_plan, post_new_plan),
