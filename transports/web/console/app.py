@@ -12,7 +12,7 @@ from operations.languages import DEFAULT_LANGUAGE, LanguageTexts, spoken_languag
 from registry.errors import NotFound, Refusal
 from registry.ports import AuditRecord
 from transports.http.body import form_fields
-from transports.web.console import approvals, changes, events, fleet, line, today, webhooks
+from transports.web.console import approvals, changes, events, fleet, line, shop_orders, shops, today, webhooks
 from transports.web.console.assets import asset_response
 from transports.web.console.request import ConsoleRequest
 from transports.web.pages.request import CONSOLE_ADDRESS, CONSOLE_PATH, PageContext, problem_of
@@ -61,6 +61,8 @@ CONSOLE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
     **approvals.APPROVAL_ROUTES,
     **webhooks.WEBHOOKS_ROUTES,
     **events.EVENTS_ROUTES,
+    **shop_orders.SHOP_ORDER_ROUTES,
+    **shops.OWN_SHOP_ROUTES,
     "/language": PageRoute(None, post_language),
     "/assets/{name}": PageRoute(show_asset, private=False),
 }

@@ -43,6 +43,7 @@ MENU = (
     ("fleet", "/fleet"),
     ("changes", "/changes"),
     ("approvals", "/approvals"),
+    ("shops", "/shops"),
     ("webhooks", "/webhooks"),
     ("events", "/events"),
 )
