@@ -12,7 +12,7 @@ from operations.languages import DEFAULT_LANGUAGE, LanguageTexts, spoken_languag
 from registry.errors import NotFound, Refusal
 from registry.ports import AuditRecord
 from transports.http.body import form_fields
-from transports.web.console import fleet, today
+from transports.web.console import audit_log, fleet, organisation, settings, today
 from transports.web.console.assets import asset_response
 from transports.web.console.request import ConsoleRequest
 from transports.web.pages.request import CONSOLE_ADDRESS, CONSOLE_PATH, PageContext, problem_of
@@ -56,6 +56,9 @@ async def post_language(visit: ConsoleRequest) -> Response:
 CONSOLE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
     **today.TODAY_ROUTES,
     **fleet.FLEET_ROUTES,
+    **organisation.ORGANISATION_ROUTES,
+    **audit_log.AUDIT_ROUTES,
+    **settings.SETTINGS_ROUTES,
     "/language": PageRoute(None, post_language),
     "/assets/{name}": PageRoute(show_asset, private=False),
 }
@@ -131,5 +134,5 @@ class ConsoleApp(PageSite[ConsoleRequest]):
 def page_record(visit: ConsoleRequest, status: int) -> AuditRecord:
     """The audit row of a page: which one, never what was looked for."""
     outcome = "ok" if status < 400 else "refused"
-    page = f"console{visit.path.partition('/lines/')[0].replace('/', '.')}"
+    page = f"console{visit.path.partition('/lines/')[0].partition('/keys/')[0].replace('/', '.')}"
     return visit.record(page)(visit.acting.organisation)._replace(outcome=outcome, status=status)

@@ -38,7 +38,7 @@ CONSOLE_TEMPLATES = Path(__file__).parent / "templates"
 ONCE_FIELD = "once"
 """Of a form: the idempotency key of its call, made with the form, so that a form that is sent twice is carried out once."""
 ONCE_KEY = re.compile(r"idk_[0-9a-z]{10,40}", re.ASCII)
-MENU = (("today", ""), ("fleet", "/fleet"))
+MENU = (("today", ""), ("fleet", "/fleet"), ("organisation", "/organisation"))
 """The pages of the menu: the file of their texts, and what follows /console."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; "
@@ -103,7 +103,7 @@ class ConsoleRequest(PageRequest):
     reads: list[PageRead] = field(default_factory=list[PageRead])
     """What the page has asked, in order: shown as calls that a program can make."""
 
-    async def read(self, operation: str, **arguments: object) -> CallOutcome:
+    async def read(self, operation: str, /, **arguments: object) -> CallOutcome:
         """What an operation that only reads answers. It costs nothing: the page was counted. A refusal is in the outcome."""
         self.reads.append(PageRead(operation, arguments))
         return outcome_of(await self.context.call(self, operation, arguments, caller=self.acting, draws_page=True))
