@@ -42,7 +42,7 @@ def audit_line(visit: ConsoleRequest, row: Mapping[str, object]) -> AuditLine:
     operation = str(row["operation"])
     known = visit.context.pipeline.catalogue.operations.get(operation)
     title = known.title if known is not None else visit.say("audit_log.page_look") if is_console_look(row) else ""
-    outcome, way = visit.word("audit_words", str(row["outcome"])), visit.word("audit_words", f"{row['surface']}")
+    outcome, way = visit.word("audit_words", str(row["outcome"])), visit.word("audit_words", str(row["surface"]))
     return AuditLine(row, title, outcome, way, refused=cast(int, row["status"]) >= 400)
 
 
@@ -74,10 +74,7 @@ async def show_audit_log(visit: ConsoleRequest) -> Response:
         "looks": looks,
         "kept": kept,
         "typed_filters": TYPED_FILTERS,
-        "outcomes": [
-            *(name for name in AUDIT_OUTCOMES if name),
-            *({wanted["outcome"]} - AUDIT_OUTCOMES.keys() if "outcome" in wanted else ()),
-        ],
+        "outcomes": list(dict.fromkeys((*filter(None, AUDIT_OUTCOMES), *filter(None, [wanted.get("outcome")])))),
         "ways": get_args(Surface),
         "with_looks": urlencode({**kept, "looks": "shown"}),
         "first_page": f"?{urlencode(kept)}" if visit.query.get("after") else "",

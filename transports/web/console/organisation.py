@@ -178,7 +178,7 @@ async def show_key(visit: ConsoleRequest, problem: PageProblem | None = None) ->
     )
     row = await listed_key(visit, key)
     explained = found["explained"]
-    body = explained.body if explained.problem is None else {}
+    body: Mapping[str, object] = explained.body if explained.problem is None else {}
     facts: Mapping[str, object] = {
         **found,
         "key_id": key,

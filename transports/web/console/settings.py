@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from operations.connectivity.destinations.mail_subscriptions import MailLanguage
 from operations.ledger.event_letters import happened_text
-from operations.ledger.mail_kinds import MailTiming, for_admins_alone, mail_types, mail_types_of
+from operations.ledger.mail_kinds import AT_ONCE, DIGEST, MailTiming, for_admins_alone, mail_types, mail_types_of
 from operations.times import timezone_names
 from registry.caller import Role
 from transports.web.console.request import ConsoleRequest, PageRead
@@ -87,7 +87,7 @@ def mail_lines(visit: ConsoleRequest, kinds: Mapping[str, str], *, typed: bool) 
 def told_words(visit: ConsoleRequest, told: Mapping[str, str]) -> list[tuple[str, list[str]]]:
     """What the person is told of at once, and what in the digest."""
     grouped = [
-        (timing, [happened_text(visit.texts, type) for type, each in told.items() if each == timing]) for timing in ("at_once", "digest")
+        (timing, [happened_text(visit.texts, type) for type, each in told.items() if each == timing]) for timing in (AT_ONCE, DIGEST)
     ]
     return [(timing, types) for timing, types in grouped if types]
 
