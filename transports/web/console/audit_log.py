@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from registry.call import Surface
-from transports.web.console.request import ConsoleRequest
+from transports.web.console.request import ConsoleRequest, PageRead
+from transports.web.pages.calls import CallOutcome
 from transports.web.pages.organisation import AUDIT_OUTCOMES, is_page_read
 from transports.web.pages.request import PageProblem
 from transports.web.site import PageRoute
@@ -25,25 +26,30 @@ AUDIT_FILTERS: Mapping[str, str] = {
     "to": "to",
 }
 """The fields of the filter bar, and the filters of list_audit_log that they are."""
-TYPED_FILTERS = ("operation", "key", "person")
+NAMES_READ = 100
+"""Of the newest members and keys, which the filters name; others are found by their ids."""
 
 
 class AuditLine(NamedTuple):
-    """One call as a row: `title` is what the operation is called, empty for what is none."""
+    """One call as a row: `title` is what was done in words, empty where there are none; `key` what the key is called."""
 
     row: Mapping[str, object]
     title: str
+    key: str
     outcome: str
     way: str
     refused: bool
 
 
-def audit_line(visit: ConsoleRequest, row: Mapping[str, object]) -> AuditLine:
-    operation = str(row["operation"])
-    known = visit.context.pipeline.catalogue.operations.get(operation)
-    title = known.title if known is not None else visit.say("audit_log.page_look") if is_console_look(row) else ""
+def audit_line(visit: ConsoleRequest, row: Mapping[str, object], keys: Mapping[str, str]) -> AuditLine:
+    """A row in words; `keys` names those keys that have a name."""
+    operation, key = str(row["operation"]), str(row["key_id"] or "")
+    known, said = visit.context.pipeline.catalogue.operations.get(operation), visit.word("audit_words", operation)
+    look = visit.say("audit_log.page_look") if is_console_look(row) else ""
+    title = known.title if known is not None else look or (said if said != operation else "")
+    name = keys.get(key) or (f"{key[:4]}…{key[-6:]}" if key else "")
     outcome, way = visit.word("audit_words", str(row["outcome"])), visit.word("audit_words", str(row["surface"]))
-    return AuditLine(row, title, outcome, way, refused=cast(int, row["status"]) >= 400)
+    return AuditLine(row, title, name, outcome, way, refused=cast(int, row["status"]) >= 400)
 
 
 def is_console_look(row: Mapping[str, object]) -> bool:
@@ -66,14 +72,19 @@ async def show_audit_log(visit: ConsoleRequest) -> Response:
     looks = visit.query.get("looks") == "shown"
     arguments = {AUDIT_FILTERS[name]: audit_bound(name, value) for name, value in wanted.items()}
     found = await find_rows(visit, arguments, visit.query.get("after", ""), looks=looks)
+    named = await visit.read_together(
+        members=PageRead("list_members", {"limit": NAMES_READ}), keys=PageRead("list_api_keys", {"limit": NAMES_READ})
+    )
+    people = {str(row["id"]): str(row["name"] or row["email"] or row["id"]) for row in named["members"].rows if row["status"] == "active"}
+    keys = key_names(named["keys"])
     kept = {**wanted, **({"looks": "shown"} if looks else {})}
     facts: Mapping[str, object] = {
-        "lines": [audit_line(visit, row) for row in found.rows],
+        "lines": [audit_line(visit, row, keys) for row in found.rows],
         "hidden": found.hidden,
         "wanted": wanted,
         "looks": looks,
         "kept": kept,
-        "typed_filters": TYPED_FILTERS,
+        "named": {"person": with_chosen(people, wanted.get("person")), "key": with_chosen(keys, wanted.get("key"))},
         "outcomes": list(dict.fromkeys((*filter(None, AUDIT_OUTCOMES), *filter(None, [wanted.get("outcome")])))),
         "ways": get_args(Surface),
         "with_looks": urlencode({**kept, "looks": "shown"}),
@@ -81,6 +92,16 @@ async def show_audit_log(visit: ConsoleRequest) -> Response:
         "next_page": f"?{urlencode({**kept, 'after': found.cursor})}" if found.cursor else "",
     }
     return visit.draw("audit_log.html", facts, problem=found.problem)
+
+
+def key_names(listed: CallOutcome) -> dict[str, str]:
+    """What each key is called, by its id."""
+    return {str(row["id"]): str(row["name"]) for row in listed.rows}
+
+
+def with_chosen(names: Mapping[str, str], chosen: str | None) -> Mapping[str, str]:
+    """`names`, and what is chosen though it has no name here."""
+    return names if not chosen or chosen in names else {**names, chosen: chosen}
 
 
 def audit_bound(name: str, value: str) -> str:
@@ -94,8 +115,10 @@ def audit_bound(name: str, value: str) -> str:
     return f"{day.isoformat()}T00:00:00Z"
 
 
-async def find_rows(visit: ConsoleRequest, arguments: Mapping[str, object], after: str, *, looks: bool) -> FoundRows:
-    """A page of rows, which begins after one; without the looks of pages unless these are wanted, too."""
+async def find_rows(
+    visit: ConsoleRequest, arguments: Mapping[str, object], after: str = "", *, looks: bool = False, most: int = ROWS_A_PAGE
+) -> FoundRows:
+    """A page of `most` rows, which begins after one; without the looks of pages unless these are wanted, too."""
     rows, hidden, before = list[Mapping[str, object]](), 0, len(visit.reads)
     problem: PageProblem | None = None
     more = True
@@ -108,10 +131,10 @@ async def find_rows(visit: ConsoleRequest, arguments: Mapping[str, object], afte
                 hidden += 1
                 continue
             rows.append(row)
-            if len(rows) == ROWS_A_PAGE:
+            if len(rows) == most:
                 more = more or place < len(listed.rows)
                 break
-        if problem is not None or not more or len(rows) == ROWS_A_PAGE:
+        if problem is not None or not more or len(rows) == most:
             break
     del visit.reads[before + 1 :]
     return FoundRows(rows, hidden, after if more and problem is None else "", problem)

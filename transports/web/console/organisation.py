@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from operations.changes.approvals import RECENT_SIGN_IN_SECONDS
 from operations.setup.credentials.worst_case import NAMED_OPERATIONS
-from transports.web.console.audit_log import audit_line
+from transports.web.console.audit_log import audit_line, find_rows, key_names
 from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.pages.approvals import sign_in_again
 from transports.web.pages.calls import CallOutcome, ConfirmQuestion, filled_fields
@@ -41,18 +41,18 @@ async def show_organisation(visit: ConsoleRequest, problem: PageProblem | None =
     found = await visit.read_together(
         members=PageRead("list_members", members_page),
         keys=PageRead("list_api_keys", keys_page),
-        calls=PageRead("list_audit_log", {"limit": LAST_CALLS}),
         connection=PageRead("get_onboarding_state", {}),
         alerts=PageRead("get_alerts", {}),
         mails=PageRead("get_mail_subscriptions", {}),
     )
-    lines = await key_lines(visit, found["keys"].rows)
+    lines, calls = await key_lines(visit, found["keys"].rows), await find_rows(visit, {}, most=LAST_CALLS)
     facts: Mapping[str, object] = {
         **found,
         "key_lines": lines,
         "people": acting_people(visit, found["members"], lines),
         "unlimited": sum(not line.limited for line in lines if line.key["status"] == "active"),
-        "last": [audit_line(visit, row) for row in found["calls"].rows],
+        "calls": calls,
+        "last": [audit_line(visit, row, key_names(found["keys"])) for row in calls.rows],
         "typed": visit.form if problem is not None else {},
         "more_members": next_page_of(visit, "members", found["members"]),
         "more_keys": next_page_of(visit, "keys", found["keys"]),
@@ -186,7 +186,7 @@ async def show_key(visit: ConsoleRequest, problem: PageProblem | None = None) ->
         "words": held_words(visit, cast("Mapping[str, object] | None", body.get("restrictions"))),
         "uses": [use_words(visit, use) for use in cast(Sequence[Mapping[str, object]], body.get("used", ()))],
         "worst": body.get("worst_case"),
-        "last": [audit_line(visit, call) for call in found["calls"].rows],
+        "last": [audit_line(visit, call, {}) for call in found["calls"].rows],
         "stale": is_stale(visit),
     }
     missing = explained.problem if row is None else None
