@@ -12,7 +12,20 @@ from operations.languages import DEFAULT_LANGUAGE, LanguageTexts, spoken_languag
 from registry.errors import NotFound, Refusal
 from registry.ports import AuditRecord
 from transports.http.body import form_fields
-from transports.web.console import approvals, changes, events, fleet, line, shop_orders, shops, today, webhooks
+from transports.web.console import (
+    approvals,
+    audit_log,
+    changes,
+    events,
+    fleet,
+    line,
+    organisation,
+    settings,
+    shop_orders,
+    shops,
+    today,
+    webhooks,
+)
 from transports.web.console.assets import asset_response
 from transports.web.console.request import ConsoleRequest
 from transports.web.pages.request import CONSOLE_ADDRESS, CONSOLE_PATH, PageContext, problem_of
@@ -63,6 +76,9 @@ CONSOLE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
     **events.EVENTS_ROUTES,
     **shop_orders.SHOP_ORDER_ROUTES,
     **shops.OWN_SHOP_ROUTES,
+    **organisation.ORGANISATION_ROUTES,
+    **audit_log.AUDIT_ROUTES,
+    **settings.SETTINGS_ROUTES,
     "/language": PageRoute(None, post_language),
     "/assets/{name}": PageRoute(show_asset, private=False),
 }

@@ -46,6 +46,7 @@ MENU = (
     ("shops", "/shops"),
     ("webhooks", "/webhooks"),
     ("events", "/events"),
+    ("organisation", "/organisation"),
 )
 """The pages of the menu: the file of their texts, and what follows /console."""
 POLICY = (
@@ -111,7 +112,7 @@ class ConsoleRequest(PageRequest):
     reads: list[PageRead] = field(default_factory=list[PageRead])
     """What the page has asked, in order: shown as calls that a program can make."""
 
-    async def read(self, operation: str, **arguments: object) -> CallOutcome:
+    async def read(self, operation: str, /, **arguments: object) -> CallOutcome:
         """What an operation that only reads answers. It costs nothing: the page was counted. A refusal is in the outcome."""
         self.reads.append(PageRead(operation, arguments))
         return outcome_of(await self.context.call(self, operation, arguments, caller=self.acting, draws_page=True))
