@@ -17,7 +17,7 @@ SECONDS = {
     "clients": 35.0,
     "conformance": 60.0,
     "connectivity": 25.0,
-    "console": 60.0,
+    "console": 150.0,
     "contract": 280.0,
     "deliveries": 35.0,
     "demo": 25.0,

@@ -14,7 +14,7 @@ from transports.web.pages.organisation import AUDIT_OUTCOMES, is_page_read
 from transports.web.pages.request import PageProblem
 from transports.web.site import PageRoute
 
-ROWS_A_PAGE, READ_AT_ONCE, MOST_READS = 50, 100, 4
+AUDIT_ROWS_A_PAGE, READ_AT_ONCE, MOST_READS = 50, 100, 4
 """The looks of pages are left out, so a page may need more than one read; it takes at most MOST_READS."""
 AUDIT_FILTERS: Mapping[str, str] = {
     "outcome": "outcome",
@@ -116,7 +116,7 @@ def audit_bound(name: str, value: str) -> str:
 
 
 async def find_rows(
-    visit: ConsoleRequest, arguments: Mapping[str, object], after: str = "", *, looks: bool = False, most: int = ROWS_A_PAGE
+    visit: ConsoleRequest, arguments: Mapping[str, object], after: str = "", *, looks: bool = False, most: int = AUDIT_ROWS_A_PAGE
 ) -> FoundRows:
     """A page of `most` rows, which begins after one; without the looks of pages unless these are wanted, too."""
     rows, hidden, before = list[Mapping[str, object]](), 0, len(visit.reads)
