@@ -148,8 +148,11 @@ class SiteContext:
 
         `draws_page`: it only reads a part of the page, which was counted as a whole, so it charges neither quota nor burst.
         """
+        asked = self.pipeline.catalogue.operations[operation]
+        if draws_page and not asked.read_only:
+            raise ValueError(f"{operation} does more than read, so a page cannot be drawn by it")
         call = Call(
-            operation=self.pipeline.catalogue.operations[operation],
+            operation=asked,
             surface="web",
             request_id=visit.request_id,
             caller=caller,

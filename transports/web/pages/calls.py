@@ -64,8 +64,8 @@ class ConfirmQuestion:
 
 
 def needs_confirmation(outcome: CallOutcome) -> bool:
-    """Whether the operation waits for a confirmation: it has done nothing."""
-    return outcome.problem is not None and outcome.problem.status == 202
+    """Whether the operation waits for a confirmation, and not for an approval: it has done nothing."""
+    return outcome.problem is not None and outcome.problem.status == 202 and "confirm_token" in outcome.body
 
 
 def confirmation_page(
