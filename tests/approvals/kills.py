@@ -51,7 +51,8 @@ async def hire(stage: TenantStage, tenant: Tenant) -> ApprovalParty:
     """One for a tenant: by hand, since no server runs yet."""
     store, ids = open_store(stage.url, pool=1), SystemIds(SystemClock())
     key, cookie = new_api_key(ids), new_secret_token(ids)
-    [(person,)] = stage.rows(f"select person_id from membership where organisation_id = '{tenant.id}'")
+    members = f"select person_id from membership where organisation_id = '{tenant.id}' and person_id <> '{tenant.reader}'"
+    [(person,)] = stage.rows(members)
 
     def insert(connection: Connection) -> None:
         now = stage.network.clock.now()

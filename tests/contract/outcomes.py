@@ -201,6 +201,13 @@ async def cell(doors: list[Case], make: Callable[[Case], Awaitable[Answered | Ce
     return Cell(f"{said[0].status} {code_of(said[0])}".strip(), len(alike) == 1)
 
 
+def committed_rows() -> dict[str, dict[str, str]]:
+    """The cells of the committed table, by operation and situation."""
+    lines = [line for line in OUTCOMES_PAGE.read_text().splitlines() if line.startswith("| `")]
+    cells = [[text.strip(" `") if place == 0 else text.strip() for place, text in enumerate(line.split("|")[1:-1])] for line in lines]
+    return {id: dict(zip(SITUATIONS, found, strict=True)) for id, _doors, *found in cells}
+
+
 def outcomes_page(rows: dict[str, dict[str, str]], doors: dict[str, str]) -> str:
     head = ["operation", "doors", *SITUATIONS]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
