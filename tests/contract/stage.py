@@ -135,7 +135,9 @@ class ContractStage:
             return {inner: self._fit(operation, inner, member) for inner, member in cast(Mapping[str, object], value).items()}
         if isinstance(value, str) and ID.fullmatch(value):
             prefix = value.partition("_")[0]
-            return value if prefix == "apr" else self.ids[prefix]  # nobody's: only the pages, which are not here, decide one
+            if prefix == "apr" or operation.id == "find_record":
+                return value  # nobody's: only the pages, which are not here, decide one; what nobody has, a search does not find
+            return self.ids[prefix]
         if name == "email":  # what is mailed to one address is limited
             return f"someone{self.place}@fjord.example"
         return self._number(operation.id, name, value)

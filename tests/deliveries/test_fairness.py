@@ -119,6 +119,16 @@ def numbers(connection: Connection, count: int) -> str:
     return f"(with recursive s(n) as (select 1 union all select n + 1 from s where n < {count}) select n from s)"
 
 
+def furnish(connection: Connection) -> None:
+    """The event and the enabled endpoint of each delivery: without them a claim ends it."""
+    event = f"event_id, organisation, 'esim.issued', 1, '{{}}', {NOW // 1000}"
+    columns = "id, organisation, type, livemode, data, created"
+    committed_event(connection, f"insert into event_log({columns}) select distinct {event} from delivery")
+    columns = "id, organisation, url, status, secret, created, replay_minute, replay_count, proven"
+    endpoint = "endpoint_id, organisation, 'https://hooks.example', 'enabled', 'x', 1, 0, 0, 1"
+    committed_event(connection, f"insert into webhook_endpoint({columns}) select distinct {endpoint} from delivery")
+
+
 def backlog(connection: Connection) -> None:
     """50,000 due rows of one organisation with 16 endpoints, then a few of 150 others; a month of delivered ones besides."""
     rows = (
@@ -129,6 +139,7 @@ def backlog(connection: Connection) -> None:
     columns = "id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms"
     for count, values in rows:
         committed_event(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, count)}")
+    furnish(connection)
     if connection.dialect_name == "postgresql":
         committed_event(connection, "analyze delivery")
 
@@ -204,6 +215,7 @@ def hanging(connection: Connection, rows: int, organisations: int = 25) -> None:
     values = f"'dlv_' || n, 'evt_' || n, 'we_' || {place}, 'org_' || {owner}, 0, 0, 0, {NOW} - 90000 + n, 1"
     committed_event(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, rows)}")
     committed_event(connection, f"insert into delivery({columns}) values ('dlv_new', 'evt_new', 'we_new', 'org_new', 0, 0, 0, {NOW}, 1)")
+    furnish(connection)
 
 
 def owners(connection: Connection) -> Counter[str]:

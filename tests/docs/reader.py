@@ -44,7 +44,7 @@ def shell(place: Path, text: str, **environment: str) -> subprocess.Popen[str]:
 
 def done(place: Path, text: str, **environment: str) -> str:
     process = shell(place, text, **environment)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=150)
     assert process.returncode == 0, f"{text}\n{out}\n{err}"
     return out
 
