@@ -27,7 +27,8 @@ def test_a_report_is_made_shown_and_deleted_and_what_opens_it_is_not_printed(ser
     done = program("fleet_report.py", *command("fleet_report", server), RESELLER_API_KEY=str(server.api_key))
     assert done.returncode == 0, done.stdout + done.stderr
     assert SECRETS.findall(done.stdout + done.stderr) == []
-    assert [masked(line) for line in done.stdout.splitlines()] == snapshot(
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("missing: ")]  # a line may have been used just now
+    assert [masked(line) for line in lines] == snapshot(
         [
             "every Monday, next on #-#-#T#:#:#Z",
             "Fleet health: The fleet scores # of #: # of # issued lines were used in # days. First: ...",

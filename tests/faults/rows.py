@@ -18,8 +18,9 @@ DEGRADING = (
 """What has words for every way the network fails: before it is connected (tests/setup holds them to account), and where an answer goes on
 without what could not be read (tests/intelligence_*, tests/fleet, tests/tags, tests/changes, tests/connectivity, tests/storefronts,
 tests/assistant)."""
-LEDGER = ("issue_esim_from_inventory", "rollback_esim_issuance")
-"""What keeps its unknown outcomes in the issuance ledger, with answers of its own: tests/issuance holds them to account."""
+LEDGER = ("issue_esim_from_inventory", "rollback_esim_issuance", "settle_issuance", "settle_order")
+"""What keeps its unknown outcomes in the issuance ledger or settles them there, with answers of its own: tests/issuance, tests/evidence and
+tests/fulfilment hold them to account."""
 
 
 class CallRow(NamedTuple):
