@@ -46,7 +46,7 @@ SettlementReason = Annotated[
     Field(
         min_length=1,
         max_length=500,
-        pattern=r"\S",
+        pattern=r"[^\s\x1c-\x1f\x85\ufeff]",  # which space is one, languages see differently
         description="How you know it, in a sentence. It is kept, without what looks like a secret, a number of a line or an address.",
     ),
 ]
