@@ -36,15 +36,20 @@ class Commits:
 
 @contextmanager
 def watched(processes: PostgresProcesses) -> Generator[Commits]:
-    """The driver's commits, seen on their way."""
-    commits, send = Commits(processes), psycopg.Connection.commit
+    """The driver's commits, seen on their way: its own, and those that travel with writes before them as a statement."""
+    commits, send, execute = Commits(processes), psycopg.Connection.commit, psycopg.Connection.execute
 
     def commit(connection: psycopg.Connection[tuple[object, ...]]) -> None:
         if not connection.read_only:
             commits.pass_by()
         send(connection)
 
-    with patch.object(psycopg.Connection, "commit", commit):
+    def statement(connection: psycopg.Connection[tuple[object, ...]], query: object, *given: object, **named: object) -> object:
+        if query == "COMMIT":
+            commits.pass_by()
+        return execute(connection, query, *given, **named)  # pyright: ignore[reportCallIssue, reportArgumentType]  # as it was called
+
+    with patch.object(psycopg.Connection, "commit", commit), patch.object(psycopg.Connection, "execute", statement):
         yield commits
 
 
