@@ -41,7 +41,7 @@ EVENT_MAIL_SECONDS = 7 * 86_400
 READERS_AT_ONCE = 50
 NOTICES_AT_ONCE = 2000
 SHOWN_OF_TYPE = 5
-ALERT_FIGURES = ("account", "days_left")
+ALERT_FIGURES = {"account": "event_mail.account", "days_left": "event_mail.days_left"}
 MAIL_HEAD = (
     '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     '<meta name="color-scheme" content="light dark"><style>:root{color-scheme:light dark}</style>'
@@ -218,8 +218,8 @@ class MailWriter:
         """Of which account an alert is, and for how many days what it has lasts."""
         words = self._words
         data: Mapping[str, object] = {} if event is None else event_data(event)
-        found = [(name, data.get(name)) for name in ALERT_FIGURES]
-        return [(words.say(f"event_mail.{name}"), words.plain_number(value)) for name, value in found if isinstance(value, int | float)]
+        found = [(key, data.get(name)) for name, key in ALERT_FIGURES.items()]
+        return [(words.say(key), words.plain_number(value)) for key, value in found if isinstance(value, int | float)]
 
     def _event(self, notice: MailNotice) -> PlacedEvent | None:
         return find_log_event(self._connection, event=notice.event, organisation=notice.organisation)
