@@ -56,8 +56,8 @@ async def answer_call(pipeline: Pipeline[Any], call: Call, report: FaultReport) 
 def record_refusal(pipeline: Pipeline[Any], call: Call, refusal: Refusal) -> Reply:
     """The refusal's body and headers, and its audit row. A 401 has no principal to record: it is only logged."""
     caller = call.identified
-    known = caller is not None and caller.kind != "public" and not call.draws_page
-    if caller is not None and known and call.state is not CallState.RECORDED and not isinstance(refusal, Unauthorized):
+    recorded = call.draws_page or call.state is CallState.RECORDED or isinstance(refusal, Unauthorized)
+    if caller is not None and caller.kind != "public" and not recorded:
         clock = pipeline.clock
         pipeline.journal.record(audit_record(call, caller, refusal.error_code, refusal.status, clock.now(), clock.monotonic()))
     return refusal_reply(refusal, call.request_id)

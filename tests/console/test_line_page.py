@@ -84,7 +84,7 @@ async def test_a_status_that_somebody_changed_meanwhile_is_said_and_nothing_is_d
     form = (await demo.get(path)).page.form(path, "status")
     demo_server.api.put(f"/v1/subscribers/{iccid}/status", json={"status": "INACTIVE"}).raise_for_status()
     seen = await demo.send(form)
-    assert (seen.status, "its status is now “Inactive”" in seen.page.text) == (409, True)
+    assert (seen.status, "its status is now “Inactive”" in seen.page.text) == (412, True)
     assert demo_server.api.get(f"/v1/subscribers/{iccid}").json()["data"]["currentStatus"] == "Inactive"
     demo_server.api.put(f"/v1/subscribers/{iccid}/status", json={"status": "ACTIVE"}).raise_for_status()
 

@@ -136,7 +136,7 @@ async def test_a_price_that_is_changed_on_the_page_is_the_price_in_the_shop_and_
     assert (again.status, again.path) == (200, f"{plan}?done=changed")
     assert (await changed_price(demo, plan, "7.95")).status == 200
     late = await demo.send(form, price_cents="8,35")
-    assert (late.status, late.page.form(plan, "sale").fields["price_cents"]) == (409, "8,35")
+    assert (late.status, late.page.form(plan, "sale").fields["price_cents"]) == (412, "8,35")
     assert "Somebody has changed this since you opened the page" in late.page.text
     assert "€7.95" in (await buyer.get("/shop/demo")).page.text
 
@@ -194,7 +194,7 @@ async def test_what_buyers_see_of_a_shop_is_changed_and_what_is_cleared_goes(dem
     seen = await demo.send(form, tagline="", accent="#123456")
     changed = seen.page.form(shop, "change").fields
     assert (seen.status, changed["tagline"], changed["accent"]) == (200, "", "#123456")
-    assert (await demo.send(form, tagline="", accent="#654321")).status == 409
+    assert (await demo.send(form, tagline="", accent="#654321")).status == 412
     wrong = await demo.send(seen.page.form(shop, "change"), support_email="nobody")
     assert wrong.status == 400 and wrong.page.wrong("support_email") and wrong.page.form(shop, "change").fields["accent"] == "#123456"
     await demo.send(seen.page.form(shop, "change"), tagline=form.fields["tagline"], accent=form.fields["accent"])

@@ -118,9 +118,7 @@ class EventReading:
                 yield end_frame("renew", self._position)
                 return
             if page.more:
-                await (
-                    checkpoint()
-                )  # a read of SQLite waits for nothing: without this nobody else would be answered up to the end of the log
+                await checkpoint()  # a read of SQLite waits for nothing: nobody else would be answered before the end of the log
             elif not await self._deps.watch.news(self._caller.organisation, self._position, HEARTBEAT_SECONDS):
                 yield b":\n\n"
 

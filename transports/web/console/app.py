@@ -120,7 +120,7 @@ class ConsoleApp(PageSite[ConsoleRequest]):
         await visit.recognise()
         if visit.session is None:
             await limiter.address(visit.client)
-        elif visit.request.method in ("GET", "HEAD"):
+        else:  # forms, too: what they look up before they press anything costs nothing else
             await limiter.page(visit.who.person)
         if route is None:
             raise NotFound("There is no such page", hint="Check the address, or start from the page Today")

@@ -1,14 +1,13 @@
 """The page of what programs have asked for: what waits for a person, what of it is lost, who asks, two buttons; and what was decided."""
 
 from collections.abc import Mapping
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from operations.changes.approvals import RECENT_SIGN_IN_SECONDS
-from operations.people import browser_sessions
 from transports.web.console.request import ConsoleRequest, PageRead
-from transports.web.pages.request import CONSOLE_ADDRESS, CONSOLE_PATH, PageProblem, unknown_form
+from transports.web.pages.approvals import decided_rows, is_missing, named_first
+from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
 from transports.web.site import PageRoute
 
 WAITING_A_PAGE = 50
@@ -23,17 +22,15 @@ async def show_waiting(visit: ConsoleRequest, problem: PageProblem | None = None
     )
     waiting, latest = found["waiting"], found["latest"]
     named = visit.query.get("approval") or visit.form.get("id", "")
-    rows = sorted(waiting.rows, key=lambda row: row["id"] != named)
-    others = [row for row in latest.rows if row["state"] != "waiting"]
-    decided = sorted(others, key=lambda row: row["id"] != named)
+    rows, decided = named_first(waiting.rows, named), decided_rows(latest.rows, named)
     more = latest.rows and latest.body.get("has_more")
     facts: Mapping[str, object] = {
         "waiting": [] if after else rows,
         "decided": decided,
         "named": named,
-        "missing": bool(named) and all(row["id"] != named for row in (*rows, *decided)),
+        "missing": is_missing(named, (*rows, *decided)),
         "more": bool(waiting.body.get("has_more")),
-        "recent": visit.now - visit.who.created <= RECENT_SIGN_IN_SECONDS,
+        "recent": visit.signed_in_lately,
         "after": after,
         "next_page": f"?{urlencode({'after': str(latest.rows[-1]['id'])})}" if more else "",
     }
@@ -44,23 +41,20 @@ async def post_decision(visit: ConsoleRequest) -> Response:
     """Decides one, by the digest of what was shown; or has the person sign in again first."""
     id, do = visit.form.get("id", ""), visit.form.get("do")
     if do == "again":
-        return await prove_again(visit, id)
+        return await decide_after_sign_in(visit, id)
     if do not in ("approve", "decline"):
         raise unknown_form()
     outcome = await visit.press("decide_approval", {"id": id, "decision": do, "shown": visit.form.get("shown", "")})
     if outcome.problem is None:
         return visit.go(f"/approvals?{urlencode({'approval': id})}")
     if outcome.problem.code == "sign_in_again":
-        return await prove_again(visit, id)
+        return await decide_after_sign_in(visit, id)
     return await show_waiting(visit, outcome.problem)
 
 
-async def prove_again(visit: ConsoleRequest, approval: str) -> Response:
-    """Ends this browser's session: whoever goes on proves again who they are, and comes back to what they were to decide."""
-    wanted = f"{CONSOLE_PATH}/approvals" + (f"?{urlencode({'approval': approval})}" if approval else "")
-    await browser_sessions.sign_out_browser(visit.context.deps, session=visit.who, record=visit.record("sign_out"))
-    visit.forget(visit.context.cookies.session)
-    return visit.redirect(f"/sign-in?next={quote(wanted if CONSOLE_ADDRESS.fullmatch(wanted) else CONSOLE_PATH)}")
+async def decide_after_sign_in(visit: ConsoleRequest, approval: str) -> Response:
+    """Has the person prove again who they are, and leads them back to what they were to decide."""
+    return await visit.sign_in_again(f"{CONSOLE_PATH}/approvals" + (f"?{urlencode({'approval': approval})}" if approval else ""))
 
 
 APPROVAL_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {"/approvals": PageRoute(show_waiting, post_decision)}

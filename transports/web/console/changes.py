@@ -139,7 +139,7 @@ async def show_sets(visit: ConsoleRequest) -> Response:
 def value_words(visit: ConsoleRequest, change: Mapping[str, object]) -> list[str | Markup]:
     """What a change sets, in words, without its action."""
     shown = {
-        name: told_value(visit, name, each) for name, each in change.items() if name not in ("action", "irreversible", "push", "noList")
+        name: value_text(visit, name, each) for name, each in change.items() if name not in ("action", "irreversible", "push", "noList")
     }
     return [f"{field_word(visit, name)}: {each}" if isinstance(change[name], bool) else each for name, each in shown.items()]
 
@@ -237,7 +237,7 @@ async def show_change(visit: ConsoleRequest, problem: PageProblem | None = None)
         "undoable": found.body["state"] in ENDED_STATES and counts["done"] > 0,
         "chosen": chosen,
         "carried": ".".join(iccid for iccid in chosen if iccid not in here),
-        "told": partial(told_value, visit),
+        "told": partial(value_text, visit),
         "named": partial(field_word, visit),
         "differences": differences,
         "lost_words": partial(lost_words, visit),
@@ -255,7 +255,7 @@ def differences(row: Mapping[str, Mapping[str, object]]) -> list[tuple[str, obje
     return [(name, before.get(name), value) for name, value in after.items() if value != before.get(name) or len(after) == 1]
 
 
-def told_value(visit: ConsoleRequest, name: str, value: object) -> str | Markup:
+def value_text(visit: ConsoleRequest, name: str, value: object) -> str | Markup:
     """A value of a line, a package or a change as the reader's language writes it."""
     if value is None or value == []:
         return "–"
@@ -277,7 +277,7 @@ def told_value(visit: ConsoleRequest, name: str, value: object) -> str | Markup:
 def lost_words(visit: ConsoleRequest, lost: Mapping[str, object]) -> list[str | Markup]:
     """What a row takes away for good, each part with its name."""
     parts = ((name, lost.get(name)) for name in ("line", "name", "unused_bytes", "ends"))
-    return [Markup("{} {}").format(visit.say(f"changes.lost_{name}"), told_value(visit, name, value)) for name, value in parts if value]
+    return [Markup("{} {}").format(visit.say(f"changes.lost_{name}"), value_text(visit, name, value)) for name, value in parts if value]
 
 
 async def post_set(visit: ConsoleRequest) -> Response:

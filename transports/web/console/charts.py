@@ -7,7 +7,6 @@ from markupsafe import Markup, escape
 
 CHART_WIDTH, CHART_HEIGHT, LABEL_HEIGHT = 640, 140, 18
 BAR_SHARE = 0.72
-SPARK_WIDTH, SPARK_HEIGHT = 120, 28
 
 
 class ChartPoint(NamedTuple):
@@ -38,20 +37,4 @@ def bar_chart(points: Sequence[ChartPoint], title: str) -> Markup:
             drawn.append(f'<text class="tick" {middle}>{escape(point.label)}</text>')
     return Markup(
         f'<svg class="chart" role="img" aria-label="{escape(title)}" viewBox="0 0 {CHART_WIDTH} {CHART_HEIGHT}">{"".join(drawn)}</svg>'
-    )
-
-
-def spark_line(values: Sequence[float], title: str) -> Markup:
-    """A thin line through `values`, which are equally far apart."""
-    if len(values) < 2:
-        return Markup("")
-    lowest, highest = min(values), max(values)
-    span = (highest - lowest) or 1
-    step = SPARK_WIDTH / (len(values) - 1)
-    points = " ".join(
-        f"{place * step:.1f},{SPARK_HEIGHT - 3 - (value - lowest) / span * (SPARK_HEIGHT - 6):.1f}" for place, value in enumerate(values)
-    )
-    return Markup(
-        f'<svg class="spark" role="img" aria-label="{escape(title)}" viewBox="0 0 {SPARK_WIDTH} {SPARK_HEIGHT}">'
-        f'<polyline points="{points}" fill="none"/></svg>'
     )

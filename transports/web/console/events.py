@@ -78,7 +78,7 @@ STREAM_AGAIN_SECONDS = 30
 LAST_EVENT_ID = b"last-event-id"
 
 
-class ToldEvents(Response):
+class EventFrames(Response):
     """The stream as it is sent: counted while it is open, and closed at once when the browser hangs up."""
 
     def __init__(self, pieces: AsyncGenerator[bytes], slots: StreamSlots, owner: str) -> None:
@@ -105,9 +105,12 @@ STREAM_HEADERS: Mapping[str, str] = {
 
 async def show_event_stream(visit: ConsoleRequest) -> Response:
     """What happens from now on, to whoever is signed in, for as long as they are. Raises Overloaded where too many are open."""
-    slots, owner = visit.context.told, visit.organisation
+    slots, owner = visit.context.event_streams, visit.organisation
     if not slots.has_room(owner):
-        full = Overloaded("Too many pages are told what is new", hint="The page Events shows it without that")
+        full = Overloaded(
+            "Too many pages of the console wait for events now",
+            hint="The page Events shows them without waiting; it listens again by itself",
+        )
         full.headers.update({"Retry-After": str(STREAM_AGAIN_SECONDS)})
         raise full
     cursor = dict(visit.request.scope["headers"]).get(LAST_EVENT_ID, b"").decode("latin-1") or visit.query.get("cursor", "")
@@ -116,10 +119,10 @@ async def show_event_stream(visit: ConsoleRequest) -> Response:
     if reply.refusal is not None:
         raise reply.refusal
     assert reply.stream is not None, "a stream of events is one"
-    return ToldEvents(told_while_signed_in(visit, reply.stream.pieces), slots, owner)
+    return EventFrames(frames_while_signed_in(visit, reply.stream.pieces), slots, owner)
 
 
-async def told_while_signed_in(visit: ConsoleRequest, pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+async def frames_while_signed_in(visit: ConsoleRequest, pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """The pieces, until the person has signed out, has another role, or acts for another organisation."""
     clock = visit.context.pipeline.clock
     checked = clock.monotonic()

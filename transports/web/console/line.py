@@ -26,8 +26,8 @@ from operations.upstream.lines import SubscriberRow
 from operations.upstream.signalling import is_refusal, is_registration
 from registry.errors import ApprovalRef, NotFound
 from transports.web.console.charts import ChartPoint
-from transports.web.console.request import ConsoleRequest, PageRead
-from transports.web.pages.calls import CallOutcome, ConfirmQuestion
+from transports.web.console.request import SURE_FIELD, ConsoleRequest, PageRead
+from transports.web.pages.calls import CallOutcome
 from transports.web.pages.request import PageProblem, unknown_form
 from transports.web.site import PageRoute
 
@@ -424,7 +424,7 @@ async def change_status(visit: ConsoleRequest) -> Response:
     )
     if status and status not in (shown, wanted):
         word = visit.word("states", status)
-        return await show_line(visit, PageProblem(409, visit.say("line.changed_since", status=word), visit.say("line.look_again")))
+        return await show_line(visit, PageProblem(412, visit.say("line.changed_since", status=word), visit.say("line.look_again")))
     return await carry_out(visit, "modify_subscriber_status", {"iccid": iccid, "status": wanted}, f"status_{wanted.lower()}")
 
 
@@ -441,7 +441,7 @@ async def change_limits(visit: ConsoleRequest) -> Response:
 async def assign(visit: ConsoleRequest) -> Response:
     """Asks with the name and the cost of the package, then puts it on the line."""
     iccid, template = line_number(visit), number_or_text(visit.form.get("packageTemplateId", ""))
-    if visit.form.get("sure") == "yes":
+    if visit.form.get(SURE_FIELD) == "yes":
         return await carry_out(visit, "assign_package", {"iccid": iccid, "packageTemplateId": template}, "assign")
     found = await visit.read("list_package_templates", templateId=template)
     if found.problem is not None or not found.rows:
@@ -453,9 +453,10 @@ async def assign(visit: ConsoleRequest) -> Response:
     text = visit.say(
         "line.assign_text", name=row.get("prepaidpackagetemplatename", template), iccid=iccid, data=amount, days=days, cost=cost
     )
-    fields = {name: value for name, value in visit.form.items() if name != "csrf"} | {"sure": "yes"}
-    question = ConfirmQuestion(visit.say("line.assign_title"), text, visit.say("line.assign_button"), visit.path, fields)
-    return visit.draw("question.html", {"question": question, "losses": (), "back": f"/lines/{iccid}?ask=offers"})
+    title, button = visit.say("line.assign_title"), visit.say("line.assign_button")
+    asked = visit.ask_of_ours(title=title, text=text, button=button, back=f"/lines/{iccid}?ask=offers")
+    assert asked is not None, "who is sure was answered above"
+    return asked
 
 
 def number_or_text(text: str) -> int | str:

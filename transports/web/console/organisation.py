@@ -9,20 +9,17 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from operations.changes.approvals import RECENT_SIGN_IN_SECONDS
 from operations.setup.credentials.worst_case import NAMED_OPERATIONS
 from transports.web.console.audit_log import audit_line, find_rows, key_names
 from transports.web.console.request import ConsoleRequest, PageRead
-from transports.web.pages.approvals import sign_in_again
-from transports.web.pages.calls import CallOutcome, ConfirmQuestion, filled_fields
-from transports.web.pages.request import PageProblem, unknown_form
+from transports.web.pages.calls import CallOutcome, filled_fields
+from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
 from transports.web.site import PageRoute
 
 MEMBERS_A_PAGE, KEYS_A_PAGE = 50, 20
 LAST_CALLS, CALLS_OF_KEY = 5, 20
 KEYS_LOOKED_THROUGH = 5
 """Pages of a hundred keys in which the name of one is looked for."""
-SURE_FIELD = "sure"
 PAGING_FIELDS = ("members", "keys")
 
 
@@ -56,7 +53,7 @@ async def show_organisation(visit: ConsoleRequest, problem: PageProblem | None =
         "typed": visit.form if problem is not None else {},
         "more_members": next_page_of(visit, "members", found["members"]),
         "more_keys": next_page_of(visit, "keys", found["keys"]),
-        "stale": is_stale(visit),
+        "stale": not visit.signed_in_lately,
         "me_id": visit.who.person,
         "done": visit.query.get("done", ""),
     }
@@ -75,11 +72,6 @@ def next_page_of(visit: ConsoleRequest, name: str, listed: CallOutcome) -> str:
         return ""
     kept = {each: visit.query[each] for each in PAGING_FIELDS if visit.query.get(each)}
     return f"?{urlencode({**kept, name: str(listed.rows[-1]['id'])})}"
-
-
-def is_stale(visit: ConsoleRequest) -> bool:
-    """Whether the person signed in too long ago for changing who may act for the organisation."""
-    return visit.now - visit.who.created > RECENT_SIGN_IN_SECONDS
 
 
 async def key_lines(visit: ConsoleRequest, keys: Sequence[Mapping[str, object]]) -> list[KeyLine]:
@@ -139,12 +131,12 @@ async def post_organisation(visit: ConsoleRequest) -> Response:
     do = visit.form.get("do")
     if do not in ("invite", "remove", "revoke", "again"):
         raise unknown_form()
-    if do == "again" or is_stale(visit):
-        return await sign_in_again(visit, "")
+    if do == "again" or not visit.signed_in_lately:
+        return await visit.sign_in_again(f"{CONSOLE_PATH}{visit.path}")
     if do == "invite":
         outcome = await visit.press("invite_member", filled_fields(visit.form, "email", "role"))
         return visit.go("/organisation?done=invited") if outcome.problem is None else await show_organisation(visit, outcome.problem)
-    asked = question_before(visit, do)
+    asked = ask_before_ending(visit, do)
     if asked is not None:
         return asked
     operation = "remove_member" if do == "remove" else "revoke_api_key"
@@ -154,19 +146,11 @@ async def post_organisation(visit: ConsoleRequest) -> Response:
     return visit.go("/organisation?done=" + ("removed" if do == "remove" else "revoked"))
 
 
-def question_before(visit: ConsoleRequest, do: str) -> Response | None:
+def ask_before_ending(visit: ConsoleRequest, do: str) -> Response | None:
     """The page that asks whether the person means it; None once they have said so."""
-    if visit.form.get(SURE_FIELD) == "yes":
-        return None
     about = visit.form.get("about") or visit.form.get("id", "")
-    question = ConfirmQuestion(
-        visit.say(f"organisation.{do}_title", name=about),
-        visit.say(f"organisation.{do}_question"),
-        visit.say(f"organisation.{do}"),
-        visit.path,
-        {**{name: value for name, value in visit.form.items() if name != "csrf"}, SURE_FIELD: "yes"},
-    )
-    return visit.draw("question.html", {"question": question, "losses": (), "back": visit.path})
+    title, text = visit.say(f"organisation.{do}_title", name=about), visit.say(f"organisation.{do}_question")
+    return visit.ask_of_ours(title=title, text=text, button=visit.say(f"organisation.{do}"), back=visit.path)
 
 
 async def show_key(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
@@ -183,11 +167,11 @@ async def show_key(visit: ConsoleRequest, problem: PageProblem | None = None) ->
         **found,
         "key_id": key,
         "line": None if row is None else key_line(visit, row, explained),
-        "words": held_words(visit, cast("Mapping[str, object] | None", body.get("restrictions"))),
+        "words": restriction_words(visit, cast("Mapping[str, object] | None", body.get("restrictions"))),
         "uses": [use_words(visit, use) for use in cast(Sequence[Mapping[str, object]], body.get("used", ()))],
         "worst": body.get("worst_case"),
         "last": [audit_line(visit, call, {}) for call in found["calls"].rows],
-        "stale": is_stale(visit),
+        "stale": not visit.signed_in_lately,
     }
     missing = explained.problem if row is None else None
     return visit.draw("organisation_key.html", facts, problem=problem or missing)
@@ -208,7 +192,7 @@ async def listed_key(visit: ConsoleRequest, key: str) -> Mapping[str, object] | 
     return found
 
 
-def held_words(visit: ConsoleRequest, held: Mapping[str, object] | None) -> list[str]:
+def restriction_words(visit: ConsoleRequest, held: Mapping[str, object] | None) -> list[str]:
     """Each restriction of a key as a phrase in the reader's language."""
     if held is None:
         return []
@@ -256,9 +240,9 @@ async def post_key(visit: ConsoleRequest) -> Response:
     do, key = visit.form.get("do"), visit.request.path_params["key"]
     if do not in ("revoke", "again"):
         raise unknown_form()
-    if do == "again" or is_stale(visit):
-        return await sign_in_again(visit, "")
-    asked = question_before(visit, "revoke")
+    if do == "again" or not visit.signed_in_lately:
+        return await visit.sign_in_again(f"{CONSOLE_PATH}{visit.path}")
+    asked = ask_before_ending(visit, "revoke")
     if asked is not None:
         return asked
     outcome = await visit.press("revoke_api_key", {"id": key})

@@ -5,6 +5,7 @@ neither quota nor burst: the page is counted and recorded as a whole. Lines to c
 hide, and the key is a variable of the reader's own shell.
 """
 
+import hashlib
 import re
 import shlex
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ from registry.catalogue import AnyOperation
 from registry.characters import is_hidden_character
 from transports.reference.entries import curl_example, tool_call_example
 from transports.web.console.assets import console_asset
-from transports.web.console.charts import bar_chart, spark_line
+from transports.web.console.charts import bar_chart
 from transports.web.pages.calls import CallArguments, CallOutcome, ConfirmQuestion, needs_confirmation
 from transports.web.pages.layout import PAGE_TEMPLATES, as_sentence, format_money
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, PageRequest, next_page, problem_of
@@ -37,6 +38,8 @@ from transports.web.site import NO_HEADERS, PAGE_MEDIA_TYPE, REFERRER_POLICY
 CONSOLE_TEMPLATES = Path(__file__).parent / "templates"
 ONCE_FIELD = "once"
 """Of a form: the idempotency key of its call, made with the form, so that a form that is sent twice is carried out once."""
+SURE_FIELD, SHOWN_FIELD = "sure", "shown"
+"""Of a form: that its question was answered, and the digest of what it was made from."""
 ONCE_KEY = re.compile(r"idk_[0-9a-z]{10,40}", re.ASCII)
 MENU = (
     ("today", ""),
@@ -100,7 +103,7 @@ def console_templates() -> Jinja2Templates:
     """The templates of the console, then those of the other pages, whose form fields they share."""
     made = page_templates(CONSOLE_TEMPLATES, PAGE_TEMPLATES)
     made.filters["sentence"] = as_sentence
-    cast("dict[str, object]", made.globals).update(bar_chart=bar_chart, spark_line=spark_line)
+    cast("dict[str, object]", made.globals)["bar_chart"] = bar_chart
     return Jinja2Templates(env=made)
 
 
@@ -150,6 +153,23 @@ class ConsoleRequest(PageRequest):
         question = ConfirmQuestion(title, str(outcome.body["message"]), button, self.path, whole)
         losses = outcome.body.get("losses") or ()
         return self.draw("question.html", {"question": question, "losses": losses, "back": back})
+
+    def ask_of_ours(self, *, title: str, text: str, button: str, back: str) -> Response | None:
+        """The page with a question, before an operation that asks none; None once the person has pressed its button."""
+        if self.form.get(SURE_FIELD) == "yes":
+            return None
+        fields = {name: value for name, value in self.form.items() if name != "csrf"} | {SURE_FIELD: "yes"}
+        question = ConfirmQuestion(title, text, button, self.path, fields)
+        return self.draw("question.html", {"question": question, "losses": (), "back": back})
+
+    def changed_since(self, shown: object) -> PageProblem | None:
+        """The problem of a form that was made when something else was to be shown than `shown` is now; None where nothing has changed.
+
+        The form is shown again with what was typed and with what holds now, so that sending it once more is a decision.
+        """
+        if self.form.get(SHOWN_FIELD) == digest_of(shown):
+            return None
+        return PageProblem(412, self.say("shared.changed_since"), self.say("shared.changed_since_hint"))
 
     def may(self, operation: str) -> str:
         """Why the person may not press a button, in their language; empty where they may."""
@@ -224,6 +244,7 @@ class ConsoleRequest(PageRequest):
             "money": format_money,
             "once": self.once,
             "may": self.may,
+            "digest_of": digest_of,
             "style_name": console_asset("css").name,
             "script_name": console_asset("js").name,
         }
@@ -238,6 +259,11 @@ class ConsoleRequest(PageRequest):
         }
         status = 200 if problem is None else problem.status
         return console_templates().TemplateResponse(self.request, template, {**shared, **facts}, status, sent)
+
+
+def digest_of(shown: object) -> str:
+    """What a form shows, in short: it goes with the form, so that one that is older than somebody's change is found out."""
+    return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
 
 
 def outcome_of(reply: Reply) -> CallOutcome:

@@ -21,7 +21,6 @@ from transports.web.site import PageRoute
 ALERT_SWITCHES = ("balance", "stock", "sync", "quota", "upstream")
 ALERT_NUMBERS = ("days_to_open", "days_to_close", "quota_percent")
 WHOLE_NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
-SHOWN_FIELD = "shown"
 KIND_FIELD = "kind "
 """What a field of the form begins with that chooses for the kind after it."""
 SINGLES_SHOWN = 25
@@ -48,13 +47,12 @@ async def show_settings(visit: ConsoleRequest, problem: PageProblem | None = Non
     facts: Mapping[str, object] = {
         **found,
         "do": do,
-        "alerts_shown": seen_alerts(alerts.body) if alerts.problem is None else "",
         "switches": ALERT_SWITCHES,
         "set_alerts": typed_alerts(visit) if do == "alerts" else alerts.body.get("settings", {}),
         "lines": mail_lines(visit, kinds, typed=do == "mails"),
-        "others": [(type, happened_text(visit.texts, type)) for type in told_types(visit) if type not in kinds],
+        "others": [(type, happened_text(visit.texts, type)) for type in offered_types(visit) if type not in kinds],
         "timings": get_args(MailTiming),
-        "told": told_words(visit, cast(Mapping[str, str], mails.body.get("told", {}))),
+        "told": timing_words(visit, cast(Mapping[str, str], mails.body.get("told", {}))),
         "mail_choice": visit.form if do == "mails" else {**mails.body, "digest_hour": str(mails.body.get("digest_hour"))},
         "hours": [(str(hour), f"{hour:02d}:00") for hour in HOURS],
         "zones": timezone_names(),
@@ -64,7 +62,7 @@ async def show_settings(visit: ConsoleRequest, problem: PageProblem | None = Non
     return visit.draw("settings.html", facts, problem=problem)
 
 
-def told_types(visit: ConsoleRequest) -> list[str]:
+def offered_types(visit: ConsoleRequest) -> list[str]:
     """The types that the person may be told of."""
     admin = visit.acting.role is Role.ADMIN
     return [type for type in mail_types() if admin or not for_admins_alone(type)]
@@ -72,7 +70,7 @@ def told_types(visit: ConsoleRequest) -> list[str]:
 
 def families(visit: ConsoleRequest) -> list[str]:
     """The globs of the families that the person may be told of, such as `order.*`."""
-    return list(dict.fromkeys(f"{type.partition('.')[0]}.*" for type in told_types(visit)))
+    return list(dict.fromkeys(f"{type.partition('.')[0]}.*" for type in offered_types(visit)))
 
 
 def mail_lines(visit: ConsoleRequest, kinds: Mapping[str, str], *, typed: bool) -> list[MailLine]:
@@ -84,18 +82,12 @@ def mail_lines(visit: ConsoleRequest, kinds: Mapping[str, str], *, typed: bool) 
     return [MailLine(kind, words, visit.form.get(f"{KIND_FIELD}{kind}", "") if typed else kinds.get(kind, "")) for kind, words in found]
 
 
-def told_words(visit: ConsoleRequest, told: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+def timing_words(visit: ConsoleRequest, told: Mapping[str, str]) -> list[tuple[str, list[str]]]:
     """What the person is told of at once, and what in the digest."""
     grouped = [
         (timing, [happened_text(visit.texts, type) for type, each in told.items() if each == timing]) for timing in (AT_ONCE, DIGEST)
     ]
     return [(timing, types) for timing, types in grouped if types]
-
-
-def seen_alerts(body: Mapping[str, object]) -> str:
-    """The settings in one text, by which a form says what it was shown with."""
-    settings = cast(Mapping[str, object], body["settings"])
-    return ".".join(f"{int(cast(int, settings[name]))}" for name in (*ALERT_SWITCHES, *ALERT_NUMBERS))
 
 
 def typed_alerts(visit: ConsoleRequest) -> dict[str, object]:
@@ -124,13 +116,7 @@ async def keep_alerts(visit: ConsoleRequest) -> PageProblem | None:
         return now.problem
     if now.body["settings"] == wanted:
         return None
-    if visit.form.get(SHOWN_FIELD, "") != seen_alerts(now.body):
-        return changed_meanwhile(visit)
-    return (await visit.press("set_alerts", wanted)).problem
-
-
-def changed_meanwhile(visit: ConsoleRequest) -> PageProblem:
-    return PageProblem(409, visit.say("settings.changed"), visit.say("settings.changed_hint"))
+    return visit.changed_since(now.body["settings"]) or (await visit.press("set_alerts", wanted)).problem
 
 
 async def keep_mails(visit: ConsoleRequest) -> PageProblem | None:
@@ -147,9 +133,7 @@ async def keep_mails(visit: ConsoleRequest) -> PageProblem | None:
     }
     if all(now.body[name] == value for name, value in wanted.items()):
         return None
-    if visit.form.get(SHOWN_FIELD, "") != (now.body["changed"] or ""):
-        return changed_meanwhile(visit)
-    return (await visit.press("set_mail_subscriptions", wanted)).problem
+    return visit.changed_since(now.body["changed"]) or (await visit.press("set_mail_subscriptions", wanted)).problem
 
 
 def chosen_kinds(visit: ConsoleRequest, kept: Mapping[str, str]) -> dict[str, str]:

@@ -3,14 +3,12 @@
 A form carries a digest of what was shown, so that nobody undoes unseen what somebody else has changed; sent twice, it changes once.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
-import orjson
 from starlette.responses import Response
 
 from operations.languages import LanguageTexts
@@ -18,7 +16,7 @@ from operations.network.templates import TemplateRow
 from operations.plans import BYTES_PER_MB
 from operations.storefronts.storefronts import ShownPlan, WholeStorefront
 from operations.vocabulary import Currency
-from transports.web.console.request import ConsoleRequest, PageRead
+from transports.web.console.request import ConsoleRequest, PageRead, digest_of
 from transports.web.pages.calls import CallOutcome, filled_fields
 from transports.web.pages.request import PageProblem, unknown_form
 from transports.web.site import PageRoute
@@ -76,10 +74,9 @@ def check_shop(checks: Sequence[PlanCheck]) -> ShopCheck:
     return ShopCheck(len(sold), len(checks), sold.count("wrong"), sold.count("unknown"))
 
 
-def digest_of(row: Fields) -> str:
-    """Of what a form shows; how a plan differs from its template is no part of it."""
-    plain = {name: value for name, value in row.items() if name not in ("plans", "warnings")}
-    return hashlib.sha256(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
+def comparable(row: Fields) -> Fields:
+    """What a form shows of a shop or a plan; how a plan differs from its template is no part of it."""
+    return {name: value for name, value in row.items() if name not in ("plans", "warnings")}
 
 
 def typed_cents(text: str) -> int | str:
@@ -100,10 +97,6 @@ def typed_whole(text: str) -> int | str:
 def typed_countries(text: str) -> list[str]:
     """Country codes between commas or spaces."""
     return [code.upper() for code in re.split(r"[\s,;]+", text) if code]
-
-
-def changed_since(visit: ConsoleRequest) -> PageProblem:
-    return PageProblem(409, visit.say("shops.changed_since"), visit.say("shops.changed_since_hint"))
 
 
 def done_text(visit: ConsoleRequest) -> str:
@@ -169,7 +162,7 @@ async def show_own_shop(visit: ConsoleRequest, problem: PageProblem | None = Non
         "checks": checks,
         "sum": check_shop(checks),
         "templates": found["templates"],
-        "shown": digest_of(shop.body),
+        "shown": digest_of(comparable(shop.body)),
         "done": done_text(visit),
         "typed": visit.form if problem is not None else {},
     }
@@ -191,8 +184,9 @@ async def post_own_shop(visit: ConsoleRequest) -> Response:
     if now.problem is not None:
         return visit.draw("refused.html", {}, problem=now.problem)
     changes = differing(wanted, now.body)
-    if changes and visit.form.get("shown") != digest_of(now.body):
-        return await show_own_shop(visit, changed_since(visit))
+    late = visit.changed_since(comparable(now.body)) if changes else None
+    if late is not None:
+        return await show_own_shop(visit, late)
     outcome = await visit.press("update_storefront", {"id": id, **changes}) if changes else now
     if outcome.problem is not None:
         return await show_own_shop(visit, outcome.problem)
@@ -294,7 +288,7 @@ async def show_shop_plan(visit: ConsoleRequest, problem: PageProblem | None = No
         "check": check_plan(plan, templates_by_number(templates)),
         "templates": templates,
         "price": written_cents(visit.texts, plan["price_cents"]),
-        "shown": digest_of(plan),
+        "shown": digest_of(comparable(plan)),
         "done": done_text(visit),
         "typed": visit.form if problem is not None else {},
         "do": visit.form.get("do", ""),
@@ -313,21 +307,22 @@ async def post_shop_plan(visit: ConsoleRequest) -> Response:
         return await show_shop_plan(visit)
     wanted = sale_typed(visit) if do == "sale" else terms_typed(visit)
     changes = differing(wanted, plan)
-    if changes and visit.form.get("shown") != digest_of(plan):
-        return await show_shop_plan(visit, changed_since(visit))
+    late = visit.changed_since(comparable(plan)) if changes else None
+    if late is not None:
+        return await show_shop_plan(visit, late)
     named = {"id": params["shop"], "slug": params["plan"]}
     if not changes:
         outcome = now
     elif do == "sale":
         outcome = await visit.press("update_storefront_plan", {**named, **changes})
     else:
-        outcome = await visit.press("upsert_storefront_plan", {**named, **kept_of(plan), **wanted})
+        outcome = await visit.press("upsert_storefront_plan", {**named, **unshown_terms(plan), **wanted})
     if outcome.problem is not None:
         return await show_shop_plan(visit, plan_problem(visit, outcome.problem))
     return visit.go(f"/shops/{params['shop']}/plans/{params['plan']}?done=changed")
 
 
-def kept_of(plan: Fields) -> Mapping[str, object]:
+def unshown_terms(plan: Fields) -> Mapping[str, object]:
     """What a plan keeps when its promise is replaced."""
     names = ("price_cents", "on_sale", "position", "product_id", "account_id", "payments_price_id", "payments_price_mode")
     return {name: plan[name] for name in names if plan[name] is not None}

@@ -32,7 +32,6 @@ async def show_today(visit: ConsoleRequest) -> Response:
         "causes": cause_points(visit, sheet_of(found["problems"])),
         "sheet": sheet_of(found["problems"]),
         "quota": quota_share(cast("Mapping[str, object] | None", found["credential"].body.get("calls"))),
-        "calm": all(outcome.problem is None and not outcome.rows for outcome in (found["approvals"], found["orders"], found["deliveries"])),
     }
     return visit.draw("today.html", facts)
 

@@ -17,8 +17,8 @@ from operations.event_types.catalogue import EVENT_TYPES, PROMISED_TYPES, types_
 from operations.ledger.event_letters import happened_text
 from operations.ledger.webhooks import WEBHOOK_USER_AGENT
 from registry.errors import NotFound
-from transports.web.console.request import ConsoleRequest, PageRead
-from transports.web.pages.calls import CallOutcome, ConfirmQuestion
+from transports.web.console.request import ConsoleRequest, PageRead, digest_of
+from transports.web.pages.calls import CallOutcome
 from transports.web.pages.request import PageProblem, unknown_form
 from transports.web.site import PageRoute
 
@@ -59,7 +59,7 @@ def family_of(name: str) -> str:
     return name.partition(".")[0]
 
 
-def told_of(visit: ConsoleRequest, endpoint: ShownRow) -> list[str]:
+def chosen_words(visit: ConsoleRequest, endpoint: ShownRow) -> list[str]:
     """What an endpoint is told of, in the reader's words."""
     found: list[str] = []
     for pattern in cast("Sequence[str]", endpoint.get("types", PROMISED_TYPES)):
@@ -92,7 +92,7 @@ async def webhooks_page(visit: ConsoleRequest, problem: PageProblem | None = Non
     facts: Mapping[str, object] = {
         "endpoints": endpoints.rows,
         "enabled": sum(row["status"] == "enabled" for row in endpoints.rows),
-        "told": {str(row["id"]): told_of(visit, row) for row in endpoints.rows},
+        "told": {str(row["id"]): chosen_words(visit, row) for row in endpoints.rows},
         "failed": failed,
         "failed_of": failed_of(failed),
         "more_failed": bool(failed.body.get("has_more")),
@@ -141,11 +141,11 @@ async def endpoint_page(visit: ConsoleRequest, problem: PageProblem | None = Non
     typed = visit.form if visit.form.get("do") == "change" else None
     facts: Mapping[str, object] = {
         "endpoint": endpoint,
-        "told": told_of(visit, endpoint),
+        "told": chosen_words(visit, endpoint),
         "types": found["types"],
         "choice": type_choice(found["types"].rows, typed, cast("Sequence[str]", endpoint.get("types", ()))),
         "typed": typed or {"url": endpoint["url"], "description": endpoint.get("description", ""), "tags": written_tags(endpoint)},
-        "shown": shown_endpoint(endpoint) if typed is None else typed.get("shown", ""),
+        "shown": digest_of(changeable_parts(endpoint)),
         "newest": found["newest"],
         "failed": found["failed"],
         "urls": {},
@@ -168,9 +168,9 @@ def written_tags(endpoint: ShownRow) -> str:
     return " ".join(cast("Sequence[str]", endpoint.get("tags", ())))
 
 
-def shown_endpoint(endpoint: ShownRow) -> str:
-    """What a form shows of an endpoint, so that a form that is older than somebody's change is found out."""
-    return orjson.dumps({name: endpoint.get(name) for name in ENDPOINT_PARTS}).decode()
+def changeable_parts(endpoint: ShownRow) -> Mapping[str, object]:
+    """What a form shows of an endpoint, and changes."""
+    return {name: endpoint.get(name) for name in ENDPOINT_PARTS}
 
 
 def type_choice(offered: Sequence[ShownRow], typed: Mapping[str, str] | None, chosen: Sequence[str]) -> TypeChoice:
@@ -196,8 +196,8 @@ def ticked_types(form: Mapping[str, str]) -> list[str]:
 
 def sent_figures(visit: ConsoleRequest) -> int | None:
     """How many deliveries the button before this page has sent on their way, as the address says it."""
-    told = visit.query.get("sent", "")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 9 else None
+    sent = visit.query.get("sent", "")
+    return int(sent) if sent.isascii() and sent.isdigit() and len(sent) < 9 else None
 
 
 async def post_endpoint(visit: ConsoleRequest) -> Response:
@@ -228,20 +228,10 @@ def replayed(outcome: CallOutcome) -> int:
     return cast(int, outcome.body["replayed"]) + cast(int, outcome.body["brought_forward"])
 
 
-def ask_before(visit: ConsoleRequest, id: str, question: str, button: str) -> Response | None:
-    """The page with the question, until the person has pressed its button; these operations ask none of their own."""
-    if visit.form.get("sure") == "1":
-        return None
-    fields = {name: visit.form.get(name, "") for name in ("do", "once")} | {"sure": "1"}
-    asked = ConfirmQuestion(
-        visit.say(f"webhooks.{button}_title"), visit.say(f"webhooks.{question}"), visit.say(f"webhooks.{button}"), visit.path, fields
-    )
-    return visit.draw("question.html", {"question": asked, "losses": (), "back": f"/webhooks/{id}"})
-
-
 async def rotate_secret(visit: ConsoleRequest, id: str) -> Response:
     """Asks first; then the new secret stands on the answer, and on no other page."""
-    asked = ask_before(visit, id, "rotate_hint", "rotate")
+    title, text, button = (visit.say(f"webhooks.{name}") for name in ("rotate_title", "rotate_hint", "rotate"))
+    asked = visit.ask_of_ours(title=title, text=text, button=button, back=f"/webhooks/{id}")
     if asked is not None:
         return asked
     outcome = await visit.press("rotate_webhook_secret", {"id": id})
@@ -250,7 +240,8 @@ async def rotate_secret(visit: ConsoleRequest, id: str) -> Response:
 
 async def delete_endpoint_of(visit: ConsoleRequest, id: str) -> Response:
     """Asks first, and then shows the list without it."""
-    asked = ask_before(visit, id, "delete_hint", "delete")
+    title, text, button = (visit.say(f"webhooks.{name}") for name in ("delete_title", "delete_hint", "delete"))
+    asked = visit.ask_of_ours(title=title, text=text, button=button, back=f"/webhooks/{id}")
     if asked is not None:
         return asked
     outcome = await visit.press("delete_connectivity_webhook_endpoint", {"id": id})
@@ -261,8 +252,9 @@ async def change_endpoint(visit: ConsoleRequest, id: str) -> Response:
     """Sends what differs from what the form has shown. What somebody else has changed since then is not overwritten."""
     form = visit.form
     endpoint = endpoint_with(await visit.read("list_connectivity_webhook_endpoints"), id)
-    if form.get("shown") != shown_endpoint(endpoint):
-        return await endpoint_page(visit, PageProblem(412, visit.say("webhooks.changed_meanwhile"), visit.say("webhooks.load_again")))
+    changed = visit.changed_since(changeable_parts(endpoint))
+    if changed is not None:
+        return await endpoint_page(visit, changed)
     types, tags = ticked_types(form), form.get("tags", "").replace(",", " ").split()
     change: dict[str, object] = {}
     if form.get("url", "") != endpoint["url"]:
@@ -378,10 +370,10 @@ def signed_headers(event: str, body: bytes, attempt: ShownRow, url: str) -> list
 
 async def show_event_deliveries(visit: ConsoleRequest) -> Response:
     """Who was told of this event, with which request, and what did they answer?"""
-    return await told_event_page(visit)
+    return await event_way_page(visit)
 
 
-async def told_event_page(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
+async def event_way_page(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
     """The event and its way to every endpoint. A test send has deliveries, and is in no list of events."""
     id = str(visit.request.path_params["event"])
     found = await visit.read_together(
@@ -429,7 +421,7 @@ async def post_event_deliveries(visit: ConsoleRequest) -> Response:
         outcome = await visit.press("replay_failed_deliveries", one)
     else:
         raise unknown_form()
-    return visit.go(f"/webhooks/deliveries/{id}?sent=1") if outcome.problem is None else await told_event_page(visit, outcome.problem)
+    return visit.go(f"/webhooks/deliveries/{id}?sent=1") if outcome.problem is None else await event_way_page(visit, outcome.problem)
 
 
 WEBHOOKS_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from starlette.responses import Response
 
+from operations.changes.approvals import RECENT_SIGN_IN_SECONDS
 from operations.people import browser_sessions
 from operations.people.browser_sessions import SESSION_COOKIE, AuditRecordMaker, BrowserSession
 from operations.secret_tokens import new_secret_token
@@ -166,7 +167,7 @@ class PageContext(SiteContext):
     seals: FormSeals
     cookies: PageCookies
     mail_on_console: bool
-    told: StreamSlots = field(default_factory=lambda: StreamSlots(PAGE_STREAMS_OF_ONE, PAGE_STREAMS_OF_ALL))
+    event_streams: StreamSlots = field(default_factory=lambda: StreamSlots(PAGE_STREAMS_OF_ONE, PAGE_STREAMS_OF_ALL))
     """The streams of events that browsers hold open, by organisation."""
 
 
@@ -321,6 +322,17 @@ class PageRequest(Visit):
     def redirect(self, target: str) -> Response:
         """A redirect to a page of ours: `target` is one of the console, or a path below /auth (it starts with a slash)."""
         return see_other(f"{self.context.root}{whole_path(target)}")
+
+    @property
+    def signed_in_lately(self) -> bool:
+        """Whether the sign-in is as new as decisions ask for that may do harm in a browser somebody has left open."""
+        return self.now - self.who.created <= RECENT_SIGN_IN_SECONDS
+
+    async def sign_in_again(self, back: str) -> Response:
+        """Ends this browser's session: whoever goes on proves again who they are, and is led `back`, the whole path of a page of ours."""
+        await browser_sessions.sign_out_browser(self.context.deps, session=self.who, record=self.record("sign_out"))
+        self.forget(self.context.cookies.session)
+        return self.redirect(f"/sign-in?next={quote(whole_path(next_page(back)))}")
 
     def to_sign_in(self) -> Response:
         """A redirect to sign-in, which leads back to this page afterwards."""
