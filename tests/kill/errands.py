@@ -52,12 +52,15 @@ def inventory_errand(network: NetworkProcess, tenant: Tenant, key: str) -> Kille
 
 
 async def intent_errand(http: httpx.AsyncClient, network: NetworkProcess, tenant: Tenant, key: str) -> KilledErrand | None:
-    """A live intent for a product of a template that nobody else draws; None when there is no template left."""
+    """A live intent for a product of a template that nobody else draws. None: no template is left, or the server died first."""
     template = network.next_template(tenant.account)
     if template is None:
         return None
     product = {"name": f"Plan {template}", "price_cents": 990, "currency": "EUR", **await network.offer_of(template)}
-    made = await http.post("/v1/connectivity/products", json=product, headers=bearer_of(tenant) | {"Idempotency-Key": f"product-{key}"})
+    try:
+        made = await http.post("/v1/connectivity/products", json=product, headers=bearer_of(tenant) | {"Idempotency-Key": f"product-{key}"})
+    except httpx.TransportError:  # it went on with what the one before it left, and met its point there
+        return None
     assert made.status_code == 201, made.text
     return KilledErrand(tenant, key, Drawn(tenant.account, template, None), product=made.json()["id"])
 

@@ -109,7 +109,7 @@ async def test_no_person_is_sent_where_a_browser_should_not_go(url: object) -> N
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "https://owner:word@evil.example/", HALF])
 async def test_no_payer_is_sent_there_either(url: str) -> None:
-    async with vendor(raw(there.invoice(hosted_invoice_url=url))) as (_, client):
+    async with vendor(raw(there.invoice_body(hosted_invoice_url=url))) as (_, client):
         with pytest.raises(PaymentsError, match="could not be read"):
             await client.find_invoice(CONNECTED, "in_1")
 
@@ -119,7 +119,7 @@ async def test_another_object_than_the_one_that_was_asked_for_says_nothing_about
         (find_account, there.account(id="acct_1Neighbour")),
         (find_charge, there.charge_body(id="ch_2")),
         (lambda client: client.approve_review(CONNECTED, "prv_2", key="k"), REVIEW),
-        (lambda client: client.find_invoice(CONNECTED, "in_2"), there.invoice()),
+        (lambda client: client.find_invoice(CONNECTED, "in_2"), there.invoice_body()),
     ):
         async with vendor(raw(body)) as (_, client):
             with pytest.raises(PaymentsError, match="could not be read"):
