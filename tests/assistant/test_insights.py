@@ -82,56 +82,58 @@ async def test_a_model_writes_the_cards_from_the_figures_and_the_allowance_is_sp
     assert [figure["name"] for figure in written["figures"]] == ["active", "balance"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "no json at all",
-        "{}",
-        json.dumps({"cards": []}),
-        json.dumps({"cards": "x"}),
-        json.dumps({"cards": [{"title": "T"}]}),
-        card("Some text.", kind="secret"),
-        card("Some text.", kind="note"),
-        card("Some text.", figures=("invented",)),
-        card("x" * 401),
-        card("", title="T"),
-        card("Some text.", title="t" * 81),
-        card("You have 99999 active lines."),
-        card("You have {active}5 lines."),
-        card("Twelve lines are active."),
-        card("\u0661\u0662 lines are active."),
-        card("About \u00bd of {active} lines."),
-        card("{active} lines", title="2.5 times more"),
-        card("See https://evil.example for {active} lines."),
-        card("<b>{active}</b> lines."),
-        card("Write to me@evil.example."),
-    ],
+UNMEASURED = (
+    "no json at all",
+    "{}",
+    json.dumps({"cards": []}),
+    json.dumps({"cards": "x"}),
+    json.dumps({"cards": [{"title": "T"}]}),
+    card("Some text.", kind="secret"),
+    card("Some text.", kind="note"),
+    card("Some text.", figures=("invented",)),
+    card("x" * 401),
+    card("", title="T"),
+    card("Some text.", title="t" * 81),
+    card("You have 99999 active lines."),
+    card("You have {active}5 lines."),
+    card("Twelve lines are active."),
+    card("\u0661\u0662 lines are active."),
+    card("About \u00bd of {active} lines."),
+    card("{active} lines", title="2.5 times more"),
+    card("See https://evil.example for {active} lines."),
+    card("<b>{active}</b> lines."),
+    card("Write to me@evil.example."),
 )
-async def test_cards_that_say_what_was_not_measured_are_dropped(stage: AssistantStage, text: str) -> None:
-    stage.follow(writing(text))
-    found = await stage.insights()
-    assert (found["generated"], found["quota"]["used"], bool(found["cards"])) == ("measured", 1, True)
+"""What a model may write that was not measured, or is no card."""
 
 
-@pytest.mark.parametrize("text", ["{active} lines.", "**{active}** lines.", "Balance: {balance} EUR!", "Here: ```json\n%s\n```"])
-async def test_numbers_may_be_written_in_a_sentence(stage: AssistantStage, text: str) -> None:
-    stage.follow(writing(text % card("{active} lines.") if "%s" in text else card(text)))
-    assert (await stage.insights())["generated"] == "ai"
+async def test_cards_that_say_what_was_not_measured_are_dropped(stage: AssistantStage) -> None:
+    for used, text in enumerate(UNMEASURED, 1):
+        stage.follow(writing(text))
+        found = await stage.insights()
+        assert (found["generated"], found["quota"]["used"], bool(found["cards"])) == ("measured", used, True), text
 
 
-@pytest.mark.parametrize("written", ["1,234", "1 234", "1.234", "1\u202f234", "1234", "1234.00"])
-async def test_thousands_may_be_grouped(stage: AssistantStage, written: str) -> None:
+async def test_numbers_may_be_written_in_a_sentence(stage: AssistantStage) -> None:
+    for text in ("{active} lines.", "**{active}** lines.", "Balance: {balance} EUR!", "Here: ```json\n%s\n```"):
+        stage.follow(writing(text % card("{active} lines.") if "%s" in text else card(text)))
+        assert (await stage.insights())["generated"] == "ai", text
+
+
+async def test_thousands_may_be_grouped(stage: AssistantStage) -> None:
     stage.network.accounts[8101].balance = 1_234_000_000
-    stage.follow(lambda heard: ModelTurn(card(f"{written} EUR.", kind="balance", figures=("balance",))))
-    assert (await stage.insights())["generated"] == "ai"
+    for written in ("1,234", "1 234", "1.234", "1\u202f234", "1234", "1234.00"):
+        stage.follow(lambda heard, written=written: ModelTurn(card(f"{written} EUR.", kind="balance", figures=("balance",))))
+        assert (await stage.insights())["generated"] == "ai", written
 
 
 @pytest.mark.rule("4.8.3")
-@pytest.mark.parametrize("fault", ["broken", "busy", "breaks_off", "garbage", "endless_error"])
-async def test_a_model_that_fails_leaves_measured_cards(stage: AssistantStage, fault: ModelFault) -> None:
-    stage.follow(lambda heard: ModelTurn("One two three four.", fault=fault))
-    found = await stage.insights()
-    assert (found["generated"], found["quota"]["used"]) == ("measured", 1)
+async def test_a_model_that_fails_leaves_measured_cards(stage: AssistantStage) -> None:
+    faults: tuple[ModelFault, ...] = ("broken", "busy", "breaks_off", "garbage", "endless_error")
+    for used, fault in enumerate(faults, 1):
+        stage.follow(lambda heard, fault=fault: ModelTurn("One two three four.", fault=fault))
+        found = await stage.insights()
+        assert (found["generated"], found["quota"]["used"]) == ("measured", used), fault
 
 
 @pytest.mark.rule("4.8.3")

@@ -20,9 +20,9 @@ from tests.simulation.store import STORE_FAULTS
 from tests.simulation.upstream_faults import WEIGHTS
 
 ROOT = Path(__file__).absolute().parents[2]
-SEEDS = 2000
-PER_TEST = 250
-LOOKED_AT = 200
+SEEDS = 400
+"""Of each run; an episode makes about 120 calls. `python3 ./run simulate` plays as many as it is told, from any first seed."""
+PER_TEST = 200
 # Selling episodes behind the first ones, for the ends that come seldom.
 RARE = (271, 274, 280, 286)
 
@@ -58,7 +58,7 @@ def beginning(stage: EpisodeStage) -> Beginning:
             calls = [record for record in episode.history.records if record.operation == RETURN]
             begun.met.update(f"returned: {record.kind}" for record in calls)
 
-    begun.verdicts += [run_episode(stage, seed, look if seed < LOOKED_AT else None) for seed in range(PER_TEST)]
+    begun.verdicts += [run_episode(stage, seed, look) for seed in range(PER_TEST)]
     for seed in RARE:
         run_episode(stage, seed, look)
     return begun
