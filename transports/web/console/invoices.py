@@ -251,7 +251,7 @@ async def edit_draft(visit: ConsoleRequest, now: WholeInvoice) -> Response:
         due_at = typed_due(visit.form.get("due_at", ""), now["due_at"])
     except ValueError:
         return await show_invoice(visit, due_problem(visit, PageProblem(400, "")))
-    texts = {name: visit.form.get(name, "").replace("\r\n", "\n").strip() or None for name in RECIPIENT_FIELDS}
+    texts = {name: visit.form[name].replace("\r\n", "\n").strip() or None for name in RECIPIENT_FIELDS if name in visit.form}
     changes = differing({**texts, "due_at": due_at}, cast(Mapping[str, object], now))
     late = visit.changed_since(comparable_invoice(cast(Mapping[str, object], now))) if changes else None
     if late is not None:
@@ -297,18 +297,20 @@ async def send_draft(visit: ConsoleRequest, now: WholeInvoice) -> Response:
 
 
 async def void_shown_invoice(visit: ConsoleRequest, now: WholeInvoice) -> Response:
-    """Has the person confirm what is lost, and voids the invoice for good."""
+    """Asks first, and voids the invoice for good then."""
     page = f"/money/invoices/{now['id']}"
     if now["status"] == "void":
         return visit.go(f"{page}?done=voided")
     late = visit.changed_since(comparable_invoice(cast(Mapping[str, object], now)))
     if late is not None:
         return await show_invoice(visit, late)
-    outcome = await visit.press("void_invoice", {"id": now["id"]})
     title = visit.say("invoices.void_title", number=now["invoice_number"])
-    question = visit.ask_first(outcome, title=title, button=visit.say("invoices.void"), back=page)
-    if question is not None:
-        return question
+    who, money = now["recipient_name"] or now["recipient_email"] or "–", visit.texts.money(now["total_cents"], now["currency"])
+    text = visit.say(f"invoices.void_question_{now['status']}", who=who, money=money)
+    asked = visit.ask_of_ours(title=title, text=text, button=visit.say("invoices.void"), back=page)
+    if asked is not None:
+        return asked
+    outcome = await visit.press("void_invoice", {"id": now["id"]})
     return visit.go(f"{page}?done=voided") if outcome.problem is None else await show_invoice(visit, outcome.problem)
 
 
@@ -319,10 +321,13 @@ async def show_new_invoice(visit: ConsoleRequest, problem: PageProblem | None = 
         accounts=PageRead("list_reseller_accounts", {}),
         config=PageRead("get_billing_config", {}),
     )
-    config, accounts = found["config"].body, [(str(row["id"]), f"{row['name']} ({row['id']})") for row in found["accounts"].rows]
+    config, accounts = found["config"].body, {str(row["id"]): f"{row['name']} ({row['id']})" for row in found["accounts"].rows}
+    for number in (visit.query.get("account", ""), visit.form.get("account_ids", "")):
+        if isinstance(typed_whole(number), int):
+            accounts.setdefault(number, number)  # one that cannot be read now is chosen all the same, and not the whole month in its place
     facts: Mapping[str, object] = {
         "months": list(named_periods(visit, found["periods"]).items()),
-        "accounts": [("", visit.say("invoices.whole_month")), *accounts],
+        "accounts": [("", visit.say("invoices.whole_month")), *accounts.items()],
         "config": config,
         "unpriced": not config.get("price_per_gb_cents"),
         "currencies": [(code, code) for code in get_args(Currency)],

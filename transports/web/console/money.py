@@ -168,7 +168,7 @@ async def account_facts(
     month = cast(CdrAggregate, sums.body)
     used = {line["iccid"]: line["bytes_total"] for line in month["data"]}
     billed = await billed_sims(visit, [row for row in invoices if row["status"] != "void"])
-    found = await accounts_of_sims(visit, used.keys() | billed.bytes.keys()) if accounts.problem is None else SimAccounts({}, whole=True)
+    found = await accounts_of_sims(visit, used.keys() | billed.bytes.keys())
     names = {cast(int, row["id"]): str(row["name"]) for row in accounts.rows}
     return {
         "uses": account_uses(visit, used, billed, found.accounts, names),
