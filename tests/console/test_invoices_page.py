@@ -153,7 +153,7 @@ async def test_the_list_has_its_filters_in_the_address_and_says_what_is_owed(dem
     assert "<b>Hansen</b>" in listed.page.text
     assert "No invoice matches" in (await demo.get(f"/console/money/invoices?period={month.period}&status=paid")).page.text
     german = await demo.http.get(f"/console/money/invoices?period={month.period}", headers={"Accept-Language": "de"})
-    assert "7,07 €" in german.text
+    assert "Entwurf" in german.text and "7,07" in german.text
 
 
 async def test_how_one_bills_is_changed_in_one_of_two_tabs_and_what_is_no_price_is_refused(demo: Browser, demo_server: DemoConsole) -> None:
