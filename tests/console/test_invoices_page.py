@@ -93,7 +93,7 @@ async def test_an_account_is_billed_from_the_overview_and_its_invoice_is_right_t
     assert demo_server.api.get(f"/v1/invoices/{id}").json()["status"] == "draft"
     sent = [await demo.send(asked.page.form(page, "send")) for _ in range(2)]
     assert [seen.path for seen in sent] == [f"{page}?done=sent"] * 2
-    assert "Fjord Ferries AS owes you €5.03 for the data of March 2025. It is to be paid by" in sent[0].page.text
+    assert "€5.03 for the data of March 2025 is still to be paid by Fjord Ferries AS. The last day for it is" in sent[0].page.text
     assert "The payment processor tells when it is paid; nobody can set it by hand." in sent[0].page.text
     document = await demo.get(f"{page}/document")
     assert document.answer.content == demo_server.api.get(f"/v1/invoices/{id}/pdf").content
@@ -104,10 +104,10 @@ async def test_an_account_is_billed_from_the_overview_and_its_invoice_is_right_t
     await demo.send(next(form for form in bill.forms if "do" in [name for _, name, _ in form.buttons]))
     for _ in range(600):
         seen = await demo.get(page)
-        if "has paid" in seen.page.text:
+        if "is paid, by" in seen.page.text:
             break
         time.sleep(0.05)
-    assert "Fjord Ferries AS has paid €5.03 for the data of March 2025." in seen.page.text
+    assert "€5.03 for the data of March 2025 is paid, by Fjord Ferries AS." in seen.page.text
     assert "It is paid: give the money back by a refund instead." in seen.page.text
     assert row_of(await demo.get(overview), month.name).startswith("March 2025 Invoiced 3.5 GB – – €5.03")
 

@@ -161,11 +161,16 @@ def state_words(visit: ConsoleRequest, invoice: WholeInvoice, config: CallOutcom
     return visit.say(f"invoices.next_{state}")
 
 
+def recipient_words(visit: ConsoleRequest, invoice: ShownInvoice) -> str:
+    """The name of who is billed, or their address."""
+    return invoice["recipient_name"] or invoice["recipient_email"] or visit.say("invoices.nobody_named")
+
+
 def invoice_sentence(visit: ConsoleRequest, invoice: WholeInvoice) -> str:
     """Who is asked for how much, for which month, and by when."""
     texts, period = visit.texts, invoice["period"]
     money = texts.money(invoice["total_cents"], invoice["currency"])
-    who = invoice["recipient_name"] or invoice["recipient_email"] or visit.say("invoices.nobody_named")
+    who = recipient_words(visit, invoice)
     sentence = visit.say(
         f"invoices.says_{invoice['status']}", who=who, money=money, month=named_month(visit, period["year"], period["month"])
     )
@@ -287,7 +292,7 @@ async def send_draft(visit: ConsoleRequest, now: WholeInvoice) -> Response:
         return await show_invoice(visit, late)
     config = await visit.read("get_billing_config")
     mailed, money = goes_through_processor(cast(Mapping[str, object], now), config), visit.texts.money(now["total_cents"], now["currency"])
-    text = visit.say(f"invoices.send_question_{mailed}", who=now["recipient_name"] or "–", email=now["recipient_email"] or "–", money=money)
+    text = visit.say(f"invoices.send_question_{mailed}", who=recipient_words(visit, now), email=now["recipient_email"], money=money)
     title = visit.say("invoices.send_title", number=now["invoice_number"])
     asked = visit.ask_of_ours(title=title, text=text, button=visit.say("invoices.send"), back=page)
     if asked is not None:
@@ -305,7 +310,7 @@ async def void_shown_invoice(visit: ConsoleRequest, now: WholeInvoice) -> Respon
     if late is not None:
         return await show_invoice(visit, late)
     title = visit.say("invoices.void_title", number=now["invoice_number"])
-    who, money = now["recipient_name"] or now["recipient_email"] or "–", visit.texts.money(now["total_cents"], now["currency"])
+    who, money = recipient_words(visit, now), visit.texts.money(now["total_cents"], now["currency"])
     text = visit.say(f"invoices.void_question_{now['status']}", who=who, money=money)
     asked = visit.ask_of_ours(title=title, text=text, button=visit.say("invoices.void"), back=page)
     if asked is not None:

@@ -202,13 +202,14 @@ async def accounts_of_sims(visit: ConsoleRequest, iccids: Collection[str]) -> Si
     for _ in range(FLEET_PAGES):
         page = await visit.read("query_fleet", fields=["account_id"], limit=FLEET_PAGE_LINES, **after)
         found |= {str(row["iccid"]): cast(int, row["account_id"]) for row in page.rows if row["iccid"] in iccids}
+        read_to_end = page.next_cursor is None and page.problem is None and not page.body.get("incomplete")
         if page.next_cursor is None or len(found) == len(iccids):
             break
         after = {"starting_after": page.next_cursor}
     else:
-        return SimAccounts(found, whole=False)
+        read_to_end = False
     del visit.reads[before + 1 :]
-    return SimAccounts(found, whole=True)
+    return SimAccounts(found, whole=read_to_end or len(found) == len(iccids))
 
 
 def account_uses(
