@@ -47,6 +47,7 @@ MENU = (
     ("changes", "/changes"),
     ("approvals", "/approvals"),
     ("shops", "/shops"),
+    ("money", "/money"),
     ("webhooks", "/webhooks"),
     ("events", "/events"),
     ("organisation", "/organisation"),
