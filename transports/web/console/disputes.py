@@ -109,7 +109,7 @@ async def show_dispute(visit: ConsoleRequest, problem: PageProblem | None = None
     charge = await listed_payment(visit, "operator_billing_list_charges", str(dispute["charge"]))
     order = str(charge["order"]) if charge is not None and charge["order"] else ""
     sold = await visit.read("get_sold_order", number=order) if order.startswith("onr_") else None
-    first = EVIDENCE_BY_REASON.get(str(dispute["reason"]), USUAL_EVIDENCE)
+    first = list(EVIDENCE_BY_REASON.get(str(dispute["reason"]), USUAL_EVIDENCE))
     typed: Mapping[str, str] = visit.form if problem is not None else {}
     others = [name for name in EVIDENCE_FIELDS if name not in first]
     done = visit.query.get("done", "") if problem is None else ""

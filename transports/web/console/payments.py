@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from operations.languages import LanguageTexts
-from transports.web.console.request import ONCE_FIELD, ConsoleRequest
-from transports.web.pages.calls import CallOutcome, filled_fields
+from transports.web.console.request import ONCE_FIELD, SURE_FIELD, ConsoleRequest
+from transports.web.pages.calls import CallArguments, CallOutcome, filled_fields
 from transports.web.pages.layout import THOUSANDTH_CURRENCIES, WHOLE_CURRENCIES, format_money
-from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
+from transports.web.pages.request import CONSOLE_PATH, FOR_PROGRAMS, PageProblem, unknown_form
 from transports.web.site import PageRoute
 
 PaymentRow = Mapping[str, object]
@@ -287,11 +287,12 @@ async def post_refund(visit: ConsoleRequest) -> Response:
     here = "/money/refunds?" + urlencode({"charge": charge})
     if do == "again" or not visit.signed_in_lately:
         return await visit.sign_in_again(CONSOLE_PATH + here)
-    currency, amount = visit.form.get("currency", ""), visit.form.get("amount", "")
-    arguments = {"charge": charge, **filled_fields(visit.form, "currency", "reason")}
-    if amount:
-        arguments["amount"] = typed_minor(amount, currency)
-    outcome = await visit.press("operator_billing_create_refund", arguments)
+    amount: object = typed_minor(visit.form.get("amount", ""), visit.form.get("currency", ""))
+    asked = await ask_before_refund(visit, charge, amount, here)
+    if asked is not None:
+        return asked
+    arguments = {"charge": charge, **filled_fields(visit.form, "currency", "reason"), **({"amount": amount} if amount else {})}
+    outcome = await press_once(visit, "operator_billing_create_refund", arguments)
     title, button = visit.say("payments.refund_title"), visit.say("payments.refund_button")
     waiting = asked_elsewhere(visit, outcome) or visit.ask_first(outcome, title=title, button=button, back=here)
     if waiting is not None:
@@ -299,6 +300,46 @@ async def post_refund(visit: ConsoleRequest) -> Response:
     if outcome.problem is not None:
         return await show_refunds(visit, money_problem(visit, outcome.problem))
     return visit.go(f"{here}&done=refunded")
+
+
+async def ask_before_refund(visit: ConsoleRequest, id: str, amount: object, back: str) -> Response | None:
+    """The question with what is lost, or the page with an amount that cannot go back; None once the person has pressed its button."""
+    if visit.form.get(SURE_FIELD) == "yes":
+        return None
+    charge = await listed_payment(visit, "operator_billing_list_charges", id)
+    left = refundable_of(charge)
+    if amount and (not isinstance(amount, int) or (left is not None and amount > left)):
+        return await show_refunds(visit, wrong_amount(visit, "payments.refund_amount"))
+    given, reason = amount or left, visit.form.get("reason", "")
+    currency = visit.form.get("currency", "") if charge is None else str(charge["currency"])
+    whole = visit.say("shared.unknown") if charge is None else minor_money(visit.texts, cast(int, charge["amount"]), currency)
+    text = visit.say(
+        "payments.refund_text",
+        amount=minor_money(visit.texts, given, currency) if isinstance(given, int) else visit.say("payments.all_left"),
+        whole=whole,
+        charge=id,
+        reason=visit.say(f"payments.reason_{reason}") if reason in REFUND_REASONS else visit.say("payments.no_reason"),
+    )
+    title, button = visit.say("payments.refund_title"), visit.say("payments.refund_button")
+    return visit.ask_of_ours(title=title, text=text, button=button, back=back)
+
+
+def wrong_amount(visit: ConsoleRequest, hint: str) -> PageProblem:
+    """The problem of an amount that is none, or too large; `hint`: the text on which amounts are taken."""
+    return PageProblem(400, visit.say("payments.wrong_amount"), visit.say(hint), "amount")
+
+
+async def press_once(visit: ConsoleRequest, operation: str, arguments: CallArguments) -> CallOutcome:
+    """What a button does that the processor is asked for once: its refusal, and that nobody knows, are stored answers, here problems."""
+    outcome = await visit.press(operation, arguments)
+    said = outcome.body
+    if outcome.problem is not None or "error" not in said or "code" not in said:
+        return outcome
+    code, hint = str(said["code"]), str(said.get("hint", ""))
+    status = 502 if code == OUTCOME_UNKNOWN else 400
+    text = str(said["error"]).removeprefix(f"{said.get('param')}: ")
+    problem = PageProblem(status, text[:1].upper() + text[1:], "" if FOR_PROGRAMS.search(hint) else hint, str(said.get("param", "")), code)
+    return outcome._replace(problem=problem)
 
 
 def asked_elsewhere(visit: ConsoleRequest, outcome: CallOutcome) -> Response | None:

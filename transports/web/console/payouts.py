@@ -17,8 +17,10 @@ from transports.web.console.payments import (
     minor_money,
     money_problem,
     page_addresses,
+    press_once,
     typed_minor,
     whole_sums,
+    wrong_amount,
 )
 from transports.web.console.request import ONCE_FIELD, ConsoleRequest, PageRead, digest_of
 from transports.web.console.shops import typed_whole
@@ -133,9 +135,18 @@ async def pay_out_by_hand(visit: ConsoleRequest) -> Response:
     if visit.form["do"] == "again" or not visit.signed_in_lately:
         return await visit.sign_in_again(f"{CONSOLE_PATH}/money/payouts")
     currency = visit.form.get("currency", "").upper()
-    arguments = {"amount": typed_minor(visit.form.get("amount", ""), currency), "currency": currency}
-    outcome = await visit.press("operator_billing_create_manual_payout", arguments)
-    title, button = visit.say("payouts.pay_title"), visit.say("payouts.pay_button")
+    amount, title, button = (
+        typed_minor(visit.form.get("amount", ""), currency),
+        visit.say("payouts.pay_title"),
+        visit.say("payouts.pay_button"),
+    )
+    if not isinstance(amount, int) or not amount:
+        return await show_payouts(visit, wrong_amount(visit, "payouts.amount_hint"))
+    text = visit.say("payouts.pay_text", amount=minor_money(visit.texts, amount, currency))
+    asked = visit.ask_of_ours(title=title, text=text, button=button, back="/money/payouts")
+    if asked is not None:
+        return asked
+    outcome = await press_once(visit, "operator_billing_create_manual_payout", {"amount": amount, "currency": currency})
     waiting = asked_elsewhere(visit, outcome) or visit.ask_first(outcome, title=title, button=button, back="/money/payouts")
     if waiting is not None:
         return waiting
