@@ -57,12 +57,12 @@ def typed_minor(text: str, currency: str) -> int | str:
 
 
 def whole_sums(texts: LanguageTexts, parts: Iterable[tuple[int, str]]) -> str:
-    """Amounts added up by currency, the largest first; a zero of nothing."""
+    """Amounts added up by currency, the largest first; a word where there is nothing."""
     sums: dict[str, int] = {}
     for amount, currency in parts:
         sums[currency] = sums.get(currency, 0) + amount
     found = [minor_money(texts, amount, currency) for currency, amount in sorted(sums.items(), key=lambda each: -each[1]) if amount]
-    return " + ".join(found) or texts.whole(0)
+    return " + ".join(found) or texts.say("payments.nothing")
 
 
 def held_sums(texts: LanguageTexts, amounts: Sequence[PaymentRow]) -> str:
