@@ -96,7 +96,7 @@ async def show_economics(visit: ConsoleRequest) -> Response:
         "shop_bars": shop_points(visit, sales.plans),
         "plan_bars": plan_points(visit, sales.plans),
         "unknown_cost": sum(plan.cost is None for plan in sales.plans),
-        "verdict": worst_words(visit, losers, sales.plans) if costs is not None or sales.plans else "",
+        "verdict": biggest_loss_words(visit, losers, sales.plans) if costs is not None or sales.plans else "",
         "together": "" if left_of_fleet is None or not sales.plans else signed_euros(visit, left_of_fleet + left_of_shop / 100),
         "left_of_fleet": "" if left_of_fleet is None else signed_euros(visit, left_of_fleet),
         "left_of_shop": minor_money(visit.texts, left_of_shop, COST_CURRENCY),
@@ -192,7 +192,7 @@ def plan_points(visit: ConsoleRequest, plans: Sequence[PlanSales]) -> list[Chart
     return [ChartPoint(plan.name, left / 100, f"{plan.name}: {visit.euros(left / 100)}") for left, plan in ranked if left > 0]
 
 
-def worst_words(visit: ConsoleRequest, lines: Sequence[LosingLine], plans: Sequence[PlanSales]) -> str:
+def biggest_loss_words(visit: ConsoleRequest, lines: Sequence[LosingLine], plans: Sequence[PlanSales]) -> str:
     """What loses most, and why, in a sentence or two."""
     losing = sorted((plan for plan in in_euros(plans) if (plan.left or 0) < 0), key=lambda plan: plan.left or 0)
     line, plan = lines[0] if lines else None, losing[0] if losing else None
