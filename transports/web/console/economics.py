@@ -146,7 +146,7 @@ def losers_proven(costs: FleetCosts, losers: Sequence[LosingLine]) -> bool:
     return bool(losers) and losers[0].loss >= costs["lines"][-1]["network_cost"]
 
 
-def money_points(visit: ConsoleRequest, parts: Sequence[tuple[str, float]], left: float | None) -> list[ChartPoint]:
+def left_over_points(visit: ConsoleRequest, parts: Sequence[tuple[str, float]], left: float | None) -> list[ChartPoint]:
     """A bar for each part, EUR, and one for what is left or missing."""
     named = [(visit.say(f"economics.bar_{name}"), amount) for name, amount in parts]
     if left is not None:
@@ -156,7 +156,7 @@ def money_points(visit: ConsoleRequest, parts: Sequence[tuple[str, float]], left
 
 def fleet_points(visit: ConsoleRequest, costs: FleetCosts) -> list[ChartPoint]:
     parts = [("packages", costs["package_income"] or 0.0), ("outside", costs["usage_income"]), ("networks", costs["network_cost"])]
-    return money_points(visit, parts, costs["margin_with_packages"])
+    return left_over_points(visit, parts, costs["margin_with_packages"])
 
 
 def country_points(visit: ConsoleRequest, costs: FleetCosts) -> list[ChartPoint]:
@@ -183,7 +183,7 @@ def shop_points(visit: ConsoleRequest, plans: Sequence[PlanSales]) -> list[Chart
     if not euros:
         return []
     sums = {name: sum(cast("int | None", getattr(plan, name)) or 0 for plan in euros) / 100 for name in ("paid", "back", "fees", "cost")}
-    return money_points(visit, list(sums.items()), left_sum(plans) / 100)
+    return left_over_points(visit, list(sums.items()), left_sum(plans) / 100)
 
 
 def plan_points(visit: ConsoleRequest, plans: Sequence[PlanSales]) -> list[ChartPoint]:
