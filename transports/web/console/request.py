@@ -32,7 +32,7 @@ from transports.web.console.assets import console_asset
 from transports.web.console.charts import bar_chart
 from transports.web.pages.calls import CallArguments, CallOutcome, ConfirmQuestion, needs_confirmation
 from transports.web.pages.layout import PAGE_TEMPLATES, as_sentence, format_money
-from transports.web.pages.request import CONSOLE_PATH, PageProblem, PageRequest, next_page, problem_of
+from transports.web.pages.request import CONSOLE_PATH, PageProblem, PageRequest, next_page, problem_of_reply
 from transports.web.site import NO_HEADERS, PAGE_MEDIA_TYPE, REFERRER_POLICY
 
 CONSOLE_TEMPLATES = Path(__file__).parent / "templates"
@@ -269,5 +269,4 @@ def digest_of(shown: object) -> str:
 
 def outcome_of(reply: Reply) -> CallOutcome:
     found: Mapping[str, object] = orjson.loads(reply.body) if reply.body else {}
-    problem = problem_of(reply.refusal) if reply.refusal is not None else None
-    return CallOutcome(found, problem, reply.next_cursor, "Idempotent-Replayed" in reply.headers)
+    return CallOutcome(found, problem_of_reply(reply, found), reply.next_cursor, "Idempotent-Replayed" in reply.headers)

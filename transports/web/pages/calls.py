@@ -9,7 +9,7 @@ import orjson
 from starlette.responses import Response
 
 from registry.caller import ANONYMOUS_CALLER, Caller
-from transports.web.pages.request import PageProblem, PageRequest, problem_of
+from transports.web.pages.request import PageProblem, PageRequest, problem_of_reply
 
 CallArguments = Mapping[str, object]
 
@@ -35,7 +35,7 @@ async def call_operation(
     caller = caller or visit.caller or ANONYMOUS_CALLER
     reply = await visit.context.call(visit, operation, arguments, caller=caller, confirm_token=confirm_token)
     body = cast(Mapping[str, object], orjson.loads(reply.body))
-    return CallOutcome(body, problem_of(reply.refusal) if reply.refusal is not None else None)
+    return CallOutcome(body, problem_of_reply(reply, body))
 
 
 def filled_fields(form: Mapping[str, str], *names: str) -> dict[str, object]:

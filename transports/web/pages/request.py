@@ -16,6 +16,7 @@ from operations.people import browser_sessions
 from operations.people.browser_sessions import SESSION_COOKIE, AuditRecordMaker, BrowserSession
 from operations.secret_tokens import new_secret_token
 from registry.answer import FaultReport
+from registry.call import Reply
 from registry.caller import Caller, Role
 from registry.errors import BadRequest, Conflict, Refusal
 from registry.ports import AuditRecord
@@ -62,11 +63,26 @@ def problem_of(refusal: Refusal) -> PageProblem:
         return PageProblem(refusal.status, f"Too many tries; try again in {waiting_time(int(refusal.headers['Retry-After']))}", code=code)
     if code in PROBLEM_WORDS:
         return PageProblem(refusal.status, *PROBLEM_WORDS[code], field, code)
-    text, more = MORE_PROBLEMS.subn("", refusal.message.removeprefix(f"{field}: ") if field else refusal.message)
-    hint = "" if FOR_PROGRAMS.search(refusal.hint or "") else refusal.hint or ""
+    return worded_problem(refusal.status, code, field, refusal.message, refusal.hint or "")
+
+
+def worded_problem(status: int, code: str, field: str, message: str, hint: str) -> PageProblem:
+    """A problem without its field's name in the text, and without a hint that only programs can follow."""
+    text, more = MORE_PROBLEMS.subn("", message.removeprefix(f"{field}: ") if field else message)
+    hint = "" if FOR_PROGRAMS.search(hint) else hint
     if more:
         hint = f"{hint.removesuffix('.')}. Another field is to be mended, too".removeprefix(". ")
-    return PageProblem(refusal.status, text[:1].upper() + text[1:], hint, field, code)
+    return PageProblem(status, text[:1].upper() + text[1:], hint, field, code)
+
+
+def problem_of_reply(reply: Reply, body: Mapping[str, object]) -> PageProblem | None:
+    """Why a call was refused: now, or when it was made first and its refusal was stored as its answer. None where it was done."""
+    if reply.refusal is not None:
+        return problem_of(reply.refusal)
+    if reply.status < 400:
+        return None
+    code, field, message, hint = (str(body.get(name) or "") for name in ("code", "param", "error", "hint"))
+    return worded_problem(reply.status, code, field, message, hint)
 
 
 def unknown_form() -> BadRequest:

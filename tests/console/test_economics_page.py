@@ -1,0 +1,63 @@
+"""The page of economics, on the demo: what is left of fleet and shops, and what loses most, and why."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+
+from tests.console.conftest import DemoConsole
+from tests.pages.browser import Browser
+
+PAGE = "/console/money/economics"
+
+
+def fleet_costs(server: DemoConsole, days: int) -> dict[str, Any]:
+    last = datetime.now(UTC).date()
+    window = {"start": (last - timedelta(days=days - 1)).isoformat(), "end": last.isoformat(), "limit": 200}
+    answer = server.api.post("/v1/intelligence/high-cost-subscribers", json=window)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
+
+
+def written(amount: float) -> str:
+    return f"€{round(amount, 2):,.2f}"
+
+
+async def test_the_fleet_says_what_is_left_and_which_line_loses_most_and_why(demo: Browser, demo_server: DemoConsole) -> None:
+    costs = fleet_costs(demo_server, 30)
+    worst = min(costs["lines"], key=lambda line: line["margin_with_packages"])
+    seen = await demo.get(PAGE)
+    income = costs["package_income"] + costs["usage_income"]
+    charged = f"and networks charged {written(costs['network_cost'])}: {written(costs['margin_with_packages'])} is left."
+    assert f"The lines brought in {written(income)}, {charged}" in seen.page.text
+    assert f"Line {worst['iccid']} loses most: {written(-worst['margin_with_packages'])}." in seen.page.text
+    assert f"was charged by {worst['networks'][0]['operator']} in " in seen.page.text
+    assert f'href="/console/lines/{worst["iccid"]}"' in seen.page.html
+    week = await demo.get(f"{PAGE}?days=7")
+    assert f"networks charged {written(fleet_costs(demo_server, 7)['network_cost'])}" in week.page.text
+
+
+async def test_a_sale_stands_with_its_fee_and_its_package_and_what_is_left(demo: Browser, demo_server: DemoConsole) -> None:
+    assert "Nothing was sold in these days" in (await demo.get(PAGE)).page.text
+    async with httpx.AsyncClient(base_url=demo_server.server.base_url, headers={"Accept-Language": "en"}, timeout=60) as http:
+        buyer = Browser(http)
+        checkout = await buyer.send((await buyer.get("/shop/demo")).page.form("/checkout", plan="nordics-1gb"))
+        seen = await buyer.send(checkout.page.form(checkout.path), "Pay", email="nora@travel.example")
+        number = re.search(r"/orders/(onr_[0-9a-z]{26})", seen.path)
+        assert number is not None
+        for _ in range(1200):
+            found = demo_server.api.get(f"/v1/storefronts/orders/{number[1]}").json()
+            told = demo_server.api.get("/v1/operator-billing/fees").json()["data"]
+            if found["status"] == "ready" and told:
+                break
+    page = (await demo.get(PAGE)).page
+    assert "Buyers paid €7.90; after refunds, fees and packages €3.32 is left." in page.text
+    assert "Nordics 1 GB demo 1 €7.90 €0.00 €0.08 €4.50 €3.32" in page.text
+    assert "Fleet and shops together: €" in page.text
+
+
+async def test_whoever_is_not_connected_and_sells_nothing_is_told_what_to_do(hers: Browser) -> None:
+    seen = await hers.get(PAGE)
+    assert seen.status == 200 and "Your organisation is not connected yet" in seen.page.text
+    assert "Nothing was sold in these days" in seen.page.text and 'href="/auth/onboarding"' in seen.page.html
