@@ -56,7 +56,7 @@ BEHIND_PLACE = (ISSUANCE.c.dispatched < BEHIND_MOMENT) | (
 OWN_ISSUANCE = ISSUANCE.c.organisation == sa.bindparam("organisation", type_=sa.Text)
 
 
-def newest_of_part(*of_part: sa.ColumnElement[bool]) -> sa.Executable:
+def newest_issuances_of_part(*of_part: sa.ColumnElement[bool]) -> sa.Executable:
     """The newest rows of a part, behind the place and not before `above`."""
     bounds = (ISSUANCE.c.dispatched <= BEHIND_MOMENT, ISSUANCE.c.dispatched >= sa.bindparam("above", type_=sa.Double), BEHIND_PLACE)
     return (
@@ -67,9 +67,11 @@ def newest_of_part(*of_part: sa.ColumnElement[bool]) -> sa.Executable:
     )
 
 
-NEWEST_OF_STATE = Query(IssuanceRow, newest_of_part(OWN_ISSUANCE))
+NEWEST_OF_STATE = Query(IssuanceRow, newest_issuances_of_part(OWN_ISSUANCE))
 
-NEWEST_OF_ACCOUNT = Query(IssuanceRow, newest_of_part(ISSUANCE.c.account_id == sa.bindparam("account", type_=sa.BigInteger), OWN_ISSUANCE))
+NEWEST_OF_ACCOUNT = Query(
+    IssuanceRow, newest_issuances_of_part(ISSUANCE.c.account_id == sa.bindparam("account", type_=sa.BigInteger), OWN_ISSUANCE)
+)
 
 ISSUANCES_OF_ICCIDS = Query(
     IssuanceRow,

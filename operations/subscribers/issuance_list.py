@@ -165,7 +165,7 @@ async def list_issuances(ctx: Ctx, params: IssuancesQuery, bounds: LedgerBounds)
 
     @runs_in_thread  # many lines may have a tag
     def find(connection: Connection) -> list[IssuanceRow]:
-        behind = LEDGER_BEGIN if last is None else place_behind(connection, organisation, last, bounds)
+        behind = LEDGER_BEGIN if last is None else behind_last_issuance(connection, organisation, last, bounds)
         states = ISSUANCE_STATES if params.state is None else (params.state,)
         asked = LedgerFilter(states, bounds, behind)
         return list_ledger(connection, organisation=organisation, asked=asked, most=params.limit + 1)
@@ -173,7 +173,7 @@ async def list_issuances(ctx: Ctx, params: IssuancesQuery, bounds: LedgerBounds)
     return list_page([render_listed_issuance(row) for row in await ctx.deps.store.read(find)], params.limit)
 
 
-def place_behind(connection: Connection, organisation: str, key: str, bounds: LedgerBounds) -> IssuancePlace:
+def behind_last_issuance(connection: Connection, organisation: str, key: str, bounds: LedgerBounds) -> IssuancePlace:
     """The place of the last row that was seen. Raises BadRequest where the caller sees no such row."""
     last = find_issuance(connection, organisation=organisation, key=key)
     if last is None or not rows_in_view(connection, organisation=organisation, rows=[last], bounds=bounds):

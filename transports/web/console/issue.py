@@ -20,8 +20,8 @@ from transports.web.pages.calls import filled_fields
 from transports.web.pages.request import PageProblem, unknown_form
 from transports.web.site import PageRoute
 
-INTENTS_A_PAGE, PRODUCTS_A_PAGE, ROWS_A_PAGE, PLANS_TO_CHOOSE = 25, 25, 25, 100
-WAITING_SHOWN = 20
+INTENTS_A_PAGE, PRODUCTS_A_PAGE, ISSUANCES_A_PAGE, PLANS_TO_CHOOSE = 25, 25, 25, 100
+UNSETTLED_SHOWN = 20
 """Of each state that somebody has to look at."""
 WAITING_STATES: Sequence[IssuanceState] = ("manual_reconciliation_required", "rollback_unknown", "outcome_unknown")
 LEDGER_FILTERS = ("state", "iccid")
@@ -221,8 +221,8 @@ async def show_ledger(visit: ConsoleRequest, problem: PageProblem | None = None)
     """Of which eSIMs does nobody know whether they were drawn, and what became of all the others?"""
     wanted = {name: visit.query[name] for name in LEDGER_FILTERS if visit.query.get(name)}
     found = await visit.read_together(
-        rows=PageRead("list_issuances", page_asked(visit, ROWS_A_PAGE, **wanted)),
-        **{state: PageRead("list_issuances", {"state": state, "limit": WAITING_SHOWN}) for state in WAITING_STATES},
+        rows=PageRead("list_issuances", page_asked(visit, ISSUANCES_A_PAGE, **wanted)),
+        **{state: PageRead("list_issuances", {"state": state, "limit": UNSETTLED_SHOWN}) for state in WAITING_STATES},
     )
     rows = cast("list[ListedIssuance]", found["rows"].rows)
     unsettled = [waiting_issuance(visit, cast(ListedIssuance, row)) for state in WAITING_STATES for row in found[state].rows]
