@@ -29,6 +29,7 @@ from storage.engine.sql import (
 )
 from storage.expired_keys import LEDGER_OPERATION, is_key_expired, key_has_expired
 
+DREW_ONE = sa.text("iccid IS NOT NULL")
 REMOVABLE_ISSUANCE = sa.text("coalesce(held, '') = '' AND substr(\"key\", 1, 4) NOT IN ('ord_', 'onr_')")
 
 
@@ -81,6 +82,9 @@ class IssuanceTable(TableDescription, row=IssuanceRow, table=True):
         sa.Index("issuance_account", "account_id", "state", "updated"),
         sa.Index("issuance_package", "package_id"),
         sa.Index("issuance_claim", "organisation", "claim_key"),
+        sa.Index("issuance_of_state", "state", "organisation", "dispatched", "key"),
+        sa.Index("issuance_of_account", "account_id", "organisation", "state", "dispatched", "key"),
+        sa.Index("issuance_of_iccid", "organisation", "iccid", sqlite_where=DREW_ONE, postgresql_where=DREW_ONE),
         # Rows without an eSIM, and of no order, by the time they ended.
         sa.Index("issuance_ended", "updated", sqlite_where=REMOVABLE_ISSUANCE, postgresql_where=REMOVABLE_ISSUANCE),
     )

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from storage.claims import CLAIM, CLAIM_RUNNING_STATES, IN_THE_LEDGER, release_orphaned_claims
 from storage.claims import CLAIM_IS_ORPHANED as ORPHANED_CLAIMS
-from storage.engine.sql import Command, Connection, Query
+from storage.engine.sql import Command, Connection, Query, unindexed
 from storage.intents import INTENT, LOST_ERROR
 from storage.issuance import ISSUANCE, IssuanceRow
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
@@ -51,7 +51,7 @@ MARK_LOST_CLAIMS = Command(
     sa.update(CLAIM)
     .where(
         CLAIM.c.state == "dispatching",
-        IN_THE_LEDGER.where(ISSUANCE.c.state == "outcome_unknown"),
+        IN_THE_LEDGER.where(unindexed(ISSUANCE.c.state) == "outcome_unknown"),
     )
     .values(state="unknown")
 )

@@ -87,6 +87,8 @@ async def test_esims_are_issued_on_the_schema_before_and_on_while_it_is_upgraded
             first, again = await stage.issue(key=f"on-{schema}"), await stage.issue(key=f"on-{schema}")
             assert first.status_code == 201 and again.content == first.content
             upgrade_database(former)
+            listed = await stage.http.get("/v1/issuances", params={"iccid": first.json()["data"]["iccid"], "state": "issued"})
+            assert [row["idempotency_key"] for row in listed.json()["data"]] == [f"on-{schema}"]
         assert [row.state for row in await stage.ledger()] == ["issued", "issued"]
 
 

@@ -44,6 +44,7 @@ from storage.fleet_search import count_lacking, fleet_count, named_line_numbers
 from storage.fleet_tags import STRAY_TAGS, tags_within
 from storage.intents import OLD_INTENTS
 from storage.invoices import invoices_numbered, list_overdue_invoices
+from storage.issuance_lists import ISSUANCES_OF_ICCIDS, NEWEST_OF_ACCOUNT, NEWEST_OF_STATE, NEWEST_OF_TAG
 from storage.key_retention import REMOVE_ISSUANCES
 from storage.key_retention import REMOVE_STORED_ANSWERS as REMOVE_CLAIMS
 from storage.line_tags import COUNT_TAGS, DELETE_TAGS_OF_LINES, FULL_LINES, TAGS_OF_LINES
@@ -52,6 +53,7 @@ from storage.mcp_subscriptions import EXPIRED_SUBSCRIPTIONS, find_proven_callbac
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS, mark_refund_failed, mark_refund_made, mark_refund_never_made
 from storage.order_steps import MARK_MAIL_SENT, STEPS_OF_ORDERS
 from storage.orders import LIST_ORDERS_OF_BUYER, shops_of_buyer
+from storage.orphans import MARK_LOST_CLAIMS
 from storage.outbox import FIRST_UNDELIVERED
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import migrated_sqlite
@@ -79,7 +81,6 @@ WHOLE = {
     "event_log OLD_LOG_EVENTS": "no more than the first rows in the order of writing, as many as are swept at once",
     "claims FORGET_CLAIM": "when a simulated network begins anew",
     "reconciliation newest_issuances": "a person lists the ledger at the command line",
-    "reconciliation held_issuances": "a person lists the ledger at the command line",
     "rekey OUTERMOST_QUERIES": "secrets are sealed anew, in steps",
 }
 """Statements that read a growing table from one end to the other, and when."""
@@ -138,6 +139,17 @@ def test_what_is_to_be_settled_is_found_by_organisation_and_what_was_given_back_
     assert "SEARCH following USING INDEX issuance_unknown_of (organisation>?)" in plan(raw, statement_of(next_due_account))
     assert "SEARCH issuance USING INDEX issuance_unknown_of (organisation=? AND account_id=? AND due_ms<?)" in plan(raw, CLAIM_UNKNOWN)
     assert "SEARCH issuance USING INDEX issuance_account (account_id=? AND state=? AND updated>?)" in plan(raw, LIST_GIVEN_BACK)
+
+
+def test_a_page_of_the_ledger_is_read_from_the_beginning_of_an_index(raw: sqlite3.Connection) -> None:
+    of_state = "SEARCH issuance USING INDEX issuance_of_state (state=? AND organisation=? AND dispatched>? AND dispatched<?)"
+    assert plan(raw, NEWEST_OF_STATE) == [of_state]
+    of_account = "issuance_of_account (account_id=? AND organisation=? AND state=? AND dispatched>? AND dispatched<?)"
+    assert plan(raw, NEWEST_OF_ACCOUNT) == [f"SEARCH issuance USING INDEX {of_account}"]
+    for statement in (ISSUANCES_OF_ICCIDS, NEWEST_OF_TAG):
+        assert "SEARCH issuance USING INDEX issuance_of_iccid (organisation=? AND iccid=?)" in plan(raw, statement)
+    (of_claim,) = (step for step in plan(raw, MARK_LOST_CLAIMS) if " issuance " in step)
+    assert of_claim == "SEARCH issuance USING INDEX issuance_claim (organisation=? AND claim_key=?)"
 
 
 @pytest.mark.parametrize(

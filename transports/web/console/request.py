@@ -45,6 +45,7 @@ MENU = (
     ("today", ""),
     ("fleet", "/fleet"),
     ("changes", "/changes"),
+    ("issue", "/issue"),
     ("approvals", "/approvals"),
     ("shops", "/shops"),
     ("money", "/money"),
