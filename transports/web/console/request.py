@@ -47,6 +47,7 @@ MENU = (
     ("changes", "/changes"),
     ("approvals", "/approvals"),
     ("shops", "/shops"),
+    ("insight", "/insight"),
     ("webhooks", "/webhooks"),
     ("events", "/events"),
     ("organisation", "/organisation"),
