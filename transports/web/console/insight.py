@@ -83,12 +83,13 @@ async def show_question(visit: ConsoleRequest) -> Response:
         after = visit.query.get("after", "")
         outcome = await visit.read(question.name, **arguments, limit=ROWS_A_PAGE, **({"starting_after": after} if after else {}))
         problem = outcome.problem
-        answer = None if problem else answer_facts(visit, question.name, outcome.body)
-        following = outcome.next_cursor if question.paged else None
-        if answer is not None and following:
-            answer = {**answer, "following": f"?{urlencode({**given, 'ask': 'now', 'after': following})}"}
-        if answer is not None and after:
-            answer = {**answer, "beginning": f"?{urlencode({**given, 'ask': 'now'})}"}
+        if problem is None:
+            following = outcome.next_cursor if question.paged else None
+            pages = {
+                "beginning": f"?{urlencode({**given, 'ask': 'now'})}" if after else "",
+                "following": f"?{urlencode({**given, 'ask': 'now', 'after': following})}" if following else "",
+            }
+            answer = {**answer_facts(visit, question.name, outcome.body), **pages}
     return question_page(visit, question, given if asked else starting_fields(visit, question, given), answer, problem)
 
 
