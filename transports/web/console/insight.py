@@ -25,7 +25,7 @@ from transports.web.console.request import ConsoleRequest
 from transports.web.pages.request import PageProblem
 from transports.web.site import PageRoute
 
-ROWS_A_PAGE = 25
+RANKED_A_PAGE = 25
 NUMBER_FIELDS = ("accountId", "days")
 ABOUT_ONE_LINE = "diagnose_subscriber"
 """Its answer is the page of the line, which has the buttons, too."""
@@ -72,7 +72,7 @@ async def show_question(visit: ConsoleRequest) -> Response:
     question = BY_NAME.get(str(visit.request.path_params["name"]))
     if question is None:
         raise NotFound("There is no such question", hint="The page Insight shows them all")
-    given = given_fields(visit, question)
+    given = question_fields(visit, question)
     problem, arguments = asked_arguments(visit, given)
     asked, answer = visit.query.get("ask") == "now", None
     if asked and problem is None and question.name == ABOUT_ONE_LINE:
@@ -81,7 +81,7 @@ async def show_question(visit: ConsoleRequest) -> Response:
         problem = PageProblem(400, visit.say("insight.no_line"), "", "iccid")
     if asked and problem is None:
         after = visit.query.get("after", "")
-        outcome = await visit.read(question.name, **arguments, limit=ROWS_A_PAGE, **({"starting_after": after} if after else {}))
+        outcome = await visit.read(question.name, **arguments, limit=RANKED_A_PAGE, **({"starting_after": after} if after else {}))
         problem = outcome.problem
         if problem is None:
             following = outcome.next_cursor if question.paged else None
@@ -112,7 +112,7 @@ def question_page(
     return visit.draw("insight_question.html", facts, problem=problem)
 
 
-def given_fields(visit: ConsoleRequest, question: FleetQuestion) -> dict[str, str]:
+def question_fields(visit: ConsoleRequest, question: FleetQuestion) -> dict[str, str]:
     """The fields of the form that the address fills in."""
     return {name: visit.query[name].strip() for name in question.fields if visit.query.get(name, "").strip()}
 
