@@ -49,6 +49,7 @@ MENU = (
     ("approvals", "/approvals"),
     ("shops", "/shops"),
     ("money", "/money"),
+    ("insight", "/insight"),
     ("webhooks", "/webhooks"),
     ("events", "/events"),
     ("organisation", "/organisation"),

@@ -1,22 +1,43 @@
 """The page Today: what needs somebody now, the most expensive first, and how old the facts are."""
 
-from collections.abc import Mapping
-from typing import cast
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple, cast
 
+from markupsafe import Markup
 from starlette.responses import Response
 
 from operations.ledger.event_letters import happened_text
-from transports.web.console.charts import ChartPoint
+from operations.times import utc_today
+from transports.web.console.charts import ChartPoint, bar_chart
 from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.pages.calls import CallOutcome
 from transports.web.site import PageRoute
 
 PROBLEMS_SHOWN = 8
 WAITING_SHOWN = 5
+WEEK_LENGTH = 7
+COUNTED_ROWS = 100
+"""The newest eSIMs and orders that are looked at for a week: one read of each. Of the days before them nothing is said."""
+
+
+class DrawnWeek(NamedTuple):
+    """What happened on each of the last seven days, and how much it was.
+
+    `since`: the first of these days that is known as a whole, where the newest hundred do not reach further back; empty where all are.
+    `busy`: they do not even reach to the beginning of today.
+    """
+
+    total: int
+    drawing: Markup
+    since: str = ""
+    busy: bool = False
+    sums: Sequence[str] = ()
 
 
 async def show_today(visit: ConsoleRequest) -> Response:
-    """What is wrong with the fleet by money, who waits for a decision, what failed, and how much of the day's quota is left."""
+    """What is wrong with the fleet by money, who waits for a decision, what failed, and how did the week and the day's quota go?"""
     found = await visit.read_together(
         problems=PageRead("fleet_problems", {"limit": PROBLEMS_SHOWN}),
         approvals=PageRead("list_approvals", {"state": "waiting", "limit": WAITING_SHOWN}),
@@ -25,10 +46,14 @@ async def show_today(visit: ConsoleRequest) -> Response:
         alerts=PageRead("get_alerts", {}),
         sync=PageRead("fleet_sync_status", {}),
         credential=PageRead("whoami", {}),
+        issued=PageRead("list_connectivity_intents", {"limit": COUNTED_ROWS, "activation_codes": False}),
+        sold=PageRead("list_storefront_orders", {"limit": COUNTED_ROWS}),
     )
     facts: Mapping[str, object] = {
         **found,
         "happened": happened_text,
+        "issued_week": issued_week(visit, found["issued"]),
+        "sold_week": sold_week(visit, found["sold"]),
         "causes": cause_points(visit, sheet_of(found["problems"])),
         "sheet": sheet_of(found["problems"]),
         "quota": quota_share(cast("Mapping[str, object] | None", found["credential"].body.get("calls"))),
@@ -47,6 +72,54 @@ def cause_points(visit: ConsoleRequest, sheet: Mapping[str, object]) -> list[Cha
     dear = sorted(((each["money_a_month"], cause) for cause, each in causes.items() if each["money_a_month"] > 0), reverse=True)
     words = {cause: visit.word("problems", cause) for _, cause in dear}
     return [ChartPoint(words[cause], money, f"{words[cause]}: {visit.euros(money)}") for money, cause in dear]
+
+
+def issued_week(visit: ConsoleRequest, intents: CallOutcome) -> DrawnWeek:
+    """The eSIMs that were issued, by the UTC day on which they were asked for."""
+    moments = [cast(float, row["created"]) for row in intents.rows]
+    days = [utc_today(moment) for moment, row in zip(moments, intents.rows, strict=True) if row["status"] == "succeeded"]
+    return drawn_week(visit, days, last_read(intents, [utc_today(moment) for moment in moments]), "issued")
+
+
+def sold_week(visit: ConsoleRequest, orders: CallOutcome) -> DrawnWeek:
+    """The orders that were paid, by the UTC day of that, and what they came to in each currency."""
+    paid = [(utc_day(str(row["paid_at"])), row) for row in orders.rows if row["paid_at"]]
+    earliest = last_read(orders, [utc_day(str(row["created"])) for row in orders.rows])
+    week = drawn_week(visit, [day for day, _ in paid], earliest, "sold")
+    first = max(utc_today(visit.now) - timedelta(days=WEEK_LENGTH - 1), earliest)
+    sums = Counter[str]()
+    for day, row in paid:
+        if day >= first:
+            sums[str(row["currency"])] += cast(int, row["amount"])
+    return week._replace(sums=[visit.texts.money(amount, currency) for currency, amount in sums.items()])
+
+
+def utc_day(moment: str) -> date:
+    return datetime.fromisoformat(moment).astimezone(UTC).date()
+
+
+def last_read(outcome: CallOutcome, days: Sequence[date]) -> date:
+    """The first day of which everything was read; the first there is where the list ends."""
+    return min(days, default=date.min) + timedelta(days=1) if outcome.body.get("has_more") else date.min
+
+
+def drawn_week(visit: ConsoleRequest, days: Sequence[date], earliest: date, noun: str) -> DrawnWeek:
+    """A bar for each of the last seven days from `earliest` on."""
+    today, counted = utc_today(visit.now), Counter(days)
+    week = [today - timedelta(days=back) for back in reversed(range(WEEK_LENGTH))]
+    known = [day for day in week if day >= earliest]
+    points = [
+        ChartPoint(
+            visit.say(f"today.weekday_{day.weekday()}"),
+            counted[day],
+            f"{visit.texts.day(day.isoformat())}: {visit.texts.count(f'today.{noun}', counted[day])}",
+        )
+        for day in known
+    ]
+    count = sum(counted[day] for day in known)
+    since = visit.texts.day(known[0].isoformat()) if 0 < len(known) < WEEK_LENGTH else ""
+    drawing = bar_chart(points, visit.say(f"today.{noun}_week")) if count else Markup("")
+    return DrawnWeek(count, drawing, since, not known)
 
 
 def quota_share(calls: Mapping[str, object] | None) -> int:
