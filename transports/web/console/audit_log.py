@@ -61,7 +61,7 @@ def audit_line(visit: ConsoleRequest, row: Mapping[str, object], keys: Mapping[s
 
 def is_console_look(row: Mapping[str, object]) -> bool:
     """Whether a row of the log is a page of the console that somebody has looked at."""
-    return row["surface"] == "web" and str(row["operation"]).startswith("console") and not is_list_file(row)
+    return row["surface"] == "web" and str(row["operation"]).partition(".")[0] == "console" and not is_list_file(row)
 
 
 def is_list_file(row: Mapping[str, object]) -> bool:
