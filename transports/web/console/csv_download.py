@@ -6,6 +6,7 @@ names that the members have in the API, in every language. A text that a spreads
 numbers stay numbers. A file that is not whole says so in its last line, which begins with #: it never looks like a whole one.
 """
 
+import codecs
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ from transports.web.site import REFERRER_POLICY
 MOST_CSV_ROWS = 100_000
 ROWS_READ_AT_ONCE = 100
 DOWNLOAD_AGAIN_SECONDS = 30
-BYTE_ORDER_MARK = "\ufeff".encode()
+UTF8_MARK = codecs.BOM_UTF8
 CSV_MEDIA_TYPE = "text/csv; charset=utf-8"
 
 CsvRow = Mapping[str, object]
@@ -126,7 +127,7 @@ async def rows_by_page(
 
 async def csv_pieces(found: AsyncGenerator[RowsOrNote], columns: Sequence[str], keep: Callable[[CsvRow], bool]) -> AsyncGenerator[bytes]:
     """The file: its heading, the rows that are kept, and why it ends before the list does."""
-    yield BYTE_ORDER_MARK + table_lines([columns])
+    yield UTF8_MARK + table_lines([columns])
     room = MOST_CSV_ROWS
     async with aclosing(found):
         async for page in found:
