@@ -68,6 +68,7 @@ PLAN_EXAMPLE: ChangeSetPage = {
     "state": "planned",
     "action": "set_status",
     "change": {"action": "set_status", "status": "SUSPENDED"},
+    "planned_by": {"person": "usr_01k0a8w7zv6q4k3m2n1p0r9s8t", "credential": "key_01k0a8w7zv6q4k3m2n1p0r9s8t"},
     "created": "2027-01-15T09:41:07Z",
     "expires": "2027-01-16T09:41:07Z",
     "digest": DIGEST_EXAMPLE,

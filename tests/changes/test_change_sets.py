@@ -35,6 +35,8 @@ async def test_the_list_of_sets_holds_every_set_of_the_organisation_newest_first
     _, other = await both.fleet.beside(account=8102)
     mine, theirs = [(await http.get("/v1/changes")).json()["data"] for http in (both.http, other)]
     assert ([row["id"] for row in mine], theirs) == ([plan["id"] for plan in reversed(plans)], [])
+    by = plans[0]["planned_by"]
+    assert [row["planned_by"] for row in mine] == [by, by] and (by["person"][:4], by["credential"][:4]) == ("usr_", "key_")
     assert (await other.get(f"/v1/changes/{plans[0]['id']}")).status_code == 404
 
 

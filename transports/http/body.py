@@ -12,8 +12,8 @@ from transports.http.request import RequestHead
 
 FORM_BYTES, FORM_FIELDS = 16 * 1024, 100
 """A form of ours holds a page of text at most, each character of it perhaps escaped, or a box for each type of events."""
-PICKED_FIELD, MOST_PICKED = "pick", 250
-"""The one field that a form may send many times: a box beside each row of a table. Its values stand joined by dots."""
+BOX_FIELDS, MOST_BOXES = frozenset({"pick", "columns"}), 250
+"""The fields that a form may send many times: a box beside each row of a table, or for each of its columns. Values stand joined by dots."""
 OAUTH_BYTES, OAUTH_FIELDS = 16 * 1024, 40
 MCP_QUERY_FIELDS = 20
 
@@ -134,16 +134,16 @@ async def read_form(scope: HttpScope, receive: Receive) -> Mapping[str, str]:
 
 
 def form_fields(text: str) -> Mapping[str, str]:
-    """The fields of a page's form or query: each once but PICKED_FIELD, without the space around it, and without control characters."""
+    """The fields of a page's form or query: each once but BOX_FIELDS, without the space around it, and without control characters."""
     try:
-        pairs = read_pairs(text, FORM_FIELDS + MOST_PICKED)
+        pairs = read_pairs(text, FORM_FIELDS + MOST_BOXES)
     except ValueError:
         raise unreadable_form() from None
-    if sum(name != PICKED_FIELD for name, _ in pairs) > FORM_FIELDS:
+    if sum(name not in BOX_FIELDS for name, _ in pairs) > FORM_FIELDS:
         raise unreadable_form()
     found: dict[str, str] = {}
     for name, value in pairs:
-        if name in found and name != PICKED_FIELD:
+        if name in found and name not in BOX_FIELDS:
             raise BadRequest("A field of the form was sent twice", hint="Load the page again and send it once more")
         if FORM_CONTROL_CHARACTERS.search(name) or FORM_CONTROL_CHARACTERS.search(value):
             raise BadRequest("A field of the form holds a control character", hint="Type the text instead of pasting it, on one line")

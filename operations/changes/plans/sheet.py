@@ -8,7 +8,8 @@ from operations.changes.plans.views import render_row
 from storage.change_rows import UNBOUNDED_COST, ChangeRow
 
 TABLE_HEADINGS = ("number", "iccid", "state", "before", "after", "calls", "undoable", "cost_cents", "code", "reason")
-FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""The last four are the first four in full width, which spreadsheets of East Asia take for them."""
 
 
 def table_heading() -> bytes:

@@ -83,6 +83,13 @@ class ChangeRowView(TypedDict):
     reason: NotRequired[Annotated[str, Field(description="Why it was skipped, or failed")]]
 
 
+class SetPlanner(TypedDict):
+    """Who planned a set."""
+
+    person: Annotated[str, Field(description="usr_..., or whoever runs the service")]
+    credential: Annotated[str | None, Field(description="key_ of a key, gnt_ of a login; null: signed in at our own pages")]
+
+
 class ChangeSetView(TypedDict):
     """A change set. Times are RFC 3339 UTC."""
 
@@ -92,6 +99,7 @@ class ChangeSetView(TypedDict):
     action: ActionWord
     change: dict[str, JsonValue]
     undo_of: NotRequired[Annotated[str, Field(description="The set whose rows this one takes back")]]
+    planned_by: Annotated[SetPlanner, Field(description="Its rows are sent with their rights and limits")]
     created: str
     expires: Annotated[str | None, Field(description="Until when it can be applied; null: not planned yet")]
     digest: Annotated[str | None, Field(description="For apply_changes: over every row as it stands; null while it is planned")]
@@ -139,6 +147,7 @@ def render_set(row: ChangeSet, now: float, pace: float) -> ChangeSetView:
         "state": state,
         "action": cast(ActionWord, row.action),
         "change": cast("dict[str, JsonValue]", orjson.loads(row.change)),
+        "planned_by": {"person": row.principal, "credential": row.credential or None},
         "created": rfc3339_utc(row.created),
         "expires": rfc3339_utc(row.expires_at) if row.expires_at else None,
         "digest": None if state == "planning" else row.digest,

@@ -19,6 +19,7 @@ from transports.web.console import (
     disputes,
     economics,
     events,
+    find,
     fleet,
     insight,
     invoices,
@@ -37,6 +38,7 @@ from transports.web.console import (
     webhooks,
 )
 from transports.web.console.assets import asset_response
+from transports.web.console.csv_download import CsvFile
 from transports.web.console.request import ConsoleRequest
 from transports.web.pages.request import CONSOLE_ADDRESS, CONSOLE_PATH, PageContext, problem_of
 from transports.web.shop.request import preferred_language
@@ -73,11 +75,13 @@ async def post_language(visit: ConsoleRequest) -> Response:
             f"{LANGUAGE_COOKIE}={chosen}; Max-Age={LANGUAGE_SECONDS}; Path={CONSOLE_PATH}; HttpOnly; SameSite=Lax"
         )
     wanted = visit.form.get("next", "")
-    return visit.redirect(wanted if CONSOLE_ADDRESS.fullmatch(wanted) else CONSOLE_PATH)
+    ways = (each for each in (wanted, wanted.partition("?")[0]) if CONSOLE_ADDRESS.fullmatch(each))
+    return visit.redirect(next(ways, CONSOLE_PATH))
 
 
 CONSOLE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
     **today.TODAY_ROUTES,
+    **find.FIND_ROUTES,
     **fleet.FLEET_ROUTES,
     **line.LINE_ROUTES,
     **changes.CHANGE_ROUTES,
@@ -156,7 +160,7 @@ class ConsoleApp(PageSite[ConsoleRequest]):
         if not visit.acting.organisation:
             return visit.draw("nobody.html", {})
         response = await handler(visit)
-        self._context.pipeline.journal.record(page_record(visit, response.status_code))
+        self._context.pipeline.journal.record(page_record(visit, response))
         return response
 
     async def act(self, visit: ConsoleRequest, route: PageRoute[ConsoleRequest], handler: PageHandler[ConsoleRequest]) -> Response:
@@ -171,8 +175,9 @@ class ConsoleApp(PageSite[ConsoleRequest]):
         return visit.draw("refused.html", {}, problem=problem_of(refusal), headers=headers)
 
 
-def page_record(visit: ConsoleRequest, status: int) -> AuditRecord:
-    """The audit row of a page: which one, never what was looked for."""
-    outcome = "ok" if status < 400 else "refused"
-    page = ".".join(("console", *(step for step in visit.path.split("/") if step.isalpha())))
-    return visit.record(page)(visit.acting.organisation)._replace(outcome=outcome, status=status)
+def page_record(visit: ConsoleRequest, response: Response) -> AuditRecord:
+    """The audit row of a page: which one, never what was looked for. A list that was taken away as a file is named as one."""
+    outcome = "ok" if response.status_code < 400 else "refused"
+    steps = [step for step in visit.path.split("/") if step.isalpha()]
+    page = ".".join(("console", *steps, *(["csv"] if isinstance(response, CsvFile) else [])))
+    return visit.record(page)(visit.acting.organisation)._replace(outcome=outcome, status=response.status_code)

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from registry.call import Surface
+from transports.web.console.csv_download import csv_download, is_csv_asked
 from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.pages.calls import CallOutcome
 from transports.web.pages.organisation import AUDIT_OUTCOMES, is_page_read
@@ -26,6 +28,11 @@ AUDIT_FILTERS: Mapping[str, str] = {
     "to": "to",
 }
 """The fields of the filter bar, and the filters of list_audit_log that they are."""
+AUDIT_COLUMNS = (
+    "at", "operation", "outcome", "status", "surface", "principal", "principal_name", "key_id", "milliseconds", "change",
+    "request_id", "id",
+)  # fmt: skip
+"""Of a file: members of the entries of list_audit_log."""
 NAMES_READ = 100
 """Of the newest members and keys, which the filters name; others are found by their ids."""
 
@@ -45,7 +52,7 @@ def audit_line(visit: ConsoleRequest, row: Mapping[str, object], keys: Mapping[s
     """A row in words; `keys` names those keys that have a name."""
     operation, key = str(row["operation"]), str(row["key_id"] or "")
     known, said = visit.context.pipeline.catalogue.operations.get(operation), visit.word("audit_words", operation)
-    look = visit.say("audit_log.page_look") if is_console_look(row) else ""
+    look = visit.say("audit_log.page_look") if is_console_look(row) else visit.say("audit_log.list_file") if is_list_file(row) else ""
     title = known.title if known is not None else look or (said if said != operation else "")
     name = keys.get(key) or (f"{key[:4]}…{key[-6:]}" if key else "")
     outcome, way = visit.word("audit_words", str(row["outcome"])), visit.word("audit_words", str(row["surface"]))
@@ -54,7 +61,17 @@ def audit_line(visit: ConsoleRequest, row: Mapping[str, object], keys: Mapping[s
 
 def is_console_look(row: Mapping[str, object]) -> bool:
     """Whether a row of the log is a page of the console that somebody has looked at."""
-    return row["surface"] == "web" and str(row["operation"]).partition(".")[0] == "console"
+    return row["surface"] == "web" and str(row["operation"]).partition(".")[0] == "console" and not is_list_file(row)
+
+
+def is_list_file(row: Mapping[str, object]) -> bool:
+    """Whether a row of the log is a list of the console that somebody has downloaded."""
+    return row["surface"] == "web" and str(row["operation"]).startswith("console.") and str(row["operation"]).endswith(".csv")
+
+
+def is_shown(row: Mapping[str, object], *, looks: bool) -> bool:
+    """Whether a row is shown: the looks of pages are where `looks` are wanted, too."""
+    return looks or not (is_page_read(row) or is_console_look(row))
 
 
 class FoundRows(NamedTuple):
@@ -71,6 +88,8 @@ async def show_audit_log(visit: ConsoleRequest) -> Response:
     wanted = {name: visit.query[name] for name in AUDIT_FILTERS if visit.query.get(name)}
     looks = visit.query.get("looks") == "shown"
     arguments = {AUDIT_FILTERS[name]: audit_bound(name, value) for name, value in wanted.items()}
+    if is_csv_asked(visit):
+        return await csv_download(visit, "audit-log", "list_audit_log", AUDIT_COLUMNS, arguments, keep=partial(is_shown, looks=looks))
     found = await find_rows(visit, arguments, visit.query.get("after", ""), looks=looks)
     named = await visit.read_together(
         members=PageRead("list_members", {"limit": NAMES_READ}), keys=PageRead("list_api_keys", {"limit": NAMES_READ})
@@ -127,7 +146,7 @@ async def find_rows(
         problem, more = listed.problem, bool(listed.body.get("has_more"))
         for place, row in enumerate(listed.rows, 1):
             after = str(row["id"])
-            if not looks and (is_page_read(row) or is_console_look(row)):
+            if not is_shown(row, looks=looks):
                 hidden += 1
                 continue
             rows.append(row)

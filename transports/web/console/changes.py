@@ -9,6 +9,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from operations.changes.plans.changes import STATUS_WORDS, SpeedWord
+from transports.web.console.csv_download import csv_download, is_csv_asked
 from transports.web.console.fleet import FILTERS, MOST_CHOSEN, filter_arguments, picked_lines, wanted_filters
 from transports.web.console.request import ConsoleRequest
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
@@ -16,6 +17,10 @@ from transports.web.site import PageRoute, see_other
 
 SETS_A_PAGE = 20
 ROWS_A_PAGE = 50
+RESULT_COLUMNS = ("iccid", "state", "before", "after", "calls", "undoable", "cost", "lost", "code", "reason")
+RESULTS_A_PIECE = 1000
+"""Of a file: members of the rows of get_change_set, and how many are read at once."""
+MEMBERS_READ = 100
 OPTIONS_READ = 200
 MEGABYTE, MINUTE = 1_000_000, 60
 UNNAMED_FIELDS = frozenset({"action", "irreversible", "push", "noList"})
@@ -216,12 +221,17 @@ async def show_change(visit: ConsoleRequest, problem: PageProblem | None = None)
     """What will change, what did, and can I take it back?"""
     source = visit.form if visit.form else visit.query
     which, after = source.get("rows", "all"), source.get("after", "")
-    asked: dict[str, object] = {"id": set_id(visit), "rows": which if which in ROW_CHOICES else "all", "limit": ROWS_A_PAGE}
+    which = which if which in ROW_CHOICES else "all"
+    if is_csv_asked(visit):
+        arguments = {"id": set_id(visit), "rows": which}
+        return await csv_download(visit, "changes", "get_change_set", RESULT_COLUMNS, arguments, rows="rows", at_once=RESULTS_A_PIECE)
+    asked: dict[str, object] = {"id": set_id(visit), "rows": which, "limit": ROWS_A_PAGE}
     if after:
         asked["starting_after"] = after
     found = await visit.read("get_change_set", **asked)
     if found.problem is not None:
         return visit.draw("refused.html", {}, problem=found.problem)
+    planned_by = cast(Mapping[str, str | None], found.body["planned_by"])
     rows = cast("list[Mapping[str, object]]", found.body["rows"])
     chosen, here = picked_lines(source), [row["iccid"] for row in rows if row["state"] == "done"]
     counts = cast(Mapping[str, int], found.body["counts"])
@@ -229,7 +239,9 @@ async def show_change(visit: ConsoleRequest, problem: PageProblem | None = None)
         "set": found.body,
         "counts": counts,
         "rows": rows,
-        "which": asked["rows"],
+        "which": which,
+        "planner": await planner_name(visit, str(planned_by["person"])),
+        "planner_key": planned_by["credential"],
         "row_choices": ROW_CHOICES,
         "after": after,
         "next_cursor": found.next_cursor,
@@ -243,6 +255,14 @@ async def show_change(visit: ConsoleRequest, problem: PageProblem | None = None)
         "lost_words": partial(lost_words, visit),
     }
     return visit.draw("change_set.html", facts, problem=problem)
+
+
+async def planner_name(visit: ConsoleRequest, person: str) -> str:
+    """What somebody is called who planned a set; their id where they are no member any more."""
+    if person == visit.who.person:
+        return visit.say("organisation.you")
+    listed = await visit.read("list_members", limit=MEMBERS_READ)
+    return next((str(row["name"] or row["email"] or person) for row in listed.rows if row["id"] == person), person)
 
 
 def set_id(visit: ConsoleRequest) -> str:

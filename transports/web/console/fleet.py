@@ -3,14 +3,17 @@
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, get_args
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.responses import Response
 
 from operations.fleet.line_selection import LineStatusWord, SupplyWord
 from operations.vocabulary import ProblemCause
+from transports.web.console.csv_download import csv_download, is_csv_asked
 from transports.web.console.request import ConsoleRequest, PageRead
-from transports.web.site import PageRoute
+from transports.web.console.views import forget_view, save_view, view_facts
+from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
+from transports.web.site import PageRoute, see_other
 
 LINES_A_PAGE = 50
 MOST_CHOSEN = 200
@@ -25,8 +28,14 @@ FILTERS: Mapping[str, str] = {
     "tag": "tag",
 }
 """The fields of the filter bar, and the filters of query_fleet that they are."""
-COLUMNS = ("name", "status", "country", "last_used", "package_state", "data_left", "package_ends", "problems", "tags")
+COLUMNS = (
+    "name", "company", "msisdn", "imsi", "account_id", "status", "status_since", "country", "last_used", "package_state", "data_left",
+    "package_ends", "problems", "tags", "issued", "balance",
+)  # fmt: skip
+"""What can be shown of a line beside its ICCID: fields of query_fleet, in the order of the table."""
 USUAL_COLUMNS = ("name", "status", "country", "last_used", "package_state", "data_left", "problems")
+LINES_A_PIECE = 200
+"""Lines that are read at once for a download: as many as query_fleet gives."""
 SORTS = ("subscriber_id", "-last_used", "last_used", "data_left", "package_ends", "-status_since")
 
 
@@ -46,6 +55,32 @@ def wanted_filters(query: Mapping[str, str]) -> dict[str, str]:
 def filter_arguments(wanted: Mapping[str, str]) -> dict[str, object]:
     """The filters as query_fleet takes them."""
     return {FILTERS[name]: value for name, value in wanted.items()}
+
+
+class AskedLines(NamedTuple):
+    """What an address asks of the page: filters, the order, and the columns that are shown, in the order of COLUMNS."""
+
+    wanted: Mapping[str, str]
+    sort: str
+    columns: Sequence[str]
+
+    @property
+    def kept(self) -> Mapping[str, str]:
+        """What an address says to ask the same. The usual columns need not be named."""
+        chosen = {} if tuple(self.columns) == USUAL_COLUMNS else {"columns": ".".join(self.columns)}
+        return {**self.wanted, **chosen, "sort": self.sort}
+
+    @property
+    def page(self) -> Mapping[str, object]:
+        """What query_fleet is asked, without the place in the list."""
+        return {**filter_arguments(self.wanted), "sort": self.sort, "fields": list(self.columns)}
+
+
+def asked_lines(query: Mapping[str, str]) -> AskedLines:
+    """What `query` asks; columns and orders that there are not are left out."""
+    chosen, sort = query.get("columns", "").split("."), query.get("sort", "")
+    columns = [name for name in COLUMNS if name in chosen] or list(USUAL_COLUMNS)
+    return AskedLines(wanted_filters(query), sort if sort in SORTS else SORTS[0], columns)
 
 
 def picked_lines(fields: Mapping[str, str]) -> list[str]:
@@ -70,31 +105,34 @@ def choice_facts(kept: Mapping[str, str], chosen: Sequence[str], here: Sequence[
 
 
 async def show_fleet(visit: ConsoleRequest) -> Response:
-    """The lines that the address asks for, a page of them, and how many there are in all."""
-    wanted, after = wanted_filters(visit.query), visit.query.get("after", "")
-    arguments = filter_arguments(wanted)
-    columns = [name for name in COLUMNS if name in visit.query.get("columns", "").split(".")] or list(USUAL_COLUMNS)
-    sort = visit.query.get("sort", "")
-    sort = sort if sort in SORTS else SORTS[0]
-    page: dict[str, object] = {**arguments, "sort": sort, "fields": columns, "limit": LINES_A_PAGE}
-    if after:
-        page["starting_after"] = after
+    """Which lines have these facts, and how many are there in all? The same lines as a file, where the address asks for it."""
+    asked = asked_lines(visit.query)
+    if is_csv_asked(visit):
+        columns = ("iccid", *asked.columns)
+        return await csv_download(visit, "fleet", "query_fleet", columns, asked.page, at_once=LINES_A_PIECE)
+    return await fleet_page(visit, asked, visit.query)
+
+
+async def fleet_page(visit: ConsoleRequest, asked: AskedLines, source: Mapping[str, str], problem: PageProblem | None = None) -> Response:
+    """A page of the lines. `source`: where the list begins and what is chosen, `problem`: why a view was not saved."""
+    after = source.get("after", "")
+    page = {**asked.page, "limit": LINES_A_PAGE, **({"starting_after": after} if after else {})}
     found = await visit.read_together(
         lines=PageRead("query_fleet", page),
-        count=PageRead("query_fleet", {**arguments, "countOnly": True}),
+        count=PageRead("query_fleet", {**filter_arguments(asked.wanted), "countOnly": True}),
     )
-    lines = found["lines"]
-    kept = {**wanted, **({"columns": visit.query["columns"]} if visit.query.get("columns") else {}), "sort": sort}
-    here = [str(line["iccid"]) for line in lines.rows]
+    lines, wanted = found["lines"], asked.wanted
     facts: Mapping[str, object] = {
-        **choice_facts(kept, picked_lines(visit.query), here, after),
+        **choice_facts(asked.kept, picked_lines(source), [str(line["iccid"]) for line in lines.rows], after),
+        **view_facts(visit, urlencode(asked.kept)),
         "lines": lines.rows,
         "count": found["count"].body.get("count"),
         "as_of": lines.body.get("as_of"),
         "incomplete": lines.body.get("incomplete"),
-        "columns": columns,
+        "columns": asked.columns,
+        "all_columns": COLUMNS,
         "wanted": wanted,
-        "sort": sort,
+        "sort": asked.sort,
         "sorts": SORTS,
         "choices": [
             FilterChoice("status", get_args(LineStatusWord), wanted.get("status", "")),
@@ -104,7 +142,22 @@ async def show_fleet(visit: ConsoleRequest) -> Response:
         "next_cursor": lines.next_cursor,
         "after": after,
     }
-    return visit.draw("fleet.html", facts, problem=lines.problem)
+    return visit.draw("fleet.html", facts, problem=lines.problem or problem)
 
 
-FLEET_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {"/fleet": PageRoute(show_fleet)}
+async def post_fleet(visit: ConsoleRequest) -> Response:
+    """Saves a view in this browser, or forgets one, and shows the lines that were shown before."""
+    asked, do = asked_lines(dict(parse_qsl(visit.form.get("where", "")))), visit.form.get("do", "")
+    query = urlencode(asked.kept)
+    if do == "save_view":
+        problem = save_view(visit, visit.form.get("view", ""), query)
+        if problem is not None:
+            return await fleet_page(visit, asked, {}, problem)
+    elif do == "forget_view":
+        forget_view(visit, visit.form.get("view", ""))
+    else:
+        raise unknown_form()
+    return see_other(f"{visit.context.root}{CONSOLE_PATH}/fleet?{query}")
+
+
+FLEET_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {"/fleet": PageRoute(show_fleet, post_fleet)}

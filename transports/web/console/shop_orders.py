@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from operations.storefronts.sold_orders import SoldOrder
 from storage.orders import OrderStatus
+from transports.web.console.csv_download import csv_download, is_csv_asked
 from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.pages.calls import filled_fields
 from transports.web.pages.request import PageProblem, unknown_form
@@ -16,6 +17,10 @@ from transports.web.site import PageRoute
 ORDERS_A_PAGE = 50
 SHOPS_TO_CHOOSE = 100
 ORDER_FILTERS = ("storefront", "status", "email")
+ORDER_COLUMNS = (
+    "id", "storefront", "plan", "status", "amount", "currency", "refund", "top_ups", "created", "paid_at", "ready_at", "cancelled_at",
+)  # fmt: skip
+"""Of a file: members of the entries of list_storefront_orders."""
 WHOLE_WAY = ("created", "paid", "esim_asked_for", "esim_issued", "ready", "mail_ready")
 """The steps of an order that goes well."""
 ON_ITS_WAY = ("pending_payment", "paid", "provisioning")
@@ -64,6 +69,8 @@ def links_sent(order: SoldOrder) -> int:
 async def show_orders(visit: ConsoleRequest) -> Response:
     """Which orders are there, and which of them wait for me?"""
     wanted = {name: visit.query[name] for name in ORDER_FILTERS if visit.query.get(name)}
+    if is_csv_asked(visit):
+        return await csv_download(visit, "orders", "list_storefront_orders", ORDER_COLUMNS, wanted)
     page: dict[str, object] = {**wanted, "limit": ORDERS_A_PAGE}
     if visit.query.get("after"):
         page["starting_after"] = visit.query["after"]

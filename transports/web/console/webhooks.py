@@ -17,6 +17,7 @@ from operations.event_types.catalogue import EVENT_TYPES, PROMISED_TYPES, types_
 from operations.ledger.event_letters import happened_text
 from operations.ledger.webhooks import WEBHOOK_USER_AGENT
 from registry.errors import NotFound
+from transports.web.console.csv_download import csv_download, is_csv_asked
 from transports.web.console.request import ConsoleRequest, PageRead, digest_of
 from transports.web.pages.calls import CallOutcome
 from transports.web.pages.request import PageProblem, unknown_form
@@ -28,6 +29,8 @@ DELIVERIES_A_PAGE = 25
 NEWEST_DELIVERIES = 10
 FAMILY_BOX, TYPE_BOX = "family.", "type."
 """What the names of the boxes of a form begin with: all events of a family, those of one type."""
+DELIVERY_COLUMNS = ("id", "event", "type", "endpoint", "state", "attempts", "next_attempt_at", "created_at")
+"""Of a file: members of the entries of list_deliveries."""
 DELIVERY_FILTERS = ("endpoint", "state", "type", "since", "until")
 ENDPOINT_PARTS = ("url", "types", "tags", "description")
 """What somebody can change of an endpoint."""
@@ -304,6 +307,9 @@ def asked_deliveries(visit: ConsoleRequest) -> AskedDeliveries:
 
 async def show_deliveries(visit: ConsoleRequest) -> Response:
     """What did not arrive, at which endpoint, and when is it tried again?"""
+    asked = asked_deliveries(visit)
+    if is_csv_asked(visit) and asked.problem is None:
+        return await csv_download(visit, "deliveries", "list_deliveries", DELIVERY_COLUMNS, asked.arguments)
     return await deliveries_page(visit)
 
 

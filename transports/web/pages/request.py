@@ -173,6 +173,8 @@ class PageCookies:
 
 PAGE_STREAMS_OF_ONE, PAGE_STREAMS_OF_ALL = 32, 128
 """A quarter of the connections that a server takes, and what one organisation may have of them."""
+DOWNLOADS_OF_ONE, DOWNLOADS_OF_ALL = 2, 8
+"""A download reads its list page after page for as long as it lasts, so there are few at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +187,8 @@ class PageContext(SiteContext):
     mail_on_console: bool
     event_streams: StreamSlots = field(default_factory=lambda: StreamSlots(PAGE_STREAMS_OF_ONE, PAGE_STREAMS_OF_ALL))
     """The streams of events that browsers hold open, by organisation."""
+    downloads: StreamSlots = field(default_factory=lambda: StreamSlots(DOWNLOADS_OF_ONE, DOWNLOADS_OF_ALL))
+    """The lists that are being downloaded, by organisation."""
 
 
 def make_page_context(service: "Service", report: FaultReport) -> PageContext:
