@@ -242,6 +242,9 @@ class Settings(BaseModel):
     )
     burst_limit: bool = Field(True, description="false switches the burst limiter off, for load tests")
     demo: bool | None = Field(None, description="demo data in an empty database; default: on outside production")
+    demo_life: bool = Field(
+        True, description="false: the demo's first start makes no orders, invoices and other work in the simulated systems, only its shop"
+    )
     worker: bool | None = Field(None, description="run the worker inside serve; default: on with SQLite")
     drain_seconds: int | None = Field(
         None,
@@ -378,6 +381,12 @@ class Settings(BaseModel):
     def with_demo(self) -> bool:
         """Demo data goes into an empty database."""
         return self.env != "production" if self.demo is None else self.demo
+
+    @property
+    def with_demo_life(self) -> bool:
+        """The first start of the demo makes work in it: where both outside systems and the worker are in this process."""
+        works = self.embedded if self.worker is None else self.worker
+        return self.with_demo and self.demo_life and works and self.simulates_payments and not self.ocs_url
 
 
 def check_production(settings: Settings) -> None:

@@ -23,9 +23,9 @@ COMMAND = [sys.executable, "-P", "-m", "transports.cli"]
 
 
 def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Ours without the settings of the machine the tests run on."""
+    """Ours without the settings of the machine the tests run on. A demo has nothing but its seed unless a test wants its life, too."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "RESELLER_"))}
-    return {**inherited, "PYTHONPATH": str(ROOT), **(given or {})}
+    return {**inherited, "PYTHONPATH": str(ROOT), "SERVICE_DEMO_LIFE": "false", **(given or {})}
 
 
 @dataclass(frozen=True, slots=True)
