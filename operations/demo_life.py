@@ -6,19 +6,23 @@ words, figures and keys are fixed, so that each first start tells the same story
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Literal, NamedTuple, Protocol, cast
 
 import anyio
 import orjson
 
 from operations.deps import Deps
+from operations.ledger.issuance import OUTCOME_UNKNOWN
 from registry.answer import answer_call, gather_reply
 from registry.call import Call
 from registry.pipeline import Pipeline
 
-DEMO_LIFE_SECONDS = 60.0
+DEMO_LIFE_SECONDS = 120.0
 """How long a part of it may wait for what the worker and the simulated systems do."""
-DEMO_LOOK_SECONDS = 0.1
+DEMO_LOOK_SECONDS, DEMO_AGAIN_SECONDS = 0.1, 0.5
+MOMENTARY_STATUSES = (429, 502, 503)
+"""Of refusals for the moment: too fast, or an outside system does not answer, as the simulated network while it is being made."""
 DEMO_RECEIVER = "https://receiver.sandbox.invalid"
 """A receiver of webhooks in this process; its path says how it answers."""
 BUYER_MAIL_DOMAIN = "buyers.demo.invalid"
@@ -101,8 +105,11 @@ DOUBTFUL_TEMPLATE = 55015
 """What europe-3gb is drawn on: an issuance by hand asks for the same, so that nobody can tell whose the one eSIM is that was drawn."""
 INVOICED_BYTES = (1_840_000_000, 920_000_000, 410_000_000, 2_260_000_000, 130_000_000)
 """Of each record of a month, one line after the other."""
+MORE_BYTES = 170_000_000
+"""By so much each record of a month is larger than that of the month before."""
 INVOICED_MONTHS = 3
 CDR_NETWORKS = (("Telenor", "NO"), ("Orange", "FR"), ("Telekom", "DE"), ("Movistar", "ES"), ("TIM", "IT"))
+DEMO_PAYOUT, DEMO_REFUND = 2500, 300
 REPORT_CRON = "0 6 * * MON"
 
 
@@ -152,28 +159,37 @@ class DemoLife:
     ) -> DemoAnswer:
         """Calls `operation` and confirms it where it asks for that. `once` makes its idempotency key.
 
-        Raises DemoStepFailed for a refusal, unless it is one whose outcome nobody knows.
+        What is refused for the moment is asked for again under the same key. Raises DemoStepFailed for every other refusal, but for one
+        whose outcome nobody knows.
         """
         found = self._pipeline.catalogue.operations[operation]
-        request = self._pipeline.ids.new("req_")
-        call = Call(
-            found,
-            "http",
-            request,
-            credential=key or self._key,
-            arguments=given,
-            idempotency_key=f"demo-{once}" if found.once is not None else None,
-            confirm_token=confirmed,
-            reason=reason,
-        )
-        answer = await self._answer(call)
-        token = answer.body.get("confirm_token")
-        if token is not None and confirmed is None:
-            return await self.call(operation, once, key=key, reason=reason, confirmed=str(token), **given)
-        return answer
+        named = f"demo-{once}" if found.once is not None else None
+        with anyio.move_on_after(DEMO_LIFE_SECONDS):
+            while True:
+                call = Call(
+                    found,
+                    "http",
+                    self._pipeline.ids.new("req_"),
+                    credential=key or self._key,
+                    arguments=given,
+                    idempotency_key=named,
+                    confirm_token=confirmed,
+                    reason=reason,
+                )
+                answer = await self._answer(call)
+                if answer.status not in MOMENTARY_STATUSES or answer.text("code") == OUTCOME_UNKNOWN:
+                    break
+                await anyio.sleep(DEMO_AGAIN_SECONDS)
+            token = answer.body.get("confirm_token")
+            if token is not None and confirmed is None:
+                return await self.call(operation, once, key=key, reason=reason, confirmed=str(token), **given)
+            if answer.status >= 400 and answer.text("code") != OUTCOME_UNKNOWN:
+                raise DemoStepFailed(f"{operation} was refused: {answer.text('code')}")
+            return answer
+        raise DemoStepFailed(f"{operation} had no other answer than to come again in {DEMO_LIFE_SECONDS:.0f} seconds")
 
     async def look(self, operation: str, **given: object) -> DemoAnswer:
-        """Reads as a page does: it is neither charged nor recorded, however often it is asked."""
+        """Reads as a page does: it is neither charged nor recorded, however often it is asked. A refusal is an answer without rows."""
         call = Call(
             self._pipeline.catalogue.operations[operation],
             "web",
@@ -189,9 +205,6 @@ class DemoLife:
             raise error
 
         reply = await gather_reply(await answer_call(self._pipeline, call, fault), call.request_id)
-        refusal = reply.refusal
-        if refusal is not None and refusal.status >= 300 and refusal.error_code != "outcome_unknown":
-            raise DemoStepFailed(f"{call.operation.id} was refused: {refusal.error_code}")
         return DemoAnswer(reply.status, cast(Mapping[str, object], orjson.loads(reply.body)))
 
     async def until(self, what: str, seen: Callable[[], Awaitable[bool]]) -> None:
@@ -234,10 +247,7 @@ class DemoLife:
         await self._apply("suspend", self._suspension)
 
     async def _is_network_there(self) -> bool:
-        try:
-            return bool((await self.look("list_reseller_accounts")).rows)
-        except DemoStepFailed:
-            return False
+        return bool((await self.look("list_reseller_accounts")).rows)
 
     async def _apply(self, once: str, change_set: str) -> None:
         """Applies a plan once it is one."""
@@ -246,7 +256,7 @@ class DemoLife:
             return (await self.look("get_change_set", id=change_set, limit=1)).text("state") == "planned"
 
         await self.until("the plan of a change set", planned)
-        plan = await self.look("get_change_set", id=change_set, limit=1)
+        plan = await self.call("get_change_set", id=change_set, limit=1)
         await self.call("apply_changes", once, id=change_set, digest=plan.text("digest"))
 
     async def _applied(self, change_set: str) -> None:
@@ -270,11 +280,12 @@ class DemoLife:
         await self.call("run_intelligence_schedule", "monday", id=self._schedule)
 
     async def finish_report(self) -> None:
-        """The report that was ordered has been made, and the receiver that fails has been tried."""
+        """The report that was ordered has been made, the receiver that fails has been tried, and the processor has told of all money."""
 
         async def made() -> bool:
-            schedules = await self.look("list_intelligence_schedules")
-            return all(row.body.get("last_report") is not None for row in schedules.rows)
+            schedules = (await self.look("list_intelligence_schedules")).rows
+            reports = [cast("Mapping[str, object]", row.body.get("last_report") or {}) for row in schedules]
+            return bool(reports) and all(report.get("finished") for report in reports)
 
         async def tried() -> bool:
             failed = await self.look("list_deliveries", state="failed", limit=1)
@@ -282,6 +293,11 @@ class DemoLife:
 
         await self.until("the report", made)
         await self.until("the failed delivery", tried)
+        for told in ("operator_billing_list_payouts", "operator_billing_list_refunds", "operator_billing_list_fraud_reviews"):
+            await self.until(told, partial(self._is_told, told))
+
+    async def _is_told(self, operation: str) -> bool:
+        return bool((await self.look(operation)).rows)
 
     async def issue_esims(self) -> None:
         """A product, test eSIMs with usage, one that waits for its plan, and a live eSIM of the product."""
@@ -324,10 +340,10 @@ class DemoLife:
 
     async def send_invoices(self) -> None:
         """Usage of the last months: one month is paid, one is sent, one is a draft."""
-        await self.call("update_billing_config", "config", currency="EUR", price_per_gb_cents=250, invoice_prefix="DEMO")
+        await self.call("update_billing_config", "config", currency="EUR", price_per_gb_cents=950, invoice_prefix="DEMO")
         months = [month_begins(self._pipeline.clock.now(), ago) for ago in range(INVOICED_MONTHS, 0, -1)]
-        for begins in months:
-            await self.call("ingest_cdr_events", f"{begins:%Y-%m}", events=self._records(begins))
+        for number, begins in enumerate(months):
+            await self.call("ingest_cdr_events", f"{begins:%Y-%m}", events=self._records(begins, more=number * MORE_BYTES))
         periods = await self.call("list_invoice_periods")
         for begins, end in zip(months, ("paid", "sent", "draft"), strict=True):
             period = periods.row(year=begins.year, month=begins.month)
@@ -335,14 +351,14 @@ class DemoLife:
                 raise DemoStepFailed("a month with call records is no period")
             await self._invoice(period.text("id"), end)
 
-    def _records(self, begins: datetime) -> list[dict[str, object]]:
+    def _records(self, begins: datetime, *, more: int) -> list[dict[str, object]]:
         return [
             {
                 "id": f"demo-{begins:%Y-%m}-{number}",
                 "iccid": line.text("iccid"),
                 "occurred_at": (begins + timedelta(days=3 * number + 1, hours=9)).strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "bytes_up": size // 16,
-                "bytes_down": size,
+                "bytes_down": size + more,
                 "network": network,
                 "country": country,
             }
@@ -385,7 +401,8 @@ class DemoLife:
 
     async def _added(self) -> bool:
         order = await self.look("get_sold_order", number=self._delivered[0])
-        return all(top_up["status"] == "ready" for top_up in cast(Sequence[Mapping[str, object]], order.body["top_ups"]))
+        top_ups = cast(Sequence[Mapping[str, object]], order.body.get("top_ups") or ())
+        return bool(top_ups) and all(top_up["status"] == "ready" for top_up in top_ups)
 
     async def move_money(self) -> None:
         """Part of a payment goes back, a payout is made, and there is a code for buyers."""
@@ -397,14 +414,16 @@ class DemoLife:
             return invoices.row(status="paid") is not None and any(row.body.get("disputed") for row in charges.rows)
 
         await self.until("the payment of an invoice, and the dispute", paid)
-        charges = await self.look("operator_billing_list_charges")
+        charges = await self.call("operator_billing_list_charges")
         charge = next(
             row
             for row in reversed(charges.rows)
             if row.body.get("order") is not None and row.text("status") == "succeeded" and not row.body.get("disputed")
         )
-        await self.call("operator_billing_create_refund", "goodwill", charge=charge.text("id"), amount=300, reason="requested_by_customer")
-        await self.call("operator_billing_create_manual_payout", "first", amount=1000, currency="EUR")
+        await self.call(
+            "operator_billing_create_refund", "goodwill", charge=charge.text("id"), amount=DEMO_REFUND, reason="requested_by_customer"
+        )
+        await self.call("operator_billing_create_manual_payout", "first", amount=DEMO_PAYOUT, currency="EUR")
 
     async def fail_to_deliver(self) -> None:
         """The stock is empty when an order is delivered: it fails, and what was paid goes back. No top-up may meet that in its place."""
@@ -420,7 +439,7 @@ class DemoLife:
         The first call never arrives, so that for a quarter of an hour nothing is settled of it; the second one does, and is lost on its
         way back. From then on the evidence fits both.
         """
-        accounts = await self.look("list_reseller_accounts")
+        accounts = await self.call("list_reseller_accounts")
         order = await self._outside.begin_order(DOUBTFUL_ORDER.mail, DOUBTFUL_ORDER.plan)
         await self._outside.disturb_network({"method": DRAWING_METHOD, "drop_before": True})
         await self.call(

@@ -12,6 +12,7 @@ from operations.intelligence.reports.page import dead_link_html, report_headers
 from registry.call import Reply
 from registry.clock import request_scope
 from registry.errors import MethodNotAllowed, Refusal
+from transports.demo_life import live_demo
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.door import HttpDoor, InnerApplication
 from transports.http.forwarded import ForwardedClients
@@ -215,8 +216,6 @@ class Application:
     async def _live_demo(self, key: str) -> None:
         """Makes the first start of a demo livelier, once the first request has its answer: no start waits for it."""
         await self._answered.wait()
-        from transports.demo_life import live_demo  # only at that start
-
         await live_demo(self.service, self._inside, key)
 
     async def _work(self, done: anyio.Event) -> None:

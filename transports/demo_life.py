@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urljoin, urlsplit
 
+import anyio
 import anyio.to_thread
 import orjson
 
 from operations.demo import DEMO_SLUG
-from operations.demo_life import DemoCard, DemoLife, DemoStepFailed
+from operations.demo_life import DEMO_AGAIN_SECONDS, DEMO_LIFE_SECONDS, MOMENTARY_STATUSES, DemoCard, DemoLife, DemoStepFailed
 from registry.ids import ORDER_NUMBER_PREFIX
 from transports.http.asgi import App
 from transports.upstream import LateSimulation
@@ -77,7 +78,11 @@ class DemoVisitors:
         browser = await self._browser(buyer)
         origin = "/".join(self._base_url.split("/")[:3])
         headers = {"Origin": origin, "Content-Type": "application/x-www-form-urlencoded", "Accept-Language": "en", "Accept": "text/html"}
-        answer = await browser.post(urljoin(origin, html.unescape(address)), content=urlencode(fields), headers=headers)
+        target, began = urljoin(origin, html.unescape(address)), anyio.current_time()
+        answer = await browser.post(target, content=urlencode(fields), headers=headers)
+        while answer.status_code in MOMENTARY_STATUSES and anyio.current_time() - began < DEMO_LIFE_SECONDS:
+            await anyio.sleep(DEMO_AGAIN_SECONDS)
+            answer = await browser.post(target, content=urlencode(fields), headers=headers)
         if not answer.is_redirect and answer.status_code not in refused:
             raise DemoStepFailed(f"a form at {urlsplit(address).path.split('/')[1]} was answered with {answer.status_code}")
         return answer
