@@ -113,9 +113,7 @@ async def live_demo(service: Service, app: App, key: str) -> None:
     visitors = DemoVisitors(app, service.site.base_url, network)
     try:
         for name, part in DemoLife(service.pipeline, key, visitors).parts():
-            t0 = service.clock.monotonic()
             await run_once(f"the demo's {name}", part, service.report)
-            service.report(f"PART {name} {service.clock.monotonic() - t0:.2f}")
     finally:
         await visitors.aclose()
     seconds = service.clock.monotonic() - began

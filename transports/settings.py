@@ -384,9 +384,12 @@ class Settings(BaseModel):
 
     @property
     def with_demo_life(self) -> bool:
-        """The first start of the demo makes work in it: where both outside systems and the worker are in this process."""
-        works = self.embedded if self.worker is None else self.worker
-        return self.with_demo and self.demo_life and works and self.simulates_payments and not self.ocs_url
+        """The first start of the demo makes work in it: where both outside systems, the worker and the database are this process's own.
+
+        Over PostgreSQL each process has simulated systems of its own, so that others would know nothing of what was made in one.
+        """
+        alone = self.embedded and self.worker is not False and self.simulates_payments and not self.ocs_url
+        return self.with_demo and self.demo_life and alone
 
 
 def check_production(settings: Settings) -> None:
