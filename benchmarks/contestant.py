@@ -62,9 +62,12 @@ def command(name: str, port: int, data: Path) -> list[str]:
 
 
 def environment(upstream: int | None = None) -> dict[str, str]:
-    """The settings of a measurement: no burst limit, log lines as JSON. The quota stays. Bytecode is kept, as an installation has it."""
+    """The settings of a measurement: no burst limit, log lines as JSON, a demo that does nothing by itself. The quota stays.
+
+    Bytecode is kept, as an installation has it.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SERVICE_") and name != "PYTHONDONTWRITEBYTECODE"}
-    kept |= {"PYTHONPATH": str(ROOT), "SERVICE_BURST_LIMIT": "false", "SERVICE_LOG": "json"}
+    kept |= {"PYTHONPATH": str(ROOT), "SERVICE_BURST_LIMIT": "false", "SERVICE_DEMO_LIFE": "false", "SERVICE_LOG": "json"}
     return kept if upstream is None else kept | wired(upstream)
 
 

@@ -41,7 +41,10 @@ def revisions(before: Path | None) -> list[Revision]:
 def environment_of(root: Path, url: str, settings: Mapping[str, str]) -> dict[str, str]:
     """The settings of a server of that checkout; with an address, on PostgreSQL."""
     told = {} if url.startswith("sqlite") else {"SERVICE_DATABASE_URL": url, "SERVICE_SECRET_KEYS": KEYS, "SERVICE_DEMO": "true"}
-    return {**environment(), "PYTHONPATH": str(root), **told, **settings}
+    given = {**environment(), "PYTHONPATH": str(root), **told, **settings}
+    if root != ROOT:
+        del given["SERVICE_DEMO_LIFE"]  # a setting that an older checkout may not know
+    return given
 
 
 def upgrade(root: Path, url: str) -> None:

@@ -20,7 +20,7 @@ SECONDS = {
     "console": 150.0,
     "contract": 280.0,
     "deliveries": 35.0,
-    "demo": 25.0,
+    "demo": 45.0,
     "documents": 20.0,
     "docs": 95.0,
     "endurance": 80.0,

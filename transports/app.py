@@ -12,6 +12,7 @@ from operations.intelligence.reports.page import dead_link_html, report_headers
 from registry.call import Reply
 from registry.clock import request_scope
 from registry.errors import MethodNotAllowed, Refusal
+from transports.demo_life import live_demo
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.door import HttpDoor, InnerApplication
 from transports.http.forwarded import ForwardedClients
@@ -89,8 +90,10 @@ class Application:
             operation_refused=dead_link_page,
             shared=self._is_shared,
         )
-        self.requests = HttpSignals()
+        self.requests, self._answered = HttpSignals(), anyio.Event()
         self.http = HttpDoor(service.pipeline, rules=rules, log=self._note, fault=logs.fault, inner=inner)
+        # What the demo does by itself is no request of anybody's: it comes through the same door, and is not in the log of requests.
+        self._inside = HttpDoor(service.pipeline, rules=rules, log=lambda line: None, fault=logs.fault, inner=inner)
         trusted = settings.trusted_proxies
         self._front: App = ForwardedClients(self.http, trusted) if trusted else self.http
 
@@ -103,6 +106,7 @@ class Application:
 
     def _note(self, line: RequestLine) -> None:
         self.requests.answered(line)
+        self._answered.set()
         self._logs.request(line)
 
     def _shown(self, request: HttpScope, refusal: Refusal, request_id: str) -> Reply | None:
@@ -177,6 +181,8 @@ class Application:
             done = anyio.Event()
             if works:
                 tasks.start_soon(self._work, done)
+            if demo is not None and demo.api_key is not None and service.settings.with_demo_life:
+                tasks.start_soon(self._live_demo, demo.api_key)
             if self._started is not None:
                 self._started(demo)
             async with self.mcp.running():
@@ -206,6 +212,11 @@ class Application:
         known = self.service.pipeline.catalogue.operations.values()
         kept = tuple(operation.path for operation in known if operation.once is not None and operation.once.forever)
         return [o.id for o in known if o.upstream and not o.read_only and not o.path.startswith(kept)]
+
+    async def _live_demo(self, key: str) -> None:
+        """Makes the first start of a demo livelier, once the first request has its answer: no start waits for it."""
+        await self._answered.wait()
+        await live_demo(self.service, self._inside, key)
 
     async def _work(self, done: anyio.Event) -> None:
         try:

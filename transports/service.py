@@ -23,6 +23,7 @@ from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
 from operations.changes.requests.approval_requests import ApprovalRequests
 from operations.demo import Demo, detach_demo_payee, ensure_demo
+from operations.demo_life import BUYER_MAIL_DOMAIN
 from operations.deps import Build, Deps
 from operations.intelligence.verdicts.judge import LineJudge
 from operations.ledger.event_rights import ChooserRights
@@ -59,7 +60,7 @@ from transports.readiness import Readiness
 from transports.sessions import sessions_of
 from transports.settings import MCP_EVENTS_DRAFT, BadSettings, Settings, normal_base_url
 from transports.settings_files import make_data_directory
-from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection, open_upstream
+from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection, open_upstream, simulated_receivers
 from transports.version import VERSION, build_sha
 from transports.worker.chores import (
     adaptation_chore,
@@ -341,10 +342,7 @@ def build_service(
         Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit, approval_seconds=settings.approval_hours * 3600
     )
     pace = RateLimiter(set_limits, site, clock, limits.buckets)
-    outbound, sender = (
-        Outbound(ca_file=settings.ca_file),
-        WebhookSender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file),
-    )
+    outbound, sender = Outbound(ca_file=settings.ca_file), open_sender(settings, clock)
     blocks, directory = QuotaBlocks(store, pace.limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=replica, log_lost=partial(log_lost_issuances, ids))
     upstream = open_upstream(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}", limits)
@@ -450,10 +448,23 @@ def mcp_settings(service: Service, hosts: Iterable[str] = (), origins: Iterable[
     )
 
 
+def open_sender(settings: Settings, clock: Clock) -> WebhookSender:
+    """Nothing is connected before the first webhook. A demo has a receiver of its own, which is in this process."""
+    return WebhookSender(
+        clock,
+        exempt=settings.webhook_allow_nets,
+        private=settings.webhook_private,
+        ca_file=settings.ca_file,
+        simulated=simulated_receivers() if settings.with_demo else {},
+    )
+
+
 def open_mail(settings: Settings) -> MailTransport:
     """Nothing is connected before the first mail."""
     address = settings.smtp_url.get_secret_value()
-    return SmtpMail(smtp_settings(address, settings.mail_from), SystemClock(), ca_file=settings.ca_file) if address else ConsoleMail()
+    if address:
+        return SmtpMail(smtp_settings(address, settings.mail_from), SystemClock(), ca_file=settings.ca_file)
+    return ConsoleMail(unshown=BUYER_MAIL_DOMAIN)
 
 
 def open_model(settings: Settings, clock: Clock) -> ModelClient | None:

@@ -242,6 +242,9 @@ class Settings(BaseModel):
     )
     burst_limit: bool = Field(True, description="false switches the burst limiter off, for load tests")
     demo: bool | None = Field(None, description="demo data in an empty database; default: on outside production")
+    demo_life: bool = Field(
+        True, description="false: the demo's first start makes no orders, invoices and other work in the simulated systems, only its shop"
+    )
     worker: bool | None = Field(None, description="run the worker inside serve; default: on with SQLite")
     drain_seconds: int | None = Field(
         None,
@@ -378,6 +381,15 @@ class Settings(BaseModel):
     def with_demo(self) -> bool:
         """Demo data goes into an empty database."""
         return self.env != "production" if self.demo is None else self.demo
+
+    @property
+    def with_demo_life(self) -> bool:
+        """The first start of the demo makes work in it: where both outside systems, the worker and the database are this process's own.
+
+        Over PostgreSQL each process has simulated systems of its own, so that others would know nothing of what was made in one.
+        """
+        alone = self.embedded and self.worker is not False and self.simulates_payments and not self.ocs_url
+        return self.with_demo and self.demo_life and alone
 
 
 def check_production(settings: Settings) -> None:

@@ -33,6 +33,8 @@ SIMULATED_OCS_TOKEN = "sandbox-7001-token"
 DEMO_ACCOUNT = 8101
 SPARE_ACCOUNTS = (8102, 8103, 8104)
 """Of the same reseller: the first newcomers of a simulated network get these."""
+SIMULATED_RECEIVER_HOST = "receiver.sandbox.invalid"
+"""Where webhooks of a demo may go that has no receiver: https://receiver.sandbox.invalid/status/500 answers 500."""
 JSON_HEADERS = {"content-type": "application/json"}
 NETWORK_DAY = 86_400
 NETWORK_STEP_SECONDS = 5
@@ -147,6 +149,17 @@ def simulator_transport(system: Callable[[], SimulatedSystem]) -> httpx.AsyncBas
     from simulators.transport import SimulatorTransport  # brings httpx
 
     return SimulatorTransport(system())
+
+
+def simulated_receivers() -> Mapping[str, Outbound]:
+    """The hosts of webhook receivers that are in this process, and how they are reached."""
+
+    def receiver() -> httpx.AsyncBaseTransport:
+        from simulators.webhook_receiver import SimulatedReceiver  # only where something is sent to it
+
+        return simulator_transport(SimulatedReceiver)
+
+    return {SIMULATED_RECEIVER_HOST: Outbound(transport=receiver)}
 
 
 def simulated_pool(

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from clients.http import HttpReply, OutboundFailed, OutboundLimits
+from clients.http import HttpReply, Outbound, OutboundFailed, OutboundLimits
 from clients.webhooks.addresses import NameLookup, PrivateReceivers
 from clients.webhooks.name_lookup import ThreadedLookups
 from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
@@ -78,6 +80,7 @@ def _seconds_until(date: str, now: float) -> float | None:
 RECEIVER_BODY_LIMIT = 16 * 1024
 GONE_STATUS = 410
 CHECKED_URLS_LIMIT = 4096
+NO_SIMULATED_RECEIVERS: Mapping[str, Outbound] = MappingProxyType({})
 SENDER_LIMITS = OutboundLimits(connections=200, keepalive_seconds=None, connect_seconds=5.0, total_seconds=15.0)
 
 
@@ -113,16 +116,18 @@ class WebhookSender:
         lookup: NameLookup | None = None,
         tls: ssl.SSLContext | None = None,
         ca_file: Path | None = None,
+        simulated: Mapping[str, Outbound] = NO_SIMULATED_RECEIVERS,
     ) -> None:
         """`exempt` opens networks for local receivers, `private` some of the operator's own network for posts that say so.
 
-        `lookup` replaces DNS, `tls` the trusted authorities; `ca_file` names some beside the public ones.
+        `lookup` replaces DNS, `tls` the trusted authorities; `ca_file` names some beside the public ones. `simulated`: hosts that are in
+        this process, and how they are reached.
         """
         self._clock = clock
         self._exempt = tuple(exempt)
         # The rules for a URL change only with the exemptions, so a URL that passed is remembered; a refusal is not.
         self._check = lru_cache(maxsize=CHECKED_URLS_LIMIT)(partial(check_receiver_url, exempt=self._exempt))
-        self._private = private or None
+        self._private, self._simulated = private or None, simulated
         outbound = partial(vetted_outbound, limits, self._exempt, lookup=lookup or ThreadedLookups(), tls=tls, ca_file=ca_file)
         # Two clients: what one may reach is never decided by a flag that another post may have left.
         self._outbound, self._inside = outbound(), outbound(private=self._private)
@@ -144,7 +149,7 @@ class WebhookSender:
                 check_receiver_url(url, self._exempt, self._private)
             else:
                 self._check(url)
-            outbound = self._inside if inside else self._outbound
+            outbound = self._simulated_host(url) or (self._inside if inside else self._outbound)
             reply = await outbound.exchange("POST", url, headers=headers, content=body, keep=RECEIVER_BODY_LIMIT)
         except BadReceiverUrl:
             return DeliveryAttempt("blocked", None, self._since(started)), b""
@@ -153,8 +158,11 @@ class WebhookSender:
         return self._judge(reply, self._since(started)), reply.body
 
     async def aclose(self) -> None:
-        await self._outbound.aclose()
-        await self._inside.aclose()
+        for outbound in (self._outbound, self._inside, *self._simulated.values()):
+            await outbound.aclose()
+
+    def _simulated_host(self, url: str) -> Outbound | None:
+        return self._simulated.get(urlsplit(url).hostname or "") if self._simulated else None
 
     def _judge(self, reply: HttpReply, milliseconds: int) -> DeliveryAttempt:
         """Only 2xx counts; a redirect is a failure like any other."""

@@ -167,6 +167,14 @@ async def keep_running(name: str, run: Callable[[], Awaitable[None]], report: Ca
         await anyio.sleep(RESTART_SECONDS)
 
 
+async def run_once(name: str, run: Callable[[], Awaitable[None]], report: Callable[[str], None]) -> None:
+    """Runs `run` once; a failure is reported, and harms nothing else."""
+    try:
+        await run()
+    except Exception as error:
+        report(f"{name} failed: {', '.join(error_texts(error))}")
+
+
 def error_texts(error: BaseException) -> list[str]:
     """What failed, of a group each part."""
     if isinstance(error, BaseExceptionGroup):
