@@ -192,6 +192,21 @@ async def test_what_a_condition_says_is_read_as_the_rules_of_http_have_it(world:
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_what_is_shown_alone_is_what_lists_show(world: World) -> None:
+    who, stranger = await world.caller(Tier.PRO), await world.caller(Tier.PRO)
+    named = await furnish(world, who)
+    shop, endpoint = SHOP.format(**named), ENDPOINT.format(**named)
+    async with world.client(who.secret) as http, world.client(stranger.secret) as other:
+        await http.patch(endpoint, json={"types": ["esim.*"], "description": "a"})
+        listed = (await http.get("/v1/connectivity/webhook_endpoints")).json()["data"]
+        assert [(await http.get(endpoint)).json()] == listed and "secret" not in listed[0]
+        assert [(await http.get(f"{shop}/plans/nordic-5gb")).json()] == (await http.get(shop)).json()["plans"]
+        for path in (endpoint, f"{endpoint}x", f"{shop}/plans/nordic-5gb", f"{shop}/plans/none"):
+            asker = other if path in (endpoint, f"{shop}/plans/nordic-5gb") else http
+            assert (await asker.get(path)).status_code == 404, path
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 async def test_a_repeated_change_gets_its_first_answer_whatever_came_since(world: World) -> None:
     who = await world.caller(Tier.PRO)
     path = SHOP.format(**await furnish(world, who))
