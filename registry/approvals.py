@@ -143,6 +143,15 @@ def approval_request(
     return ApprovalRequest(call.operation.id, caller, key, fingerprint, sent, terms, check_reason(call.reason), entry.now)
 
 
+def waits_under_no_condition() -> BadRequest:
+    """The refusal of a condition that nobody would keep: a person decides later, and the call is then made with its input alone."""
+    return BadRequest(
+        "If-Match: a call of this credential waits for a person, and what waits is not kept with a version; nothing was asked",
+        param="If-Match",
+        hint="Send it without If-Match: the person who approves it sees what it will do",
+    )
+
+
 def approval_required(call: Call, request: ApprovalRequest, waiting: WaitingApproval, base_url: str) -> ApprovalRequired:
     """The answer of a call that waits."""
     reference: ApprovalRef = {

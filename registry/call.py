@@ -8,6 +8,7 @@ from typing import Any, Literal
 from registry.caller import Caller
 from registry.errors import Refusal
 from registry.operation import Operation, StreamedAnswer
+from registry.versions import IfMatch
 
 Surface = Literal["http", "mcp", "cli", "web", "assistant", "schedule", "change"]
 """Through which door: `web` are the service's own pages, `assistant` the model that answers a chat, `schedule` a report that is due,
@@ -104,6 +105,8 @@ class Call:
     """Why the call is made, in the asker's words, for whoever approves it."""
     last_event_id: str | None = None
     """Of a stream that is read again: the last event that its reader got."""
+    if_match: IfMatch | None = None
+    """Only a versioned operation takes it: the version that what it is about must have."""
     names_free_text: bool = False
     """The door tells its client where the answer holds text that people or other systems wrote."""
     # Filled in by the pipeline as it goes, so that a refusal can be recorded with what was known.

@@ -11,6 +11,7 @@ from registry.operation import NOTHING_DUE, Due, Input, Scope, SpendKind
 from registry.policy import require_admin, require_scope
 from registry.ports import AlreadyAnswered, CallRecord, Conclusion, Journal, Site, StoredAnswer, WriteList
 from registry.restrictions import check_line_account, check_line_tags
+from registry.versions import concluding_write, conditional_write
 
 DepsT = TypeVar("DepsT")
 AnswerT = TypeVar("AnswerT")
@@ -72,6 +73,10 @@ class Context(Generic[DepsT]):
     due: Due | SpendKind = NOTHING_DUE
     """What the call makes due, once that was asked for: of a credential that is held to limits or approvals. A kind is OPEN."""
     seen: tuple[str, ...] = ()
+    params: Input | None = None
+    """The input that the call is run with, once it is."""
+    entity_tag: str | None = None
+    """The version of what the call is about, for its answer."""
     closing: WriteList = field(default_factory=list[Any])
     lost: WriteList = field(default_factory=list[Any])
     undoing: WriteList = field(default_factory=list[Any])
@@ -174,7 +179,7 @@ class Context(Generic[DepsT]):
         assert not args, "writes take keyword arguments only"
         entry = self._begin_settle()
         self.reply = StoredAnswer(self.status, self.encode(answer))
-        await self.journal.settle(entry, self.reply, write, kwargs)
+        await self.journal.settle(entry, self.reply, None if write is None else self._versioned(write), kwargs)
         return answer
 
     async def settle_result(
@@ -188,7 +193,7 @@ class Context(Generic[DepsT]):
             self.reply = StoredAnswer(self.status, self.encode(result))
             return self.reply
 
-        return await self.journal.settle_result(entry, encode, write, kwargs)
+        return await self.journal.settle_result(entry, encode, self._versioned(write), kwargs)
 
     def at_close(
         self, write: Callable[Concatenate[Any, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
@@ -214,7 +219,7 @@ class Context(Generic[DepsT]):
         if self.entry is None or not self.staged:
             raise RuntimeError(f"{self.call.operation.id}: dispatch may be called once, by a call that was staged")
         status, body = answer
-        await self.journal.dispatch(self.entry, StoredAnswer(status, self.encode(body)), [(write, kwargs)])
+        await self.journal.dispatch(self.entry, StoredAnswer(status, self.encode(body)), [(self._versioned(write), kwargs)])
         self.call.state = CallState.DISPATCHED
 
     async def conclude(
@@ -229,7 +234,7 @@ class Context(Generic[DepsT]):
             raise RuntimeError(f"{self.call.operation.id}: conclude may be called once, after dispatch")
 
         try:
-            concluded = await self.journal.conclude(self.entry, self.encode, write, kwargs, lost=self.lost)
+            concluded = await self.journal.conclude(self.entry, self.encode, self._told(write), kwargs, lost=self.lost)
         except StoreUnavailable:
             self.call.state = CallState.RECORDED
             raise outcome_not_stored() from None
@@ -261,6 +266,19 @@ class Context(Generic[DepsT]):
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client how far a long call has come: `done` of `total` steps."""
         await self.call.progress(done, total, message)
+
+    def _versioned(self, write: Callable[..., AnswerT]) -> Callable[..., AnswerT]:
+        """`write` under the call's condition, where its operation is versioned."""
+        versioned = self.call.operation.versioned
+        return write if versioned is None else conditional_write(write, versioned, self, self.params, self._tell_version)
+
+    def _told(self, write: Callable[..., Conclusion]) -> Callable[..., Conclusion]:
+        """`write`, and the version after it: the condition was compared when what is concluded was dispatched."""
+        versioned = self.call.operation.versioned
+        return write if versioned is None else concluding_write(write, versioned, self, self.params, self._tell_version)
+
+    def _tell_version(self, tag: str | None) -> None:
+        self.entity_tag = tag
 
     def _begin_settle(self) -> CallRecord:
         if self.entry is None or self.call.state >= CallState.SETTLING:

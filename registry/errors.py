@@ -7,6 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict, Unpack
 
 from registry.challenge import Loss
+from registry.free_text import FreeText
 
 
 class Error(TypedDict):
@@ -61,6 +62,15 @@ class ConfirmTokenRequiredBody(TypedDict):
     route: str
     hint: str
     losses: NotRequired[Annotated[list[Loss], Field(description="What the call would destroy or spend, where that is known")]]
+
+
+class PreconditionFailedBody(Error):
+    """The object has another version than `If-Match` names. Who changed it is told as the audit log of the organisation names them."""
+
+    changed_at: NotRequired[Annotated[str, Field(description="RFC 3339 UTC; absent: nobody knows")]]
+    changed_by: NotRequired[Annotated[str, Field(description="The person, or whoever runs the service; absent: nobody knows")]]
+    changed_by_name: NotRequired[FreeText | None]
+    changed_with: NotRequired[Annotated[str | None, Field(description="The key (key_) or login (gnt_) that was presented")]]
 
 
 class OcsErrorBody(Error):
@@ -197,6 +207,15 @@ class OrgNotConnected(Refusal, status=409, code="org_not_connected", body_type=O
             "connected_orgs": connected,
             "connect_url": connect_url,
         }
+
+
+class PreconditionFailed(Refusal, status=412, code="precondition_failed", body_type=PreconditionFailedBody):
+    """What the call would change has changed since the version that `If-Match` names; nothing was done."""
+
+    def __init__(self, message: str, *, hint: str, version: object) -> None:
+        """`version`: the object as it is now, from which who changed it is found out; None where there is no object."""
+        super().__init__(message, hint=hint)
+        self.version = version
 
 
 class BodyTooLarge(Refusal, status=413, code="body_too_large"):

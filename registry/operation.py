@@ -16,6 +16,7 @@ from typing_extensions import TypedDict, Unpack
 from registry.caller import Caller, Money, Role
 from registry.challenge import Challenge
 from registry.errors import ProviderError, Refusal
+from registry.versions import Versioned
 
 
 class Secret:
@@ -272,6 +273,8 @@ class Operation(Generic[P, R]):
     """A call of it may take a line from the stock."""
     resumes: bool = False
     """A stream of events that goes on behind the one that the header Last-Event-ID names."""
+    versioned: Versioned | None = None
+    """What it changes or shows has a version: its answer has an ETag, and If-Match is taken. Of our own store alone."""
 
     read_only: bool = field(init=False)
     """Changes nothing: a read scope, or a GET, whoever may make it."""
@@ -294,6 +297,8 @@ class Operation(Generic[P, R]):
 
     def __post_init__(self) -> None:
         read_only, provided = self.scope is Scope.READ or self.method == "GET", self.upstream or self.processor
+        if self.versioned is not None and provided and not read_only:
+            raise TypeError(f"{self.id}: what an outside system holds has no version that one transaction compares and changes")
         confirmable, once = self.confirm or self.confirms_some or self.replaces is not None, self.once
         sets = self.method in ("PUT", "PATCH", "DELETE") and not (once is not None and once.shown)  # a balance is raised with PUT
         derived = {
@@ -338,6 +343,8 @@ class OperationOptions(TypedDict, total=False):
     `waits`: a credential may have to wait for an approval of it. False: it is how approvals are given, plans only, or stops what was begun.
     `card`: what a host draws of its results; without one, a call that may destroy or spend something is drawn as a question.
     `resumes`: its stream goes on behind the event that the header Last-Event-ID names.
+    `versioned`: what it changes or shows has a version, which its answer tells as ETag and If-Match asks for. The comparison, the write
+    and the new version are one transaction; only what is in our own store can have one.
     """
 
     scope: Scope
@@ -375,6 +382,7 @@ class OperationOptions(TypedDict, total=False):
     card: Card | None
     draws: bool
     resumes: bool
+    versioned: Versioned | None
 
 
 OPERATION_DEFAULTS = {each.name: each.default for each in fields(Operation) if each.default is not MISSING}

@@ -10,7 +10,7 @@ draws something from a provider is staged: open, then `ctx.dispatch`, which comm
 import base64
 import hashlib
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 import anyio
@@ -28,7 +28,7 @@ from registry.catalogue import Catalogue
 from registry.challenge import Challenge, clip_text
 from registry.clock import ACTIVE_REQUEST, DAY_SECONDS, ActiveRequest, Clock
 from registry.context import Context, Replacement, outcome_not_stored
-from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
+from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, PreconditionFailed, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
 from registry.operation import NOTHING_DUE, Document, Due, Input, Operation, Secret, SpendKind, StreamedAnswer
 from registry.policy import IDEMPOTENCY_KEY, key_spellings
@@ -48,6 +48,7 @@ from registry.ports import (
 from registry.rate_limits import RateLimiter
 from registry.schema import output_schema
 from registry.signals import CallSignals
+from registry.versions import ChangeLookup, ObjectVersion, entity_tag, name_author, version_differs
 
 PipelineDeps = TypeVar("PipelineDeps")
 LARGE_BODY = 32 * 1024
@@ -116,6 +117,8 @@ class Pipeline(Generic[PipelineDeps]):
         except Refusal as refusal:  # what it cost to refuse a large body or to look for what is not there is charged
             if isinstance(refusal, NotFound) and call.operation.enumeration_guarded:
                 await self.rate_limiter.missed(call)
+            if isinstance(refusal, PreconditionFailed):
+                await self._name_author(call, refusal)
             if call.state >= CallState.VALID and refusal.status < 500:
                 self._charge_large_body(call)
             raise
@@ -159,6 +162,7 @@ class Pipeline(Generic[PipelineDeps]):
                 await self._count(context)
             return await self._read(context, params, granted)
         given, params = params, context.plain_input or params
+        context.params = params
         entry = context.entry = self._entry(context, params)
         if entry.idempotency_key is not None:
             stored = await self.journal.stored(entry)
@@ -241,6 +245,8 @@ class Pipeline(Generic[PipelineDeps]):
         if charged:
             await self._charge(context)
         try:
+            if operation.versioned is not None:
+                await self._read_version(context, params)
             result = await operation.handler(context, params, *granted)
         except Refusal as refusal:
             if charged and (not context.reached_upstream or is_uncharged(refusal)):
@@ -250,7 +256,7 @@ class Pipeline(Generic[PipelineDeps]):
         if context.caller.kind != "public" and not context.call.draws_page:
             self._record(context, "ok", operation.status)
         if stored is None:
-            return Reply(operation.status, b"", media_type=result.media_type, stream=result)
+            return Reply(operation.status, b"", media_type=result.media_type, headers=version_headers(context, 200), stream=result)
         return self._reply(context, stored, result)
 
     async def _write(self, context: Context[PipelineDeps], entry: CallRecord, params: Input, granted: tuple[Any, ...]) -> Reply:
@@ -374,6 +380,8 @@ class Pipeline(Generic[PipelineDeps]):
                 return
         elif not mandate.terms:  # a row of a change set: its plan holds the state
             return
+        if call.if_match is not None and mandate is None and not call.inquiry:
+            raise approvals.waits_under_no_condition()
         terms = approvals.approval_terms(call, params, await challenge_of(context, params, granted), context.due, seen_state(context))
         if mandate is not None:
             if mandate.terms != terms.digest:
@@ -478,7 +486,34 @@ class Pipeline(Generic[PipelineDeps]):
             return Reply(stored.status, result.content, media_type=result.media_type, headers=dict(result.headers))
         # Here the answer is at hand: to decode its body once more would take longer than all the rest of a short answer.
         told = output_schema(context.call.operation.result).free_text_of(result) if context.call.names_free_text else None
-        return Reply(stored.status, stored.body, next_cursor=context.next_cursor, note=context.note, free_text=told)
+        headers = version_headers(context, stored.status)
+        return Reply(stored.status, stored.body, headers=headers, next_cursor=context.next_cursor, note=context.note, free_text=told)
+
+    async def _read_version(self, context: Context[PipelineDeps], params: Input) -> None:
+        """The version of what a read shows, before it is read: where it changes in between, the caller has an old tag and not an old body.
+
+        RFC 9110 section 13.1.1: a read, too, is refused where its condition does not hold.
+        """
+        versioned, wanted = context.call.operation.versioned, context.call.if_match
+        assert versioned is not None
+        found = await self.journal.read(versioned.read, context, params, False)
+        context.entity_tag = None if found is None else entity_tag(versioned.what, found)
+        if found is not None and wanted is not None and not wanted.holds(context.entity_tag):
+            raise version_differs(versioned, found, wanted)
+
+    async def _name_author(self, call: Call, refusal: PreconditionFailed) -> None:
+        """Completes the refusal with who made the change; looked up here alone, since only who is refused has to know."""
+        versioned, caller, version = call.operation.versioned, call.identified, refusal.version
+        if versioned is None or caller is None or not isinstance(version, ObjectVersion):
+            return
+        with suppress(StoreUnavailable):
+            author = await self.journal.last_change(ChangeLookup(caller.organisation, versioned.changed_by, version))
+            name_author(refusal, versioned.what, author)
+
+
+def version_headers(context: Context[Any], status: int) -> dict[str, str]:
+    """The ETag of an answer of success. A stored answer that is replayed has none: what it was about may have changed since."""
+    return {} if context.entity_tag is None or status >= 300 else {"ETag": context.entity_tag}
 
 
 def is_uncharged(refusal: Refusal) -> bool:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from registry.call import QuotaUsage, Surface
 from registry.caller import Caller
 from registry.errors import OrgRef, QuotaExceeded
+from registry.versions import ChangeAuthor, ChangeLookup
 
 T = TypeVar("T")
 WriteFunction = Callable[..., T]
@@ -263,6 +264,14 @@ class Journal(Protocol):
 
     async def release(self, entry: CallRecord, writes: WriteList, *, refund: bool) -> None:
         """Forget the claim, run the writes and, with `refund`, give the charge back: the provider has done nothing."""
+        ...
+
+    async def read(self, read: Callable[..., T], *arguments: Any) -> T:
+        """What the storage function `read` finds, called with a connection and these `arguments`."""
+        ...
+
+    async def last_change(self, lookup: ChangeLookup) -> ChangeAuthor | None:
+        """Who made the change that `lookup` asks for, by the audit log; None where it does not say, or may mean several."""
         ...
 
     def record(self, line: AuditRecord) -> None:

@@ -12,6 +12,7 @@ from sqlmodel import Field
 
 from registry.ids import BASE32_ALPHABET, base32
 from registry.ports import AuditRecord
+from registry.versions import ChangeAuthor, ChangeLookup
 from storage.engine.drivers import Value
 from storage.engine.partitions import History, PartitionBound
 from storage.engine.sql import (
@@ -401,6 +402,32 @@ AUDIT_PAGES = {
 
 AUDIT_READ_PAGES = {given: audit_read_page(sorted(given)) for given in AUDIT_PAGES}
 
+CHANGES_LOOKED_AT = 50
+CHANGE_SECONDS = 3600
+"""A call that asks an outside system writes its row when that has answered, and its audit row says when it began."""
+
+
+def successes_query(dialect: Dialect) -> sa.Executable:
+    """The newest calls of these operations that ended well, whose `change` begins with `named`."""
+    named = sa.cast(sa.bindparam("named"), sa.Text)
+    return (
+        sa.select(*AUDIT_RECORD_COLUMNS)
+        .join_from(AUDIT, PERSON, AUDIT.c.principal == PERSON.c.id, isouter=True)
+        .where(
+            AUDIT.c.organisation == sa.bindparam("organisation"),
+            AUDIT.c.operation.in_(bound_list(dialect, "operations")),
+            AUDIT.c.at >= sa.bindparam("since"),
+            AUDIT.c.at < sa.bindparam("until"),
+            AUDIT.c.outcome == sa.bindparam("outcome"),
+            sa.func.substr(sa.func.coalesce(AUDIT.c.change, ""), 1, sa.func.length(named)) == named,
+        )
+        .order_by(AUDIT.c.at.desc(), AUDIT.c.id.desc())
+        .limit(sa.bindparam("most"))
+    )
+
+
+NEWEST_SUCCESSES = Query(AuditRow, successes_query)
+
 PLACE_OF_AUDIT_RECORD = Query(
     float, sa.select(AUDIT.c.at).where(AUDIT.c.id == sa.bindparam("row"), AUDIT.c.organisation == sa.bindparam("organisation"))
 )
@@ -428,6 +455,31 @@ def list_audit(connection: Connection, *, organisation: str, wanted: AuditFilter
     texts = texts_of_reads(connection, reads)
     short = [read_as_audit_row(row, texts) for row in reads]
     return sorted(whole + short, key=lambda row: (row.at, row.id), reverse=True)[:most]
+
+
+def last_change(connection: Connection, *, lookup: ChangeLookup, now: float) -> ChangeAuthor | None:
+    """Who made the change that `lookup` asks for; None where no row says it, or several may be meant. `now`: Unix seconds."""
+    version, unclear = lookup.version, (lookup.version.changed is None and not lookup.version.alone and not lookup.version.named)
+    if unclear or not lookup.operations:
+        return None
+    at = version.changed
+    found = connection.all(
+        NEWEST_SUCCESSES,
+        organisation=lookup.organisation,
+        operations=pack_rows([[each] for each in lookup.operations]),
+        since=0.0 if at is None else float(at - CHANGE_SECONDS),
+        until=now + AUDIT_AHEAD_SECONDS if at is None else float(at + 1),
+        outcome="ok",
+        named=version.named,
+        most=CHANGES_LOOKED_AT if at is not None or version.principal else 1,
+    )
+    if version.principal:
+        found = [row for row in found if row.principal == version.principal]
+    if at is not None:  # the call was under way in that second
+        found = [row for row in found if row.at + row.milliseconds / 1000 >= at]
+        if len({(row.principal, row.key_id) for row in found}) > 1:
+            return None
+    return ChangeAuthor(found[0].at, found[0].principal, found[0].name, found[0].key_id) if found else None
 
 
 def audit_moment(connection: Connection, *, organisation: str, row: int) -> float | None:

@@ -76,6 +76,12 @@ def find_config(*, organisation: str) -> sa.Executable:
     return sa.select(*CONFIG_COLUMNS).where(BILLING_CONFIG.c.organisation == organisation)
 
 
+@first_row(BillingConfig)
+def hold_config(*, organisation: str) -> sa.Executable:
+    """The same, for a transaction that goes on to change it: nobody else does so meanwhile."""
+    return sa.select(*CONFIG_COLUMNS).where(BILLING_CONFIG.c.organisation == organisation).with_for_update()
+
+
 def ensure_config(connection: Connection, *, organisation: str, now: float) -> BillingConfig:
     """The row of `organisation`, made with the defaults where there was none. `now`: Unix seconds."""
     found = find_config(connection, organisation=organisation)

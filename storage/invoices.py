@@ -160,6 +160,12 @@ def find_invoice(*, invoice: str, organisation: str) -> sa.Executable:
     return sa.select(*INVOICE_COLUMNS).where(THIS_INVOICE, INVOICE.c.organisation == organisation)
 
 
+@first_row(Invoice)
+def hold_invoice(*, invoice: str, organisation: str) -> sa.Executable:
+    """The same, for a transaction that goes on to change it: nobody else does so meanwhile."""
+    return sa.select(*INVOICE_COLUMNS).where(THIS_INVOICE, INVOICE.c.organisation == organisation).with_for_update(key_share=True)
+
+
 @all_rows(Invoice)
 def list_invoices(*, organisation: str, after: Annotated[str | None, or_last("inv_")], most: int) -> sa.Executable:
     """At most `most` invoices behind the id `after`, newest first."""

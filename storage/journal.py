@@ -27,8 +27,9 @@ from registry.ports import (
     WriteFunction,
     WriteList,
 )
+from registry.versions import ChangeAuthor, ChangeLookup
 from storage import claims, confirm_tokens, quota
-from storage.audit import NumberedAuditRecord, append_audit_reads, append_audit_record
+from storage.audit import NumberedAuditRecord, append_audit_reads, append_audit_record, last_change
 from storage.directory import recheck_member
 from storage.engine.sql import Connection, P, T, is_run_in_thread, runs_in_thread
 from storage.engine.store import Store
@@ -449,6 +450,14 @@ class StoreJournal:
             raise
         if refund:
             self._return(entry)
+
+    async def read(self, read: Callable[..., T], *arguments: object) -> T:
+        """What a function of a connection and these arguments finds."""
+        return await self._store.read(read, *arguments)
+
+    async def last_change(self, lookup: ChangeLookup) -> ChangeAuthor | None:
+        """Who made a change, by the audit log."""
+        return await self._store.read(last_change, lookup=lookup, now=self._clock.now())
 
     def record(self, line: AuditRecord) -> None:
         """Buffer the audit row of a read or a refusal; a flood beyond the buffer loses its oldest rows."""

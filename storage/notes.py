@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, upsert, writes
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, first_row, insert_once, upsert, writes
 
 
 class NoteRow(NamedTuple):
@@ -64,6 +64,33 @@ NOTES_OF_LINE = (SUBSCRIBER_NOTES.c.organisation == sa.bindparam("organisation")
 CLEAR_NOTES = Command(sa.delete(SUBSCRIBER_NOTES).where(NOTES_OF_LINE))
 
 FIND_NOTES = Query(str, sa.select(SUBSCRIBER_NOTES.c.notes).where(NOTES_OF_LINE))
+
+PLACE_FOR_NOTES = Command(insert_once(SUBSCRIBER_NOTES, SUBSCRIBER_NOTES.c.keys(), key=["organisation", "iccid"]))
+
+
+class NotesState(NamedTuple):
+    """The one text about a line, and when it was set, Unix seconds."""
+
+    notes: str
+    updated: int
+
+
+@first_row(NotesState)
+def find_notes_state(*, organisation: str, iccid: str) -> sa.Executable:
+    """The one text; None where it was never set, or cleared."""
+    return sa.select(SUBSCRIBER_NOTES.c.notes, SUBSCRIBER_NOTES.c.updated).where(NOTES_OF_LINE)
+
+
+@first_row(NotesState)
+def hold_notes_row(*, organisation: str, iccid: str) -> sa.Executable:
+    return sa.select(SUBSCRIBER_NOTES.c.notes, SUBSCRIBER_NOTES.c.updated).where(NOTES_OF_LINE).with_for_update()
+
+
+def hold_notes(connection: Connection, *, organisation: str, iccid: str) -> NotesState | None:
+    """The one text, for a transaction that goes on to set it: nobody else does so meanwhile, also where there is none yet."""
+    connection.run(PLACE_FOR_NOTES, organisation=organisation, iccid=iccid, notes="", updated=0)
+    found = hold_notes_row(connection, organisation=organisation, iccid=iccid)
+    return found if found is not None and found.notes else None
 
 
 @writes

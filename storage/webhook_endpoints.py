@@ -183,6 +183,12 @@ def read_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
     return sa.select(*ENDPOINT_COLUMNS).where(OWN_ENDPOINT)
 
 
+@first_row(EndpointRow)
+def hold_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
+    """The same, for a transaction that goes on to change it or what it has chosen: nobody else does so meanwhile."""
+    return sa.select(*ENDPOINT_COLUMNS).where(OWN_ENDPOINT).with_for_update()
+
+
 def delete_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> bool:
     """Remove an endpoint and what waits for it; False when there is none."""
     if connection.run(DELETE_ENDPOINT, endpoint=endpoint, organisation=organisation) == 0:

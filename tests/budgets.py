@@ -69,6 +69,7 @@ SECONDS = {
     "simulation": 200.0,
     "spec": 15.0,
     "storage": 55.0,
+    "versions": 30.0,
     "storefronts": 30.0,
     "subscribers": 50.0,
     "top_ups": 45.0,

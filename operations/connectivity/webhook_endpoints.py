@@ -17,6 +17,7 @@ from registry.free_text import FreeText
 from registry.operation import Example, Input, Nothing, Scope, SpendKind, operation
 from registry.rate_limits import minute_limit_reached, minute_number
 from registry.redaction import redact
+from registry.versions import ObjectVersion, Versioned
 from storage.deliveries import Requeued, requeue_deliveries, requeue_delivery
 from storage.endpoint_selections import EndpointSelection, find_selection, list_selections
 from storage.engine.sql import Connection
@@ -28,6 +29,7 @@ from storage.webhook_endpoints import (
     count_endpoint_replay,
     delete_endpoint,
     enable_endpoint,
+    hold_endpoint,
     insert_endpoint,
     list_endpoints,
     read_endpoint,
@@ -209,6 +211,43 @@ async def list_connectivity_webhook_endpoints(ctx: Ctx, _params: Nothing) -> Lis
         return [render_endpoint(row, chosen.get(row.id)) for row in list_endpoints(connection, organisation=ctx.organisation)]
 
     return list_page(await ctx.deps.store.read(find), MOST_ENDPOINTS)
+
+
+def read_endpoint_version(connection: Connection, ctx: Ctx, params: EndpointRef, hold: bool) -> ObjectVersion | None:
+    """The version of what can be changed: not of the status, which deliveries decide."""
+    row = (hold_endpoint if hold else read_endpoint)(connection, endpoint=params.id, organisation=ctx.organisation)
+    if row is None:
+        return None
+    chosen = find_selection(connection, endpoint=row.id)
+    state = [row.id, row.url, *([None, None, ""] if chosen is None else [chosen.types, chosen.tags, chosen.description])]
+    return ObjectVersion(state, named=f"{row.id}: ")
+
+
+ENDPOINT_VERSION = Versioned("webhook endpoint", read_endpoint_version, "get_webhook_endpoint", ("update_webhook_endpoint",))
+
+
+@operation(
+    "GET",
+    "/v1/connectivity/webhook_endpoints/{id}",
+    tool=False,
+    versioned=ENDPOINT_VERSION,
+    title="Get webhook endpoint",
+    raises=[NotFound],
+    examples=[Example("What is this endpoint sent?", {"id": EXAMPLE_ENDPOINT_ID}, CHOSEN_ENDPOINT_EXAMPLE)],
+)
+async def get_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> WebhookEndpoint:
+    """Get one webhook endpoint, without its secret.
+
+    As list_connectivity_webhook_endpoints shows it. Its ETag is for a change that overwrites nobody else's.
+    """
+
+    def find(connection: Connection) -> WebhookEndpoint:
+        row = read_endpoint(connection, endpoint=params.id, organisation=ctx.organisation)
+        if row is None:
+            raise endpoint_not_found(params.id)
+        return render_endpoint(row, find_selection(connection, endpoint=row.id))
+
+    return await ctx.deps.store.read(find)
 
 
 @operation(

@@ -23,7 +23,8 @@ from operations.ledger.payment_accounts import (
 from operations.vocabulary import Currency, render_fields
 from registry.errors import BadRequest, Conflict
 from registry.operation import Auth, Example, Input, Nothing, Scope, SpendKind, operation
-from storage.billing_config import BillingConfig, change_config, ensure_config, find_config
+from registry.versions import ObjectVersion, Versioned
+from storage.billing_config import CONFIG_DEFAULTS, BillingConfig, change_config, ensure_config, find_config, hold_config
 from storage.connect_accounts import ConnectAccount
 from storage.engine.sql import Connection
 
@@ -102,9 +103,21 @@ def render_billing_config(row: BillingConfig, fee_bps: int) -> ShownConfig:
     )
 
 
+def read_config_version(connection: Connection, ctx: Ctx, params: Input, hold: bool) -> ObjectVersion:
+    """The version of what can be set: not of the account at the processor, whose word comes by itself."""
+    del params
+    row = (hold_config if hold else find_config)(connection, organisation=ctx.organisation)
+    state = [CONFIG_DEFAULTS[name] if row is None else getattr(row, name) for name in ConfigChange.model_fields]
+    return ObjectVersion(state, alone=True)
+
+
+CONFIG_VERSION = Versioned("billing config", read_config_version, "get_billing_config", ("update_billing_config",))
+
+
 @operation(
     "GET",
     "/v1/invoices/config",
+    versioned=CONFIG_VERSION,
     title="Get billing config",
     examples=[Example("How do we bill?", {}, BILLING_CONFIG_EXAMPLE)],
 )
@@ -124,6 +137,7 @@ async def get_billing_config(ctx: Ctx, _params: Nothing) -> ShownConfig:
     "/v1/invoices/config",
     spends=SpendKind.OPEN,
     scope=Scope.WRITE,
+    versioned=CONFIG_VERSION,
     title="Update billing config",
     raises=[BadRequest],
     examples=[

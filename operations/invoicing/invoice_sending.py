@@ -17,6 +17,7 @@ from operations.invoicing.invoice_document import InvoiceDocument, make_invoice_
 from operations.invoicing.invoices import (
     DRAFT_INVOICE_EXAMPLE,
     INVOICE_ID_EXAMPLE,
+    INVOICE_VERSION,
     PAID_INVOICE_HINT,
     InvoiceRef,
     RecipientName,
@@ -454,6 +455,7 @@ async def due_of_sending(_ctx: Ctx, params: InvoiceChange, found: InvoiceToUpdat
     irreversible=True,
     scope=Scope.WRITE,
     moves=True,
+    versioned=INVOICE_VERSION,
     title="Update or send invoice",
     access=invoice_to_update,
     raises=[NotFound, InvoiceNotEditable, InvoiceNotAsDrafted, PaymentsError, PaymentsRefused],

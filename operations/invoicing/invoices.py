@@ -27,9 +27,10 @@ from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, Payme
 from registry.free_text import FreeText
 from registry.operation import NOTHING_DUE, Due, Example, Input, Scope, StreamedAnswer, operation
 from registry.ports import Conclusion, Site
+from registry.versions import ObjectVersion, Versioned
 from storage.engine.sql import Connection, runs_in_thread
 from storage.invoice_lines import InvoiceLineRow, find_line_position, read_invoice_lines
-from storage.invoices import Invoice, InvoicePeriodRow, find_invoice, find_period, void_withdrawn_invoice
+from storage.invoices import Invoice, InvoicePeriodRow, find_invoice, find_period, hold_invoice, void_withdrawn_invoice
 from storage.invoices import list_invoices as read_invoices
 from storage.invoices import void_invoice as write_void_invoice
 
@@ -205,6 +206,14 @@ async def own_invoice(ctx: Ctx, params: InvoiceRef) -> InvoiceWithPeriod:
     return found
 
 
+def read_invoice_version(connection: Connection, ctx: Ctx, params: InvoiceRef, hold: bool) -> ObjectVersion | None:
+    row = (hold_invoice if hold else find_invoice)(connection, invoice=params.id, organisation=ctx.organisation)
+    return None if row is None else ObjectVersion(row, row.updated)
+
+
+INVOICE_VERSION = Versioned("invoice", read_invoice_version, "get_invoice", ("update_invoice", "void_invoice"))
+
+
 def current_invoice(connection: Connection, row: Invoice) -> Invoice:
     """The row as it is now; no invoice is ever deleted."""
     found = find_invoice(connection, invoice=row.id, organisation=row.organisation)
@@ -278,6 +287,7 @@ async def list_invoices(ctx: Ctx, params: ListPage) -> ListOf[ShownInvoice]:
 @operation(
     "GET",
     "/v1/invoices/{id}",
+    versioned=INVOICE_VERSION,
     title="Get invoice",
     raises=[NotFound],
     tool_defaults={"limit": 20},

@@ -18,7 +18,10 @@ from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError, OcsNotFound, OrgNotConnected
 from registry.free_text import FreeText
 from registry.operation import CamelInput, Example, Nothing, Scope, SpendKind, operation
+from registry.versions import ObjectVersion, Versioned
+from storage.engine.sql import Connection
 from storage.network_defaults import find_network_default, put_network_default
+from storage.organisations import lock_organisation
 
 NetworkMode = Literal["cheapest_available", "all", "custom"]
 
@@ -67,9 +70,21 @@ def render_network_choice(mode: NetworkMode, list_id: int | None) -> Chosen:
     return {"mode": mode} if list_id is None else {"mode": mode, "listId": list_id}
 
 
+def read_network_choice_version(connection: Connection, ctx: Ctx, params: object, hold: bool) -> ObjectVersion:
+    del params
+    if hold:  # a row need not be there to be held
+        lock_organisation(connection, organisation=ctx.organisation)
+    found = find_network_default(connection, organisation=ctx.organisation)
+    return ObjectVersion(["cheapest_available", None] if found is None else found, alone=True)
+
+
+NETWORK_CHOICE_VERSION = Versioned("network default", read_network_choice_version, "get_network_default", ("set_network_default",))
+
+
 @operation(
     "GET",
     "/v1/network-default",
+    versioned=NETWORK_CHOICE_VERSION,
     raises=[OcsError],
     examples=[
         Example(
@@ -126,6 +141,7 @@ async def require_choice_list(ctx: Ctx, params: NetworkChoice) -> None:
     spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     access=require_choice_list,
+    versioned=NETWORK_CHOICE_VERSION,
     raises=[NotFound, OrgNotConnected, OcsError],
     examples=[Example("Prefer one list", {"mode": "custom", "listId": 17}, {"data": {"mode": "custom", "listId": 17}})],
 )

@@ -1,6 +1,6 @@
 """Plans of a shop: putting one in, with its own words or copied from a product, and changing it."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, cast
 
 import orjson
 from pydantic import AfterValidator, Field, model_validator
@@ -24,10 +24,11 @@ from operations.upstream.template_terms import PromiseExceedsTemplate, adaptatio
 from operations.vocabulary import COUNTRY_CODES, UpstreamId, check_country_code, plain_line, without_default
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.operation import Example, FieldRule, Scope, SpendKind, operation
+from registry.versions import ObjectVersion, Versioned
 from storage.engine.sql import Connection
 from storage.package_adaptations import adapted_among, set_adapted
 from storage.products import ProductRow, find_product
-from storage.storefronts import Storefront, StorefrontPlan, count_plans, find_plan, hold_storefront, put_plan, write_plan
+from storage.storefronts import Storefront, StorefrontPlan, count_plans, find_plan, find_storefront, hold_storefront, put_plan, write_plan
 
 PLAN_DATA_MB_LIMIT, PLAN_DAYS_LIMIT, PLAN_PRICE_CENTS_LIMIT = 1_000_000_000, 36_500, 99_999_999
 
@@ -109,6 +110,58 @@ class NewStorefrontPlan(StorefrontRef):
         return self
 
 
+class StorefrontPlanRef(StorefrontRef):
+    """Which plan of which shop."""
+
+    slug: Annotated[str, Field(max_length=64, description="The plan's slug.")]
+
+
+def read_plan_version(connection: Connection, ctx: Ctx, params: StorefrontRef, hold: bool) -> ObjectVersion | None:
+    """The version of a plan. Whoever changes a plan holds its shop."""
+    shop = (hold_storefront if hold else find_storefront)(connection, storefront=params.id, organisation=ctx.organisation)
+    slug = cast("StorefrontPlanRef | StorefrontPlanChange | NewStorefrontPlan", params).slug
+    row = None if shop is None else find_plan(connection, storefront=shop.id, slug=slug)
+    return None if row is None else ObjectVersion([row, row.id in adapted_among(connection, offers=[row.id])], row.updated)
+
+
+PLAN_VERSION = Versioned("plan", read_plan_version, "get_storefront_plan", ("update_storefront_plan", "upsert_storefront_plan"))
+
+
+@operation(
+    "GET",
+    "/v1/storefronts/{id}/plans/{slug}",
+    reaches_out=True,
+    tool=False,
+    versioned=PLAN_VERSION,
+    title="Get storefront plan",
+    raises=[NotFound],
+    examples=[
+        Example("What does this plan promise?", {"id": STOREFRONT_ID_EXAMPLE, "slug": "nordic-5gb"}, STOREFRONT_PLAN_EXAMPLE),
+    ],
+)
+async def get_storefront_plan(ctx: Ctx, params: StorefrontPlanRef) -> ShownPlan:
+    """Get one plan of a shop of yours, on sale or not.
+
+    As get_storefront shows it. Its ETag is of this plan alone, for a change that overwrites nobody else's.
+    """
+
+    def find(connection: Connection) -> OwnStorefrontPlan:
+        shop = find_storefront(connection, storefront=params.id, organisation=ctx.organisation)
+        if shop is None:
+            raise no_such_storefront()
+        row = find_plan(connection, storefront=shop.id, slug=params.slug)
+        if row is None:
+            raise no_such_plan()
+        return OwnStorefrontPlan(row, shop.currency, row.id in adapted_among(connection, offers=[row.id]))
+
+    plan = await ctx.deps.store.read(find)
+    return render_storefront_plan(plan, (await compare_offers(ctx, [plan.offered]))[0])
+
+
+def no_such_plan() -> NotFound:
+    return NotFound("The storefront has no plan with this slug", param="slug", hint="get_storefront names its plans")
+
+
 def require_price_and_mode(price_id: str | None, mode: str | None) -> None:
     if (price_id is None) == (mode is None):
         return
@@ -130,6 +183,7 @@ def require_price_and_mode(price_id: str | None, mode: str | None) -> None:
     also=200,
     access=own_storefront,
     reaches_out=True,
+    versioned=PLAN_VERSION,
     title="Put storefront plan",
     raises=[BadRequest, PromiseExceedsTemplate, NotFound, TooManyPlans],
     examples=[
@@ -314,6 +368,7 @@ class StorefrontPlanChange(PartialStorefrontChange):
     scope=Scope.WRITE,
     access=own_storefront,
     reaches_out=True,
+    versioned=PLAN_VERSION,
     title="Update storefront plan",
     raises=[BadRequest, NotFound],
     examples=[
@@ -341,7 +396,7 @@ async def update_storefront_plan(ctx: Ctx, params: StorefrontPlanChange, shop: S
     def find(connection: Connection) -> OwnStorefrontPlan:
         row = find_plan(connection, storefront=shop.id, slug=params.slug)
         if row is None:
-            raise NotFound("The storefront has no plan with this slug", param="slug", hint="get_storefront names its plans")
+            raise no_such_plan()
         return OwnStorefrontPlan(row._replace(**params.given), shop.currency, row.id in adapted_among(connection, offers=[row.id]))
 
     def change(connection: Connection, *, now: float) -> ShownPlan:

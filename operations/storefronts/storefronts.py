@@ -22,6 +22,7 @@ from registry.clock import rfc3339_utc
 from registry.errors import Conflict, NotFound
 from registry.free_text import FreeText
 from registry.operation import Example, Input, Once, Scope, SpendKind, operation
+from registry.versions import ObjectVersion, Versioned
 from storage.engine.sql import Connection
 from storage.package_adaptations import adapted_among
 from storage.storefronts import (
@@ -296,10 +297,21 @@ def insert_new_storefront(connection: Connection, *, row: Storefront) -> None:
         raise slug_is_refused(row.slug)
 
 
+def read_storefront_version(connection: Connection, ctx: Ctx, params: StorefrontRef, hold: bool) -> ObjectVersion | None:
+    """The version of a shop, without its plans: each of them has its own."""
+    find = hold_storefront if hold else find_storefront
+    row = find(connection, storefront=params.id, organisation=ctx.organisation)
+    return None if row is None else ObjectVersion(row, row.updated)
+
+
+STOREFRONT_VERSION = Versioned("shop", read_storefront_version, "get_storefront", ("update_storefront",))
+
+
 @operation(
     "GET",
     "/v1/storefronts/{id}",
     reaches_out=True,
+    versioned=STOREFRONT_VERSION,
     title="Get storefront",
     raises=[NotFound],
     examples=[
@@ -370,6 +382,7 @@ async def own_storefront(ctx: Ctx, params: StorefrontRef) -> Storefront:
     spends=SpendKind.OPEN,
     scope=Scope.WRITE,
     access=own_storefront,
+    versioned=STOREFRONT_VERSION,
     title="Update storefront",
     raises=[NotFound, SlugTaken, StorefrontHasPlans],
     examples=[

@@ -11,7 +11,9 @@ from registry.clock import rfc3339_utc
 from registry.errors import OcsError
 from registry.free_text import FreeText
 from registry.operation import Example, Scope, SpendKind, operation
-from storage.notes import NoteRow, add_note, put_notes, read_notes
+from registry.versions import ObjectVersion, Versioned
+from storage.engine.sql import Connection
+from storage.notes import NoteRow, add_note, find_notes_state, hold_notes, put_notes, read_notes
 
 
 async def note_access(ctx: Ctx, params: HasIccid) -> None:
@@ -80,9 +82,20 @@ NOTE_EXAMPLE: SubscriberNote = {
 }
 
 
+def read_notes_version(connection: Connection, ctx: Ctx, params: LineRef, hold: bool) -> ObjectVersion:
+    """The version of the one text. Choice: a call without a condition holds nothing before it writes, and so waits for nobody."""
+    find = hold_notes if hold and ctx.call.if_match is not None else find_notes_state
+    found = find(connection, organisation=ctx.organisation, iccid=params.iccid)
+    return ObjectVersion([params.iccid, ""]) if found is None else ObjectVersion([params.iccid, found.notes], found.updated)
+
+
+NOTES_VERSION = Versioned("text", read_notes_version, "get_subscriber_notes", ("put_subscriber_notes",))
+
+
 @operation(
     "GET",
     "/v1/subscribers/{iccid}/notes",
+    versioned=NOTES_VERSION,
     access=note_access,
     raises=[OcsError],
     title="Get notes of a line",
@@ -139,6 +152,7 @@ async def add_subscriber_note(ctx: Ctx, params: NewNote, seen: None) -> Subscrib
     access=note_access,
     raises=[OcsError],
     scope=Scope.WRITE,
+    versioned=NOTES_VERSION,
     title="Set the text of a line",
     examples=[
         Example(

@@ -434,7 +434,7 @@ class runs_in_thread(Generic[P, T]):
 
 
 def is_run_in_thread(fn: object) -> bool:
-    return isinstance(fn, runs_in_thread)
+    return isinstance(fn, runs_in_thread) or isinstance(getattr(fn, "__wrapped__", None), runs_in_thread)
 
 
 StorageFunction: TypeAlias = Callable[Concatenate[Connection, P], T]

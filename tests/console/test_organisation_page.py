@@ -99,7 +99,7 @@ async def test_alerts_are_saved_and_an_old_form_loses_nothing_of_another_tab(dem
     form = (await demo.get(SETTINGS)).page.form(SETTINGS, "alerts")
     assert (await demo.send(form, days_to_open="14", days_to_close="18", quota=None)).path == f"{SETTINGS}?done=alerts"
     old = await demo.send(form, days_to_open="3")
-    assert (old.status, "Somebody has changed this" in old.page.text) == (412, True)
+    assert (old.status, "You have changed this yourself at" in old.page.text) == (412, True)
     kept = demo_server.api.get("/v1/connectivity/alerts").json()["settings"]
     assert (kept["days_to_open"], kept["days_to_close"], kept["quota"]) == (14, 18, False)
     refused = await demo.send((await demo.get(SETTINGS)).page.form(SETTINGS, "alerts"), days_to_open="14", days_to_close="14")

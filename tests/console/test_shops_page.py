@@ -137,7 +137,7 @@ async def test_a_price_that_is_changed_on_the_page_is_the_price_in_the_shop_and_
     assert (await changed_price(demo, plan, "7.95")).status == 200
     late = await demo.send(form, price_cents="8,35")
     assert (late.status, late.page.form(plan, "sale").fields["price_cents"]) == (412, "8,35")
-    assert "Somebody has changed this since you opened the page" in late.page.text
+    assert "You have changed this yourself at" in late.page.text
     assert "€7.95" in (await buyer.get("/shop/demo")).page.text
 
 

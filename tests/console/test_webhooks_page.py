@@ -123,7 +123,7 @@ async def test_a_change_sends_what_differs_and_does_not_undo_what_somebody_else_
     form = seen.page.form(path, "change")
     assert (form.fields["more"], "type.line.moved" in form.fields) == ("organisation.balance_*", False)
     seen = await stage.browser.send(stale, description="Another desk")
-    assert (seen.status, "Somebody has changed this" in seen.page.text) == (412, True)
+    assert (seen.status, "You have changed this yourself at" in seen.page.text) == (412, True)
     assert seen.page.form(path, "change").fields["description"] == "Another desk"
     seen = await stage.browser.send(form, more="organisation.nothing_*")
     assert (seen.status, "organisation.nothing_*" in seen.page.form(path, "change").fields["more"]) == (400, True)

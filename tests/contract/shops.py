@@ -79,6 +79,7 @@ SHOP_INPUTS = {
     "update_storefront": shop_by_id,
     "upsert_storefront_plan": shop_and_product,
     "update_storefront_plan": plan_by_id,
+    "get_storefront_plan": plan_by_id,
     "get_hosted_storefront": plan_by_slug,
     "get_hosted_storefront_plan_readiness": plan_by_slug,
 }

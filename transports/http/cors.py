@@ -12,6 +12,7 @@ CORS_REQUEST_HEADERS = (
     "Authorization",
     "Content-Type",
     "Idempotency-Key",
+    "If-Match",
     "If-None-Match",
     "Last-Event-ID",
     "Mcp-Method",

@@ -13,6 +13,7 @@ from registry.binding import PATH_SEGMENT
 from registry.catalogue import AnyOperation, Catalogue
 from registry.operation import Auth, Document
 from registry.ports import Site
+from registry.versions import IF_MATCH
 from transports.openapi.event_schemas import EVENTS_SUMMARY, EVENTS_TAG, described_event_types, event_webhooks
 from transports.openapi.refusals import (
     OperationFault,
@@ -35,6 +36,12 @@ _CONFIRM_TOKEN_TEXT = (
 
 
 _APPROVAL_REASON_TEXT = "Why the call is made, for the person who approves it where the credential is held to that: at most 500 characters."
+
+
+_IF_MATCH_TEXT = (
+    "The version that what this is about must have: the `ETag` of an answer, with its quotes, or several between commas, or `*` for any "
+    "(RFC 9110 section 13.1.1). Where it has another one, the answer is 412 and nothing was done. Absent: whatever the version is."
+)
 
 
 def path_fields(operation: AnyOperation) -> list[str]:
@@ -93,6 +100,10 @@ def _header_parameters(operation: AnyOperation, components: Components) -> list[
         reason = {"type": "string", "minLength": 1, "maxLength": REASON_LENGTH}
         told = {"name": "X-Approval-Reason", "in": "header", "required": False, "description": _APPROVAL_REASON_TEXT, "schema": reason}
         found.append(components.put("parameters", "XApprovalReason", told))
+    if operation.versioned is not None:
+        schema = {"type": "string", "minLength": 1, "examples": ['"5f3c0d2b9a1e4c7d8f60a1b2c3d4e5f6"']}
+        told = {"name": IF_MATCH, "in": "header", "required": False, "description": _IF_MATCH_TEXT, "schema": schema}
+        found.append(components.put("parameters", "IfMatch", told))
     return found
 
 
@@ -129,6 +140,10 @@ RESPONSE_HEADERS: dict[str, tuple[str, OpenapiJson]] = {
     "RateLimit": ("What is left of the daily quota: `r` calls, for `t` seconds.", {"type": "string"}),
     "RateLimit-Policy": ("The daily quota of your tier: `q` calls in `w` seconds.", {"type": "string"}),
     "Idempotent-Replayed": ("`true`: the stored answer of an earlier call with the same key.", {"type": "string", "enum": ["true"]}),
+    "ETag": (
+        "The version of what this is about, for `If-Match`: a digest of what is stored and can be changed. Absent on a stored answer.",
+        {"type": "string"},
+    ),
     "Retry-After": ("Seconds to wait before the call is repeated.", {"type": "integer", "minimum": 1}),
     "WWW-Authenticate": ("How to authenticate (RFC 6750).", {"type": "string"}),
 }
@@ -163,6 +178,7 @@ def document_media_types(operation: AnyOperation) -> tuple[str, ...]:
 def _success_response(operation: AnyOperation, schema: OpenapiJson | None, components: Components) -> OpenapiJson:
     names = ["RateLimit", "RateLimit-Policy"] if operation.charged else []
     names += [] if operation.once is None else ["Idempotent-Replayed"]
+    names += [] if operation.versioned is None else ["ETag"]
     made: OpenapiJson = {"description": _describe_answer(operation, schema, components), "headers": _response_headers(components, names)}
     if schema is None:
         made["content"] = {name: {"schema": {"type": "string", "format": "binary"}} for name in document_media_types(operation)}

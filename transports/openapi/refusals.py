@@ -89,6 +89,7 @@ FAULT_RULES: tuple[tuple[FaultCondition, OperationFault], ...] = (
         ),
     ),
     (lambda o: o.once is not None, _fault(errors.Conflict, "An earlier call with the key is still running.", "idempotency_in_progress")),
+    (lambda o: o.versioned is not None, _fault(errors.PreconditionFailed)),
     (has_json_body, _fault(errors.BodyTooLarge)),
     (lambda o: True, _fault(errors.UriTooLong, everywhere=True)),
     (has_json_body, _fault(errors.UnsupportedMediaType)),
@@ -153,6 +154,10 @@ _SAMPLE_TEXTS: Mapping[str, Mapping[str, str]] = {
         "error": "No credential: this operation needs one",
         "hint": "Send Authorization: Bearer <API key or session token>",
     },
+    "precondition_failed": {
+        "error": "The shop was changed at 2026-11-20T09:00:00Z by Ada Berg, after the version that If-Match names; nothing was changed now",
+        "hint": "Read it again with get_storefront, see whether your change still fits, and send it with the ETag of that answer",
+    },
     "rate_limited": {"error": "Too many calls at once: the burst limit is 10; wait 1 s and repeat the call"},
     "quota_exceeded": {"error": "The daily quota of 1000 calls is used up; it starts again at 2026-11-21T00:00:00Z"},
 }
@@ -173,6 +178,12 @@ def _sample_fields(body_type: type, base_url: str, code: str) -> dict[str, objec
         },
         errors.PaymentsErrorBody: {},
         errors.PaymentsRefusedBody: {"processor_code": "parameter_invalid_integer"},
+        errors.PreconditionFailedBody: {
+            "changed_at": "2026-11-20T09:00:00Z",
+            "changed_by": "usr_01k0a8w7zv6q4k3m2n1p0r9s8t",
+            "changed_by_name": "Ada Berg",
+            "changed_with": None,
+        },
         errors.QuotaExceededBody: {"limit": size, "used": size, "reset_at": "2026-11-21T00:00:00Z", "upgrade_url": docs},
         errors.UpgradeRequiredBody: {"required_tier": "pro", "upgrade_url": docs},
     }

@@ -15,6 +15,7 @@ from registry.catalogue import AnyOperation, Catalogue, Toolset
 from registry.free_text import has_free_text
 from registry.operation import Auth, Example, Scope, SpendKind
 from registry.ports import Site
+from registry.versions import Versioned
 from transports.openapi.document import build_openapi, document_media_types, is_document_answer, path_fields
 from transports.openapi.event_schemas import described_event_types, event_example, event_readers, event_receivers, event_title
 from transports.openapi.refusals import FAULT_RULES, OperationFault, has_json_body, operation_faults
@@ -326,6 +327,8 @@ def _entry_notes(operation: AnyOperation) -> list[tuple[str, str]]:
         found.append(("Confirmation", "Some calls answer 202 with a token first; the same call with `X-Confirm-Token` executes it."))
     if operation.approvable:
         found.append(("Approval", "Answers 202 where the credential is held to wait for a person, who approves it at /auth/approvals."))
+    if operation.versioned is not None:
+        found.append(("Version", _version_text(operation.versioned, reads=operation.read_only)))
     if operation.upstream:
         found.append(("Upstream", "Reaches the charging system: your organisation must be connected."))
     if operation.processor:
@@ -336,6 +339,17 @@ def _entry_notes(operation: AnyOperation) -> list[tuple[str, str]]:
         found.append(("Answer", f"JSON, or {' or '.join(f'`{name}`' for name in operation.forms)} where it is asked for."))
     found.append(("Quota", "One call of the daily quota." if operation.charged else "Not charged."))
     return found
+
+
+def _version_text(versioned: Versioned, *, reads: bool) -> str:
+    """How a caller sees to it that it overwrites nothing that it has not read. Over HTTP alone: a tool's call has no such header."""
+    if reads:
+        takers = " and ".join(f"`{each}`" for each in versioned.changed_by)
+        return f"Over HTTP `ETag` is the version of the {versioned.what}; {takers} takes it as `If-Match`."
+    text = (
+        f"Over HTTP `If-Match` takes the `ETag` of `{versioned.reader}` or of an answer of this: another version is 412, and who changed "
+    )
+    return text + f"the {versioned.what} and when is told."
 
 
 def _limits_text(operation: AnyOperation) -> str:

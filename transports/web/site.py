@@ -17,6 +17,7 @@ from registry.call import Call, Reply
 from registry.caller import Caller
 from registry.errors import Forbidden, MethodNotAllowed, Refusal
 from registry.pipeline import Pipeline
+from registry.versions import IfMatch
 from transports.http.asgi import STATE_REQUEST_ID, Headers, HttpScope, Receive, Scope, Send
 from transports.http.body import read_form
 
@@ -143,10 +144,12 @@ class SiteContext:
         confirm_token: str | None = None,
         idempotency_key: str | None = None,
         draws_page: bool = False,
+        if_match: IfMatch | None = None,
     ) -> Reply:
         """Calls an operation for the reader of a page. A refusal is in the reply and is not raised.
 
-        `draws_page`: it only reads a part of the page, which was counted as a whole, so it charges neither quota nor burst.
+        `draws_page`: it only reads a part of the page, which was counted as a whole, so it charges neither quota nor burst. `if_match`: the
+        version that what a versioned operation changes must have.
         """
         asked = self.pipeline.catalogue.operations[operation]
         if draws_page and not asked.read_only:
@@ -161,6 +164,7 @@ class SiteContext:
             confirm_token=confirm_token,
             idempotency_key=idempotency_key,
             prepaid_by_parent=draws_page,
+            if_match=if_match,
         )
         return await answer_call(self.pipeline, call, self.report)
 

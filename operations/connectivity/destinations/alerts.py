@@ -13,6 +13,7 @@ from registry.clock import DAY_SECONDS
 from registry.errors import StoreUnavailable
 from registry.operation import Example, Input, Nothing, Scope, SpendKind, operation
 from registry.policy import quota_period
+from registry.versions import ObjectVersion, Versioned
 from storage.alerts import (
     QUOTA_KINDS,
     AlertDay,
@@ -25,6 +26,7 @@ from storage.alerts import (
     put_alert_settings,
 )
 from storage.engine.sql import Connection
+from storage.organisations import lock_organisation
 
 MOST_ALERT_DAYS = 365
 
@@ -141,9 +143,22 @@ SETTINGS_EXAMPLE: AlertChoiceView = {
 }
 
 
+def read_alerts_version(connection: Connection, ctx: Ctx, params: Input, hold: bool) -> ObjectVersion:
+    """The version of what is set: alerts open and close by themselves."""
+    del params
+    if hold:  # a row need not be there to be held
+        lock_organisation(connection, organisation=ctx.organisation)
+    found = alert_facts(connection, organisations=[ctx.organisation]).settings
+    return ObjectVersion(found[0].settings if found else AlertSettings(), alone=True)
+
+
+ALERTS_VERSION = Versioned("choice of alerts", read_alerts_version, "get_alerts", ("set_alerts",))
+
+
 @operation(
     "GET",
     "/v1/connectivity/alerts",
+    versioned=ALERTS_VERSION,
     role=Role.ADMIN,
     title="Get alerts",
     examples=[
@@ -225,6 +240,7 @@ def render_levels(days: Sequence[AlertDay], today: int) -> list[AlertLevel]:
     spends=SpendKind.NOTHING,
     scope=Scope.ANY,
     role=Role.ADMIN,
+    versioned=ALERTS_VERSION,
     title="Set alerts",
     examples=[
         Example(

@@ -9,6 +9,7 @@ from pydantic import Field
 from clients.mail.letter import Letter
 from operations.connectivity.webhook_endpoints import (
     CHOSEN_ENDPOINT_EXAMPLE,
+    ENDPOINT_VERSION,
     EXAMPLE_ENDPOINT_ID,
     EndpointRef,
     WebhookEndpoint,
@@ -121,6 +122,7 @@ def check_promised_types(selection: EndpointSelection, params: EndpointChange, c
     "/v1/connectivity/webhook_endpoints/{id}",
     spends=SpendKind.NOTHING,
     scope=Scope.ANY,
+    versioned=ENDPOINT_VERSION,
     title="Update webhook endpoint",
     raises=[NotFound, Conflict, BadRequest],
     examples=[
@@ -171,7 +173,8 @@ async def update_webhook_endpoint(ctx: Ctx, params: EndpointChange) -> WebhookEn
             move_endpoint(connection, endpoint=row.id, organisation=ctx.organisation, url=params.url)
             tell_admins_of_address(connection, row.id, ctx)
             row = row._replace(url=params.url)
-        ctx.record_change(f"types {selection.types or 'as promised'}, tags {selection.tags or 'all'}{', url' if params.url else ''}")
+        chosen = f"types {selection.types or 'as promised'}, tags {selection.tags or 'all'}{', url' if params.url else ''}"
+        ctx.record_change(f"{row.id}: {chosen}")
         return render_endpoint(row, selection)
 
     changed = await ctx.settle_result(change)

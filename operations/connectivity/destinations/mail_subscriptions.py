@@ -16,6 +16,7 @@ from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, StoreUnavailable
 from registry.operation import Auth, Example, Input, Nothing, Scope, SpendKind, operation
 from registry.redaction import redact
+from registry.versions import ObjectVersion, Versioned
 from storage.engine.sql import Connection
 from storage.mail_subscriptions import MailChoice, find_mail_choice, has_mail_tables, proved_address
 from storage.members import hold_membership, queue_for_members
@@ -88,9 +89,24 @@ def render_subscriptions(connection: Connection, choice: MailChoice) -> MailSubs
     }
 
 
+def read_mails_version(connection: Connection, ctx: Ctx, params: Input, hold: bool) -> ObjectVersion:
+    """The version of what the person has chosen here; the link in a mail changes it, too."""
+    del params
+    organisation, person = ctx.organisation, ctx.caller.principal
+    if hold:
+        queue_for_members(connection)
+    found = find_mail_choice(connection, organisation=organisation, person=person) if has_mail_tables(connection) else None
+    choice = found or default_choice(organisation, person)
+    return ObjectVersion(choice, choice.changed or None, principal=person)
+
+
+MAILS_VERSION = Versioned("choice of mails", read_mails_version, "get_mail_subscriptions", ("set_mail_subscriptions",))
+
+
 @operation(
     "GET",
     "/v1/me/mail-subscriptions",
+    versioned=MAILS_VERSION,
     auth=Auth.SESSION,
     title="Get mail subscriptions",
     examples=[Example("What am I told by mail?", {}, MAIL_SUBSCRIPTIONS_EXAMPLE)],
@@ -117,6 +133,7 @@ def read_subscriptions(connection: Connection, *, organisation: str, person: str
     auth=Auth.SESSION,
     scope=Scope.ANY,
     spends=SpendKind.NOTHING,
+    versioned=MAILS_VERSION,
     title="Set mail subscriptions",
     raises=[BadRequest, LastMailedAdmin],
     examples=[

@@ -27,6 +27,8 @@ from registry.call import Reply
 from registry.caller import Role
 from registry.catalogue import AnyOperation
 from registry.characters import is_hidden_character
+from registry.errors import PreconditionFailed
+from registry.versions import parse_if_match
 from transports.reference.entries import curl_example, tool_call_example
 from transports.web.console.assets import console_asset
 from transports.web.console.charts import bar_chart
@@ -38,8 +40,8 @@ from transports.web.site import NO_HEADERS, PAGE_MEDIA_TYPE, REFERRER_POLICY
 CONSOLE_TEMPLATES = Path(__file__).parent / "templates"
 ONCE_FIELD = "once"
 """Of a form: the idempotency key of its call, made with the form, so that a form that is sent twice is carried out once."""
-SURE_FIELD, SHOWN_FIELD = "sure", "shown"
-"""Of a form: that its question was answered, and the digest of what it was made from."""
+SURE_FIELD, SHOWN_FIELD, VERSION_FIELD = "sure", "shown", "version"
+"""Of a form: that its question was answered, the digest of what it was made from, and the ETag of what it changes."""
 ONCE_KEY = re.compile(r"idk_[0-9a-z]{10,40}", re.ASCII)
 MENU = (
     ("today", ""),
@@ -138,14 +140,38 @@ class ConsoleRequest(PageRequest):
     async def press(self, operation: str, arguments: CallArguments) -> CallOutcome:
         """What a button does: a call that is charged and recorded as any other.
 
-        The idempotency key comes with the form, and so does the confirm token once the person was asked.
+        The idempotency key comes with the form, and so does the confirm token once the person was asked. So does the version that the form
+        was made from, where what it changes has one: what somebody else has changed since is not overwritten, and the form is shown again
+        with what was typed and the new version, so that sending it once more is a decision.
         """
         once, confirm = self.form.get(ONCE_FIELD, ""), self.form.get("confirm_token")
-        keyed = self.context.pipeline.catalogue.operations[operation].once is not None and ONCE_KEY.fullmatch(once) is not None
+        asked = self.context.pipeline.catalogue.operations[operation]
+        version = self.form.get(VERSION_FIELD, "") if asked.versioned is not None else ""
+        # Choice: a version is changed once by itself. Under a key, too, a form that is sent once more would be told that it holds, when
+        # somebody else has changed it since.
+        keyed = not version and asked.once is not None and ONCE_KEY.fullmatch(once) is not None
         reply = await self.context.call(
-            self, operation, arguments, caller=self.acting, confirm_token=confirm or None, idempotency_key=once if keyed else None
+            self,
+            operation,
+            arguments,
+            caller=self.acting,
+            confirm_token=confirm or None,
+            idempotency_key=once if keyed else None,
+            if_match=parse_if_match(version) if version else None,
         )
-        return outcome_of(reply)
+        outcome = outcome_of(reply)
+        refusal = reply.refusal
+        return outcome._replace(problem=self.changed_meanwhile(refusal)) if isinstance(refusal, PreconditionFailed) else outcome
+
+    def changed_meanwhile(self, refusal: PreconditionFailed) -> PageProblem:
+        """The problem of a form that was made from an older version: who has changed it and when, where that is known."""
+        told = refusal.fields()
+        moment, person = told.get("changed_at"), told.get("changed_by")
+        facts = {"moment": self.texts.moment(str(moment)), "name": told.get("changed_by_name") or person} if moment else {}
+        word = "changed_since" if moment is None else "changed_at" if person is None else "changed_by"
+        word = "changed_by_you" if person == self.acting.principal else word
+        text, hint = self.say(f"shared.{word}", **facts), self.say("shared.changed_since_hint")
+        return PageProblem(refusal.status, text, hint, code=refusal.error_code)
 
     def ask_first(self, outcome: CallOutcome, *, title: str, button: str, back: str) -> Response | None:
         """The page with the question, where the operation waits for a confirmation; its form sends what was sent, and the token."""
@@ -168,7 +194,8 @@ class ConsoleRequest(PageRequest):
     def changed_since(self, shown: object) -> PageProblem | None:
         """The problem of a form that was made when something else was to be shown than `shown` is now; None where nothing has changed.
 
-        The form is shown again with what was typed and with what holds now, so that sending it once more is a decision.
+        For what a charging system holds, which has no version of ours. The form is shown again with what was typed and with what holds now,
+        so that sending it once more is a decision.
         """
         if self.form.get(SHOWN_FIELD) == digest_of(shown):
             return None
@@ -271,4 +298,5 @@ def digest_of(shown: object) -> str:
 
 def outcome_of(reply: Reply) -> CallOutcome:
     found: Mapping[str, object] = orjson.loads(reply.body) if reply.body else {}
-    return CallOutcome(found, problem_of_reply(reply, found), reply.next_cursor, "Idempotent-Replayed" in reply.headers)
+    tag = reply.headers.get("ETag", "")
+    return CallOutcome(found, problem_of_reply(reply, found), reply.next_cursor, "Idempotent-Replayed" in reply.headers, tag)

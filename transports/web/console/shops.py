@@ -16,7 +16,7 @@ from operations.network.templates import TemplateRow
 from operations.plans import BYTES_PER_MB
 from operations.storefronts.storefronts import ShownPlan, WholeStorefront
 from operations.vocabulary import Currency
-from transports.web.console.request import ConsoleRequest, PageRead, digest_of
+from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.pages.calls import CallOutcome, filled_fields
 from transports.web.pages.request import PageProblem, unknown_form
 from transports.web.site import PageRoute
@@ -72,11 +72,6 @@ def check_plan(plan: ShownPlan, templates: Mapping[int, TemplateRow]) -> PlanChe
 def check_shop(checks: Sequence[PlanCheck]) -> ShopCheck:
     sold = [check.kind for check in checks if check.plan["on_sale"]]
     return ShopCheck(len(sold), len(checks), sold.count("wrong"), sold.count("unknown"))
-
-
-def comparable(row: Fields) -> Fields:
-    """What a form shows of a shop or a plan; how a plan differs from its template is no part of it."""
-    return {name: value for name, value in row.items() if name not in ("plans", "warnings")}
 
 
 def typed_cents(text: str) -> int | str:
@@ -162,7 +157,7 @@ async def show_own_shop(visit: ConsoleRequest, problem: PageProblem | None = Non
         "checks": checks,
         "sum": check_shop(checks),
         "templates": found["templates"],
-        "shown": digest_of(comparable(shop.body)),
+        "version": shop.version,
         "done": done_text(visit),
         "typed": visit.form if problem is not None else {},
     }
@@ -184,9 +179,6 @@ async def post_own_shop(visit: ConsoleRequest) -> Response:
     if now.problem is not None:
         return visit.draw("refused.html", {}, problem=now.problem)
     changes = differing(wanted, now.body)
-    late = visit.changed_since(comparable(now.body)) if changes else None
-    if late is not None:
-        return await show_own_shop(visit, late)
     outcome = await visit.press("update_storefront", {"id": id, **changes}) if changes else now
     if outcome.problem is not None:
         return await show_own_shop(visit, outcome.problem)
@@ -273,14 +265,16 @@ def plan_problem(visit: ConsoleRequest, problem: PageProblem) -> PageProblem:
 async def show_shop_plan(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
     """What does this plan promise, what does its template give, and what does it earn?"""
     params = visit.request.path_params
-    shop = await visit.read("get_storefront", id=params["shop"])
+    named = {"id": params["shop"], "slug": params["plan"]}
+    found = await visit.read_together(shop=PageRead("get_storefront", {"id": params["shop"]}), plan=PageRead("get_storefront_plan", named))
+    shop, asked = found["shop"], found["plan"]
     if shop.problem is not None:
         return visit.draw("refused.html", {}, problem=shop.problem)
-    plan = plan_of(shop.body, params["plan"])
-    if plan is None:
+    if asked.problem is not None:
         return visit.draw(
             "refused.html", {}, problem=PageProblem(404, visit.say("shops.no_such_plan"), visit.say("shops.no_such_plan_hint"))
         )
+    plan = cast(ShownPlan, asked.body)
     number = plan["package_template_id"]
     templates = await visit.read("list_package_templates", templateId=number, fields=TEMPLATE_FIELDS)
     facts: Mapping[str, object] = {
@@ -288,7 +282,7 @@ async def show_shop_plan(visit: ConsoleRequest, problem: PageProblem | None = No
         "check": check_plan(plan, templates_by_number(templates)),
         "templates": templates,
         "price": written_cents(visit.texts, plan["price_cents"]),
-        "shown": digest_of(comparable(plan)),
+        "version": asked.version,
         "done": done_text(visit),
         "typed": visit.form if problem is not None else {},
         "do": visit.form.get("do", ""),
@@ -301,16 +295,13 @@ async def post_shop_plan(visit: ConsoleRequest) -> Response:
     params, do = visit.request.path_params, visit.form.get("do", "")
     if do not in ("sale", "terms"):
         raise unknown_form()
-    now = await visit.read("get_storefront", id=params["shop"])
-    plan = plan_of(now.body, params["plan"]) if now.problem is None else None
-    if plan is None:
+    named = {"id": params["shop"], "slug": params["plan"]}
+    now = await visit.read("get_storefront_plan", **named)
+    if now.problem is not None:
         return await show_shop_plan(visit)
+    plan = now.body
     wanted = sale_typed(visit) if do == "sale" else terms_typed(visit)
     changes = differing(wanted, plan)
-    late = visit.changed_since(comparable(plan)) if changes else None
-    if late is not None:
-        return await show_shop_plan(visit, late)
-    named = {"id": params["shop"], "slug": params["plan"]}
     if not changes:
         outcome = now
     elif do == "sale":

@@ -18,7 +18,7 @@ from operations.ledger.event_letters import happened_text
 from operations.ledger.webhooks import WEBHOOK_USER_AGENT
 from registry.errors import NotFound
 from transports.web.console.csv_download import csv_download, is_csv_asked
-from transports.web.console.request import ConsoleRequest, PageRead, digest_of
+from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.pages.calls import CallOutcome
 from transports.web.pages.request import PageProblem, unknown_form
 from transports.web.site import PageRoute
@@ -32,8 +32,6 @@ FAMILY_BOX, TYPE_BOX = "family.", "type."
 DELIVERY_COLUMNS = ("id", "event", "type", "endpoint", "state", "attempts", "next_attempt_at", "created_at")
 """Of a file: members of the entries of list_deliveries."""
 DELIVERY_FILTERS = ("endpoint", "state", "type", "since", "until")
-ENDPOINT_PARTS = ("url", "types", "tags", "description")
-"""What somebody can change of an endpoint."""
 
 ShownRow = Mapping[str, object]
 
@@ -135,12 +133,12 @@ async def endpoint_page(visit: ConsoleRequest, problem: PageProblem | None = Non
     """The page of one endpoint; after a form with a `problem`, with what was typed in it."""
     id = str(visit.request.path_params["endpoint"])
     found = await visit.read_together(
-        endpoints=PageRead("list_connectivity_webhook_endpoints", {}),
+        endpoint=PageRead("get_webhook_endpoint", {"id": id}),
         types=PageRead("list_event_types", {}),
         newest=PageRead("list_deliveries", {"endpoint": id, "limit": NEWEST_DELIVERIES}),
         failed=PageRead("list_deliveries", {"endpoint": id, "state": "failed", "limit": FAILED_COUNTED}),
     )
-    endpoint = endpoint_with(found["endpoints"], id)
+    endpoint = endpoint_shown(found["endpoint"])
     typed = visit.form if visit.form.get("do") == "change" else None
     facts: Mapping[str, object] = {
         "endpoint": endpoint,
@@ -148,7 +146,7 @@ async def endpoint_page(visit: ConsoleRequest, problem: PageProblem | None = Non
         "types": found["types"],
         "choice": type_choice(found["types"].rows, typed, cast("Sequence[str]", endpoint.get("types", ()))),
         "typed": typed or {"url": endpoint["url"], "description": endpoint.get("description", ""), "tags": written_tags(endpoint)},
-        "shown": digest_of(changeable_parts(endpoint)),
+        "version": found["endpoint"].version,
         "newest": found["newest"],
         "failed": found["failed"],
         "urls": {},
@@ -159,21 +157,15 @@ async def endpoint_page(visit: ConsoleRequest, problem: PageProblem | None = Non
     return visit.draw("webhook_endpoint.html", facts, problem=problem)
 
 
-def endpoint_with(endpoints: CallOutcome, id: str) -> ShownRow:
-    """The endpoint with this id. Raises NotFound."""
-    found = next((row for row in endpoints.rows if row["id"] == id), None)
-    if found is None:
+def endpoint_shown(outcome: CallOutcome) -> ShownRow:
+    """The endpoint that was asked for. Raises NotFound."""
+    if outcome.problem is not None:
         raise NotFound("Your organisation has no such webhook endpoint", hint="The page Webhooks shows them all")
-    return found
+    return outcome.body
 
 
 def written_tags(endpoint: ShownRow) -> str:
     return " ".join(cast("Sequence[str]", endpoint.get("tags", ())))
-
-
-def changeable_parts(endpoint: ShownRow) -> Mapping[str, object]:
-    """What a form shows of an endpoint, and changes."""
-    return {name: endpoint.get(name) for name in ENDPOINT_PARTS}
 
 
 def type_choice(offered: Sequence[ShownRow], typed: Mapping[str, str] | None, chosen: Sequence[str]) -> TypeChoice:
@@ -254,10 +246,7 @@ async def delete_endpoint_of(visit: ConsoleRequest, id: str) -> Response:
 async def change_endpoint(visit: ConsoleRequest, id: str) -> Response:
     """Sends what differs from what the form has shown. What somebody else has changed since then is not overwritten."""
     form = visit.form
-    endpoint = endpoint_with(await visit.read("list_connectivity_webhook_endpoints"), id)
-    changed = visit.changed_since(changeable_parts(endpoint))
-    if changed is not None:
-        return await endpoint_page(visit, changed)
+    endpoint = endpoint_shown(await visit.read("get_webhook_endpoint", id=id))
     types, tags = ticked_types(form), form.get("tags", "").replace(",", " ").split()
     change: dict[str, object] = {}
     if form.get("url", "") != endpoint["url"]:

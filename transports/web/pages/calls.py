@@ -21,6 +21,8 @@ class CallOutcome(NamedTuple):
     """Where the next page of a long list begins, for operations that say it so."""
     replayed: bool = False
     """Whether the same form was sent before: the answer is the former one, and nothing was done again."""
+    version: str = ""
+    """The ETag of what it is about, for a form that changes it; empty where it has none."""
 
     @property
     def rows(self) -> list[Mapping[str, object]]:
