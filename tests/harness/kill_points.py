@@ -12,6 +12,8 @@ from clients.mail.letter import Letter, MailTransport
 from registry.ports import (
     AuditRecord,
     CallRecord,
+    ChangeAuthor,
+    ChangeLookup,
     Conclusion,
     Journal,
     SpendingCharge,
@@ -124,6 +126,12 @@ class TrappedJournal:
 
     async def release(self, entry: CallRecord, writes: WriteList, *, refund: bool) -> None:
         await self._journal.release(entry, writes, refund=refund)
+
+    async def read(self, read: Callable[..., T], *arguments: Any) -> T:
+        return await self._journal.read(read, *arguments)
+
+    async def last_change(self, lookup: ChangeLookup) -> ChangeAuthor | None:
+        return await self._journal.last_change(lookup)
 
     def record(self, line: AuditRecord) -> None:
         self._journal.record(line)
