@@ -35,8 +35,8 @@ async def test_what_was_issued_and_sold_today_stands_in_the_week_with_its_sum(de
 async def test_a_busy_week_tells_the_days_that_the_newest_hundred_reach_as_a_whole(site: Site, browser: Browser, fjord: str) -> None:
     service, person = site.service, await site.person(ADA_ADDRESS)
     key = new_api_key(service.ids)
-    named: dict[str, Any] = {"id": service.ids.new("key_"), "digest": key.digest, "prefix": key.prefix, "name": "seller", "restrictions": None}
-    await service.store.write(insert_key, organisation=fjord, person=person, now=site.clock.now(), **named)
+    named: dict[str, Any] = {"id": service.ids.new("key_"), "digest": key.digest, "prefix": key.prefix, "name": "seller"}
+    await service.store.write(insert_key, organisation=fjord, person=person, now=site.clock.now(), restrictions=None, **named)
     counts = {"two-days-ago": 20, "yesterday": 82, "today": 3}
     for day, count in counts.items():
         for number in range(count):
