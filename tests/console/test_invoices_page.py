@@ -8,6 +8,7 @@ import httpx
 
 from registry.caller import Tier
 from tests.console.conftest import DemoConsole
+from tests.console.test_csv_download import file_of
 from tests.pages.browser import Browser, Seen
 from tests.pages.site import Site
 
@@ -154,6 +155,10 @@ async def test_the_list_has_its_filters_in_the_address_and_says_what_is_owed(dem
     listed = await demo.get(f"/console/money/invoices?period={month.period}&recipient=HANSEN&status=draft")
     assert "2 invoices" in listed.page.text and "€7.07, $10.61 in 2 drafts that nobody has yet" in listed.page.text
     assert "<b>Hansen</b>" in listed.page.text
+    rows = await file_of(demo, f"/console/money/invoices?period={month.period}&recipient=HANSEN&status=draft", "invoices")
+    assert [(row["recipient_name"], row["total_cents"], row["currency"]) for row in rows] == [
+        ("<b>Hansen</b>", "1061", "USD"), ("Hansen & Sønn", "707", "EUR"),
+    ]  # fmt: skip
     assert "No invoice matches" in (await demo.get(f"/console/money/invoices?period={month.period}&status=paid")).page.text
     german = await demo.http.get(f"/console/money/invoices?period={month.period}", headers={"Accept-Language": "de"})
     assert "Entwurf" in german.text and "7,07" in german.text

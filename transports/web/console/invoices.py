@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ from starlette.responses import Response
 from operations.invoicing.invoices import InvoiceStatus, LineItem, ShownInvoice, WholeInvoice
 from operations.vocabulary import Currency
 from registry.clock import DAY_SECONDS
+from transports.web.console.csv_download import CsvRow, csv_download, is_csv_asked
 from transports.web.console.request import VERSION_FIELD, ConsoleRequest, PageRead, digest_of
 from transports.web.console.shops import differing, typed_cents, typed_whole
 from transports.web.pages.calls import CallOutcome, filled_fields
@@ -27,6 +29,11 @@ WALKED_PAGES, WALKED_INVOICES = 10, 100
 INVOICE_LINES_A_PAGE = 50
 PERIODS_TO_CHOOSE = 24
 INVOICE_FILTERS = ("status", "recipient", "period")
+INVOICE_COLUMNS = (
+    "id", "invoice_number", "status", "period_id", "recipient_name", "recipient_email", "currency", "subtotal_cents", "tax_cents",
+    "platform_fee_cents", "total_cents", "issued_at", "due_at", "paid_at", "created_at",
+)  # fmt: skip
+"""Of a file: members of the entries of list_invoices."""
 OWING_STATES = ("draft", "sent", "paid")
 """The states of an invoice that is to be paid, or was."""
 INVOICE_DONE_WORDS = ("created", "edited", "sent", "voided")
@@ -100,7 +107,7 @@ def is_overdue(visit: ConsoleRequest, row: ShownInvoice) -> bool:
     return row["status"] == "sent" and row["due_at"] is not None and row["due_at"] < visit.now
 
 
-def fits_invoice(row: ShownInvoice, wanted: Mapping[str, str]) -> bool:
+def fits_invoice(row: ShownInvoice | CsvRow, wanted: Mapping[str, str]) -> bool:
     """Whether an invoice has the state and the period that are wanted, and the text in the name or the address of its recipient."""
     named = f"{row['recipient_name'] or ''}\n{row['recipient_email'] or ''}".casefold()
     return (
@@ -113,6 +120,8 @@ def fits_invoice(row: ShownInvoice, wanted: Mapping[str, str]) -> bool:
 async def show_invoices(visit: ConsoleRequest) -> Response:
     """Which invoices are there, and what is still owed on them?"""
     wanted = {name: visit.query[name] for name in INVOICE_FILTERS if visit.query.get(name)}
+    if is_csv_asked(visit):
+        return await csv_download(visit, "invoices", "list_invoices", INVOICE_COLUMNS, {}, keep=partial(fits_invoice, wanted=wanted))
     start, after = visit.query.get("from", ""), visit.query.get("after", "")
     walk = await walk_invoices(visit, start)
     periods = await visit.read("list_invoice_periods", limit=PERIODS_TO_CHOOSE)
