@@ -93,5 +93,5 @@ def mailed_code(log: Path) -> str:
 @pytest.fixture
 async def demo(demo_server: DemoConsole) -> AsyncGenerator[Browser]:
     """The demo's admin at the console."""
-    async with httpx.AsyncClient(base_url=demo_server.server.base_url, cookies=demo_server.cookies) as http:
+    async with httpx.AsyncClient(base_url=demo_server.server.base_url, cookies=demo_server.cookies, timeout=60) as http:
         yield Browser(http)

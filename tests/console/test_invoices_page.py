@@ -8,6 +8,7 @@ import httpx
 
 from registry.caller import Tier
 from tests.console.conftest import DemoConsole
+from tests.console.test_csv_download import file_of
 from tests.pages.browser import Browser, Seen
 from tests.pages.site import Site
 
@@ -127,8 +128,11 @@ async def test_a_draft_is_edited_by_one_of_two_tabs_and_voided_after_a_question(
     assert [each.path for each in saved] == [f"{page}?done=edited"] * 2
     late = await demo.send(form, recipient_name="Südwind")
     assert (late.status, late.page.form(page, "edit").fields["recipient_name"]) == (412, "Südwind")
-    assert "Somebody has changed this" in late.page.text
-    assert (await demo.send(seen.page.form(page, "void"))).status == 412
+    assert "You have changed this yourself at" in late.page.text
+    unsent = await demo.send(seen.page.form(page, "send"))
+    assert (unsent.status, "You have changed this yourself at" in unsent.page.text) == (412, True)
+    void = await demo.send(seen.page.form(page, "void"))
+    assert (void.status, "Somebody has changed this" in void.page.text) == (412, True)
     look = await demo.get(f"{page}/document")
     assert look.answer.headers["content-type"].startswith("text/html") and "DRAFT INVOICE" in look.page.text
     assert "default-src 'none'" in look.answer.headers["content-security-policy"] and "31 May 2027" in look.page.text
@@ -151,6 +155,10 @@ async def test_the_list_has_its_filters_in_the_address_and_says_what_is_owed(dem
     listed = await demo.get(f"/console/money/invoices?period={month.period}&recipient=HANSEN&status=draft")
     assert "2 invoices" in listed.page.text and "€7.07, $10.61 in 2 drafts that nobody has yet" in listed.page.text
     assert "<b>Hansen</b>" in listed.page.text
+    rows = await file_of(demo, f"/console/money/invoices?period={month.period}&recipient=HANSEN&status=draft", "invoices")
+    assert [(row["recipient_name"], row["total_cents"], row["currency"]) for row in rows] == [
+        ("<b>Hansen</b>", "1061", "USD"), ("Hansen & Sønn", "707", "EUR"),
+    ]  # fmt: skip
     assert "No invoice matches" in (await demo.get(f"/console/money/invoices?period={month.period}&status=paid")).page.text
     german = await demo.http.get(f"/console/money/invoices?period={month.period}", headers={"Accept-Language": "de"})
     assert "Entwurf" in german.text and "7,07" in german.text
@@ -170,6 +178,9 @@ async def test_how_one_bills_is_changed_in_one_of_two_tabs_and_what_is_no_price_
     assert demo_server.api.get("/v1/invoices/config").json()["price_per_gb_cents"] == 250
     late = await demo.send(form, price_per_gb_cents="9")
     assert (late.status, late.page.form(CONFIG, "change").fields["price_per_gb_cents"]) == (412, "9")
+    assert "You have changed this yourself at" in late.page.text
+    assert (await demo.send(late.page.form(CONFIG, "change"))).path == f"{CONFIG}?done=changed"
+    assert demo_server.api.get("/v1/invoices/config").json()["price_per_gb_cents"] == 900
     begun = await demo.send(saved[0].page.form(CONFIG, "begin"))
     assert "Yes: the payment processor mails your invoices" in saved[0].page.text
     assert any("/sandbox/payments/" in tag.attributes.get("href", "") for tag in begun.page.tags)

@@ -10,6 +10,7 @@ import pytest
 
 from registry.caller import Role
 from storage.connect_accounts import attach_connect_account
+from tests.console.test_csv_download import file_of
 from tests.pages.browser import Browser, Seen
 from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import Site
@@ -96,6 +97,10 @@ async def test_charges_say_what_came_in_with_fees_and_filters_that_stay_in_the_a
     assert following.startswith(f"{CHARGES}?state=succeeded&after=ch_")
     last = await till.browser.get(following)
     assert "With this payment €14.90 came in" in last.page.text and 'rel="next"' not in last.page.html
+    rows = await file_of(till.browser, f"{CHARGES}?state=succeeded&paid=other", "charges")
+    assert [(row["amount"], row["currency"], row["status"]) for row in rows] == [("100", "EUR", "succeeded")] * 25 + [
+        ("1490", "EUR", "succeeded")
+    ]
     none = await till.browser.get(f"{CHARGES}?from=2031-01-01")
     assert "Nothing fits" in none.page.text
 
@@ -112,6 +117,8 @@ async def test_a_refund_is_asked_first_with_what_is_lost_and_made_once(till: Til
         assert done.path == f"{REFUNDS}?charge={charge}&done=refunded" and "With this refund €5.00 went back" in done.page.text
     assert await till.refunds() == [500]
     await till.tell()
+    rows = await file_of(till.browser, f"{REFUNDS}?state=succeeded", "refunds")
+    assert [(row["charge"], row["amount"], row["reason"]) for row in rows] == [(charge, "500", "duplicate")]
     left = await till.browser.get(f"{REFUNDS}?charge={charge}")
     assert "Left to give back €9.90" in left.page.text
     for wrong in ("99", "abc", "1.999"):

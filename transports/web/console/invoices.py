@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
@@ -15,7 +16,8 @@ from starlette.responses import Response
 from operations.invoicing.invoices import InvoiceStatus, LineItem, ShownInvoice, WholeInvoice
 from operations.vocabulary import Currency
 from registry.clock import DAY_SECONDS
-from transports.web.console.request import ConsoleRequest, PageRead, digest_of
+from transports.web.console.csv_download import CsvRow, csv_download, is_csv_asked
+from transports.web.console.request import VERSION_FIELD, ConsoleRequest, PageRead, digest_of
 from transports.web.console.shops import differing, typed_cents, typed_whole
 from transports.web.pages.calls import CallOutcome, filled_fields
 from transports.web.pages.request import PageProblem, problem_of, unknown_form
@@ -27,6 +29,11 @@ WALKED_PAGES, WALKED_INVOICES = 10, 100
 INVOICE_LINES_A_PAGE = 50
 PERIODS_TO_CHOOSE = 24
 INVOICE_FILTERS = ("status", "recipient", "period")
+INVOICE_COLUMNS = (
+    "id", "invoice_number", "status", "period_id", "recipient_name", "recipient_email", "currency", "subtotal_cents", "tax_cents",
+    "platform_fee_cents", "total_cents", "issued_at", "due_at", "paid_at", "created_at",
+)  # fmt: skip
+"""Of a file: members of the entries of list_invoices."""
 OWING_STATES = ("draft", "sent", "paid")
 """The states of an invoice that is to be paid, or was."""
 INVOICE_DONE_WORDS = ("created", "edited", "sent", "voided")
@@ -100,7 +107,7 @@ def is_overdue(visit: ConsoleRequest, row: ShownInvoice) -> bool:
     return row["status"] == "sent" and row["due_at"] is not None and row["due_at"] < visit.now
 
 
-def fits_invoice(row: ShownInvoice, wanted: Mapping[str, str]) -> bool:
+def fits_invoice(row: ShownInvoice | CsvRow, wanted: Mapping[str, str]) -> bool:
     """Whether an invoice has the state and the period that are wanted, and the text in the name or the address of its recipient."""
     named = f"{row['recipient_name'] or ''}\n{row['recipient_email'] or ''}".casefold()
     return (
@@ -113,6 +120,8 @@ def fits_invoice(row: ShownInvoice, wanted: Mapping[str, str]) -> bool:
 async def show_invoices(visit: ConsoleRequest) -> Response:
     """Which invoices are there, and what is still owed on them?"""
     wanted = {name: visit.query[name] for name in INVOICE_FILTERS if visit.query.get(name)}
+    if is_csv_asked(visit):
+        return await csv_download(visit, "invoices", "list_invoices", INVOICE_COLUMNS, {}, keep=partial(fits_invoice, wanted=wanted))
     start, after = visit.query.get("from", ""), visit.query.get("after", "")
     walk = await walk_invoices(visit, start)
     periods = await visit.read("list_invoice_periods", limit=PERIODS_TO_CHOOSE)
@@ -137,7 +146,7 @@ async def show_invoices(visit: ConsoleRequest) -> Response:
 
 
 def comparable_invoice(invoice: Mapping[str, object]) -> Mapping[str, object]:
-    """What of an invoice can change, and what it comes to: what a form was made from."""
+    """What of an invoice can change, and what it comes to: what the form that voids it was made from."""
     return {name: invoice[name] for name in ("status", "total_cents", "currency", "due_at", *RECIPIENT_FIELDS)}
 
 
@@ -212,6 +221,7 @@ async def show_invoice(visit: ConsoleRequest, problem: PageProblem | None = None
         "month": named_month(visit, invoice["period"]["year"], invoice["period"]["month"]),
         "due_day": due_day(invoice["due_at"]),
         "pay_page": invoice["payment_url"] if (invoice["payment_url"] or "").startswith(("https://", "http://")) else None,
+        "version": found["invoice"].version,
         "shown": digest_of(comparable_invoice(found["invoice"].body)),
         "done": visit.say(f"invoices.done_{done}") if done in INVOICE_DONE_WORDS else "",
         "typed": visit.form if problem is not None and visit.form.get("do") == "edit" else {},
@@ -247,7 +257,7 @@ async def post_invoice(visit: ConsoleRequest) -> Response:
     invoice = cast(WholeInvoice, now.body)
     if do == "edit":
         return await edit_draft(visit, invoice)
-    return await (send_draft(visit, invoice) if do == "send" else void_shown_invoice(visit, invoice))
+    return await (send_draft(visit, invoice, now.version) if do == "send" else void_shown_invoice(visit, invoice))
 
 
 async def edit_draft(visit: ConsoleRequest, now: WholeInvoice) -> Response:
@@ -258,9 +268,6 @@ async def edit_draft(visit: ConsoleRequest, now: WholeInvoice) -> Response:
         return await show_invoice(visit, due_problem(visit, PageProblem(400, "")))
     texts = {name: visit.form[name].replace("\r\n", "\n").strip() or None for name in RECIPIENT_FIELDS if name in visit.form}
     changes = differing({**texts, "due_at": due_at}, cast(Mapping[str, object], now))
-    late = visit.changed_since(comparable_invoice(cast(Mapping[str, object], now))) if changes else None
-    if late is not None:
-        return await show_invoice(visit, late)
     outcome = await visit.press("update_invoice", {"id": now["id"], **changes}) if changes else None
     if outcome is not None and outcome.problem is not None:
         problem = outcome.problem
@@ -282,19 +289,20 @@ def due_problem(visit: ConsoleRequest, problem: PageProblem) -> PageProblem:
     return replace(problem, text=visit.say("invoices.bad_due"), hint=visit.say("invoices.bad_due_hint"), field="due_at")
 
 
-async def send_draft(visit: ConsoleRequest, now: WholeInvoice) -> Response:
-    """Asks first, and sends then. One that was sent already, by the same form, is shown as it is."""
+async def send_draft(visit: ConsoleRequest, now: WholeInvoice, version: str) -> Response:
+    """Asks first, and sends then. One that was sent already, by the same form, is shown as it is.
+
+    A form that was made from another `version` is not asked about: the operation refuses it, and says who has changed the draft.
+    """
     page = f"/money/invoices/{now['id']}"
     if now["status"] in ("sent", "paid"):
         return visit.go(f"{page}?done=sent")
-    late = visit.changed_since(comparable_invoice(cast(Mapping[str, object], now)))
-    if late is not None:
-        return await show_invoice(visit, late)
     config = await visit.read("get_billing_config")
     mailed, money = goes_through_processor(cast(Mapping[str, object], now), config), visit.texts.money(now["total_cents"], now["currency"])
     text = visit.say(f"invoices.send_question_{mailed}", who=recipient_words(visit, now), email=now["recipient_email"], money=money)
     title = visit.say("invoices.send_title", number=now["invoice_number"])
-    asked = visit.ask_of_ours(title=title, text=text, button=visit.say("invoices.send"), back=page)
+    fresh = visit.form.get(VERSION_FIELD, version) == version
+    asked = visit.ask_of_ours(title=title, text=text, button=visit.say("invoices.send"), back=page) if fresh else None
     if asked is not None:
         return asked
     outcome = await visit.press("update_invoice", {"id": now["id"], "status": "sent"})

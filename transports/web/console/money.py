@@ -26,7 +26,7 @@ from transports.web.console.invoices import (
     summed_money,
     walk_invoices,
 )
-from transports.web.console.request import ConsoleRequest, PageRead, digest_of
+from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.console.shops import differing, typed_cents, written_cents
 from transports.web.pages.calls import CallOutcome
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
@@ -250,7 +250,7 @@ async def show_billing_config(visit: ConsoleRequest, problem: PageProblem | None
         "fee": fee_words(visit, cast(int, config.body["platform_fee_bps"])),
         "price": written_cents(visit.texts, cast(int, config.body["price_per_gb_cents"])),
         "currencies": [(code, code) for code in get_args(Currency)],
-        "shown": digest_of(changeable_config(config.body)),
+        "version": config.version,
         "stale": not visit.signed_in_lately,
         "typed": visit.form if problem is not None and visit.form.get("do") == "change" else {},
         "done": visit.query.get("done", "") == "changed" and visit.request.method != "POST",
@@ -261,10 +261,6 @@ async def show_billing_config(visit: ConsoleRequest, problem: PageProblem | None
 def fee_words(visit: ConsoleRequest, bps: int) -> str:
     """Basis points as a percentage."""
     return f"{written_cents(visit.texts, bps)}\u00a0%"
-
-
-def changeable_config(config: Mapping[str, object]) -> Mapping[str, object]:
-    return {name: config[name] for name in CONFIG_FIELDS}
 
 
 async def post_billing_config(visit: ConsoleRequest) -> Response:
@@ -295,9 +291,6 @@ async def change_billing_config(visit: ConsoleRequest) -> Response:
     typed = {name: visit.form.get(name, "") for name in CONFIG_FIELDS}
     wanted = {**typed, "price_per_gb_cents": typed_cents(typed["price_per_gb_cents"])}
     changes = differing(wanted, now.body)
-    late = visit.changed_since(changeable_config(now.body)) if changes else None
-    if late is not None:
-        return await show_billing_config(visit, late)
     outcome = await visit.press("update_billing_config", changes) if changes else now
     if outcome.problem is not None:
         return await show_billing_config(visit, config_problem(visit, outcome.problem))

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from operations.languages import LanguageTexts
+from transports.web.console.csv_download import csv_download, is_csv_asked
 from transports.web.console.request import ONCE_FIELD, SURE_FIELD, ConsoleRequest
 from transports.web.pages.calls import CallOutcome, filled_fields
 from transports.web.pages.layout import THOUSANDTH_CURRENCIES, WHOLE_CURRENCIES, format_money
@@ -26,6 +27,12 @@ PAYMENTS_READ_AT_ONCE = 100
 PAYMENT_PAGES_LOOKED_THROUGH = 5
 """Pages of a hundred that are looked through for what a filter asks."""
 CHARGE_FILTERS = ("state", "paid", "from", "to")
+CHARGE_COLUMNS = (
+    "id", "created", "status", "amount", "amount_refunded", "currency", "disputed", "failure_code", "order", "invoice", "application_fee",
+    "payment_intent", "refunds", "disputes",
+)  # fmt: skip
+REFUND_COLUMNS = ("id", "created", "status", "amount", "currency", "charge", "payment_intent", "reason", "failure_reason")
+"""Of files: members of the entries of operator_billing_list_charges and operator_billing_list_refunds."""
 CHARGE_STATES = ("succeeded", "partly_refunded", "refunded", "disputed", "failed", "pending")
 CHARGE_PURPOSES = ("order", "invoice", "other")
 REFUND_STATES = ("succeeded", "pending", "requires_action", "failed", "canceled")
@@ -171,6 +178,8 @@ async def show_charges(visit: ConsoleRequest) -> Response:
         shown = wanted.get("state") in (None, charge_state(row)) and wanted.get("paid") in (None, charge_purpose(row))
         return shown and created >= (since or 0) and (until is None or created < until)
 
+    if is_csv_asked(visit):
+        return await csv_download(visit, "charges", "operator_billing_list_charges", CHARGE_COLUMNS, {}, keep=fits)
     after = visit.query.get("after", "")
     found = await look_through(visit, "operator_billing_list_charges", fits, after=after, oldest=since or 0)
     balance = await visit.read("operator_billing_balance") if not wanted and not after else None
@@ -235,10 +244,14 @@ async def show_refunds(visit: ConsoleRequest, problem: PageProblem | None = None
     """What went back, did it arrive, and how do I give a charge back?"""
     named = visit.form.get("charge", "") if problem is not None else visit.query.get("charge", "")
     wanted = {"state": visit.query["state"]} if visit.query.get("state") in REFUND_STATES else dict[str, str]()
+
+    def fits(row: PaymentRow) -> bool:
+        return wanted.get("state") in (None, row["status"])
+
+    if is_csv_asked(visit) and problem is None:
+        return await csv_download(visit, "refunds", "operator_billing_list_refunds", REFUND_COLUMNS, {}, keep=fits)
     after = visit.query.get("after", "")
-    found = await look_through(
-        visit, "operator_billing_list_refunds", lambda row: wanted.get("state") in (None, row["status"]), after=after
-    )
+    found = await look_through(visit, "operator_billing_list_refunds", fits, after=after)
     charge = await listed_payment(visit, "operator_billing_list_charges", named) if named else None
     unknown = problem is not None and problem.code == OUTCOME_UNKNOWN
     facts: Mapping[str, object] = {

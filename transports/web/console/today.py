@@ -9,15 +9,20 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from operations.ledger.event_letters import happened_text
+from operations.subscribers.issuance_list import ListedIssuance
 from operations.times import utc_today
 from transports.web.console.charts import ChartPoint, bar_chart
+from transports.web.console.issue import WaitingIssuance, waiting_issuance
 from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.pages.calls import CallOutcome
+from transports.web.pages.request import PageProblem
 from transports.web.site import PageRoute
 
 PROBLEMS_SHOWN = 8
 WAITING_SHOWN = 5
 WEEK_LENGTH = 7
+PERSON_STATES = ("manual_reconciliation_required", "rollback_unknown")
+"""Of an issuance: the states that the service leaves to people. What is not known yet it is finding out by itself."""
 COUNTED_ROWS = 100
 """The newest eSIMs and orders that are looked at for a week: one read of each. Of the days before them nothing is said."""
 
@@ -48,9 +53,11 @@ async def show_today(visit: ConsoleRequest) -> Response:
         credential=PageRead("whoami", {}),
         issued=PageRead("list_connectivity_intents", {"limit": COUNTED_ROWS, "activation_codes": False}),
         sold=PageRead("list_storefront_orders", {"limit": COUNTED_ROWS}),
+        **{state: PageRead("list_issuances", {"state": state, "limit": WAITING_SHOWN}) for state in PERSON_STATES},
     )
     facts: Mapping[str, object] = {
         **found,
+        "outcomes": unknown_outcomes(visit, [found[state] for state in PERSON_STATES]),
         "happened": happened_text,
         "issued_week": issued_week(visit, found["issued"]),
         "sold_week": sold_week(visit, found["sold"]),
@@ -64,6 +71,22 @@ async def show_today(visit: ConsoleRequest) -> Response:
 def sheet_of(outcome: CallOutcome) -> Mapping[str, object]:
     """What a finding holds; nothing where it was refused."""
     return {} if outcome.problem is not None else cast(Mapping[str, object], outcome.body["data"])
+
+
+class UnknownOutcomes(NamedTuple):
+    """The issuances that wait for a person: how many were read; `more`: whether there are others; the first of them."""
+
+    known: int
+    more: bool
+    shown: Sequence[WaitingIssuance]
+    problem: PageProblem | None
+
+
+def unknown_outcomes(visit: ConsoleRequest, states: Sequence[CallOutcome]) -> UnknownOutcomes:
+    """What the reads of the states that wait for a person say together."""
+    rows = [waiting_issuance(visit, cast(ListedIssuance, row)) for each in states for row in each.rows]
+    more = any(bool(each.body.get("has_more")) for each in states)
+    return UnknownOutcomes(len(rows), more, rows[:WAITING_SHOWN], next((each.problem for each in states if each.problem is not None), None))
 
 
 def cause_points(visit: ConsoleRequest, sheet: Mapping[str, object]) -> list[ChartPoint]:
