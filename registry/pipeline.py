@@ -48,7 +48,7 @@ from registry.ports import (
 from registry.rate_limits import RateLimiter
 from registry.schema import output_schema
 from registry.signals import CallSignals
-from registry.versions import ChangeLookup, ObjectVersion, entity_tag, name_author, version_differs
+from registry.versions import ChangeAuthor, ChangeLookup, ObjectVersion, entity_tag, name_author, version_differs
 
 PipelineDeps = TypeVar("PipelineDeps")
 LARGE_BODY = 32 * 1024
@@ -508,12 +508,21 @@ class Pipeline(Generic[PipelineDeps]):
             return
         with suppress(StoreUnavailable):
             author = await self.journal.last_change(ChangeLookup(caller.organisation, versioned.changed_by, version))
-            name_author(refusal, versioned.what, author)
+            name_author(refusal, versioned.what, author_shown_to(caller, author))
 
 
 def version_headers(context: Context[Any], status: int) -> dict[str, str]:
     """The ETag of an answer of success. A stored answer that is replayed has none: what it was about may have changed since."""
     return {} if context.entity_tag is None or status >= 300 else {"ETag": context.entity_tag}
+
+
+def author_shown_to(caller: Caller, author: ChangeAuthor | None) -> ChangeAuthor | None:
+    """What `caller` is told of who made a change: a restricted credential lists neither people nor keys, so it knows none but its own."""
+    if author is None or not caller.restricted:
+        return author
+    if author.principal != caller.principal:
+        return None
+    return author if author.key_id == caller.key_id else author._replace(key_id="")
 
 
 def is_uncharged(refusal: Refusal) -> bool:

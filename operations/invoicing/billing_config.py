@@ -106,6 +106,8 @@ def render_billing_config(row: BillingConfig, fee_bps: int) -> ShownConfig:
 def read_config_version(connection: Connection, ctx: Ctx, params: Input, hold: bool) -> ObjectVersion:
     """The version of what can be set: not of the account at the processor, whose word comes by itself."""
     del params
+    if hold:  # a row that is not there cannot be held, and of two first changes each would find that nothing has changed
+        ensure_config(connection, organisation=ctx.organisation, now=ctx.now)
     row = (hold_config if hold else find_config)(connection, organisation=ctx.organisation)
     state = [CONFIG_DEFAULTS[name] if row is None else getattr(row, name) for name in ConfigChange.model_fields]
     return ObjectVersion(state, alone=True)

@@ -222,3 +222,16 @@ async def test_what_somebody_may_not_list_is_a_page_and_no_file(site: Site, brow
     seen = await browser.get(AUDIT)
     assert (seen.status, seen.answer.headers["content-type"]) == (403, "text/html; charset=utf-8")
     assert "content-disposition" not in seen.answer.headers
+
+
+async def test_files_that_are_asked_for_at_one_moment_are_no_more_than_may_be_read(browser: Browser, formula: str) -> None:
+    del formula
+    statuses = list[int]()
+
+    async def take() -> None:
+        statuses.append((await browser.http.get(f"{AUDIT}&way=http")).status_code)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(6):
+            group.start_soon(take)
+    assert sorted(statuses) == [200, 200, 503, 503, 503, 503]

@@ -121,10 +121,12 @@ async def test_a_refund_is_asked_first_with_what_is_lost_and_made_once(till: Til
     assert [(row["charge"], row["amount"], row["reason"]) for row in rows] == [(charge, "500", "duplicate")]
     left = await till.browser.get(f"{REFUNDS}?charge={charge}")
     assert "Left to give back €9.90" in left.page.text
-    for wrong in ("99", "abc", "1.999"):
+    for wrong in ("99", "abc", "1.999", "0", "0,00"):
         refused = await till.form_of(charge, amount=wrong)
         assert (refused.status, refused.page.form(REFUNDS, "refund").fields["amount"]) == (400, wrong)
         assert "at most what is left" in (refused.page.wrong("amount") or "")
+    nought = await till.browser.post(REFUNDS, {**form.fields, "do": "refund", "once": "", "amount": "0"})
+    assert nought.status == 400 and await till.refunds() == [500]
 
 
 async def test_an_outcome_that_nobody_knows_is_asked_for_with_the_same_key(till: Till) -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operations.catalogue import CATALOGUE
-from registry.caller import Role, Tier
+from registry.caller import Restrictions, Role, Tier
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
 from registry.limits import Limits
@@ -127,13 +127,13 @@ FEW = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck
 async def test_of_changes_at_once_that_name_one_version_one_is_made(world: World, conditions: list[bool]) -> None:
     who = await world.caller(Tier.PRO)
     async with world.client(who.secret) as http:
+        await race(http, "/v1/invoices/config", "invoice_prefix", conditions)  # nothing is stored of it yet
         slug = f"shop-{world.ids.new('')[-12:]}"
         shop = (await http.post("/v1/storefronts", json={**SHOP_BODY, "slug": slug}, headers={"Idempotency-Key": slug})).json()["id"]
         invoice = (await Billing(world, who, http).draft())["id"]
         await race(http, f"/v1/storefronts/{shop}", "name", conditions)
         await race(http, f"/v1/invoices/{invoice}", "notes", conditions)
         await race(http, NOTES, "notes", conditions)
-        await race(http, "/v1/invoices/config", "invoice_prefix", conditions)
 
 
 async def race(http: httpx.AsyncClient, path: str, field: str, conditions: list[bool]) -> None:
@@ -244,6 +244,23 @@ async def test_nobody_is_named_where_several_may_be_meant_or_nobody_called(world
         await mine.patch(f"/v1/storefronts/{beside}", json={"name": "Later"})  # another shop's last change is not this one's
         said = (await mine.patch(path, json={"name": "Mine"}, headers={"If-Match": tag})).json()
         assert said["changed_at"] == rfc3339_utc(world.clock.now() - 10) and "changed_by" not in said
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_a_restricted_credential_is_told_of_no_person_and_no_key_but_its_own(world: World) -> None:
+    who = await world.caller(Tier.PRO)
+    ada = await colleague(world, who, "Ada Berg")
+    held = [await world.key(one.person, who.organisation, restrictions=Restrictions(iccids=(NOTES[16:35],))) for one in (who, ada)]
+    async with world.client(held[0][1]) as mine, world.client(held[1][1]) as hers, world.client(ada.secret) as unbound:
+        old = (await mine.get(NOTES)).headers["etag"]
+        world.clock.advance(60)
+        await unbound.put(NOTES, json={"notes": "a"})
+        said = [(await http.put(NOTES, json={"notes": "b"}, headers={"If-Match": old})).json() for http in (mine, hers, unbound)]
+        assert [one["changed_at"] for one in said] == [rfc3339_utc(world.clock.now())] * 3
+        assert "changed_by" not in said[0] and "Ada" not in str(said[0]) and ada.person not in str(said[0])
+        assert (said[1]["changed_by"], said[1]["changed_with"]) == (ada.person, None) and ada.key_id not in said[1]["error"]
+        assert said[2]["changed_with"] == ada.key_id
+        assert (await mine.get(NOTES, headers={"If-Match": old})).json().keys() == said[0].keys()
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

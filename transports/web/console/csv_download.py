@@ -89,17 +89,23 @@ async def csv_download(
     are read by one call. Raises Overloaded where too many are downloaded.
     """
     slots, owner = visit.context.downloads, visit.organisation
-    if not slots.has_room(owner):
-        full = Overloaded("Too many lists are being downloaded now", hint="Wait until one has ended, and download it again")
-        full.headers.update({"Retry-After": str(DOWNLOAD_AGAIN_SECONDS)})
-        raise full
+    require_room(slots, owner)
     asked = {**arguments, "limit": at_once}
     first = await visit.read(operation, **asked)
     if first.problem is not None:
         return visit.draw("refused.html", {}, problem=first.problem)
+    require_room(slots, owner)  # others that were asked for at the same moment may have begun meanwhile; from here on nothing waits
     day = datetime.fromtimestamp(visit.now, UTC).date().isoformat()
     found = rows_by_page(visit, operation, asked, rows, first)
     return CsvFile(f"{name}-{day}.csv", csv_pieces(found, columns, keep), slots, owner)
+
+
+def require_room(slots: StreamSlots, owner: str) -> None:
+    """Raises Overloaded where too many lists are being downloaded."""
+    if not slots.has_room(owner):
+        full = Overloaded("Too many lists are being downloaded now", hint="Wait until one has ended, and download it again")
+        full.headers.update({"Retry-After": str(DOWNLOAD_AGAIN_SECONDS)})
+        raise full
 
 
 RowsOrNote = Sequence[CsvRow] | str

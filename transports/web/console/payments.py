@@ -304,7 +304,7 @@ async def post_refund(visit: ConsoleRequest) -> Response:
     asked = await ask_before_refund(visit, charge, amount, here)
     if asked is not None:
         return asked
-    arguments = {"charge": charge, **filled_fields(visit.form, "currency", "reason"), **({"amount": amount} if amount else {})}
+    arguments = {"charge": charge, **filled_fields(visit.form, "currency", "reason"), **({} if amount == "" else {"amount": amount})}
     outcome = await visit.press("operator_billing_create_refund", arguments)
     title, button = visit.say("payments.refund_title"), visit.say("payments.refund_button")
     waiting = asked_elsewhere(visit, outcome) or visit.ask_first(outcome, title=title, button=button, back=here)
@@ -321,7 +321,8 @@ async def ask_before_refund(visit: ConsoleRequest, id: str, amount: object, back
         return None
     charge = await listed_payment(visit, "operator_billing_list_charges", id)
     left = refundable_of(charge)
-    if amount and (not isinstance(amount, int) or (left is not None and amount > left)):
+    # Nothing typed is all that is left; a nought that was typed is an amount, and a wrong one.
+    if amount != "" and (not isinstance(amount, int) or not amount or (left is not None and amount > left)):
         return await show_refunds(visit, wrong_amount(visit, "payments.refund_amount"))
     given, reason = amount or left, visit.form.get("reason", "")
     currency = visit.form.get("currency", "") if charge is None else str(charge["currency"])
