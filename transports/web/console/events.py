@@ -23,7 +23,11 @@ OBJECT_PAGES: Mapping[str, str] = {
     "iccid": "/console/lines/",
     "order": "/console/shops/orders/",
     "endpoint": "/console/webhooks/",
-    "approval": "/auth/approvals?approval=",
+    "approval": "/console/approvals?approval=",
+    "invoice": "/console/money/invoices/",
+    "intent": "/console/issue/intents/",
+    "dispute": "/console/money/disputes/",
+    "change_set": "/console/changes/",
 }
 """The pages of what events are about, by the member of their data that names it."""
 OBJECT_NAMES = ("iccid", "order", "endpoint", "approval", "invoice", "intent", "refund", "dispute", "payout", "change_set", "report", "key")
