@@ -15,6 +15,7 @@ JUDGE_INPUT = ("positive_data_acceptance", "negative_data_rejection", "missing_r
 NO_SCHEMA_SAYS = frozenset(
     {
         "invalid_json",  # the limits of all JSON (docs/security.md)
+        "precondition_failed",  # versions are handed out, not made up
         "confirm_token_invalid",  # tokens and codes are handed out, not made up
         "form_code_incorrect",
         "ocs_token_refused",

@@ -44,6 +44,10 @@ _IF_MATCH_TEXT = (
 )
 
 
+IF_MATCH_PATTERN = r'^(?:\*|(?:W/)?"[!#-~]*"(?:[ \t]*,[ \t]*(?:W/)?"[!#-~]*")*)$'
+"""What a program is to send; a field with empty elements, which RFC 9110 section 5.6.1.2 has a server read over, is taken, too."""
+
+
 def path_fields(operation: AnyOperation) -> list[str]:
     return PATH_SEGMENT.findall(operation.path)
 
@@ -101,7 +105,7 @@ def _header_parameters(operation: AnyOperation, components: Components) -> list[
         told = {"name": "X-Approval-Reason", "in": "header", "required": False, "description": _APPROVAL_REASON_TEXT, "schema": reason}
         found.append(components.put("parameters", "XApprovalReason", told))
     if operation.versioned is not None:
-        schema = {"type": "string", "minLength": 1, "examples": ['"5f3c0d2b9a1e4c7d8f60a1b2c3d4e5f6"']}
+        schema = {"type": "string", "pattern": IF_MATCH_PATTERN, "examples": ['"5f3c0d2b9a1e4c7d8f60a1b2c3d4e5f6"']}
         told = {"name": IF_MATCH, "in": "header", "required": False, "description": _IF_MATCH_TEXT, "schema": schema}
         found.append(components.put("parameters", "IfMatch", told))
     return found
