@@ -105,6 +105,8 @@ class Call:
     """Why the call is made, in the asker's words, for whoever approves it."""
     last_event_id: str | None = None
     """Of a stream that is read again: the last event that its reader got."""
+    if_match_text: str | None = None
+    """The header If-Match as it came; it is read once it is known who calls."""
     if_match: IfMatch | None = None
     """Only a versioned operation takes it: the version that what it is about must have."""
     names_free_text: bool = False

@@ -48,7 +48,7 @@ from registry.ports import (
 from registry.rate_limits import RateLimiter
 from registry.schema import output_schema
 from registry.signals import CallSignals
-from registry.versions import ChangeAuthor, ChangeLookup, ObjectVersion, entity_tag, name_author, version_differs
+from registry.versions import ChangeAuthor, ChangeLookup, ObjectVersion, entity_tag, name_author, required_version, version_differs
 
 PipelineDeps = TypeVar("PipelineDeps")
 LARGE_BODY = 32 * 1024
@@ -145,6 +145,8 @@ class Pipeline(Generic[PipelineDeps]):
                 operation, key_restrictions, self.catalogue.operations_in(key_restrictions.toolsets or ())
             )
             restrictions.check_authority(operation, caller)
+        if call.if_match_text is not None:
+            call.if_match = required_version(operation, call.if_match_text)
         if call.arguments is None and operation.takes_body:  # a tool's message was let in as one
             await self.rate_limiter.body(caller, call.client)
         with self._charging(call):

@@ -138,6 +138,18 @@ def takes_no_if_match(operation: str) -> BadRequest:
     )
 
 
+def required_version(operation: Any, text: str) -> IfMatch | None:
+    """What the header If-Match with this `text` asks of a call of `operation`. Raises BadRequest where it cannot be read, or kept.
+
+    Choice: a read of what has no version goes on: it changes nothing, and programs send the same headers with all their requests.
+    """
+    if operation.versioned is not None:
+        return parse_if_match(text)
+    if operation.read_only:
+        return None
+    raise takes_no_if_match(operation.id)
+
+
 def conditional_write(
     write: Callable[..., Any], versioned: Versioned, context: Any, params: Any, tell: Callable[[str | None], None]
 ) -> Callable[..., Any]:

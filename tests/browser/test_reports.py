@@ -17,7 +17,7 @@ from tests.harness.processes import Running
 
 PATH = "/v1/intelligence/schedules"
 SHARED = ("detect_usage_anomalies", "high_cost_subscribers")
-SECONDS = 60
+SECONDS = 150
 
 pytestmark = NEEDS_CHROMIUM
 

@@ -42,6 +42,7 @@ def test_claude_desktop_gets_a_local_command_that_finds_the_database_from_anywhe
     assert server == {
         "command": str(Path(sys.executable).with_name("reseller")),
         "args": ["mcp", "stdio", "--data", str(tmp_path / "data")],
+        "env": {"SERVICE_DEMO_LIFE": "false"},  # set for every test
     }
     assert KEY not in text
 
@@ -64,6 +65,7 @@ def test_claude_desktop_gets_the_settings_too_since_it_reads_no_env_file_but_no_
             "SERVICE_DATABASE_URL": "<SERVICE_DATABASE_URL>",
             "SERVICE_SECRET_KEYS": "<SERVICE_SECRET_KEYS>",
             "SERVICE_DEMO": "false",
+            "SERVICE_DEMO_LIFE": "false",
             "SERVICE_OCS_CONCURRENCY": "9",
         },
     }

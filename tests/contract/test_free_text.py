@@ -23,7 +23,7 @@ OURS, CODE, REFERENCE = "a text of ours", "an id, or a word of a closed list", "
 INTELLIGENCE = "cells of reports, most of them words and numbers: a sheet says of each column what kind it is"
 UNMARKED: dict[str, str] = {
     **dict.fromkeys(("Effective.note", "NumberChanged.note", "PaymentBalance.note", "FleetHealth.notes"), OURS),
-    **dict.fromkeys(("IntentError.message", "OrderError.message", "LineItem.description"), OURS),
+    **dict.fromkeys(("IntentError.message", "IssuanceError.message", "OrderError.message", "LineItem.description"), OURS),
     **dict.fromkeys(("SimStatusChanged.warning", "SteeringPushed.warning", "Incomplete.reasons", "LineAtRisk.reasons"), OURS),
     **dict.fromkeys(("ChangeRowView.reason", "PlanWarning.message", "KeyWarning.message"), OURS),
     **dict.fromkeys(("MeasuredFigure.name", "MeasuredFigure.unit", "Factor.name"), OURS),

@@ -10,11 +10,9 @@ from typing import TypeAlias, TypeVar, cast
 from registry.answer import answer_call, refusal_reply
 from registry.authentication import find_misplaced_credential
 from registry.call import Call, Reply, no_body
-from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, Internal, NotFound, Refusal
 from registry.operation import Auth, EventStream, StreamedAnswer
 from registry.pipeline import Pipeline
-from registry.versions import IfMatch, parse_if_match, takes_no_if_match
 from transports.http.asgi import (
     STATE_CALL,
     STATE_CORRELATION,
@@ -394,17 +392,10 @@ def credential_of(headers: Headers) -> bytes:
     return shown.split()[-1] if shown.strip() else b""
 
 
-def condition_of(operation: AnyOperation, headers: Headers) -> IfMatch | None:
-    """The version that the caller asks for. Raises BadRequest where it cannot be read, or a write could not keep it.
-
-    Choice: a read of what has no version goes on: it changes nothing, and programs send the same headers with all their requests.
-    """
+def condition_of(headers: Headers) -> str | None:
+    """The version that the caller asks for; several lines of the header are one list (RFC 9110 section 5.3)."""
     lines = [value.decode("latin-1") for name, value in headers if name == b"if-match"]
-    if not lines or (operation.versioned is None and operation.read_only):
-        return None
-    if operation.versioned is None:
-        raise takes_no_if_match(operation.id)
-    return parse_if_match(",".join(lines))
+    return ",".join(lines) if lines else None
 
 
 def make_call(found: MatchedRoute, head: RequestHead, request: HttpScope, receive: Receive, request_id: str) -> Call:
@@ -435,7 +426,7 @@ def make_call(found: MatchedRoute, head: RequestHead, request: HttpScope, receiv
         reason=head.words(b"x-approval-reason"),
         client=client[0] if client else "",
         prefers_page=bool(operation.forms) and reads_pages(request["headers"]),
-        if_match=condition_of(operation, request["headers"]),
+        if_match_text=condition_of(request["headers"]),
     )
     if operation.resumes:
         call.last_event_id = head.text(b"last-event-id")
