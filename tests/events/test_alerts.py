@@ -229,7 +229,7 @@ async def test_what_is_known_of_balances_and_quotas_is_forgotten_after_its_time(
 async def test_on_the_schema_before_nothing_is_told_and_nothing_can_be_set(tmp_path: Path) -> None:
     url = sqlite_url(tmp_path)
     upgrade_database(url)
-    downgrade_database(url, REVISIONS[-2])
+    downgrade_database(url, REVISIONS[REVISIONS.index("0026") - 1])
     async with open_alert_stage(tmp_path, url=url) as stage:
         await stage.look(20)
         shown = await stage.shown()
