@@ -145,7 +145,9 @@ class OperatorStage:
 
     async def tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         said = await self.house.post(request("tools/call", name=name, arguments=arguments), secret=self.who.secret)
-        return orjson.loads(said.content)["result"]
+        events = said.headers["content-type"].startswith("text/event-stream")  # it took long
+        told = [line.removeprefix("data: ") for line in said.text.splitlines() if line.startswith("data: {")][-1] if events else said.text
+        return orjson.loads(told)["result"]
 
 
 S = TypeVar("S", bound=OperatorStage)
