@@ -155,7 +155,7 @@ async def ledger_in_view(ctx: Ctx, params: IssuancesQuery) -> LedgerBounds:
 async def list_issuances(ctx: Ctx, params: IssuancesQuery, bounds: LedgerBounds) -> ListOf[ListedIssuance]:
     """List the eSIMs that were asked for, and what became of each; newest first.
 
-    By `state` or `iccid`. settle_issuance settles what is unknown, rollback_esim_issuance takes an eSIM back.
+    By `state` or `iccid`. An admin settles in the console what nobody knows; rollback_esim_issuance takes an eSIM back.
 
     One row for each key of issue_esim_from_inventory, each live intent and each order of a shop, without what installs an eSIM. Unknown
     outcomes are `outcome_unknown` while the worker looks, and `manual_reconciliation_required` once it has given up; test intents draw
