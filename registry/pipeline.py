@@ -508,7 +508,7 @@ class Pipeline(Generic[PipelineDeps]):
         versioned, caller, version = call.operation.versioned, call.identified, refusal.version
         if versioned is None or caller is None or not isinstance(version, ObjectVersion):
             return
-        with suppress(StoreUnavailable):
+        with suppress(StoreUnavailable):  # the refusal stands without the name of who came before
             author = await self.journal.last_change(ChangeLookup(caller.organisation, versioned.changed_by, version))
             name_author(refusal, versioned.what, author_shown_to(caller, author))
 

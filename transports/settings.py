@@ -384,11 +384,13 @@ class Settings(BaseModel):
 
     @property
     def with_demo_life(self) -> bool:
-        """The first start of the demo makes work in it: where both outside systems, the worker and the database are this process's own.
+        """The first start of the demo makes work in it: where the outside systems, the worker and the database are this process's own.
 
-        Over PostgreSQL each process has simulated systems of its own, so that others would know nothing of what was made in one.
+        With a real mail server there is none, since it would be asked to mail buyers whom nobody plays. Over PostgreSQL each process
+        has simulated systems of its own, so that others would know nothing of what was made in one.
         """
         alone = self.embedded and self.worker is not False and self.simulates_payments and not self.ocs_url
+        alone = alone and not self.smtp_url.get_secret_value()
         return self.with_demo and self.demo_life and alone
 
 

@@ -145,7 +145,8 @@ async def test_an_outcome_that_nobody_knows_is_asked_for_with_the_same_key(till:
 async def test_whoever_signed_in_long_ago_moves_no_money(till: Till) -> None:
     charge = await till.charge(1490)
     refund = (await till.browser.get(f"{REFUNDS}?charge={charge}")).page.form(REFUNDS, "refund")
-    payout = (await till.browser.get(PAYOUTS)).page.form(PAYOUTS, "pay")
+    payouts = (await till.browser.get(PAYOUTS)).page
+    payout, schedule = payouts.form(PAYOUTS, "pay"), payouts.form(PAYOUTS, "schedule")
     leave = (await till.browser.get(ACCOUNT)).page.form(ACCOUNT, "dashboard")
     till.site.clock.advance(15 * 60 + 1)
     for page in (f"{REFUNDS}?charge={charge}", PAYOUTS, ACCOUNT):
@@ -154,10 +155,10 @@ async def test_whoever_signed_in_long_ago_moves_no_money(till: Till) -> None:
         assert shown.page.form(page.partition("?")[0], "again")
     led = await till.browser.send(refund, amount="1")
     assert led.path == f"/auth/sign-in?next=/console/money/refunds%3Fcharge%3D{charge}"
-    for form, typed in ((payout, {"amount": "1", "currency": "EUR"}), (leave, {})):
+    for form, typed in ((payout, {"amount": "1", "currency": "EUR"}), (schedule, {"interval": "manual"}), (leave, {})):
         assert (await till.browser.send(form, **typed)).path.startswith("/auth/sign-in")
     moved = ("operator_billing_create_refund", "operator_billing_create_manual_payout", "operator_billing_connect_dashboard_link")
-    assert await trail(till.site, *moved) == []
+    assert await trail(till.site, *moved, "operator_billing_update_payout_schedule") == []
 
 
 async def test_disputes_say_until_when_they_wait_and_are_answered_as_a_draft_and_for_good(till: Till) -> None:

@@ -181,6 +181,7 @@ def test_each_first_start_of_a_demo_tells_the_same_story_and_another_start_adds_
         {"SERVICE_DEMO": "false"},
         {"SERVICE_DEMO_LIFE": "false"},
         {"SERVICE_WORKER": "false"},
+        {"SERVICE_SMTP_URL": "smtp://127.0.0.1:2525", "SERVICE_MAIL_FROM": "us@shop.example"},
         {"SERVICE_DATABASE_URL": "postgresql://127.0.0.1/demo", "SERVICE_WORKER": "true", "SERVICE_SECRET_KEYS": KEYS},
         {"SERVICE_OCS_URL": "http://127.0.0.1:8090/ocs-custo/main/v1", "SERVICE_OCS_TOKEN": "token-of-a-real-network"},
         {"SERVICE_PAYMENTS_KEY": "sk_test_12345678", "SERVICE_PAYMENTS_WEBHOOK_SECRET": "whsec_12345678"},

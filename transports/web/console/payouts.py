@@ -119,9 +119,12 @@ def schedule_shown(visit: ConsoleRequest, schedule: CallOutcome | None, *, typed
 
 
 async def post_payouts(visit: ConsoleRequest) -> Response:
-    """Pays out by hand, once, or sets when that happens by itself."""
-    match visit.form.get("do"):
-        case "pay" | "again":
+    """Pays out by hand, once, or sets when that happens by itself; whoever signed in long ago signs in again before."""
+    do = visit.form.get("do")
+    if do == "again" or (do in ("pay", "schedule") and not visit.signed_in_lately):
+        return await visit.sign_in_again(f"{CONSOLE_PATH}/money/payouts")
+    match do:
+        case "pay":
             return await pay_out_by_hand(visit)
         case "schedule":
             return await set_schedule(visit)
@@ -130,9 +133,7 @@ async def post_payouts(visit: ConsoleRequest) -> Response:
 
 
 async def pay_out_by_hand(visit: ConsoleRequest) -> Response:
-    """Asks first, and pays then out what was asked for; whoever signed in long ago signs in again before."""
-    if visit.form["do"] == "again" or not visit.signed_in_lately:
-        return await visit.sign_in_again(f"{CONSOLE_PATH}/money/payouts")
+    """Asks first, and pays then out what was asked for."""
     currency = visit.form.get("currency", "").upper()
     amount, title, button = (
         typed_minor(visit.form.get("amount", ""), currency),

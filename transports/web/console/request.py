@@ -194,8 +194,8 @@ class ConsoleRequest(PageRequest):
     def changed_since(self, shown: object) -> PageProblem | None:
         """The problem of a form that was made when something else was to be shown than `shown` is now; None where nothing has changed.
 
-        For what a charging system holds, which has no version of ours. The form is shown again with what was typed and with what holds now,
-        so that sending it once more is a decision.
+        For what has no version of ours: what an outside system holds, and what is taken back for good. The form is shown again with what
+        was typed and with what holds now, so that sending it once more is a decision.
         """
         if self.form.get(SHOWN_FIELD) == digest_of(shown):
             return None
