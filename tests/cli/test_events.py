@@ -4,6 +4,7 @@ import json
 import signal
 import sqlite3
 import subprocess
+import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -13,7 +14,7 @@ from threading import Thread
 import httpx
 import pytest
 
-from tests.cli.follower import following
+from tests.cli.follower import Follower, following
 from tests.cli.reseller import printed, refused
 from tests.cli.terminal import at_terminal
 from tests.examples.conftest import program
@@ -21,6 +22,21 @@ from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, Child, Running, environment, free_port, running
 
 FOLLOWING = "following the events of "
+DAY_SECONDS = 86_400
+DAY_END_SECONDS = 120
+"""The last seconds of a day (UTC), in which its quota is as good as new again before a test has used it up."""
+
+
+def left_of_the_day() -> float:
+    """Seconds until the quota of the day begins anew."""
+    return DAY_SECONDS - time.time() % DAY_SECONDS
+
+
+@pytest.fixture
+def within_one_day() -> None:
+    """A test that begins at the end of a day begins with the next one."""
+    if left_of_the_day() < DAY_END_SECONDS:
+        time.sleep(left_of_the_day())
 
 
 @pytest.fixture(params=["local", "remote"])
@@ -133,13 +149,13 @@ def test_a_restart_of_the_server_in_the_middle_is_told_and_loses_nothing(tmp_pat
     assert intents(printed) == made
 
 
+@pytest.mark.usefixtures("within_one_day")
 def test_a_call_too_many_is_told_and_waited_for(tmp_path: Path) -> None:
     """The organisation's other programs use up what it may call, at 5 a second; later they leave some."""
     with running(tmp_path / "data") as server, client(server.base_url, server.api_key) as http:
         printed("org", "set-tier", server.organisation, "free", cwd=tmp_path)
         with following("events", "tail", cwd=tmp_path, **there(server)) as tail:
-            tail.told("each look takes one of the ")
-            tail.told(FOLLOWING)
+            begins_to_follow(tail, every=1)
             told = Thread(target=tail.told, args=("429 rate_limited; nothing is lost, the next try is in 1 s",))
             told.start()
             with ThreadPoolExecutor(16) as others:  # as many at once are too many a second, however slow the machine is
@@ -155,6 +171,13 @@ def test_a_call_too_many_is_told_and_waited_for(tmp_path: Path) -> None:
             assert intents([tail.line()]) == made
 
 
+def begins_to_follow(tail: Follower, *, every: float) -> None:
+    """It follows, and has said before how long a free organisation's 1,000 calls last, unless the day ends before."""
+    if left_of_the_day() > 1000 * every:
+        tail.told("each look takes one of the ")
+    tail.told(FOLLOWING)
+
+
 def used_up(place: Path) -> None:
     """As if the free tier's 1,000 calls of today had been made."""
     with closing(sqlite3.connect(place / "data" / "service.db")) as database:
@@ -162,12 +185,12 @@ def used_up(place: Path) -> None:
         database.commit()
 
 
+@pytest.mark.usefixtures("within_one_day")
 def test_the_quota_of_the_day_that_is_used_up_is_told_with_the_time_it_begins_anew(tmp_path: Path) -> None:
     with running(tmp_path / "data", {"SERVICE_BURST_LIMIT": "false"}) as server, client(server.base_url, server.api_key) as http:
         printed("org", "set-tier", server.organisation, "free", cwd=tmp_path)
         with following("events", "tail", "--every", "0.2", cwd=tmp_path, **there(server)) as tail:
-            tail.told("each look takes one of the ")
-            tail.told(FOLLOWING)
+            begins_to_follow(tail, every=0.2)
             used_up(tmp_path)
             while http.get("/plans").status_code == 200:  # what the server had leased
                 continue
