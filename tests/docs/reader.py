@@ -20,6 +20,7 @@ NOT_RUN = {  # the blocks of README and CONTRIBUTING that no test runs, each wit
     "python3 ./run simulate": (["run", "tests/simulation/main.py"], "takes minutes; tests/simulation runs some"),
     "python3 ./run kill": (["run", "tests/kill/main.py"], "takes many minutes; tests/kill runs some"),
     "python3 ./run trial --write": (["run", "tests/trial/main.py"], "takes a quarter of an hour, and needs nginx"),
+    "python3 ./run prove --part simulation": (["run", "tests/trial/prove.py"], "takes hours"),
     "python3 ./run fuzz loop": (["run", "tests/fuzz/loop.py"], "takes minutes, and says something on a quiet machine alone"),
     "python -m tests.docs.pictures\n": (["tests/docs/pictures.py"], "needs a browser, and what it makes differs with the day"),
     "uv pip compile": (["requirements.in", "requirements-dev.in", "requirements-bench.in", "requirements-boot.txt"], "needs the network"),
