@@ -169,8 +169,11 @@ class TurnLease:
 class FleetTurn:
     """One turn of reading one fleet, under a lease."""
 
-    def __init__(self, deps: Deps, fleet: FleetState, upstream: Upstream, names: NamesKept) -> None:
-        self._deps, self._fleet, self._upstream, self._names = deps, fleet, upstream, names
+    def __init__(
+        self, deps: Deps, fleet: FleetState, upstream: Upstream, names: NamesKept, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`stopping`: whether this process ends; the turn ends then as one does whose time is over."""
+        self._deps, self._fleet, self._upstream, self._names, self._stopping = deps, fleet, upstream, names, stopping
         self._failures, self._lease = TurnFailures(), TurnLease(deps, fleet)
         self._accounts = frozenset[int]()
         self._calls = 0
@@ -198,7 +201,7 @@ class FleetTurn:
 
     @property
     def _over(self) -> bool:
-        return self._failures.stop or self._lease.lost or self._deps.clock.monotonic() >= self._ends
+        return self._failures.stop or self._lease.lost or self._stopping() or self._deps.clock.monotonic() >= self._ends
 
     async def _guarded_reading(self) -> None:
         """What fails as a whole ends the turn; no error leaves a group of tasks, which would wrap it."""
@@ -344,8 +347,13 @@ class FleetSync:
     def __init__(self, deps: Deps, report: Callable[[str], None], begun: Callable[[], bool] = lambda: True) -> None:
         """`begun`: whether the charging system is to be asked at all; a simulated one in this process is not begun for it alone."""
         self._deps, self._report, self._begun = deps, report, begun
+        self._stopping = False
         self._looked_at = ""
         """The last organisation without a fleet: some stay so, since their tokens cannot be opened, and others come after them."""
+
+    def stop(self) -> None:
+        """Ends `step` when the lines that are being read are stored: what is left is still due at the next start."""
+        self._stopping = True
 
     async def step(self) -> None:
         """Makes fleets of new connections, and gives each due fleet a turn, until none is due or the time is over."""
@@ -354,7 +362,7 @@ class FleetSync:
         if not self._begun() or not await deps.store.read(has_fleet_tables):
             return
         await self._find_new()
-        while deps.clock.monotonic() < ends and await self._turn():
+        while not self._stopping and deps.clock.monotonic() < ends and await self._turn():
             pass
 
     async def _find_new(self) -> None:
@@ -377,12 +385,19 @@ class FleetSync:
         fleet = await deps.store.write(claim_next_fleet, token=token, now=now, until=now + LEASE_SECONDS, instance=instance)
         if fleet is None:
             return False
-        await run_turn(deps, fleet)
+        await run_turn(deps, fleet, stopping=lambda: self._stopping)
         return True
 
 
-async def run_turn(deps: Deps, fleet: FleetState, seconds: float = TURN_SECONDS, *, first_look: bool = False) -> None:
-    """One turn of the fleet, whose lease the caller has just taken, as `take_turn` says. Waits for the network."""
+async def run_turn(
+    deps: Deps,
+    fleet: FleetState,
+    seconds: float = TURN_SECONDS,
+    *,
+    first_look: bool = False,
+    stopping: Callable[[], bool] = lambda: False,
+) -> None:
+    """One turn of the fleet, whose lease the caller has just taken, as `take_turn` says; `stopping` ends it. Waits for the network."""
     try:
         upstream = await upstream_of_organisation(deps, fleet.organisation)
     except OcsError as failure:
@@ -394,7 +409,8 @@ async def run_turn(deps: Deps, fleet: FleetState, seconds: float = TURN_SECONDS,
         # The service has another token, or a call that began before the connection was replaced has made this fleet.
         await deps.store.write(end_fleet, fleet=fleet.id)
         return
-    await FleetTurn(deps, fleet, upstream, await names_kept(deps, fleet.organisation)).run(seconds, first_look=first_look)
+    turn = FleetTurn(deps, fleet, upstream, await names_kept(deps, fleet.organisation), stopping)
+    await turn.run(seconds, first_look=first_look)
 
 
 async def take_turn(deps: Deps, fleet: FleetState, seconds: float, *, first_look: bool = False) -> bool:

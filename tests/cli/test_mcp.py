@@ -14,6 +14,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.cli.reseller import printed, run_reseller
+from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, environment
 
 KEY = "ak_of_the_test"
@@ -109,7 +110,7 @@ def test_who_has_claude_desktop_in_mind_is_told_that_it_uses_no_server_and_where
 
 def test_a_first_start_says_that_it_makes_a_database_and_a_second_one_nothing(tmp_path: Path) -> None:
     """Without a client: its input ends at once."""
-    words = [*COMMAND, "mcp", "stdio", "--data", "here"]
+    words = [reseller(), "mcp", "stdio", "--data", "here"]
     for told in (f"there is no database at {tmp_path / 'here' / 'service.db'} yet: making one, with a demo organisation\n", ""):
         done = subprocess.run(
             words, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True
@@ -118,8 +119,8 @@ def test_a_first_start_says_that_it_makes_a_database_and_a_second_one_nothing(tm
 
 
 async def test_a_python_client_issues_an_esim_over_stdio(tmp_path: Path) -> None:
-    words = [*COMMAND[1:], "mcp", "stdio", "--toolsets", "connectivity"]
-    server = StdioServerParameters(command=COMMAND[0], args=words, cwd=tmp_path, env=environment())
+    words = ["mcp", "stdio", "--toolsets", "connectivity"]
+    server = StdioServerParameters(command=str(reseller()), args=words, cwd=tmp_path, env=environment())
     with anyio.fail_after(60):
         async with Client(server) as client:
             assert "create_connectivity_intent" in {tool.name for tool in (await client.list_tools()).tools}

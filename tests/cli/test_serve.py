@@ -7,7 +7,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -15,14 +15,16 @@ import httpx
 import pytest
 
 from tests.cli.reseller import refused
+from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, Child, environment, start, stop
 
 INTENTS = "/v1/connectivity/intents"
 
 
 @contextmanager
-def process(folder: Path, *words: str, **settings: str) -> Generator[subprocess.Popen[str]]:
-    given = [*COMMAND, "serve", "--port", "0", "--data", str(folder / "data"), *words]
+def process(folder: Path, *words: str, program: Sequence[str] = (), **settings: str) -> Generator[subprocess.Popen[str]]:
+    """`program`: another way to start it than a fork."""
+    given = [*(program or [str(reseller())]), "serve", "--port", "0", "--data", str(folder / "data"), *words]
     with Child(given, cwd=folder, env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
         try:
             yield made
@@ -32,7 +34,7 @@ def process(folder: Path, *words: str, **settings: str) -> Generator[subprocess.
 
 
 def test_json_is_one_line_with_nine_keys_and_then_it_serves_until_sigterm(tmp_path: Path) -> None:
-    with process(tmp_path, "--json") as server:
+    with process(tmp_path, "--json", program=COMMAND) as server:
         assert server.stdout is not None
         printed = json.loads(server.stdout.readline())
         assert list(printed) == ["base_url", "mcp_url", "api_key", "org_id", "database", "upstream", "shop_url", "mode", "pid"]

@@ -12,7 +12,8 @@ import pytest
 
 from tests.harness.processes import ROOT
 
-SKIPPED = shutil.ignore_patterns(".git", ".venv", "data", "__pycache__", ".*_cache", "node_modules")
+SKIPPED = shutil.ignore_patterns(".git", ".venv*", "data", "*-pytest-*.pyc", ".*_cache", "node_modules")
+"""What is compiled comes along, but for the tests, whose compiled files name the tree that they were made in."""
 GENERATED = ("docs/openapi.json", "docs/reference/", "llms.txt")
 """What CONTRIBUTING names under "What is generated", without the tables, which take half a minute."""
 GENERATE = """
@@ -144,7 +145,8 @@ async def test_the_prefixes_are_those_of_the_sponsors_of_a_reseller(tmp_path: Pa
 
 
 def run_in(tree: Path, *arguments: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONPYCACHEPREFIX": str(tree.with_name("bytecode"))}
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPYCACHEPREFIX"}  # what is compiled here ends with the tree
+    environment = {**kept, "PYTHONPATH": str(tree)}
     done = subprocess.run([sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
     return done.stdout

@@ -13,6 +13,7 @@ from simulators.network.simulated_network import SimulatedNetwork
 from simulators.server import WireAnswer
 from tests.fleet.stage import ReadModelStage
 from transports.upstream import simulated_pool
+from transports.worker.chores import fleet_chore
 
 
 class CountedNetwork(SimulatedNetwork):
@@ -167,4 +168,21 @@ async def test_a_turn_that_is_cancelled_gives_its_lease_back(both: ReadModelStag
         await both.new_sync().step()
     assert scope.cancelled_caught
     await both.sync()
+    assert await both.differences() == []
+
+
+async def test_a_process_that_ends_stops_reading_and_the_next_one_goes_on_where_it_was(both: ReadModelStage) -> None:
+    chore = fleet_chore(both.world.pipeline.deps, both.reports.append, lambda: True)
+    both.trouble("listSubscriberPrepaidPackages", delay=1.0)
+
+    async def end() -> None:
+        chore.stop()
+
+    both.sleep.act = end
+    await chore.run()
+    assert both.sleep.act is None
+    read = len(both.calls("listSubscriberPrepaidPackages"))
+    assert read > 0
+    await both.sync()
+    assert len(both.calls("listSubscriberPrepaidPackages")) > read
     assert await both.differences() == []

@@ -28,7 +28,7 @@ from storage.engine.migration_lock import migration_lock
 from storage.engine.revision import HEAD, REVISIONS
 from storage.engine.store import open_store
 from storage.metadata import SQLModel
-from tests.databases import migrated_sqlite, postgres_url, required_database, sqlite_url
+from tests.databases import migrated_postgres, migrated_sqlite, postgres_url, required_database, sqlite_url
 from tests.storage.counters import insert, value_of
 
 RACE = """
@@ -53,6 +53,16 @@ def new_database(request: pytest.FixtureRequest, tmp_path: Path):
         yield sqlite_url(tmp_path)
         return
     with required_database(postgres_url()) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def current_database(request: pytest.FixtureRequest, tmp_path: Path):
+    """The address of a database at HEAD: a copy, since the way there is what other tests are about."""
+    if request.param == "sqlite":
+        yield migrated_sqlite(tmp_path)
+        return
+    with required_database(migrated_postgres(divided=False)) as url:
         yield url
 
 
@@ -81,7 +91,6 @@ def test_upgrading_an_empty_database_gives_exactly_the_tables_of_the_schema(new_
 
 def go_before(url: str, revision: str) -> None:
     """The database is as it was before this revision."""
-    upgrade_database(url)
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS))
     config.set_main_option("path_separator", "os")
@@ -89,17 +98,17 @@ def go_before(url: str, revision: str) -> None:
     assert isinstance(before, str) and downgrade_database(url, before)
 
 
-def test_a_schedule_and_a_program_of_before_are_kept_and_nothing_is_said_of_where_they_came_from(new_database: str) -> None:
-    go_before(new_database, "0011")
+def test_a_schedule_and_a_program_of_before_are_kept_and_nothing_is_said_of_where_they_came_from(current_database: str) -> None:
+    go_before(current_database, "0011")
     columns = "id, organisation, composite, input, cron, timezone, created_by, next_ms, created"
     schedule = "'sch_1', 'org_1', 'fleet_health', '{}', '0 6 * * *', 'UTC', 'usr_1', 7, 8"
-    with migration_lock(new_database) as database:
+    with migration_lock(current_database) as database:
         run = database.connection.exec_driver_sql
         run(f"insert into intelligence_schedule ({columns}) values ({schedule})")
         run("insert into oauth_client (id, metadata_json, created) values ('cli_1', '{}', 9.0)")
         database.connection.commit()
-    assert upgrade_database(new_database)
-    with migration_lock(new_database) as database:
+    assert upgrade_database(current_database)
+    with migration_lock(current_database) as database:
         run = database.connection.exec_driver_sql
         assert [tuple(row) for row in run("select id, created_by, made_with, next_ms from intelligence_schedule")] == [
             ("sch_1", "usr_1", None, 7)
@@ -107,12 +116,12 @@ def test_a_schedule_and_a_program_of_before_are_kept_and_nothing_is_said_of_wher
         assert [tuple(row) for row in run("select id, network, address from oauth_client")] == [("cli_1", None, None)]
 
 
-def test_a_payment_account_of_before_was_active_where_its_status_or_an_order_says_so(new_database: str) -> None:
-    go_before(new_database, "0013")
+def test_a_payment_account_of_before_was_active_where_its_status_or_an_order_says_so(current_database: str) -> None:
+    go_before(current_database, "0013")
     columns = "organisation, currency, billing_cycle_day, price_per_gb_cents, invoice_prefix, connect_as_of, updated"
     accounts = {"org_1": ("acct_1", "active"), "org_2": ("acct_2", "pending"), "org_3": ("acct_3", "pending"), "org_4": (None, "none")}
     order = "organisation, storefront, plan, bought, template_id, amount, currency, language, status, payee, tries, created, updated"
-    with migration_lock(new_database) as database:
+    with migration_lock(current_database) as database:
         run = database.connection.exec_driver_sql
         for organisation, (account, status) in accounts.items():
             given = f"'{organisation}', 'USD', 1, 0, 'INV', 1.0, 1, {'null' if account is None else repr(account)}, '{status}'"
@@ -120,26 +129,24 @@ def test_a_payment_account_of_before_was_active_where_its_status_or_an_order_say
         told = "'org_2', 'sf_1', 'sfp_1', '{}', 1, 100, 'USD', 'en', 'ready', 'acct_2', 0, 1.0, 1.0"
         run(f"insert into storefront_order (id, {order}) values ('onr_1', {told})")
         database.connection.commit()
-    assert upgrade_database(new_database)
-    with migration_lock(new_database) as database:
+    assert upgrade_database(current_database)
+    with migration_lock(current_database) as database:
         found = database.connection.exec_driver_sql("select organisation, connect_was_active from billing_config order by organisation")
         assert [tuple(row) for row in found] == [("org_1", 1), ("org_2", 1), ("org_3", 0), ("org_4", 0)]
 
 
-def test_down_to_base_and_up_again(new_database: str) -> None:
-    upgrade_database(new_database)
-    assert downgrade_database(new_database, "base")
-    assert current_revision(new_database) is None
-    assert not downgrade_database(new_database, "base")
-    assert upgrade_database(new_database)
-    assert drift(new_database) == []
+def test_down_to_base_and_up_again(current_database: str) -> None:
+    assert downgrade_database(current_database, "base")
+    assert current_revision(current_database) is None
+    assert not downgrade_database(current_database, "base")
+    assert upgrade_database(current_database)
+    assert drift(current_database) == []
 
 
-def test_a_second_upgrade_keeps_the_data(new_database: str) -> None:
-    upgrade_database(new_database)
-    store = open_store(new_database)
+def test_a_second_upgrade_keeps_the_data(current_database: str) -> None:
+    store = open_store(current_database)
     asyncio.run(store.write(insert, "a", value=5))
-    upgrade_database(new_database)
+    upgrade_database(current_database)
     assert asyncio.run(store.read(value_of, "a")) == 5
     asyncio.run(store.aclose())
 
@@ -165,13 +172,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(SCRIPTS.parent.parent)}
 
 
-def test_a_database_of_a_newer_program_is_refused(new_database: str) -> None:
-    upgrade_database(new_database)
-    with migration_lock(new_database) as database:
+def test_a_database_of_a_newer_program_is_refused(current_database: str) -> None:
+    with migration_lock(current_database) as database:
         database.connection.exec_driver_sql("update alembic_version set version_num = '9999'")
     for refused in (needs_upgrade, ensure_current, upgrade_database):
         with pytest.raises(SchemaMismatch, match=r"'9999'.*newer program"):
-            refused(new_database)
+            refused(current_database)
 
 
 @pytest.mark.postgres
@@ -222,25 +228,23 @@ def test_a_current_database_is_recognised_without_importing_alembic(tmp_path: Pa
     assert done.stdout.split() == ["False", "False", "False"]
 
 
-def test_a_schema_that_knows_removed_keys_is_not_taken_back_while_there_are_any(new_database: str) -> None:
-    upgrade_database(new_database)
-    with migration_lock(new_database) as database:
+def test_a_schema_that_knows_removed_keys_is_not_taken_back_while_there_are_any(current_database: str) -> None:
+    with migration_lock(current_database) as database:
         columns = "digest, organisation, operation, fingerprint, status, claimed"
         database.connection.exec_driver_sql(f"insert into expired_key ({columns}) values ('a', 'org_1', 'x', 'b', 201, 1)")
         database.connection.commit()
     with pytest.raises(RuntimeError, match="would be free"):
-        downgrade_database(new_database, "0018")
-    assert current_revision(new_database) == HEAD
+        downgrade_database(current_database, "0018")
+    assert current_revision(current_database) == HEAD
 
 
-def test_a_schema_that_knows_removed_call_records_is_not_taken_back_while_there_are_any(new_database: str) -> None:
-    upgrade_database(new_database)
+def test_a_schema_that_knows_removed_call_records_is_not_taken_back_while_there_are_any(current_database: str) -> None:
     before = REVISIONS[REVISIONS.index("0023") - 1]
-    downgrade_database(new_database, before)
-    upgrade_database(new_database)
-    with migration_lock(new_database) as database:
+    downgrade_database(current_database, before)
+    upgrade_database(current_database)
+    with migration_lock(current_database) as database:
         database.connection.exec_driver_sql("insert into call_record_digest (digest) values ('a')")
         database.connection.commit()
     with pytest.raises(RuntimeError, match="would be counted again"):
-        downgrade_database(new_database, before)
-    assert current_revision(new_database) == HEAD
+        downgrade_database(current_database, before)
+    assert current_revision(current_database) == HEAD

@@ -43,7 +43,8 @@ CLOCK_DIFFERENCE_SECONDS = 60.0
 class Chore:
     """Something to do every so often. A run that takes longer than its limit is ended, since another replica may begin it then.
 
-    `everywhere`: every replica does it, since what it takes on is under leases of its own.
+    `everywhere`: every replica does it, since what it takes on is under leases of its own. `stop`: ends a run that may take long before
+    its end; without it a run that is under way is finished.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Chore:
     run: Callable[[], Awaitable[object]]
     limit_seconds: float = 60.0
     everywhere: bool = False
+    stop: Callable[[], None] = lambda: None
 
 
 def longest_delay(chore: Chore) -> float:
@@ -77,8 +79,10 @@ class ChoreRunner:
         self._stepped: dict[str, float] = {}
 
     def stop(self) -> None:
-        """End `run`: nothing new is begun, and what is under way is finished."""
+        """End `run`: nothing new is begun, and what is under way is finished, or ended where it says how."""
         self._stopping.set()
+        for chore in self._chores:
+            chore.stop()
 
     async def run(self) -> None:
         """Do each chore when it is due, until stopped."""
@@ -255,7 +259,8 @@ FLEET_LIMIT_SECONDS = 600.0
 
 def fleet_chore(deps: Deps, report: Callable[[str], None], begun: Callable[[], bool]) -> Chore:
     """Keeps the read model of every fleet. `begun`: whether the charging system is to be asked at all."""
-    return Chore("fleets", FLEET_LOOK_SECONDS, FleetSync(deps, report, begun).step, FLEET_LIMIT_SECONDS, everywhere=True)
+    sync = FleetSync(deps, report, begun)
+    return Chore("fleets", FLEET_LOOK_SECONDS, sync.step, FLEET_LIMIT_SECONDS, everywhere=True, stop=sync.stop)
 
 
 CHANGE_LOOK_SECONDS = 1.0
