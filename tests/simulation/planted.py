@@ -58,7 +58,7 @@ def find(patch: Path, *, seeds: int = MOST_SEEDS, cores: int = 1) -> tuple[int, 
 
 
 def kept_bytecode(folder: Path, copy: Path) -> dict[str, str]:
-    """Settings of a process in the copy: it reads what was compiled for this tree, but for the files that were changed, and writes nothing."""
+    """Settings of a process in the copy: it reads what was compiled for this tree, and writes nothing."""
     if sys.pycache_prefix is None:
         for place in (each for top in PACKAGES for each in (ROOT / top).rglob("__pycache__")):
             target = copy / place.relative_to(ROOT)
