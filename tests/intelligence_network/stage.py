@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,14 @@ from registry.catalogue import Catalogue, Toolset
 from registry.ports import SharedSecrets
 from simulators.network.entities import DATA, DAY_SECONDS, Line, NetworkEvent
 from simulators.network.faults import NetworkFault
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
 from simulators.network.world import Zone
+from tests.copies import Original
 from tests.network_facts import INTERNAL
 from tests.stage import OperatorStage, open_operator
+from tests.world import NOON, SettableClock, no_sleep
 
 MODULES = (network_coverage, line_diagnosis, country_entry)
 QUESTIONS = Catalogue(
@@ -36,6 +41,9 @@ QUESTIONS = Catalogue(
 COVERAGE_AUDIT = "/v1/intelligence/audit-network-coverage"
 DIAGNOSE = "/v1/intelligence/diagnose-subscriber"
 COUNTRY = "/v1/intelligence/detect-country-entry"
+FIRST_LINES, LAST_LINES = 28, 14
+"""Of an account; some of the last ones are in stock or have ended."""
+FLEET_LINES = FIRST_LINES + LAST_LINES
 WORLD_1GB, NORDIC_1GB = "World 1GB 30d", "Nordic 1GB 30d"
 
 
@@ -104,9 +112,25 @@ class DiagnosisStage(OperatorStage):
             yield client
 
 
+@cache
+def small_fleets() -> Original[Network]:
+    """The usual network with the first and last lines of each account: every test reads its whole fleet."""
+    made = build_world(1, int(NOON), history_days=3)
+    for account in made.accounts:
+        for line in list(made.lines_of(account))[FIRST_LINES:-LAST_LINES]:
+            del made.lines[line.id]
+    for package in [each for each in made.packages.values() if each.line_id not in made.lines]:
+        del made.packages[package.id]
+    made.forget()
+    return Original(made)
+
+
 @asynccontextmanager
 async def open_diagnosis_stage(folder: Path) -> AsyncGenerator[DiagnosisStage]:
-    async with open_operator(folder, QUESTIONS, DiagnosisStage) as stage:
+    clock = SettableClock()
+    sandbox = SimulatedNetwork(small_fleets().copy, wall=lambda: clock.now(), following=True, sleep=no_sleep)
+    async with open_operator(folder, QUESTIONS, DiagnosisStage, sandbox=sandbox) as stage:
+        clock = stage.world.clock
         deps = stage.world.pipeline.deps
         stage.ocs, stage.line = deps.ocs.for_token(deps.ocs_token), healthy(stage.network)
         await stage.package(NORDIC_1GB)
