@@ -16,6 +16,7 @@ from operations.intelligence import country_entry, high_cost_subscribers, line_d
 from operations.intelligence.fleet import fleet_problems
 from operations.subscribers import line_status, network_access, notes
 from registry.catalogue import Catalogue, Toolset
+from registry.limits import Limits
 from registry.ports import SharedSecrets
 from simulators.network.entities import DATA, DAY_SECONDS, Line, NetworkEvent
 from simulators.network.faults import NetworkFault
@@ -26,7 +27,7 @@ from simulators.network.world import Zone
 from tests.copies import Original
 from tests.network_facts import INTERNAL
 from tests.stage import OperatorStage, open_operator
-from tests.world import NOON, SettableClock, no_sleep
+from tests.world import NOON, SettableClock, World, no_sleep, open_world
 
 MODULES = (network_coverage, line_diagnosis, country_entry)
 QUESTIONS = Catalogue(
@@ -125,12 +126,28 @@ def small_fleets() -> Original[Network]:
     return Original(made)
 
 
+class SmallNetwork(SimulatedNetwork):
+    """Small fleets, whose clock is the world's as soon as there is one."""
+
+    def __init__(self) -> None:
+        self.clock = SettableClock()
+        super().__init__(small_fleets().copy, wall=lambda: self.clock.now(), following=True, sleep=no_sleep)
+
+
+@asynccontextmanager
+async def open_small_world(folder: Path) -> AsyncGenerator[World]:
+    """The questions before small fleets, and a bridge that tells places."""
+    sandbox = SmallNetwork()
+    async with open_world(folder, QUESTIONS, sandbox=sandbox, limits=Limits(burst_enabled=False), secrets=BRIDGE_SECRETS) as world:
+        sandbox.clock = world.clock
+        yield world
+
+
 @asynccontextmanager
 async def open_diagnosis_stage(folder: Path) -> AsyncGenerator[DiagnosisStage]:
-    clock = SettableClock()
-    sandbox = SimulatedNetwork(small_fleets().copy, wall=lambda: clock.now(), following=True, sleep=no_sleep)
+    sandbox = SmallNetwork()
     async with open_operator(folder, QUESTIONS, DiagnosisStage, sandbox=sandbox) as stage:
-        clock = stage.world.clock
+        sandbox.clock = stage.world.clock
         deps = stage.world.pipeline.deps
         stage.ocs, stage.line = deps.ocs.for_token(deps.ocs_token), healthy(stage.network)
         await stage.package(NORDIC_1GB)
