@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from asyncio import timeout
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
 
-from clients.http import Outbound
+from clients.http import MEBIBYTE, HttpReply, Outbound, OutboundFailed, OutboundLimits
 from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.link import OcsSettings
 from clients.outside_system import WAITING_LIMIT
-from registry.clock import Clock
+from registry.clock import Clock, seconds_left
 from registry.limit_lease import LimitLease
 from storage.issuance import IssuanceRow
 from transports.http.asgi import App
@@ -166,6 +168,30 @@ def simulated_pool(
     network: Callable[[], SimulatedNetwork], clock: Clock, concurrency: int = 8, most_waiting: int = WAITING_LIMIT
 ) -> OcsPool:
     """A pool whose calls never leave the process."""
-
     wire = OcsSettings(url=SIMULATED_OCS_URL, concurrency=concurrency)
-    return OcsPool(Outbound(ocs_limits(wire), transport=partial(simulator_transport, network)), wire, clock, most_waiting=most_waiting)
+    return OcsPool(SimulatedOutbound(ocs_limits(wire), network), wire, clock, most_waiting=most_waiting)
+
+
+class SimulatedOutbound(Outbound):
+    """The way to a simulated network in this process. A whole exchange is handed over as it is: requests and answers of httpx around it,
+    which a stream has, take longer than most answers of the network.
+    """
+
+    def __init__(self, limits: OutboundLimits, network: Callable[[], SimulatedNetwork]) -> None:
+        super().__init__(limits, transport=partial(simulator_transport, network))
+        self._network_of = network
+
+    async def exchange(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE) -> HttpReply:
+        """One exchange within the total time limit and that of the active request; OutboundFailed where no answer comes."""
+        from simulators.server import AnswerLost  # the simulated network is imported when it is first asked
+
+        parts = urlsplit(url)
+        given = {name.lower(): value for name, value in headers.items()}
+        try:
+            async with timeout(seconds_left(self.limits.total_seconds)):
+                answer = await self._network_of().handle(method, parts.path, parts.query, given, content)
+        except TimeoutError:
+            raise OutboundFailed("timeout") from None
+        except AnswerLost as lost:
+            raise OutboundFailed("timeout" if lost.slow else "network") from None
+        return HttpReply(answer.status, answer.headers, answer.body[:keep], len(answer.body) > keep)

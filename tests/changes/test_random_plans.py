@@ -11,9 +11,11 @@ from tests.changes.stage import ChangeStage
 from tests.changes.stage_player import STAGE_ACCOUNTS, StagePlayer
 from tests.changes.step_kills import run_reading, run_to_step, some_deaths
 
-PLANS, PER_TEST = 240, 60
-DATABASE_PLANS, PLANS_A_STAGE = 60, 12
-DEATHS = 20
+PLANS, PER_TEST = 60, 30
+"""`python -m tests.changes.random_plans --count 5000` plays as many as it is told."""
+DATABASE_PLANS, PLANS_A_STAGE = 16, 8
+DEATHS = 8
+"""`python -m tests.changes.step_kills` lets workers die at every step."""
 BROKE_ONCE = (2792, 2849, 3421, 3529)
 """A set without its asker that never ended; a row's own package, whose answer came late, that was taken for another call's."""
 

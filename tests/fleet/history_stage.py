@@ -36,6 +36,8 @@ OWN_ACCOUNTS = frozenset({8101, 8102, 8103, 8104})
 DAY = 86_400
 KEPT_OF_ACCOUNT = {8101: 7, 8102: 4}
 """Lines of the small network, by account."""
+ZONE_NETWORKS = 8
+"""Networks that a zone of the small network has at most: each fleet reads the zones again whenever its answers are a minute old."""
 NEW_DAYS = 6
 """Lines of the small network are said to be no older."""
 
@@ -81,6 +83,8 @@ def small_network() -> World:
             del world.lines[line.id]
         if not kept:
             del world.accounts[account]
+    for zone in world.zones.values():
+        zone.network_ids = zone.network_ids[:ZONE_NETWORKS]
     for line in world.lines.values():
         if line.activated_at is not None:
             line.activated_at = max(line.activated_at, int(NOON) - NEW_DAYS * DAY)

@@ -3,14 +3,13 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx
 
-from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.link import OcsSettings
 from operations.catalogue import CATALOGUE
@@ -23,13 +22,12 @@ from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
-from simulators.transport import SimulatorTransport
 from tests.bridge.pushing import PUSH_SECRET
 from tests.copies import Original
 from tests.fleet.truth import StoredFleet, current_fleets, model_differences, stored_fleet
 from tests.network_facts import ACCOUNT
 from tests.world import NOON, Credentials, SettableClock, World, no_sleep, open_world
-from transports.upstream import SIMULATED_OCS_URL
+from transports.upstream import SIMULATED_OCS_URL, SimulatedOutbound
 
 LINES = "/v1/fleet/lines"
 SYNC_STATUS = "/v1/fleet/sync-status"
@@ -168,7 +166,7 @@ async def open_read_model_stage(folder: Path, *, url: str | None = None) -> Asyn
     async with opened as world, AsyncExitStack() as clients:
         clock, former = world.clock, world.pipeline.deps
         wire = OcsSettings(url=SIMULATED_OCS_URL, backoff_seconds=0.0)
-        pool = OcsPool(Outbound(ocs_limits(wire), transport=partial(SimulatorTransport, sandbox)), wire, clock)
+        pool = OcsPool(SimulatedOutbound(ocs_limits(wire), lambda: sandbox), wire, clock)
         world.pipeline.deps = replace(former, ocs=pool)
         who = await world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
         http = await clients.enter_async_context(world.client(who.secret))

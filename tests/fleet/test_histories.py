@@ -12,8 +12,9 @@ from tests.fleet.histories import FleetHistory, run_history
 from tests.fleet.history_stage import HistoryStage, build_history_stage
 from tests.simulation.loop import SimLoop
 
-HISTORIES = 200
-PER_TEST = 50
+HISTORIES = 40
+"""`python -m tests.fleet.histories --count 2000` plays as many as it is told."""
+PER_TEST = 20
 
 
 @pytest.fixture(scope="module")

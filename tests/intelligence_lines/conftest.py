@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.intelligence_lines.stage import DEMO_LINES, FleetAnswers, open_usage_stage
+from tests.intelligence_lines.stage import DEMO_LINES, MIDDLE, FleetAnswers, open_usage_stage
 from tests.stage import opened
 
 KEPT: list[FleetAnswers] = []
@@ -13,7 +13,9 @@ KEPT: list[FleetAnswers] = []
 
 stage = opened(open_usage_stage)
 """Few lines."""
-fleet = opened(open_usage_stage, lines=DEMO_LINES)
+fleet = opened(open_usage_stage, lines=MIDDLE)
+"""Fifty-six lines."""
+demo = opened(open_usage_stage, lines=DEMO_LINES)
 """The 140 lines of the demo."""
 
 

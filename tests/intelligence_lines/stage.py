@@ -23,13 +23,13 @@ from tests.world import NOON, no_sleep
 
 CATALOGUE = Catalogue([Toolset("intelligence", "Lines.", (churn_risk, usage_anomalies))])
 CHURN, ANOMALIES = "/v1/intelligence/churn-risk", "/v1/intelligence/detect-usage-anomalies"
-SMALL, DEMO_LINES, PLANTED = 24, 400, 200
+SMALL, MIDDLE, DEMO_LINES, PLANTED = 24, 160, 400, 200
 SEED = 1
 
 
 @cache
 def usual(lines: int) -> Original[Network]:
-    """A network after seventy days of life: of 24 lines the account has ten, of 400 it has 140."""
+    """A network after seventy days of life: of 24 lines the account has ten, of 160 it has 56, of 400 it has 140."""
     return Original(build_world(SEED, int(NOON), history_days=70, lines=lines))
 
 

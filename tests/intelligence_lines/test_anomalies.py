@@ -175,9 +175,9 @@ async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: 
     assert [*said["data"]["anomalies"], *rest["structuredContent"]["data"]["anomalies"]] == whole
 
 
-async def test_the_sheet_names_lines_in_cells_of_lines_alone(fleet: UsageStage) -> None:
-    bursts(fleet, 3)
-    said = await fleet.anomalies()
+async def test_the_sheet_names_lines_in_cells_of_lines_alone(demo: UsageStage) -> None:
+    bursts(demo, 3)
+    said = await demo.anomalies()
     made = anomaly_sheet(said)  # pyright: ignore[reportArgumentType]  # an answer as it came over HTTP
     assert made["headline"] == snapshot("6 lines stand out in four weeks: 3 data spikes, 2 spikes of cost outside packages, 3 silences.")
     assert [(figure["label"], figure["value"]) for figure in made["figures"]] == snapshot(

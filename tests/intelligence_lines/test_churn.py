@@ -131,7 +131,7 @@ async def test_a_line_that_is_not_answered_for_is_counted(fleet: UsageStage) -> 
     said = await fleet.churn(limit=500)
     missing = said["incomplete"]["lines"]
     assert missing > 0
-    assert said["incomplete"]["reasons"][0] == "The packages and use of 3 of 140 lines have not been read yet; that goes on now."
+    assert said["incomplete"]["reasons"][0] == "The packages and use of 3 of 56 lines have not been read yet; that goes on now."
     assert said["sampled"] + missing + sum(said["data"]["not_scored"].values()) == said["of"]
     fleet.wait_after_failures()
     again = await fleet.churn(limit=500)
@@ -173,15 +173,15 @@ async def test_an_own_token_sees_the_lines_of_all_its_accounts(stage: UsageStage
 async def test_the_sheet_names_lines_in_cells_of_lines_alone(fleet: UsageStage) -> None:
     said = await fleet.churn()
     made = churn_sheet(said)  # pyright: ignore[reportArgumentType]  # an answer as it came over HTTP
-    assert made["headline"] == snapshot("3 of 113 lines in use are at high risk of being given up.")
-    assert [figure["value"] for figure in made["figures"]] == snapshot([3, 6, 104, 4, 4, 14, 5])
+    assert made["headline"] == snapshot("2 of 46 lines in use are at high risk of being given up.")
+    assert [figure["value"] for figure in made["figures"]] == snapshot([2, 1, 43, 1, 1, 6, 2])
     assert [(chart["title"], chart["places"], chart["series"]) for chart in made["charts"]] == snapshot(
         [
-            ("Lines by band", ["High", "Medium", "Low"], [{"label": "Lines", "values": [3, 6, 104]}]),
+            ("Lines by band", ["High", "Medium", "Low"], [{"label": "Lines", "values": [2, 1, 43]}]),
             (
                 "Points by factor, mean of the lines below",
                 ["Silence", "Fewer days with use", "No package", "Not active", "No balance"],
-                [{"label": "Points", "values": [3.6, 1.6, 1.6, 0.1, 0.2]}],
+                [{"label": "Points", "values": [4.0, 2.0, 1.9, 0.1, 0.3]}],
             ),
         ]
     )

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,18 @@ from operations.intelligence import country_entry, high_cost_subscribers, line_d
 from operations.intelligence.fleet import fleet_problems
 from operations.subscribers import line_status, network_access, notes
 from registry.catalogue import Catalogue, Toolset
+from registry.limits import Limits
 from registry.ports import SharedSecrets
 from simulators.network.entities import DATA, DAY_SECONDS, Line, NetworkEvent
 from simulators.network.faults import NetworkFault
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
 from simulators.network.world import Zone
+from tests.copies import Original
 from tests.network_facts import INTERNAL
 from tests.stage import OperatorStage, open_operator
+from tests.world import NOON, SettableClock, World, no_sleep, open_world
 
 MODULES = (network_coverage, line_diagnosis, country_entry)
 QUESTIONS = Catalogue(
@@ -36,6 +42,9 @@ QUESTIONS = Catalogue(
 COVERAGE_AUDIT = "/v1/intelligence/audit-network-coverage"
 DIAGNOSE = "/v1/intelligence/diagnose-subscriber"
 COUNTRY = "/v1/intelligence/detect-country-entry"
+FIRST_LINES, LAST_LINES = 28, 14
+"""Of an account; some of the last ones are in stock or have ended."""
+FLEET_LINES = FIRST_LINES + LAST_LINES
 WORLD_1GB, NORDIC_1GB = "World 1GB 30d", "Nordic 1GB 30d"
 
 
@@ -104,9 +113,41 @@ class DiagnosisStage(OperatorStage):
             yield client
 
 
+@cache
+def small_fleets() -> Original[Network]:
+    """The usual network with the first and last lines of each account: every test reads its whole fleet."""
+    made = build_world(1, int(NOON), history_days=3)
+    for account in made.accounts:
+        for line in list(made.lines_of(account))[FIRST_LINES:-LAST_LINES]:
+            del made.lines[line.id]
+    for package in [each for each in made.packages.values() if each.line_id not in made.lines]:
+        del made.packages[package.id]
+    made.forget()
+    return Original(made)
+
+
+class SmallNetwork(SimulatedNetwork):
+    """Small fleets, whose clock is the world's as soon as there is one."""
+
+    def __init__(self) -> None:
+        self.clock = SettableClock()
+        super().__init__(small_fleets().copy, wall=lambda: self.clock.now(), following=True, sleep=no_sleep)
+
+
+@asynccontextmanager
+async def open_small_world(folder: Path) -> AsyncGenerator[World]:
+    """The questions before small fleets, and a bridge that tells places."""
+    sandbox = SmallNetwork()
+    async with open_world(folder, QUESTIONS, sandbox=sandbox, limits=Limits(burst_enabled=False), secrets=BRIDGE_SECRETS) as world:
+        sandbox.clock = world.clock
+        yield world
+
+
 @asynccontextmanager
 async def open_diagnosis_stage(folder: Path) -> AsyncGenerator[DiagnosisStage]:
-    async with open_operator(folder, QUESTIONS, DiagnosisStage) as stage:
+    sandbox = SmallNetwork()
+    async with open_operator(folder, QUESTIONS, DiagnosisStage, sandbox=sandbox) as stage:
+        sandbox.clock = stage.world.clock
         deps = stage.world.pipeline.deps
         stage.ocs, stage.line = deps.ocs.for_token(deps.ocs_token), healthy(stage.network)
         await stage.package(NORDIC_1GB)

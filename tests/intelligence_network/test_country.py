@@ -7,19 +7,18 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.caller import Restrictions, Tier
-from registry.limits import Limits
 from simulators.network.entities import Line
 from simulators.network.world import World as Network
 from tests.bridge.pushing import PUSHES as WEBHOOK
 from tests.bridge.pushing import place
-from tests.intelligence_network.stage import BRIDGE_SECRETS, COUNTRY, QUESTIONS
+from tests.intelligence_network.stage import COUNTRY, open_small_world
 from tests.network_facts import INTERNAL
 from tests.stage import caller_client, opened
-from tests.world import World, open_world
+from tests.world import World
 
 DAY = 86_400
 
-world = opened(open_world, QUESTIONS, faultless=True, limits=Limits(burst_enabled=False), secrets=BRIDGE_SECRETS)
+world = opened(open_small_world, faultless=True)
 http = caller_client(Tier.FREE, mode="managed", account=8101)
 
 

@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 from simulators.network.entities import DAY_SECONDS, Line
 from simulators.network.faults import NetworkFault
-from tests.intelligence_network.stage import COVERAGE_AUDIT, NORDIC_1GB, DiagnosisStage
+from tests.intelligence_network.stage import COVERAGE_AUDIT, FLEET_LINES, NORDIC_1GB, DiagnosisStage
 from tests.intelligence_network.test_diagnosis import expire, leave_the_zone, strip
 from tests.intelligence_network.test_diagnosis_gaps import HOSTILE
 
@@ -66,7 +66,7 @@ async def test_a_mis_steered_line_is_told_with_its_cost_and_what_it_could_be_on(
             "network": {"mcc": "242", "mnc": "02", "operator": "Telia"},
             "seen": "2027-01-15T16:19:51Z",
             "zones": [2327],
-            "could_use": [{"mcc": "242", "mnc": "12", "operator": "Telenor", "network_cost_per_mib": 0.00444}],
+            "could_use": [{"mcc": "242", "mnc": "01", "operator": "Telenor", "network_cost_per_mib": 0.00444}],
             "outside": {"bytes": 10485760, "cost": 0.0128, "charged": 0.0307, "network_cost": 0.0128, "usage_income": 0.0307},
             "steering_list": 17,
             "action": "none",
@@ -118,12 +118,15 @@ async def test_lines_that_could_not_be_read_are_in_no_verdict_and_are_counted(st
     said = await stage.answer(COVERAGE_AUDIT)
     missing = said["incomplete"]["lines"]
     assert 0 < missing <= 5
-    assert said["incomplete"]["reasons"][0] == f"The packages and use of {missing} of 140 lines have not been read yet; that goes on now."
-    assert said["sampled"] + said["data"]["totals"]["not_active"] == 140 - missing
+    assert (
+        said["incomplete"]["reasons"][0]
+        == f"The packages and use of {missing} of {FLEET_LINES} lines have not been read yet; that goes on now."
+    )
+    assert said["sampled"] + said["data"]["totals"]["not_active"] == FLEET_LINES - missing
     stage.world.sandbox.faults.clear()
     stage.world.clock.advance(1000)
     whole = await stage.answer(COVERAGE_AUDIT)
-    assert (whole["incomplete"], whole["sampled"] + whole["data"]["totals"]["not_active"]) == (None, 140)
+    assert (whole["incomplete"], whole["sampled"] + whole["data"]["totals"]["not_active"]) == (None, FLEET_LINES)
 
 
 async def test_an_audit_says_when_it_was_made(stage: DiagnosisStage) -> None:
@@ -201,7 +204,8 @@ async def test_every_line_of_the_fleet_is_counted_once(stage: DiagnosisStage) ->
     said = await stage.answer(COVERAGE_AUDIT, limit=200)
     totals = said["data"]["totals"]
     active = [line for line in stage.network.lines_of(8101) if line.status == "ACTIVE"]
-    assert (sum(totals.values()), said["of"], said["sampled"]) == (140, 140, len(active))
+    assert (sum(totals.values()), said["of"], said["sampled"]) == (FLEET_LINES, FLEET_LINES, len(active))
+    assert len(active) < FLEET_LINES
     judged = [totals[verdict] for verdict in ("covered", "mis_steered", "outside_zone", "no_package", "unknown")]
     assert sum(row["lines"] for row in said["data"]["networks"]) == sum(judged)
     for name in ("cost_outside", "network_cost_outside", "charged_outside", "usage_income_outside"):

@@ -1,7 +1,6 @@
 """A service over a planted network, its clock at the network's start."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -24,11 +23,14 @@ class Measured(NamedTuple):
     world: Reference
 
 
-@pytest.fixture
-async def measured(tmp_path: Path) -> AsyncGenerator[Measured]:
-    """All lines of the first reseller, by a token of its own."""
+@pytest.fixture(scope="module")
+async def measured(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Measured]:
+    """All lines of the first reseller, by a token of its own; for all tests of a file, which only read, since the first question about a
+    fleet has to read all of it.
+    """
+    folder = tmp_path_factory.mktemp("measured")
     sandbox = SimulatedNetwork(original().copy(), wall=lambda: float(MIDNIGHT), sleep=no_sleep)
-    async with open_world(tmp_path, CATALOGUE, sandbox=sandbox, limits=Limits(burst_enabled=False)) as world:
+    async with open_world(folder, CATALOGUE, sandbox=sandbox, limits=Limits(burst_enabled=False)) as world:
         world.clock.wall = float(MIDNIGHT)
         caller = await world.caller(Tier.PRO, mode="own", token=SIMULATED_OCS_TOKEN)
         async with world.client(caller.secret) as http:

@@ -2,11 +2,12 @@
 
 from tests.limits.agent_days import REACHED, hold_agent_days
 
-AGENT_DAYS = 200
+AGENT_DAYS = 40
+"""`python -m tests.limits.agent_days --count 10000` lives more of them."""
 NEAR_SHARE = 0.9
 
 
-def test_200_adversarial_days_stay_below_the_shown_worst_case_and_9_of_10_come_near_it() -> None:
+def test_adversarial_days_stay_below_the_shown_worst_case_and_9_of_10_come_near_it() -> None:
     reached = hold_agent_days(AGENT_DAYS)
     assert len(reached) >= AGENT_DAYS / 4
     assert sum(share >= REACHED for share in reached) >= NEAR_SHARE * len(reached), sorted(reached)

@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PATCHES = ROOT / "tests" / "simulation" / "planted"
 MOST_SEEDS = 20_000
+PACKAGES = ("registry", "operations", "transports", "storage", "clients", "simulators", "tests")
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "node_modules", "*.db*")
 FOUND = re.compile(r"^seed (\d+) FAILED.*\n\s+(.*)$", re.MULTILINE)
 
@@ -48,12 +49,27 @@ def find(patch: Path, *, seeds: int = MOST_SEEDS, cores: int = 1) -> tuple[int, 
         for file, text in patched(patch, copy).items():
             (copy / file).write_text(text)
         command = ["-P", "-m", "tests.simulation.main", "--seeds", str(seeds), "--stop", "--forget", "--fresh", "--cores", str(cores)]
-        environment = os.environ | {"PYTHONPATH": str(copy)}
+        environment = os.environ | {"PYTHONPATH": str(copy)} | kept_bytecode(Path(folder), copy)
         told = subprocess.run([sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True, check=False)
         found = FOUND.search(told.stdout)
         if found is None and told.returncode:
             raise RuntimeError(told.stderr)
         return None if found is None else (int(found[1]), found[2])
+
+
+def kept_bytecode(folder: Path, copy: Path) -> dict[str, str]:
+    """Settings of a process in the copy: it reads what was compiled for this tree, and writes nothing."""
+    if sys.pycache_prefix is None:
+        for place in (each for top in PACKAGES for each in (ROOT / top).rglob("__pycache__")):
+            target = copy / place.relative_to(ROOT)
+            if target.parent.is_dir():
+                target.symlink_to(place)
+        return {"PYTHONDONTWRITEBYTECODE": "1"}
+    prefix = folder / "bytecode"
+    place = prefix / copy.relative_to("/")
+    place.parent.mkdir(parents=True)
+    place.symlink_to(Path(sys.pycache_prefix) / ROOT.relative_to("/"))
+    return {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": str(prefix)}
 
 
 def run(cores: int) -> int:

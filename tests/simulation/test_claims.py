@@ -161,4 +161,4 @@ class ClaimMachine(RuleBasedStateMachine):
 
 
 TestClaims = ClaimMachine.TestCase
-TestClaims.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
+TestClaims.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)

@@ -1,5 +1,6 @@
 """Seeded episodes of the whole service over failing ports; `python3 ./run simulate` runs more of them and replays one."""
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -20,9 +21,9 @@ from tests.simulation.store import STORE_FAULTS
 from tests.simulation.upstream_faults import WEIGHTS
 
 ROOT = Path(__file__).absolute().parents[2]
-SEEDS = 400
+SEEDS = 80
 """Of each run; an episode makes about 120 calls. `python3 ./run simulate` plays as many as it is told, from any first seed."""
-PER_TEST = 200
+TWICE = 10
 # Selling episodes behind the first ones, for the ends that come seldom.
 RARE = (271, 274, 280, 286)
 
@@ -58,7 +59,7 @@ def beginning(stage: EpisodeStage) -> Beginning:
             calls = [record for record in episode.history.records if record.operation == RETURN]
             begun.met.update(f"returned: {record.kind}" for record in calls)
 
-    begun.verdicts += [run_episode(stage, seed, look) for seed in range(PER_TEST)]
+    begun.verdicts += [run_episode(stage, seed, look) for seed in range(SEEDS)]
     for seed in RARE:
         run_episode(stage, seed, look)
     return begun
@@ -75,24 +76,18 @@ def test_every_seed_that_ever_failed_holds_now(stage: EpisodeStage) -> None:
 
 def test_none_of_the_first_seeds_breaks_a_promise(beginning: Beginning) -> None:
     assert failures(beginning.verdicts) == []
-    assert len(beginning.verdicts) == PER_TEST
-
-
-@pytest.mark.parametrize("first", range(PER_TEST, SEEDS, PER_TEST), ids=lambda first: f"seeds-{first}-to-{first + PER_TEST - 1}")
-def test_no_seed_breaks_a_promise(stage: EpisodeStage, first: int) -> None:
-    assert failures([run_episode(stage, seed) for seed in range(first, first + PER_TEST)]) == []
+    assert len(beginning.verdicts) == SEEDS
 
 
 def test_one_seed_has_one_history(stage: EpisodeStage, beginning: Beginning) -> None:
-    once = [verdict.digest for verdict in beginning.verdicts[:50]]
-    assert [run_episode(stage, seed).digest for seed in range(50)] == once
+    once = [verdict.digest for verdict in beginning.verdicts[:TWICE]]
+    assert [run_episode(stage, seed).digest for seed in range(TWICE)] == once
     assert len(set(once)) == len(once)
 
 
-@pytest.mark.parametrize("hash_seed", ["1", "2"])
-def test_another_process_with_another_order_of_sets_has_the_same_history(stage: EpisodeStage, hash_seed: str) -> None:
+def test_another_process_with_another_order_of_sets_has_the_same_history(stage: EpisodeStage) -> None:
     command = [sys.executable, "-P", "-m", "tests.simulation.main", "--seed", "12"]
-    environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1", "PYTHONPATH": str(ROOT)}
     told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=60)
     assert run_episode(stage, 12).digest in told.stdout
 

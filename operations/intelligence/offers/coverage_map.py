@@ -11,7 +11,7 @@ import anyio.lowlevel
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.zones import DetailedLocationZone, Operator
+from clients.ocs.zones import DetailedLocationZone, MccMnc, Operator
 from operations.caches.usage import PlaceUse
 from operations.upstream.connection import Upstream
 from operations.upstream.resellers import ZONE_LIST, read_reseller_list
@@ -38,6 +38,8 @@ class CoverageMap:
     def __init__(self) -> None:
         self._by_code: dict[NetworkCode, KnownNetwork] = {}
         self._networks: dict[int, KnownNetwork] = {}
+        self._codes: dict[int, Sequence[MccMnc]] = {}
+        """What the wire first said of the codes of each network: most zones say the same again."""
         self._zones: dict[int, frozenset[int]] = {}
         self._holding: dict[int, int] = {}
         self._in_country: dict[str, int] = {}
@@ -56,10 +58,13 @@ class CoverageMap:
 
     def _know(self, operator: Operator) -> None:
         """Stores the network under all its codes; a network without a readable code is no place where a line can be seen."""
-        pairs = [pair for pair in operator.get("mccMncs", []) if network_code(pair.get("mcc"), pair.get("mnc")) is not None]
+        id, codes = operator.get("networkId", 0), operator.get("mccMncs", [])
+        if self._codes.setdefault(id, codes) == codes and id in self._networks:
+            return
+        pairs = [pair for pair in codes if network_code(pair.get("mcc"), pair.get("mnc")) is not None]
         if not pairs:
             return
-        id, country = operator.get("networkId", 0), (operator.get("countryIso2") or "").upper()
+        country = (operator.get("countryIso2") or "").upper()
         iso2 = country if NETWORK_COUNTRY.fullmatch(country) else ""
         found = KnownNetwork(id, iso2, upstream_text(operator.get("operatorName")), pairs[0].get("mcc", ""), pairs[0].get("mnc", ""))
         known = self._networks.setdefault(id, found)

@@ -1,6 +1,9 @@
 """Location zones, network profiles and destination lists, and how the wire shows them and their networks."""
 
 from collections.abc import Iterable
+from functools import lru_cache
+
+import orjson
 
 from simulators.network.entities import ALREADY_EXISTS, NOT_POSSIBLE, NetworkRefusal, NetworkToken, Reseller
 from simulators.network.named_records import find_reseller, find_visible, visible_resellers
@@ -10,12 +13,13 @@ from simulators.network.wire import (
     TruncatedPayload,
     WireMembers,
     bare_method,
+    drop_empty,
     network_method,
     read_integer,
     read_text,
     read_texts,
 )
-from simulators.network.world import DestinationList, Network, NetworkProfile, World, Zone
+from simulators.network.world import Country, DestinationList, Network, NetworkProfile, World, Zone
 
 UNKNOWN_TADIG = 10001
 SAME_OPERATORS = 10002
@@ -24,6 +28,7 @@ NOT_OFFERED = 10004
 
 # Choice: the ceiling is unpublished; micro-euro per MiB.
 DATA_CEILING = 50_000
+OPERATOR_TEXTS_LIMIT = 4096
 
 
 @bare_method("listLocationZoneElement")
@@ -151,7 +156,10 @@ def change_network_profile_of_location_zone(world: World, caller: NetworkToken, 
 
 def operator_view(world: World, network: Network) -> WireMembers:
     """A network; ISO codes are lower case here, and some names end in a blank (quirk 15)."""
-    country = world.countries[network.iso2]
+    return _operator_members(network, world.countries[network.iso2])
+
+
+def _operator_members(network: Network, country: Country) -> WireMembers:
     return {
         "networkId": network.network_id,
         "continent": country.continent,
@@ -165,8 +173,15 @@ def operator_view(world: World, network: Network) -> WireMembers:
     }
 
 
-def _zone_operators(world: World, zone: Zone) -> list[WireMembers]:
-    return [operator_view(world, world.networks[number]) for number in zone.network_ids]
+@lru_cache(maxsize=OPERATOR_TEXTS_LIMIT)
+def _operator_text(network: Network, country: Country) -> orjson.Fragment:
+    """A network as it is written: the zones of a reseller name hundreds, most of them in many zones."""
+    return orjson.Fragment(orjson.dumps(drop_empty(_operator_members(network, country))))
+
+
+def _zone_operators(world: World, zone: Zone) -> list[orjson.Fragment]:
+    networks = [world.networks[number] for number in zone.network_ids]
+    return [_operator_text(network, world.countries[network.iso2]) for network in networks]
 
 
 def zone_reference(world: World, zone_id: int) -> WireMembers:
