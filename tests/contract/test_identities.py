@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from registry.caller import Restrictions, Role
 from registry.catalogue import AnyOperation
+from registry.operation import Scope
 from storage.engine.sql import Connection, Query
 from tests.contract.cast import IDENTITIES, Company, Identity, Place, company
 from tests.contract.committed import hold
@@ -24,6 +25,9 @@ from tests.registry.ledgers import AUDIT, CLAIM
 ALL = [pytest.param(o, id=o.id) for o in OPERATIONS]
 IDENTITY = IDENTITIES_PAGE.parent / "identity.md"
 EARLY = (401, 402, 403, 409)
+UPGRADE = {Scope.WRITE: "pro", Scope.ADMIN: "enterprise"}
+"""The lowest tier that carries a scope (rules 5.2)."""
+UPGRADE_FIELDS = {"error", "code", "request_id", "required_tier", "upgrade_url"}
 ADMIN = next(who for who in IDENTITIES if who.name == "enterprise admin")
 
 
@@ -70,6 +74,7 @@ async def wrong(house: ServiceHouse, operation: AnyOperation, who: Identity, on:
         # What is charged, or would be, leases from the quota; what is refused earlier touches nothing at all.
         changed = now != before if wanted.status in EARLY and not wanted.cost else now[1:] != before[1:]
         found = [*differences(door.__name__, wanted, said), *effects(wanted, cost, changed, own.stage.asked(asked))]
+        found += [] if wanted.status != 402 else untaught(operation, said)
         faults += [f"{who.name} by {door.__name__}: {fault}; {said.body}" for fault in found]
     return faults
 
@@ -78,6 +83,12 @@ def differences(door: str, wanted: ExpectedAnswer, said: Answered) -> list[str]:
     """The answer itself. A tool tells success from refusal, and the refusal's code."""
     status = said.status if door == "http" or said.status == 401 else wanted.status if (said.status >= 400) == (wanted.status >= 400) else 0
     return [] if (status, code_of(said)) == (wanted.status, wanted.code) else [f"wanted {wanted.status} {wanted.code}, got {said.status}"]
+
+
+def untaught(operation: AnyOperation, said: Answered) -> list[str]:
+    """What a refusal by tier leaves out, or says beside it: the tier that carries the scope, and where to get it."""
+    taught = said.body.get("required_tier") == UPGRADE[operation.scope] and set(said.body) == UPGRADE_FIELDS
+    return [] if taught else [f"no {UPGRADE[operation.scope]} is offered"]
 
 
 def effects(wanted: ExpectedAnswer, cost: int, changed: bool, asked: list[str]) -> list[str]:
