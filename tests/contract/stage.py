@@ -336,9 +336,12 @@ class ServiceHouse:
 
     async def charged(self, organisation: str) -> int:
         """Calls charged to an organisation so far, all replicas and blocks counted."""
-        period = quota_period(self.world.clock.now())
         total = await self.world.store.read(used_by, organisation=organisation)
-        return total - self.world.blocks.unspent(organisation, period)
+        return total - self.unspent(organisation)
+
+    def unspent(self, organisation: str) -> int:
+        """Calls that were leased from an organisation's quota and not made."""
+        return self.world.blocks.unspent(organisation, quota_period(self.world.clock.now()))
 
     async def committed(self, *, request: str | None = None, organisation: str | None = None) -> list[AuditRow]:
         """Audit rows that were committed with their call, of all or of one: nothing buffered is written for this."""

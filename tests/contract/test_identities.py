@@ -20,7 +20,7 @@ from tests.contract.identities import IDENTITIES_COMMAND, IDENTITIES_PAGE, Expec
 from tests.contract.outcomes import code_of
 from tests.contract.stage import OPERATIONS, SERVED, Answered, ServiceHouse, key_for
 from tests.network_facts import ACCOUNT, SIBLING
-from tests.registry.ledgers import AUDIT, CLAIM
+from tests.registry.ledgers import AUDIT, CLAIM, used_by
 
 ALL = [pytest.param(o, id=o.id) for o in OPERATIONS]
 IDENTITY = IDENTITIES_PAGE.parent / "identity.md"
@@ -51,10 +51,11 @@ WRITTEN = Query(
 )
 
 
-def written(connection: Connection) -> Written:
+def written(connection: Connection, *, organisation: str) -> tuple[Written, int]:
+    """How the database is, and how many calls the organisation was charged."""
     found = connection.first(WRITTEN)
     assert found is not None
-    return found
+    return found, used_by(connection, organisation=organisation)
 
 
 async def wrong(house: ServiceHouse, operation: AnyOperation, who: Identity, on: Company | None, key: str | None = None) -> list[str]:
@@ -65,12 +66,12 @@ async def wrong(house: ServiceHouse, operation: AnyOperation, who: Identity, on:
         actor, wanted = own.actors[who.name], expected(operation, who)
         if who.place is Place.HERE:
             await house.world.move_to(who.tier, own.stage.who.organisation)
-        asked, charged = len(own.stage.asked()), await house.charged(actor.owner)
-        before = await house.world.store.read(written)
+        asked, unspent = len(own.stage.asked()), house.unspent(actor.owner)
+        before, used = await house.world.store.read(written, organisation=actor.owner)
         once = key_for(operation, key or f"{who.name} {door.__name__}".replace(" ", "-"))
         said = await door(operation, actor.secret, own.given, key=once, sure=True)
-        cost = await house.charged(actor.owner) - charged
-        now = await house.world.store.read(written)
+        now, used_now = await house.world.store.read(written, organisation=actor.owner)
+        cost = used_now - house.unspent(actor.owner) - (used - unspent)
         # What is charged, or would be, leases from the quota; what is refused earlier touches nothing at all.
         changed = now != before if wanted.status in EARLY and not wanted.cost else now[1:] != before[1:]
         found = [*differences(door.__name__, wanted, said), *effects(wanted, cost, changed, own.stage.asked(asked))]
