@@ -37,8 +37,6 @@ class Case(NamedTuple):
     """What the operation is about upstream: its write, or the last it reads."""
     first: Answered | None = None
     """What the documented call was answered already."""
-    refusing: tuple[ContractStage, Input] | None = None
-    """For calls that are refused before anything happens, at whichever door."""
 
     async def stage(self, tier: Tier = Tier.ENTERPRISE, *, connected: bool = True) -> tuple[ContractStage, Input]:
         """A fresh organisation in a fresh network, of which nothing is remembered, and the documented input for it."""
@@ -59,7 +57,7 @@ async def valid(case: Case) -> Answered:
 
 
 async def bad_input(case: Case) -> Answered:
-    stage, given = case.refusing or await case.stage()
+    stage, given = await case.stage()
     return await case.ask(stage, {**given, "surprise": "x"})
 
 
@@ -128,6 +126,11 @@ SITUATIONS: dict[str, Callable[[Case], Awaitable[Answered | Cell]]] = {
     "upstream limit (100)": limited_upstream,
     "replay": replay,
 }
+ASKED_OF_TOOLS = {refused_upstream, timed_out, limited_upstream}
+"""That a tool says the same of the others is what other tests of this folder prove for every operation.
+
+test_doors: a valid call, bad input and a replay. test_identities: a foreign tenant and the free tier. test_unconnected: no connection.
+"""
 # Their inputs are new things, search terms, countries and notes: nothing that another organisation could own.
 NAMELESS = {
     "list_connectivity_plans",
@@ -191,10 +194,9 @@ async def row(house: ServiceHouse, operation: AnyOperation) -> dict[str, Cell]:
     said = await first.ask(stage, given)
     asked = stage.asked()
     method = next(iter([*writes(asked), *reversed(asked)]), None)
-    refusing = None if operation.id in LENIENT else await first.stage()
-    doors = [first._replace(method=method, first=said, refusing=refusing)]
-    doors += [first._replace(method=method, tool=True, refusing=refusing)] if operation.tool else []
-    return {name: await cell(doors, make) for name, make in SITUATIONS.items()}
+    doors = [first._replace(method=method, first=said)]
+    tool = [first._replace(method=method, tool=True)] if operation.tool else []
+    return {name: await cell(doors + (tool if make in ASKED_OF_TOOLS else []), make) for name, make in SITUATIONS.items()}
 
 
 async def cell(doors: list[Case], make: Callable[[Case], Awaitable[Answered | Cell]]) -> Cell:
