@@ -99,7 +99,8 @@ def bad_calls(operation: AnyOperation, given: Input, *, in_query: bool) -> Itera
             if field == name and word != documented:
                 value = given.get(documented, 1)
                 yield Bad(f"{documented} and {word}", {**given, documented: value, word: value}, word)
-    yield Bad("an unknown field", {**given, "surprise": "x"}, "surprise")
+    for word in ("surprise", "surpriseField", "surprise_field"):
+        yield Bad(f"the unknown field {word}", {**given, word: "x"}, word)
 
 
 class Frozen:

@@ -29,12 +29,17 @@ async def shop_by_id(world: World, who: Credentials) -> Input:
     return {"id": (await shop(world, who))["id"]}
 
 
-async def shop_and_product(world: World, who: Credentials) -> Input:
-    """A shop, and a product that may be copied into it."""
+async def documented_product(world: World, who: Credentials) -> str:
+    """The product of the documented example, as if it had been asked for; its id."""
     id, now = world.ids.new("cnp_"), int(world.clock.now())
     product = ProductRow(id, who.organisation, "Nordic 5 GB", 5000, 30, '["DK","NO","SE"]', 1490, "EUR", NORDIC_5GB, None, now)
     await world.store.write(insert_product, row=product)
-    return {**await shop_by_id(world, who), "product_id": id}
+    return id
+
+
+async def shop_and_product(world: World, who: Credentials) -> Input:
+    """A shop, and a product that may be copied into it."""
+    return {**await shop_by_id(world, who), "product_id": await documented_product(world, who)}
 
 
 async def plan(world: World, who: Credentials) -> Input:

@@ -29,6 +29,7 @@ from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issued
 from tests.contract.fleet import FJORD_TOKEN, Own, drawn, network_way, new_network
 from tests.contract.founding import found_organisation
 from tests.contract.payments import prepared, signature
+from tests.contract.shops import documented_product
 from tests.direct import Direct
 from tests.mcp.house import MODERN
 from tests.mcp.refusals import refusal_in
@@ -68,6 +69,7 @@ VERIFY_OPERATION = "signup_verify"
 MOVE = "move_subscriber_range_to_account"
 RESUME = "stop_resume_recurring_package"
 PERIOD = "modify_subscriber_package_active_period"
+PRODUCT = "create_connectivity_product"
 Input = dict[str, Any]
 
 
@@ -186,7 +188,11 @@ class ServiceHouse:
         if operation is not None:
             stage.proof = stage.proof | await prepared(self.world, who, operation.id)
         if furnished and (operation is None or CATALOGUE.toolset_of[operation.id] in ("connectivity", "events", "setup")):
-            await self._furnish(stage, tier)
+            # A product that is asked for is compared with its template, which takes as long as all the rest of a stage.
+            known = connected and operation is not None and operation.id != PRODUCT and tier is not Tier.FREE
+            if known:
+                stage.ids["cnp"] = await documented_product(self.world, who)
+            await self._furnish(stage, product=not known and tier is not Tier.FREE)
         return stage
 
     async def enter(self, network: Network) -> SimulatedNetwork:
@@ -227,7 +233,7 @@ class ServiceHouse:
         (code,) = set(DIGITS.findall(letter.text))
         return {"client_token": begun.body["client_token"], "code": code}
 
-    async def _furnish(self, stage: ContractStage, tier: Tier) -> None:
+    async def _furnish(self, stage: ContractStage, *, product: bool) -> None:
         """Test eSIMs, a product, an endpoint, events: what is the organisation's with us."""
         made: dict[str, Answered] = {}
         await self.world.store.write(
@@ -240,9 +246,9 @@ class ServiceHouse:
             now=self.world.clock.now(),
             expires_at=self.world.clock.now() + 3600,
         )
-        for id in ("create_connectivity_product", "create_connectivity_webhook_endpoint", "create_connectivity_intent", "create_api_key"):
+        for id in (PRODUCT, "create_connectivity_webhook_endpoint", "create_connectivity_intent", "create_api_key"):
             operation = CATALOGUE.operations[id]
-            if tier is not Tier.FREE or id != "create_connectivity_product":
+            if product or id != PRODUCT:
                 made[id] = await self.http(operation, stage.who.secret, dict(operation.examples[0].input), key="staged")
                 if made[id].status == 404:  # an account of another reseller has no such template, so there is no product of it
                     continue
@@ -330,9 +336,12 @@ class ServiceHouse:
 
     async def charged(self, organisation: str) -> int:
         """Calls charged to an organisation so far, all replicas and blocks counted."""
-        period = quota_period(self.world.clock.now())
         total = await self.world.store.read(used_by, organisation=organisation)
-        return total - self.world.blocks.unspent(organisation, period)
+        return total - self.unspent(organisation)
+
+    def unspent(self, organisation: str) -> int:
+        """Calls that were leased from an organisation's quota and not made."""
+        return self.world.blocks.unspent(organisation, quota_period(self.world.clock.now()))
 
     async def committed(self, *, request: str | None = None, organisation: str | None = None) -> list[AuditRow]:
         """Audit rows that were committed with their call, of all or of one: nothing buffered is written for this."""

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from registry.caller import Restrictions, Role
 from registry.catalogue import AnyOperation
+from registry.operation import Scope
 from storage.engine.sql import Connection, Query
 from tests.contract.cast import IDENTITIES, Company, Identity, Place, company
 from tests.contract.committed import hold
@@ -19,11 +20,14 @@ from tests.contract.identities import IDENTITIES_COMMAND, IDENTITIES_PAGE, Expec
 from tests.contract.outcomes import code_of
 from tests.contract.stage import OPERATIONS, SERVED, Answered, ServiceHouse, key_for
 from tests.network_facts import ACCOUNT, SIBLING
-from tests.registry.ledgers import AUDIT, CLAIM
+from tests.registry.ledgers import AUDIT, CLAIM, used_by
 
 ALL = [pytest.param(o, id=o.id) for o in OPERATIONS]
 IDENTITY = IDENTITIES_PAGE.parent / "identity.md"
 EARLY = (401, 402, 403, 409)
+UPGRADE = {Scope.WRITE: "pro", Scope.ADMIN: "enterprise"}
+"""The lowest tier that carries a scope (rules 5.2)."""
+UPGRADE_FIELDS = {"error", "code", "request_id", "required_tier", "upgrade_url"}
 ADMIN = next(who for who in IDENTITIES if who.name == "enterprise admin")
 
 
@@ -47,10 +51,11 @@ WRITTEN = Query(
 )
 
 
-def written(connection: Connection) -> Written:
+def written(connection: Connection, *, organisation: str) -> tuple[Written, int]:
+    """How the database is, and how many calls the organisation was charged."""
     found = connection.first(WRITTEN)
     assert found is not None
-    return found
+    return found, used_by(connection, organisation=organisation)
 
 
 async def wrong(house: ServiceHouse, operation: AnyOperation, who: Identity, on: Company | None, key: str | None = None) -> list[str]:
@@ -61,15 +66,16 @@ async def wrong(house: ServiceHouse, operation: AnyOperation, who: Identity, on:
         actor, wanted = own.actors[who.name], expected(operation, who)
         if who.place is Place.HERE:
             await house.world.move_to(who.tier, own.stage.who.organisation)
-        asked, charged = len(own.stage.asked()), await house.charged(actor.owner)
-        before = await house.world.store.read(written)
+        asked, unspent = len(own.stage.asked()), house.unspent(actor.owner)
+        before, used = await house.world.store.read(written, organisation=actor.owner)
         once = key_for(operation, key or f"{who.name} {door.__name__}".replace(" ", "-"))
         said = await door(operation, actor.secret, own.given, key=once, sure=True)
-        cost = await house.charged(actor.owner) - charged
-        now = await house.world.store.read(written)
+        now, used_now = await house.world.store.read(written, organisation=actor.owner)
+        cost = used_now - house.unspent(actor.owner) - (used - unspent)
         # What is charged, or would be, leases from the quota; what is refused earlier touches nothing at all.
         changed = now != before if wanted.status in EARLY and not wanted.cost else now[1:] != before[1:]
         found = [*differences(door.__name__, wanted, said), *effects(wanted, cost, changed, own.stage.asked(asked))]
+        found += [] if wanted.status != 402 else untaught(operation, said)
         faults += [f"{who.name} by {door.__name__}: {fault}; {said.body}" for fault in found]
     return faults
 
@@ -78,6 +84,12 @@ def differences(door: str, wanted: ExpectedAnswer, said: Answered) -> list[str]:
     """The answer itself. A tool tells success from refusal, and the refusal's code."""
     status = said.status if door == "http" or said.status == 401 else wanted.status if (said.status >= 400) == (wanted.status >= 400) else 0
     return [] if (status, code_of(said)) == (wanted.status, wanted.code) else [f"wanted {wanted.status} {wanted.code}, got {said.status}"]
+
+
+def untaught(operation: AnyOperation, said: Answered) -> list[str]:
+    """What a refusal by tier leaves out, or says beside it: the tier that carries the scope, and where to get it."""
+    taught = said.body.get("required_tier") == UPGRADE[operation.scope] and set(said.body) == UPGRADE_FIELDS
+    return [] if taught else [f"no {UPGRADE[operation.scope]} is offered"]
 
 
 def effects(wanted: ExpectedAnswer, cost: int, changed: bool, asked: list[str]) -> list[str]:

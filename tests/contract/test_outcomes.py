@@ -1,4 +1,4 @@
-"""The table of operation by outcome: complete, true at both doors, and committed.
+"""The table of operation by outcome: complete, true, and committed; what is in trouble upstream is the same at both doors.
 
 UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_outcomes.py writes docs/outcomes.md again.
 """

@@ -122,7 +122,7 @@ async def test_a_stranger_sees_and_changes_nothing(house: ServiceHouse, operatio
     before = await seen_by_owner(house, stage)
     given = stage.fitted(operation, operation.examples[0].input)
     for who, secret in (await strangers(house, stage)).items():
-        doors = [(house.http, key) for key in {"staged", key_for(operation, f"{who}-http")}]
+        doors = [(house.http, key) for key in {key_for(operation, "staged"), key_for(operation, f"{who}-http")}]
         doors += [(house.mcp, key_for(operation, f"{who}-mcp"))] if operation.tool else []
         for door, key in doors:
             asked = len(stage.asked())

@@ -1,4 +1,7 @@
-"""What each tier and role carries: every operation, called by each, at both doors."""
+"""What each tier and role carries: operations of every kind, called by each, at both doors.
+
+That every operation answers each of them as its declaration says is what tests/contract/test_identities.py proves.
+"""
 
 import pytest
 
@@ -8,7 +11,14 @@ from registry.operation import Auth, Scope
 from tests.contract.connections import REPLACING
 from tests.contract.stage import OPERATIONS, Answered, ServiceHouse, key_for
 
-ASKED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.auth in (Auth.BEARER, Auth.SESSION) and o.id != "decide_approval"]
+
+def kind(operation: AnyOperation) -> tuple[object, ...]:
+    """What a declaration says of who may call it, and whether it is a tool; only a person signed in is told apart by nothing else."""
+    told = operation.id if operation.auth is Auth.SESSION else operation.id in REPLACING
+    return operation.scope, operation.role, operation.auth, operation.organisation, operation.tool, operation.read_only, told
+
+
+ASKED = {kind(o): pytest.param(o, id=o.id) for o in OPERATIONS if o.auth in (Auth.BEARER, Auth.SESSION) and o.id != "decide_approval"}
 MEMBERS = {
     "free": (Tier.FREE, Role.ADMIN),
     "pro": (Tier.PRO, Role.ADMIN),
@@ -28,7 +38,7 @@ NEEDED = {Scope.WRITE: "pro", Scope.ADMIN: "enterprise"}
 
 @pytest.mark.rule("5.2.1")
 @pytest.mark.rule("5.2.2")
-@pytest.mark.parametrize("operation", ASKED)
+@pytest.mark.parametrize("operation", ASKED.values())
 async def test_a_tier_carries_exactly_its_scopes(house: ServiceHouse, operation: AnyOperation) -> None:
     for who, (tier, role) in MEMBERS.items():
         stage = await house.stage(operation, tier, role)

@@ -67,6 +67,8 @@ class FuzzPlan:
     kind: str = "admin"
     sequences: bool = False
     """Sequences of calls in place of each by itself."""
+    forbidden: bool = True
+    """What the document forbids is asked, too: every value outside each bound, and the methods that a path does not have."""
     shrink: bool = False
     only: frozenset[str] | None = None
     """Names of operations; all where nothing is said."""
@@ -118,7 +120,7 @@ def configuration(stand: AppUnderTest, plan: FuzzPlan) -> SchemathesisConfig:
     same = ExtraDataSourcesConfig(responses=False)
     phases = PhasesConfig(
         examples=ExamplesPhaseConfig(enabled=alone),
-        coverage=CoveragePhaseConfig(enabled=alone),
+        coverage=CoveragePhaseConfig(enabled=alone and plan.forbidden),
         fuzzing=FuzzingPhaseConfig(enabled=alone, extra_data_sources=same),
         stateful=StatefulPhaseConfig(enabled=plan.sequences, max_steps=STEPS),
     )

@@ -1,5 +1,6 @@
 """The committed document, written to where a test wants it."""
 
+from functools import cache
 from pathlib import Path
 
 from registry.catalogue import Catalogue
@@ -20,4 +21,10 @@ COMMITTED_SITE = Site(
 def write_openapi(catalogue: Catalogue, path: Path, site: Site = COMMITTED_SITE) -> None:
     """Write the document that later versions are compared with."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(openapi_bytes(catalogue, site, pretty=True))
+    path.write_bytes(_document(catalogue, site))
+
+
+@cache
+def _document(catalogue: Catalogue, site: Site) -> bytes:
+    """The document is built once for all the judges of a run."""
+    return openapi_bytes(catalogue, site, pretty=True)
