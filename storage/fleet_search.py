@@ -12,7 +12,7 @@ from sqlalchemy.sql.selectable import GenerativeSelect
 
 from storage.engine.drivers import Value
 from storage.engine.sql import Connection, Dialect, Query, bound_list, pack_rows, runs_in_thread, unindexed
-from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET
+from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET, THERE_IN_TABLE_ORDER
 from storage.fleet_problems import ProblemOfLine, lines_with_problem, problems_of_lines
 from storage.fleets import BACKFILL, CHANGED, FINISH_DAY, MARKED, NEVER_READ
 from storage.line_tags import lines_with_any_tag, lines_with_tag
@@ -473,17 +473,20 @@ class WaitingLines(NamedTuple):
 
 @lru_cache(maxsize=8)
 def count_waiting(names: frozenset[str]) -> Query[WaitingLines]:
+    """Each rank is counted by itself: the index of what is due has few of the lines, and SQLite takes it for one rank at a time."""
+
     def build(dialect: Dialect) -> sa.Executable:
-        waits = sa.and_(FLEET_LINE.c.due > 0, FLEET_LINE.c.due <= BOUND_NOW)
+        filtered = is_filtered(dialect, names)
 
-        def counted(name: str, *ranks: int) -> sa.Label[int]:
-            return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(waits, FLEET_LINE.c.rank.in_(ranks)), 1), else_=0)), 0).label(name)
+        def counted(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+            return sa.select(sa.func.count()).select_from(FLEET_LINE).where(OF_FLEET, *conditions, *filtered).scalar_subquery()
 
-        never = sa.and_(FLEET_LINE.c.rank == NEVER_READ, FLEET_LINE.c.due > 0)
-        unread = sa.func.coalesce(sa.func.sum(sa.case((never, 1), else_=0)), 0).label("unread")
-        counts = (unread, counted("changed", MARKED, CHANGED), counted("days", FINISH_DAY, BACKFILL))
-        every = sa.func.count().label("lines")
-        return sa.select(every, *counts).select_from(FLEET_LINE).where(OF_FLEET, LINE_IS_THERE, *is_filtered(dialect, names))
+        def waiting(rank: int, *until: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+            return counted(THERE_IN_TABLE_ORDER, FLEET_LINE.c.rank == rank, FLEET_LINE.c.due > 0, *until)
+
+        due, named = FLEET_LINE.c.due <= BOUND_NOW, {"lines": counted(LINE_IS_THERE), "unread": waiting(NEVER_READ)}
+        named |= {"changed": waiting(MARKED, due) + waiting(CHANGED, due), "days": waiting(FINISH_DAY, due) + waiting(BACKFILL, due)}
+        return sa.select(*(count.label(name) for name, count in named.items()))
 
     return Query(WaitingLines, build)
 
