@@ -5,9 +5,10 @@ made in the demo's life, with a number and a time of its own, so that no page me
 """
 
 import asyncio
+import os
 import sqlite3
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -17,9 +18,12 @@ from benchmarks.contestant import printed_key
 from benchmarks.fleet_copies import COPY_DISTANCE
 from benchmarks.fleet_copies import TABLES as FLEET_TABLES
 from benchmarks.fleet_reads import await_sync, grown, keep_connected, server
+from benchmarks.fleet_sync import KEYS
+from operations.ledger.esims import EsimProfile, seal_esim_profile
 from registry.ids import first_id
 from storage.engine.migrate import upgrade_database
 from storage.fleets import FLEET
+from storage.sealing import Keyring
 
 LIFE_SETTING = "SERVICE_DEMO_LIFE"
 LIFE_IS_WHOLE = "more to look at now"
@@ -28,6 +32,8 @@ LIFE_SECONDS = 240.0
 CHUNK = 250_000
 HOURS = 20 * 24
 """The copies are spread over so many hours before the demo's life; nothing of them is old enough to be removed."""
+COPIED_ESIM = "890199"
+"""What the ICCIDs of copied intents begin with."""
 BUSY_SHARE = 100
 """One event of so many is of one line, the busiest."""
 
@@ -47,6 +53,10 @@ class Database(Protocol):
 
     def one(self, text: str) -> object: ...
 
+    def texts(self, text: str) -> list[str]: ...
+
+    def change(self, text: str, rows: Sequence[tuple[str, str]]) -> None: ...
+
 
 class SqliteDatabase:
     """A file."""
@@ -59,6 +69,14 @@ class SqliteDatabase:
 
     def one(self, text: str) -> object:
         return self._raw.execute(text).fetchone()[0]
+
+    def texts(self, text: str) -> list[str]:
+        return [str(row[0]) for row in self._raw.execute(text)]
+
+    def change(self, text: str, rows: Sequence[tuple[str, str]]) -> None:
+        self._raw.execute("begin")
+        self._raw.executemany(text.format("?", "?"), rows)
+        self._raw.execute("commit")
 
 
 class PostgresDatabase:
@@ -76,6 +94,12 @@ class PostgresDatabase:
         row = self.raw.execute(text.encode()).fetchone()
         assert row is not None
         return row[0]
+
+    def texts(self, text: str) -> list[str]:
+        return [str(row[0]) for row in self.raw.execute(text.encode())]
+
+    def change(self, text: str, rows: Sequence[tuple[str, str]]) -> None:
+        self.raw.cursor().executemany(text.format("%s", "%s").encode(), rows)
 
 
 @contextmanager
@@ -109,7 +133,17 @@ def make_organisation(folder: Path, url: str, upstream: int, sizes: Sizes) -> st
     asyncio.run(grown(url, sizes.lines))
     with opened_database(url) as database:
         copy_rows(database, url, sizes)
+        seal_codes(database, Keyring((folder / "keyring").read_text() if url.startswith("sqlite") else KEYS, os.urandom))
     return key
+
+
+def seal_codes(database: Database, keyring: Keyring) -> None:
+    """Every copied intent has a code of its own: what is sealed for one opens at no other."""
+    organisation = str(database.one("select organisation from storefront_order limit 1"))
+    profile, changes = EsimProfile("", "LPA:1$smdp.bench.invalid$BENCH", "smdp.bench.invalid", "BENCH"), list[tuple[str, str]]()
+    for intent in database.texts(f"select id from intent where iccid like '{COPIED_ESIM}%'"):
+        changes.append((seal_esim_profile(profile, keyring=keyring, organisation=organisation, intent=intent), intent))
+    database.change("update intent set esim = {} where id = {}", changes)
 
 
 def await_life(log: Path) -> None:
@@ -230,6 +264,7 @@ def order_copies(count: int, span: Span) -> list[Copies]:
         "paid_at": if_any("paid_at", "moment + 8"),
         "ready_at": if_any("ready_at", "moment + 11"),
         "iccid": if_any("iccid", "a_line.iccid"),
+        "esim": "null",
         "created": "moment",
         "updated": "moment + 12",
     }
@@ -247,7 +282,7 @@ def order_copies(count: int, span: Span) -> list[Copies]:
 def issued_copies(count: int, span: Span) -> list[Copies]:
     """Intents and the issuance of each."""
     intent = span.id_of("cni_", "n", count)
-    made = {"iccid": "'8901' || {}", "held": "'8901' || {}"}
+    made = {"iccid": f"'{COPIED_ESIM}' || {{}}", "held": f"'{COPIED_ESIM}' || {{}}"}
     issuance = {name: text.format(span.padded.format("n")) for name, text in made.items()} | {
         "key": intent,
         "intent": intent,

@@ -133,6 +133,12 @@ def contains(column: sa.ColumnElement[str], pattern: str) -> sa.ColumnElement[bo
     return column.like(sa.bindparam(pattern, type_=sa.Text), escape="\\")
 
 
+def contains_digits(column: sa.ColumnElement[str], pattern: str) -> sa.ColumnElement[bool]:
+    """The same of digits alone, none of which LIKE takes for a sign of its own: without an escape SQLite compares in three quarters of the
+    time."""
+    return column.like(sa.bindparam(pattern, type_=sa.Text))
+
+
 def like_pattern(text: str, *, before: str, after: str) -> str:
     """The pattern of LIKE for `text` between `before` and `after`; what LIKE would take for a sign of its own is escaped."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
@@ -187,8 +193,11 @@ def is_filtered(dialect: Dialect, names: frozenset[str]) -> list[sa.ColumnElemen
         "numbers": line.subscriber_id.in_(bound_list(dialect, "numbers", sa.BigInteger)),
         **within_bounds(dialect),
     }
-    texts = {"begins": line.numbers, "ends": line.numbers, "part": line.search}
-    named = [contains(column, name) for name, column in texts.items() if name in names]
+    named = [contains_digits(line.numbers, name) for name in ("begins", "ends") if name in names]
+    if "within" in names:  # most lines hold the digits nowhere, and are compared once
+        named = [sa.and_(contains_digits(line.numbers, "within"), sa.or_(*named))]
+    if "part" in names:
+        named.append(contains(line.search, "part"))
     found: list[sa.ColumnElement[bool]] = [condition for name, condition in simple.items() if name in names]
     return [*found, sa.or_(*named)] if named else found
 
@@ -257,6 +266,8 @@ def filter_values(wanted: FleetFilter, bounds: FleetBounds, now: float) -> tuple
         values["begins"] = like_pattern(wanted.begins, before="|", after="")
     if wanted.ends is not None:
         values["ends"] = like_pattern(wanted.ends, before="", after="|")
+    if wanted.begins is not None and wanted.begins == wanted.ends:
+        values["within"] = like_pattern(wanted.begins, before="", after="")
     if wanted.part is not None:
         values["part"] = like_pattern(wanted.part, before="", after="")
     if wanted.numbers is not None:
