@@ -114,11 +114,12 @@ def parse() -> argparse.Namespace:
 
 
 @contextmanager
-def server(folder: Path, url: str, upstream: int | None) -> Generator[Contestant]:
+def server(folder: Path, url: str, upstream: int | None, settings: Mapping[str, str] | None = None) -> Generator[Contestant]:
     """The service on this database; without a charging system of another process it simulates one."""
     port = free_port()
     told = {} if upstream is None else {"SERVICE_OCS_URL": f"http://127.0.0.1:{upstream}/v1", "SERVICE_OCS_TOKEN": TOKEN}
     told |= {} if url.startswith("sqlite") else {"SERVICE_DATABASE_URL": url, "SERVICE_SECRET_KEYS": KEYS, "SERVICE_DEMO": "true"}
+    told |= settings or {}
     with (folder / "log").open("ab") as log, (folder / "out").open("wb") as out:
         process = subprocess.Popen(command(OURS, port, folder), cwd=folder, env={**environment(), **told}, stdout=out, stderr=log)
         try:

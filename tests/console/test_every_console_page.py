@@ -25,6 +25,8 @@ POLICY = (
     "frame-src 'self'; form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types console; "
     "frame-ancestors 'none'"
 )
+PAGE_CALL = re.compile(r"reseller call (\w+)")
+"""A call in the list of those that a page has asked."""
 PLACE = re.compile(r"\{\w*\}")
 HOSTILE_NAMES = ["$(id)", "`id`", "it's", '"; id; "', "a\u202eb\x1b[31m", "$HOME \\ \n id", HOSTILE_MARKUP]
 
@@ -111,6 +113,30 @@ async def test_a_chosen_language_stays_in_the_browser(hers: Browser) -> None:
     seen = await hers.send((await hers.get("/console")).page.form("/console/language"))
     assert (seen.path, "Heute" in seen.page.text) == ("/console", True)
     assert "Flotte" in (await hers.get("/console/fleet")).page.text
+
+
+async def test_a_first_visit_is_three_requests_of_sixty_kilobytes_together(demo: Browser) -> None:
+    page = (await demo.get("/console")).page
+    named = [tag.attributes.get("href" if tag.name == "link" else "src", "") for tag in page.tags if tag.name in ("link", "script", "img")]
+    asked = ["/console", *dict.fromkeys(address for address in named if address and not address.startswith("data:"))]
+    assert len(asked) <= 3, asked
+    sent = 0
+    for address in asked:
+        async with demo.http.stream("GET", address, headers={"Accept-Encoding": "gzip"}) as answer:
+            assert answer.status_code == 200
+            sent += len(b"".join([piece async for piece in answer.aiter_raw()]))
+    assert 10_000 < sent <= 60_000
+
+
+async def test_pages_ask_the_charging_system_for_nothing_before_it_is_wanted(demo: Browser) -> None:
+    lines = (await demo.get("/console/fleet")).page.tags
+    line = next(tag.attributes["href"] for tag in lines if "/console/lines/" in tag.attributes.get("href", ""))
+    asked = dict[str, set[str]]()
+    for path in (*PAGES, line.removeprefix("/console")):
+        calls = set(PAGE_CALL.findall((await demo.get(f"/console{path}")).page.html))
+        assert calls or path in ("/find", "/insight", "/issue/new", "/money/payment-account"), path
+        asked[path] = {name for name in calls if CATALOGUE.operations[name].upstream}
+    assert {path: names for path, names in asked.items() if names} == {}
 
 
 async def test_a_file_is_kept_for_good_and_another_name_is_none(browser: Browser) -> None:
