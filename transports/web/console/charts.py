@@ -7,6 +7,8 @@ from markupsafe import Markup, escape
 
 CHART_WIDTH, CHART_HEIGHT, LABEL_HEIGHT = 640, 140, 18
 BAR_SHARE = 0.72
+LETTER_WIDTH, LINE_HEIGHT = 11, 22
+"""Of a label on a phone, where the words of a chart are largest."""
 
 
 class ChartPoint(NamedTuple):
@@ -24,17 +26,30 @@ def bar_chart(points: Sequence[ChartPoint], title: str) -> Markup:
     highest = max((point.value for point in points), default=0) or 1
     step = CHART_WIDTH / len(points)
     every = 1 if len(points) <= 12 else -(-len(points) // 8)
+    shown = [lines_of(point.label, step * every) if place % every == 0 else () for place, point in enumerate(points)]
+    floor = CHART_HEIGHT - LABEL_HEIGHT - LINE_HEIGHT * (max(map(len, shown)) - 1)
     drawn: list[str] = []
     for place, point in enumerate(points):
-        height = max(0.0, point.value) / highest * (CHART_HEIGHT - LABEL_HEIGHT)
-        left, top = place * step + step * (1 - BAR_SHARE) / 2, CHART_HEIGHT - LABEL_HEIGHT - height
+        height = max(0.0, point.value) / highest * floor
+        left, top = place * step + step * (1 - BAR_SHARE) / 2, floor - height
         drawn.append(
             f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{step * BAR_SHARE:.1f}" height="{height:.1f}" rx="2">'
             f"<title>{escape(point.words)}</title></rect>"
         )
-        if place % every == 0:
-            middle = f'x="{place * step + step / 2:.1f}" y="{CHART_HEIGHT - 4}" text-anchor="middle"'
-            drawn.append(f'<text class="tick" {middle}>{escape(point.label)}</text>')
+        middle = f'x="{place * step + step / 2:.1f}"'
+        lines = enumerate(shown[place])
+        words = "".join(f'<tspan {middle} dy="{1.1 * line}em">{escape(text)}</tspan>' for line, text in lines)
+        if words:
+            drawn.append(f'<text class="tick" {middle} y="{floor + LABEL_HEIGHT - 4}" text-anchor="middle">{words}</text>')
     return Markup(
         f'<svg class="chart" role="img" aria-label="{escape(title)}" viewBox="0 0 {CHART_WIDTH} {CHART_HEIGHT}">{"".join(drawn)}</svg>'
     )
+
+
+def lines_of(label: str, width: float) -> tuple[str, ...]:
+    """A label in one line, or in two where `width` is too narrow for it and it has several words."""
+    gaps = [place for place, letter in enumerate(label) if letter == " "]
+    if not gaps or len(label) * LETTER_WIDTH <= width:
+        return (label,)
+    middle = min(gaps, key=lambda place: abs(place - len(label) / 2))
+    return label[:middle], label[middle + 1 :]
