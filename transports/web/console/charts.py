@@ -1,5 +1,6 @@
 """Small charts as SVG: geometry by attributes alone, so that the strict content policy lets them through, and a text for each figure."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ from markupsafe import Markup, escape
 
 CHART_WIDTH, CHART_HEIGHT, LABEL_HEIGHT = 640, 140, 18
 BAR_SHARE = 0.72
-LETTER_WIDTH, LINE_HEIGHT = 11, 22
+LETTER_WIDTH, LINE_HEIGHT, MOST_LINES = 10, 20, 3
 """Of a label on a phone, where the words of a chart are largest."""
 
 
@@ -26,7 +27,7 @@ def bar_chart(points: Sequence[ChartPoint], title: str) -> Markup:
     highest = max((point.value for point in points), default=0) or 1
     step = CHART_WIDTH / len(points)
     every = 1 if len(points) <= 12 else -(-len(points) // 8)
-    shown = [lines_of(point.label, step * every) if place % every == 0 else () for place, point in enumerate(points)]
+    shown = [lines_of(point.label, step * every) if place % every == 0 else list[str]() for place, point in enumerate(points)]
     floor = CHART_HEIGHT - LABEL_HEIGHT - LINE_HEIGHT * (max(map(len, shown)) - 1)
     drawn: list[str] = []
     for place, point in enumerate(points):
@@ -46,10 +47,6 @@ def bar_chart(points: Sequence[ChartPoint], title: str) -> Markup:
     )
 
 
-def lines_of(label: str, width: float) -> tuple[str, ...]:
-    """A label in one line, or in two where `width` is too narrow for it and it has several words."""
-    gaps = [place for place, letter in enumerate(label) if letter == " "]
-    if not gaps or len(label) * LETTER_WIDTH <= width:
-        return (label,)
-    middle = min(gaps, key=lambda place: abs(place - len(label) / 2))
-    return label[:middle], label[middle + 1 :]
+def lines_of(label: str, width: float) -> list[str]:
+    """A label in as many lines as it needs where it has so much `width`, broken between words alone."""
+    return textwrap.wrap(label, max(1, int(width / LETTER_WIDTH)), break_long_words=False, break_on_hyphens=False)[:MOST_LINES] or [""]
