@@ -18,6 +18,7 @@ from PIL import Image
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from tests.browser.chromium import QUIET
+from tests.browser.console_gallery import LIVELY, Combination, ConsoleWindows, sign_in_to_demo, wait_for_life
 from tests.browser.test_cards import CardHost
 from tests.harness.processes import ROOT, Running, running
 
@@ -26,6 +27,7 @@ COLOURS = 96
 """The pages have few: so many show no band, and a picture stays a third as large."""
 SCHEDULES = "/v1/intelligence/schedules"
 PATIENCE = 60
+CONSOLE_COLOURS = 48
 CARD_COLOURS = 32
 CARD_LINE = 0
 """Which of the demo's lines the cards are about: one with a package that is running."""
@@ -59,6 +61,18 @@ def taken(browser: Browser, picture: Picture) -> bytes:
     return with_few_colours(shot)
 
 
+def console(browser: Browser, place: Path) -> bytes:
+    """The first page of the console of a demo that has told its story."""
+    with running(place / "lively", LIVELY) as server:
+        windows = ConsoleWindows(browser, server, sign_in_to_demo(browser, server, place / "lively.log"))
+        wait_for_life(server, place / "lively.log")
+        light = Combination(1280, "light", script=True)
+        windows.look("/console", light)
+        shot = windows.page(light).screenshot()
+        windows.close()
+    return with_few_colours(shot, CONSOLE_COLOURS)
+
+
 def with_few_colours(shot: bytes, colours: int = COLOURS) -> bytes:
     found = BytesIO()
     Image.open(BytesIO(shot)).convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(found, "PNG", optimize=True)
@@ -90,6 +104,7 @@ def main(folder: Path = FOLDER) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, running(Path(place) / "data") as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=QUIET)
+        (folder / "console.png").write_bytes(console(browser, Path(place)))
         size = ViewportSize(width=760, height=860)
         for picture in (Picture("shop", f"{server.base_url}/shop/demo", size), Picture("report", report(server), size)):
             (folder / f"{picture.name}.png").write_bytes(taken(browser, picture))

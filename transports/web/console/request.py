@@ -245,6 +245,11 @@ class ConsoleRequest(PageRequest):
         """The words for a code of the API in the reader's language; the code itself where the page has none."""
         return self.texts.words.get(f"{page}.{code.lower()}", code)
 
+    def operation_title(self, operation: str) -> str:
+        """What an operation is called; its name where this release has none of that name."""
+        found = self.context.pipeline.catalogue.operations.get(operation)
+        return operation if found is None else found.title
+
     def same_calls(self) -> list[SameCall]:
         """What the page has asked, as curl, the MCP and the command line ask it."""
         operations = self.context.pipeline.catalogue.operations

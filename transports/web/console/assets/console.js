@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const language = document.documentElement.lang;
-  const clock = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+  const clock = new Intl.DateTimeFormat(language === "en" ? "en-GB" : language, { dateStyle: "medium", timeStyle: "short" });
   const showTimes = (part) => {
     for (const each of part.querySelectorAll("time[datetime]")) {
       const said = each.getAttribute("datetime");
@@ -11,6 +11,9 @@
     }
   };
   showTimes(document);
+  // On a phone the menu is wider than the window: it begins where the reader is.
+  const at = document.querySelector(".menu [aria-current]");
+  if (at) at.parentElement.scrollLeft = at.offsetLeft - (at.parentElement.clientWidth - at.offsetWidth) / 2;
   // A part that says data-again changes by itself: the same page is asked again, while somebody looks at it.
   const lookAgain = () => {
     const live = document.querySelector("#live[data-again]");
