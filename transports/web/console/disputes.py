@@ -24,7 +24,7 @@ from transports.web.console.payments import (
 )
 from transports.web.console.request import ConsoleRequest
 from transports.web.pages.calls import filled_fields
-from transports.web.pages.request import PageProblem, unknown_form
+from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
 from transports.web.site import PageRoute
 
 WAITING_SHOWN_AT_ONCE = 100
@@ -126,6 +126,7 @@ async def show_dispute(visit: ConsoleRequest, problem: PageProblem | None = None
         "others_open": any(typed.get(name) for name in others) or (problem is not None and problem.field in others),
         "short": SHORT_EVIDENCE,
         "typed": typed,
+        "stale": not visit.signed_in_lately,
         "done": visit.say(f"payments.done_{done}") if done in DISPUTE_DONE_WORDS else "",
         "cents": partial(minor_money, visit.texts),
     }
@@ -133,11 +134,13 @@ async def show_dispute(visit: ConsoleRequest, problem: PageProblem | None = None
 
 
 async def post_dispute(visit: ConsoleRequest) -> Response:
-    """Keeps what was typed as a draft, or asks first and sends it to the bank for good."""
-    id, send = str(visit.request.path_params["dispute"]), visit.form.get("send")
-    if visit.form.get("do") != "answer" or send not in ("draft", "submit"):
+    """Keeps what was typed as a draft, or asks first and sends it to the bank for good; after a sign-in that is not old."""
+    id, send, do = str(visit.request.path_params["dispute"]), visit.form.get("send"), visit.form.get("do")
+    if do != "again" and (do != "answer" or send not in ("draft", "submit")):
         raise unknown_form()
     evidence, page = filled_fields(visit.form, *EVIDENCE_FIELDS), f"/money/disputes/{id}"
+    if do == "again" or not visit.signed_in_lately:
+        return await visit.sign_in_again(CONSOLE_PATH + page)
     if send == "submit" and evidence:  # without any, the operation says what is missing
         text = visit.say("payments.submit_text", fields=", ".join(visit.say(f"payments.evidence_{name}") for name in evidence))
         title, button = visit.say("payments.submit_title"), visit.say("payments.submit_button")
