@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
@@ -81,7 +81,7 @@ def issue(server: DemoConsole, key: str) -> None:
 
 
 @contextmanager
-def database_of(server: DemoConsole) -> Iterator[sqlite3.Connection]:
+def database_of(server: DemoConsole) -> Generator[sqlite3.Connection]:
     args = [str(each) for each in cast("list[object]", server.server.process.args)]
     with closing(sqlite3.connect(Path(args[args.index("--data") + 1]) / "service.db", timeout=30)) as connection:
         yield connection
@@ -98,7 +98,9 @@ def lose(server: DemoConsole, key: str, seconds: int) -> None:
         )
 
 
-async def test_the_file_of_the_ledger_holds_every_row_of_the_filters_whatever_they_are_named(demo: Browser, demo_server: DemoConsole) -> None:
+async def test_the_file_of_the_ledger_holds_every_row_of_the_filters_whatever_they_are_named(
+    demo: Browser, demo_server: DemoConsole
+) -> None:
     key = f"file-{uuid4().hex[:8]}"
     issue(demo_server, key)
     with database_of(demo_server) as connection:

@@ -76,6 +76,12 @@ class ShopSales(NamedTuple):
 async def show_economics(visit: ConsoleRequest) -> Response:
     """What is left of what the fleet and the shops bring in, and what loses most, and why?"""
     days = visit.query.get("days", "30") if visit.query.get("days") in ECONOMIC_DAYS else "30"
+    early = {"days": days, "choices": ECONOMIC_DAYS}
+    return await visit.draw_late("economics.html", early, partial(economics_page, visit, days))
+
+
+async def economics_page(visit: ConsoleRequest, days: str) -> Response:
+    """The page for some days, with all that is known of them."""
     window = economic_window(days, utc_today(visit.now))
     fleet = await visit.read("high_cost_subscribers", **window, limit=LINES_RANKED)
     sales = await read_sales(visit, day_of_form(window["start"]) or 0, day_of_form(window["end"], later=1) or visit.now)

@@ -199,14 +199,17 @@ async def show_stock(visit: ConsoleRequest) -> Response:
     rows = cast("list[dict[str, object]]", levels.body.get("levels", [])) if levels.problem is None else []
     stock = sorted((row for row in rows if row["kind"] == "stock"), key=lambda row: (row["days_left"] is None, row["days_left"] or 0.0))
     days = [cast(float, row["days_left"]) for row in stock if row["days_left"] is not None]
-    facts: Mapping[str, object] = {
+    known: Mapping[str, object] = {
         "levels": levels,
         "stock": stock,
         "first_end": min(days, default=None),
         "settings": levels.body.get("settings", {}),
-        "counted": await visit.read("fleet_health") if count_now else None,
     }
-    return visit.draw("issue_stock.html", facts)
+
+    async def counted() -> Response:
+        return visit.draw("issue_stock.html", {**known, "counted": await visit.read("fleet_health") if count_now else None})
+
+    return await (visit.draw_late("issue_stock.html", known, counted) if count_now else counted())
 
 
 class WaitingIssuance(NamedTuple):
