@@ -61,6 +61,12 @@ class Till:
         assert sandbox is not None
         return [refund.amount for refund in sandbox.state.book(self.account).refunds.values()]
 
+    async def evidence(self, dispute: str) -> Mapping[str, str]:
+        """What the processor holds of an answer."""
+        sandbox = self.site.service.payments.sandbox
+        assert sandbox is not None
+        return sandbox.state.book(self.account).disputes[dispute].evidence
+
     async def form_of(self, charge: str, **typed: str) -> Seen:
         """The question that the form of a refund leads to."""
         shown = await self.browser.get(f"{REFUNDS}?charge={charge}")
@@ -185,11 +191,20 @@ async def test_disputes_say_until_when_they_wait_and_are_answered_as_a_draft_and
     form, other_tab = seen.page.form(page, "answer"), (await till.browser.get(page)).page.form(page, "answer")
     empty = await till.browser.send(form, "Keep as a draft")
     assert empty.status == 400 and empty.page.wrong("uncategorized_text")
+    assert "At most 20,000 characters; line breaks are kept." in seen.page.text and "together have at most 150,000" in seen.page.text
     draft = await till.browser.send(form, "Keep as a draft", service_date="20 November 2026")
     assert draft.path == f"{page}?done=draft" and "The bank has not seen it" in draft.page.text
-    asked = await till.browser.send(draft.page.form(page, "answer"), "Send to the bank", service_date="20 November 2026")
-    assert "You answer with: When the eSIM was delivered." in asked.page.text
+    again = draft.page.form(page, "answer")
+    again.fields["product_description"] = "x" * 20_001
+    long = await till.browser.send(again, "Keep as a draft")
+    assert long.status == 400 and "20000" in (long.page.wrong("product_description") or "")
+    told = "Attached in Norway\r\non 20 November:\r\n" + "ü" * 19_000
+    again = draft.page.form(page, "answer")
+    again.fields["access_activity_log"] = told
+    asked = await till.browser.send(again, "Send to the bank", service_date="20 November 2026")
+    assert "You answer with: Use of the eSIM, When the eSIM was delivered." in asked.page.text
     sent = await till.browser.send(asked.page.form(page, "answer"))
+    assert await till.evidence(dispute) == {"service_date": "20 November 2026", "access_activity_log": told.replace("\r\n", "\n")}
     assert sent.path == f"{page}?done=submitted" and "The bank decides" in sent.page.text
     assert [one for one in sent.page.forms if one.action == page] == []
     late = await till.browser.send(other_tab, "Keep as a draft", service_date="later")

@@ -7,7 +7,13 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from operations.billing.disputes import UNANSWERED_DISPUTE_STATUSES, DisputeEvidence
+from operations.billing.disputes import (
+    EVIDENCE_BODY_LIMIT,
+    EVIDENCE_TEXT_LIMIT,
+    EVIDENCE_TOTAL_LIMIT,
+    UNANSWERED_DISPUTE_STATUSES,
+    DisputeEvidence,
+)
 from operations.ledger.payment_records import CLOSED_DISPUTE_STATUSES
 from registry.errors import NotFound
 from transports.web.console.payments import (
@@ -31,7 +37,7 @@ WAITING_SHOWN_AT_ONCE = 100
 DISPUTE_KINDS = ("waiting", "at_bank", "closed")
 EVIDENCE_FIELDS = tuple(name for name in DisputeEvidence.model_fields if name not in ("id", "submit"))
 SHORT_EVIDENCE = ("customer_name", "customer_email_address", "customer_purchase_ip", "duplicate_charge_id", "service_date")
-"""What is a name, a number or a day; everything else is a text."""
+"""What is a name, a number or a day; everything else is a text, which may have several lines."""
 USUAL_EVIDENCE = ("access_activity_log", "product_description", "service_date", "uncategorized_text")
 EVIDENCE_BY_REASON: Mapping[str, Sequence[str]] = {
     "product_not_received": ("access_activity_log", "service_date", "product_description"),
@@ -125,6 +131,8 @@ async def show_dispute(visit: ConsoleRequest, problem: PageProblem | None = None
         "others": others,
         "others_open": any(typed.get(name) for name in others) or (problem is not None and problem.field in others),
         "short": SHORT_EVIDENCE,
+        "longest": EVIDENCE_TEXT_LIMIT,
+        "longest_together": EVIDENCE_TOTAL_LIMIT,
         "typed": typed,
         "stale": not visit.signed_in_lately,
         "done": visit.say(f"payments.done_{done}") if done in DISPUTE_DONE_WORDS else "",
@@ -158,5 +166,7 @@ async def post_dispute(visit: ConsoleRequest) -> Response:
 
 DISPUTE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
     "/money/disputes": PageRoute(show_disputes),
-    "/money/disputes/{dispute}": PageRoute(show_dispute, post_dispute),
+    "/money/disputes/{dispute}": PageRoute(
+        show_dispute, post_dispute, long_fields=frozenset(EVIDENCE_FIELDS).difference(SHORT_EVIDENCE), form_bytes=EVIDENCE_BODY_LIMIT
+    ),
 }
