@@ -21,8 +21,10 @@ def page_templates(*folders: Path, shown: Callable[[object], object] | None = No
     )
 
 
-def page_policy(style: str, *, images: bool = True, forms: str = "'none'") -> str:
-    """The Content-Security-Policy of a page: its own `style` by its hash, pictures within it, no script, and where `forms` go."""
+def page_policy(style: str, *, images: bool = True, forms: str = "'none'", framed_by: str = "'none'") -> str:
+    """The Content-Security-Policy of a page: its own `style` by its hash, pictures within it, no script, where `forms` go, and who may
+    show it in a frame.
+    """
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     pictures = "img-src data:; " if images else ""
-    return f"default-src 'none'; style-src 'sha256-{digest}'; {pictures}base-uri 'none'; form-action {forms}; frame-ancestors 'none'"
+    return f"default-src 'none'; style-src 'sha256-{digest}'; {pictures}base-uri 'none'; form-action {forms}; frame-ancestors {framed_by}"

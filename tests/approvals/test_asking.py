@@ -122,7 +122,7 @@ async def test_a_secret_is_neither_shown_nor_mailed(office: ApprovalOffice) -> N
     mails = [letter for letter in await office.site.letters() if letter.subject == "A call waits for your approval"]
     assert {letter.to for letter in mails} == {"ada@fjord.example", "bob@fjord.example"}
     assert all(
-        "cleo" not in letter.text and "tok-" not in letter.text and "/auth/approvals?approval=apr_" in letter.text for letter in mails
+        "cleo" not in letter.text and "tok-" not in letter.text and "/console/approvals?approval=apr_" in letter.text for letter in mails
     )
 
 

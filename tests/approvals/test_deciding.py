@@ -189,8 +189,11 @@ async def test_the_link_of_the_mail_decides_nothing_and_asks_for_a_session(offic
     assert link is not None and link[0].endswith(f"?approval={approval}")
     async with office.browser() as browser:
         seen = await browser.get(link[0])
-        assert seen.path.startswith("/auth/sign-in")
-        assert approval in seen.path
+        assert seen.path == f"/auth/sign-in?next=/console/approvals%3Fapproval%3D{approval}"
+        seen = await browser.send(seen.page.form("/auth/sign-in"), email=ADA_OF_FJORD)
+        seen = await browser.send(seen.page.form("/auth/sign-in/code"), code=await office.site.code())
+        assert seen.path == f"/console/approvals?approval={approval}" and "This is the one that your link names." in seen.page.text
+        assert f'href="{seen.path}"' in (await browser.get(f"{APPROVALS_PATH}?approval={approval}")).page.html
     assert (await office.state(approval))["state"] == "waiting" and await office.hooks() == 0
 
 

@@ -12,8 +12,8 @@ from tests.pages.browser import Browser
 PAGE = "/console/money/economics"
 
 
-def fleet_costs(server: DemoConsole, days: int) -> dict[str, Any]:
-    last = datetime.now(UTC).date()
+def fleet_costs(server: DemoConsole, days: int, *, ago: int = 0) -> dict[str, Any]:
+    last = datetime.now(UTC).date() - timedelta(days=ago)
     window = {"start": (last - timedelta(days=days - 1)).isoformat(), "end": last.isoformat(), "limit": 200}
     answer = server.api.post("/v1/intelligence/high-cost-subscribers", json=window)
     assert answer.status_code == 200, answer.text
@@ -39,6 +39,22 @@ async def test_the_fleet_says_what_is_left_and_which_line_loses_most_and_why(dem
     assert f"networks charged {written(fleet_costs(demo_server, 7)['network_cost'])}" in week.page.text
 
 
+async def test_yesterdays_losses_stand_with_their_reason_and_its_sales_alone(demo: Browser, demo_server: DemoConsole) -> None:
+    costs = fleet_costs(demo_server, 1, ago=1)
+    while True:
+        seen, now = await demo.get(f"{PAGE}?days=yesterday"), fleet_costs(demo_server, 1, ago=1)
+        if now == costs:
+            break
+        costs = now
+    worst = min(costs["lines"], key=lambda line: line["margin_with_packages"])
+    assert worst["margin_with_packages"] < 0
+    assert f"Line {worst['iccid']} loses most: {written(-worst['margin_with_packages'])}." in seen.page.text
+    assert f"was charged by {worst['networks'][0]['operator']} in " in seen.page.text
+    assert f"networks charged {written(costs['network_cost'])}" in seen.page.text and costs["window"]["days"] == 1
+    chosen = next(tag for tag in seen.page.tags if tag.attributes.get("aria-current") == "page" and tag.attributes.get("class") == "chip")
+    assert chosen.attributes["href"] == f"{PAGE}?days=yesterday"
+
+
 async def test_a_sale_stands_with_its_fee_and_its_package_and_what_is_left(demo: Browser, demo_server: DemoConsole) -> None:
     assert "Nothing was sold in these days" in (await demo.get(PAGE)).page.text
     async with httpx.AsyncClient(base_url=demo_server.server.base_url, headers={"Accept-Language": "en"}, timeout=60) as http:
@@ -56,6 +72,7 @@ async def test_a_sale_stands_with_its_fee_and_its_package_and_what_is_left(demo:
     assert "Buyers paid €7.90; after refunds, fees and packages €3.32 is left." in page.text
     assert "Nordics 1 GB demo 1 €7.90 €0.00 €0.08 €4.50 €3.32" in page.text
     assert "Fleet and shops together: €" in page.text
+    assert "Nothing was sold in these days" in (await demo.get(f"{PAGE}?days=yesterday")).page.text
 
 
 async def test_whoever_is_not_connected_and_sells_nothing_is_told_what_to_do(hers: Browser) -> None:

@@ -2,12 +2,14 @@
 
 import re
 import sqlite3
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 from uuid import uuid4
 
 from tests.console.conftest import DemoConsole
+from tests.console.test_csv_download import file_of
 from tests.network_facts import TEMPLATE
 from tests.pages.browser import Browser, Seen
 
@@ -72,25 +74,58 @@ async def test_the_stock_of_each_account_is_counted_by_the_charging_system_only_
     assert "Issued in 30 days" in counted.page.text and "8101" in counted.page.text
 
 
-def lose(server: DemoConsole, key: str, seconds: int) -> None:
-    """As the service leaves an issuance of which nobody knows what became of it, asked for so many seconds ago."""
+def issue(server: DemoConsole, key: str) -> None:
+    body = {"accountId": 8101, "packageTemplateId": TEMPLATE}
+    said = server.api.post("/v1/subscribers/issue-from-inventory", json=body, headers={"X-Idempotency-Key": key})
+    assert said.status_code == 201, said.text
+
+
+@contextmanager
+def database_of(server: DemoConsole) -> Generator[sqlite3.Connection]:
     args = [str(each) for each in cast("list[object]", server.server.process.args)]
     with closing(sqlite3.connect(Path(args[args.index("--data") + 1]) / "service.db", timeout=30)) as connection:
+        yield connection
+        connection.commit()
+
+
+def lose(server: DemoConsole, key: str, seconds: int) -> None:
+    """As the service leaves an issuance of which nobody knows what became of it, asked for so many seconds ago."""
+    with database_of(server) as connection:
         connection.execute(
             "UPDATE issuance SET state = 'outcome_unknown', iccid = NULL, held = NULL, package_id = NULL, due_ms = 99999999999999, "
             "dispatched = dispatched - :ago, updated = updated - :ago, stock = 'stk_none' WHERE key = :key",
             {"ago": seconds, "key": key},
         )
-        connection.commit()
+
+
+async def test_the_file_of_the_ledger_holds_every_row_of_the_filters_whatever_they_are_named(
+    demo: Browser, demo_server: DemoConsole
+) -> None:
+    key = f"file-{uuid4().hex[:8]}"
+    issue(demo_server, key)
+    with database_of(demo_server) as connection:
+        columns = [str(row[1]) for row in connection.execute("PRAGMA table_info(issuance)")]
+        other = {"key": "'=sum-' || printf('%03d', n)", "state": "'failed'", "note": "'no_inventory'", "iccid": "NULL", "held": "NULL"}
+        other["dispatched"] = "issuance.dispatched - 400000"  # behind whatever the pages of other tests show
+        values = ", ".join(other.get(name, f"issuance.{name}") for name in columns)
+        connection.execute(
+            "WITH RECURSIVE places(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM places WHERE n < 249) "
+            f"INSERT INTO issuance ({', '.join(columns)}) SELECT {values} FROM issuance, places WHERE issuance.key = ?",
+            (key,),
+        )
+    rows = await file_of(demo, f"{LEDGER}?state=failed", "issuances")
+    assert sorted(row["idempotency_key"] for row in rows if "sum-" in row["idempotency_key"]) == [f"'=sum-{n:03d}" for n in range(250)]
+    told = {(row["state"], row["iccid"], row["account_id"], row["error"]) for row in rows if "sum-" in row["idempotency_key"]}
+    assert told == {("failed", "", "8101", '{"code":"no_inventory","message":"The account had no free eSIM"}')}
+    [issued] = [row for row in await file_of(demo, LEDGER, "issuances") if row["idempotency_key"] == key]
+    assert issued["state"] == "issued" and re.fullmatch(r"89[0-9]{16,20}", issued["iccid"])
 
 
 async def test_what_nobody_knows_comes_first_and_is_settled_once_a_day_has_passed(demo: Browser, demo_server: DemoConsole) -> None:
     old, new = f"old-{uuid4().hex[:8]}", f"new-{uuid4().hex[:8]}"
     assert "Of every eSIM that was asked for it is known what became of it." in (await demo.get(LEDGER)).page.text
     for key, seconds in ((old, 90_000), (new, 60)):
-        body = {"accountId": 8101, "packageTemplateId": TEMPLATE}
-        said = demo_server.api.post("/v1/subscribers/issue-from-inventory", json=body, headers={"X-Idempotency-Key": key})
-        assert said.status_code == 201, said.text
+        issue(demo_server, key)
         lose(demo_server, key, seconds)
     seen = await demo.get(LEDGER)
     assert "1 eSIM waits for a person." in seen.page.text and seen.page.text.index(old) < seen.page.text.index(new)

@@ -61,6 +61,12 @@ class Till:
         assert sandbox is not None
         return [refund.amount for refund in sandbox.state.book(self.account).refunds.values()]
 
+    async def evidence(self, dispute: str) -> Mapping[str, str]:
+        """What the processor holds of an answer."""
+        sandbox = self.site.service.payments.sandbox
+        assert sandbox is not None
+        return sandbox.state.book(self.account).disputes[dispute].evidence
+
     async def form_of(self, charge: str, **typed: str) -> Seen:
         """The question that the form of a refund leads to."""
         shown = await self.browser.get(f"{REFUNDS}?charge={charge}")
@@ -144,21 +150,31 @@ async def test_an_outcome_that_nobody_knows_is_asked_for_with_the_same_key(till:
 
 async def test_whoever_signed_in_long_ago_moves_no_money(till: Till) -> None:
     charge = await till.charge(1490)
+    await till.charge(4900, outcome="reviewed")
+    dispute = f"{DISPUTES}/{(await till.ask('disputes', charge=await till.charge(700)))['id']}"
     refund = (await till.browser.get(f"{REFUNDS}?charge={charge}")).page.form(REFUNDS, "refund")
     payouts = (await till.browser.get(PAYOUTS)).page
     payout, schedule = payouts.form(PAYOUTS, "pay"), payouts.form(PAYOUTS, "schedule")
-    leave = (await till.browser.get(ACCOUNT)).page.form(ACCOUNT, "dashboard")
+    account = (await till.browser.get(ACCOUNT)).page
+    leave, review = account.form(ACCOUNT, "dashboard"), account.form(ACCOUNT, "approve")
     till.site.clock.advance(15 * 60 + 1)
-    for page in (f"{REFUNDS}?charge={charge}", PAYOUTS, ACCOUNT):
+    for page in (f"{REFUNDS}?charge={charge}", PAYOUTS, ACCOUNT, dispute):
         shown = await till.browser.get(page)
         assert "You signed in more than 15 minutes ago" in shown.page.text
-        assert shown.page.form(page.partition("?")[0], "again")
+        assert {form.fields.get("do") for form in shown.page.forms if form.action == page.partition("?")[0]} - {None} == {"again"}
     led = await till.browser.send(refund, amount="1")
     assert led.path == f"/auth/sign-in?next=/console/money/refunds%3Fcharge%3D{charge}"
-    for form, typed in ((payout, {"amount": "1", "currency": "EUR"}), (schedule, {"interval": "manual"}), (leave, {})):
+    for form, typed in ((payout, {"amount": "1", "currency": "EUR"}), (schedule, {"interval": "manual"}), (leave, {}), (review, {})):
         assert (await till.browser.send(form, **typed)).path.startswith("/auth/sign-in")
-    moved = ("operator_billing_create_refund", "operator_billing_create_manual_payout", "operator_billing_connect_dashboard_link")
-    assert await trail(till.site, *moved, "operator_billing_update_payout_schedule") == []
+    for page, do, button in ((dispute, "answer", "Keep as a draft"), (ACCOUNT, "approve", None)):
+        await till.site.sign_in(till.browser, ADA_ADDRESS, page)
+        form = (await till.browser.get(page)).page.form(page, do)
+        till.site.clock.advance(15 * 60 + 1)
+        typed = {"service_date": "20 November 2026"} if do == "answer" else {}
+        assert (await till.browser.send(form, button, **typed)).path == f"/auth/sign-in?next={page}"
+    moved = ("operator_billing_submit_dispute_evidence", "operator_billing_approve_fraud_review", "operator_billing_create_refund")
+    paid = ("operator_billing_create_manual_payout", "operator_billing_update_payout_schedule", "operator_billing_connect_dashboard_link")
+    assert await trail(till.site, *moved, *paid) == []
 
 
 async def test_disputes_say_until_when_they_wait_and_are_answered_as_a_draft_and_for_good(till: Till) -> None:
@@ -175,11 +191,20 @@ async def test_disputes_say_until_when_they_wait_and_are_answered_as_a_draft_and
     form, other_tab = seen.page.form(page, "answer"), (await till.browser.get(page)).page.form(page, "answer")
     empty = await till.browser.send(form, "Keep as a draft")
     assert empty.status == 400 and empty.page.wrong("uncategorized_text")
+    assert "At most 20,000 characters; line breaks are kept." in seen.page.text and "together have at most 150,000" in seen.page.text
     draft = await till.browser.send(form, "Keep as a draft", service_date="20 November 2026")
     assert draft.path == f"{page}?done=draft" and "The bank has not seen it" in draft.page.text
-    asked = await till.browser.send(draft.page.form(page, "answer"), "Send to the bank", service_date="20 November 2026")
-    assert "You answer with: When the eSIM was delivered." in asked.page.text
+    again = draft.page.form(page, "answer")
+    again.fields["product_description"] = "x" * 20_001
+    long = await till.browser.send(again, "Keep as a draft")
+    assert long.status == 400 and "20000" in (long.page.wrong("product_description") or "")
+    told = "Attached in Norway\r\non 20 November:\r\n" + "ü" * 19_000
+    again = draft.page.form(page, "answer")
+    again.fields["access_activity_log"] = told
+    asked = await till.browser.send(again, "Send to the bank", service_date="20 November 2026")
+    assert "You answer with: Use of the eSIM, When the eSIM was delivered." in asked.page.text
     sent = await till.browser.send(asked.page.form(page, "answer"))
+    assert await till.evidence(dispute) == {"service_date": "20 November 2026", "access_activity_log": told.replace("\r\n", "\n")}
     assert sent.path == f"{page}?done=submitted" and "The bank decides" in sent.page.text
     assert [one for one in sent.page.forms if one.action == page] == []
     late = await till.browser.send(other_tab, "Keep as a draft", service_date="later")

@@ -205,3 +205,29 @@ async def test_shops_and_orders_of_nobody_say_what_to_do_next(hers: Browser) -> 
     assert "Nothing was bought yet" in (await hers.get("/console/shops/orders")).page.text
     for path in ("/console/shops/sf_none", "/console/shops/orders/onr_none", "/console/shops/sf_none/plans/x"):
         assert (await hers.get(path)).status == 404
+
+
+async def test_a_shop_is_seen_as_buyers_see_it_with_what_is_not_saved_and_sells_nothing(demo: Browser) -> None:
+    page = await demo_shop(demo)
+    shown = await demo.get(page)
+    frame = next(tag.attributes for tag in shown.page.tags if tag.name == "iframe")
+    assert (frame["sandbox"], frame["src"]) == ("", f"{page}/preview")
+    saved = await demo.get(f"{page}/preview")
+    assert "Demo Telecom" in saved.page.text and "Nordics 1 GB" in saved.page.text and "€7.90" in saved.page.text
+    assert saved.answer.headers["content-security-policy"].endswith("form-action 'none'; frame-ancestors 'self'")
+    assert shown.answer.headers["content-security-policy"].endswith("frame-ancestors 'none'")
+    looked = await demo.send(shown.page.form(page, "change"), "See it first", tagline="North & <b>west</b>", accent="#123456")
+    assert looked.status == 200 and "This is not saved yet." in looked.page.text
+    assert looked.page.form(page, "change").fields["tagline"] == "North & <b>west</b>"
+    source = next(tag.attributes["src"] for tag in looked.page.tags if tag.name == "iframe")
+    preview = await demo.get(source)
+    assert "North & <b>west</b>" in preview.page.text and "#123456" in preview.page.html
+    buttons = [tag.attributes for tag in preview.page.tags if tag.name == "button"]
+    assert buttons and all("disabled" in each for each in buttons)
+    assert [form.method for form in preview.page.forms] == ["get"] and "/checkout" not in preview.page.html
+    assert {tag.attributes.get("href", "#content") for tag in preview.page.tags if tag.name == "a"} <= {
+        "#content",
+        "mailto:support@demo.invalid",
+    }
+    assert "North" not in (await demo.get(page)).page.text
+    assert (await demo.get("/console/shops/sf_01k0a8w7zv6q4k3m2n1p0r9s8t/preview")).status == 404

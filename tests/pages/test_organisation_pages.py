@@ -192,3 +192,20 @@ async def test_the_tiers_are_those_of_the_limits(site: Site, browser: Browser, a
     await site.sign_in(browser, "ada@fjord.example")
     text = (await browser.get("/auth/upgrade")).page.text
     assert "Free yours" in text and "Yours is Fjord" in text
+
+
+async def test_whoever_signed_in_long_ago_changes_neither_keys_nor_members_nor_the_connection(site: Site, hers: Browser) -> None:
+    key = (await hers.get("/auth/api-keys")).page.form("/auth/api-keys", "create")
+    invitation = (await hers.get("/auth/members")).page.form("/auth/members", "invite")
+    account = (await hers.get("/auth/onboarding")).page.form("/auth/onboarding", "managed")
+    site.clock.advance(15 * 60 + 1)
+    for path in ("/auth/api-keys", "/auth/members", "/auth/onboarding", "/auth/payments"):
+        seen = await hers.get(path)
+        assert "You signed in more than 15 minutes ago" in seen.page.text and seen.page.form(path, "again"), path
+    led = await hers.send(key, name="late")
+    assert led.path == "/auth/sign-in?next=/auth/api-keys"
+    for form, typed in ((invitation, {"email": "late@fjord.example"}), (account, {})):
+        assert (await hers.send(form, **typed)).path.startswith("/auth/sign-in")
+    back = await site.sign_in(hers, "ada@fjord.example", "/auth/api-keys")
+    assert back.page.form("/auth/api-keys", "create") and "None yet." in back.page.text
+    assert "not answered yet" not in (await hers.get("/auth/members")).page.text

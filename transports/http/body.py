@@ -1,7 +1,7 @@
 """The one reader of request bodies, forms and queries. Each kind of body names its media type and its refusals; the limits stand here."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -121,20 +121,25 @@ MCP_BODY = JSON_BODY._replace(media_type=None, compressed=None, too_large=partia
 FORM_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-async def read_form(scope: HttpScope, receive: Receive) -> Mapping[str, str]:
-    """The fields of a posted form of a page. It waits for the client."""
+async def read_form(
+    scope: HttpScope, receive: Receive, *, most: int = FORM_BYTES, long_fields: Collection[str] = frozenset()
+) -> Mapping[str, str]:
+    """The fields of a posted form of a page, of at most `most` bytes. It waits for the client."""
     headers = dict(scope["headers"])
-    check_body_length(FORM_BODY, headers, FORM_BYTES)
+    check_body_length(FORM_BODY, headers, most)
     check_body_type(FORM_BODY, headers)
-    body = await BodyReader(FORM_BODY, scope, receive).read(FORM_BYTES)
+    body = await BodyReader(FORM_BODY, scope, receive).read(most)
     try:
-        return form_fields(body.decode("ascii"))
+        return form_fields(body.decode("ascii"), long_fields)
     except UnicodeDecodeError:
         raise unreadable_form() from None
 
 
-def form_fields(text: str) -> Mapping[str, str]:
-    """The fields of a page's form or query: each once but BOX_FIELDS, without the space around it, and without control characters."""
+def form_fields(text: str, long_fields: Collection[str] = frozenset()) -> Mapping[str, str]:
+    """The fields of a page's form or query: each once but BOX_FIELDS, without the space around it, and without control characters.
+
+    `long_fields` may have several lines, which end in LF, however the browser ends them.
+    """
     try:
         pairs = read_pairs(text, FORM_FIELDS + MOST_BOXES)
     except ValueError:
@@ -145,7 +150,10 @@ def form_fields(text: str) -> Mapping[str, str]:
     for name, value in pairs:
         if name in found and name not in BOX_FIELDS:
             raise BadRequest("A field of the form was sent twice", hint="Load the page again and send it once more")
-        if FORM_CONTROL_CHARACTERS.search(name) or FORM_CONTROL_CHARACTERS.search(value):
+        if name in long_fields:
+            value = value.replace("\r\n", "\n").replace("\r", "\n")
+        line = value.replace("\n", "") if name in long_fields else value
+        if FORM_CONTROL_CHARACTERS.search(name) or FORM_CONTROL_CHARACTERS.search(line):
             raise BadRequest("A field of the form holds a control character", hint="Type the text instead of pasting it, on one line")
         found[name] = f"{found[name]}.{value.strip()}" if name in found else value.strip()
     return found

@@ -19,7 +19,7 @@ from registry.errors import Forbidden, MethodNotAllowed, Refusal
 from registry.pipeline import Pipeline
 from registry.versions import IfMatch
 from transports.http.asgi import STATE_REQUEST_ID, Headers, HttpScope, Receive, Scope, Send
-from transports.http.body import read_form
+from transports.http.body import FORM_BYTES, read_form
 
 NO_HEADERS: Mapping[str, str] = {}
 PAGE_MEDIA_TYPE = "text/html; charset=utf-8"
@@ -183,6 +183,10 @@ class PageRoute(Generic[V]):
     anywhere: bool = False
     """Whether posts are taken from anywhere, mail programs and their servers, too: the address itself is the right to do it, neither
     cookies nor what is sent are looked at."""
+    long_fields: frozenset[str] = frozenset()
+    """Fields of its forms that may have several lines."""
+    form_bytes: int = FORM_BYTES
+    """How long its forms may be as they are sent."""
 
     @property
     def methods(self) -> str:
@@ -244,7 +248,9 @@ class PageSite(ABC, Generic[V]):
             return await route.act(visit)
         if request.method == "POST" and route.act is not None:
             check_sender(request.scope["headers"], self._origin)
-            visit.form = await read_form(cast(HttpScope, request.scope), request.receive)
+            visit.form = await read_form(
+                cast(HttpScope, request.scope), request.receive, most=route.form_bytes, long_fields=route.long_fields
+            )
             return await self.act(visit, route, route.act)
         if request.method not in ("GET", "HEAD") or route.show is None:
             raise MethodNotAllowed("This page cannot be used in this way", allow=route.methods, hint=self.start_hint)

@@ -10,7 +10,7 @@ from operations.deps import Deps
 from operations.event_types.declaration import new_event
 from operations.event_types.work import WORK_APPROVAL_REQUESTED, RequestedApproval
 from operations.letters import queue_letter, seal_letter
-from registry.approvals import APPROVALS_PAGE, ApprovalDeclined, ApprovalRequest, TooManyApprovals, WaitingApproval
+from registry.approvals import ApprovalDeclined, ApprovalRequest, TooManyApprovals, WaitingApproval
 from registry.challenge import Loss
 from registry.clock import rfc3339_utc
 from registry.errors import ApprovalAmount, Conflict, StoreUnavailable
@@ -34,6 +34,8 @@ from storage.sealing import Keyring, approval_field
 
 APPROVAL_MAILS_PER_HOUR = 20
 """Requests of an organisation that are mailed. Choice: whoever asks for more than that must not fill the mailboxes of those who decide."""
+MAILED_APPROVALS_PAGE = "/console/approvals"
+"""Where the link of the mail leads: what else waits for the person stands there, too."""
 MAILED_PEOPLE_LIMIT = 10
 SEARCHED_PEOPLE_LIMIT = 1000
 STORED_SOON_SECONDS = 60.0
@@ -85,7 +87,7 @@ def approval_letter(address: str, row: ApprovalRow, base_url: str) -> Letter:
         f"A program that holds the credential {row.credential} of your organisation asks to do something that a person has to approve:\n\n"
         f"    {row.operation}\n\n"
         f"Nothing has been done. Look what it is, and approve or decline it, until {rfc3339_utc(row.expires_at)}:\n\n"
-        f"{base_url}{APPROVALS_PAGE}?approval={row.id}\n\n"
+        f"{base_url}{MAILED_APPROVALS_PAGE}?approval={row.id}\n\n"
         "The page asks you to sign in. If you do not know the program, decline and revoke its key.\n"
     )
     return Letter(address, "A call waits for your approval", text)

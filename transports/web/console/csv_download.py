@@ -22,7 +22,7 @@ from transports.http.asgi import Overloaded
 from transports.http.concurrency import StreamSlots
 from transports.http.response import send_stream
 from transports.web.console.events import is_still_signed_in
-from transports.web.console.request import ConsoleRequest
+from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.pages.calls import CallArguments, CallOutcome
 from transports.web.site import REFERRER_POLICY
 
@@ -80,13 +80,15 @@ async def csv_download(
     arguments: CallArguments,
     *,
     rows: str = "data",
+    named_by: str = "id",
     at_once: int = ROWS_READ_AT_ONCE,
     keep: Callable[[CsvRow], bool] = every_row,
 ) -> Response:
     """The list that `operation` answers to `arguments` as the file `name`-<day>.csv; a page with the problem where it is refused.
 
-    `columns`: the members of a row that are written, no others; `rows`: the member of the answer that holds them; `at_once`: how many
-    are read by one call. Raises Overloaded where too many are downloaded.
+    `columns`: the members of a row that are written, no others; `rows`: the member of the answer that holds them; `named_by`: the member
+    of a row after whose value the next page begins; `at_once`: how many are read by one call. Raises Overloaded where too many are
+    downloaded.
     """
     slots, owner = visit.context.downloads, visit.organisation
     require_room(slots, owner)
@@ -96,7 +98,7 @@ async def csv_download(
         return visit.draw("refused.html", {}, problem=first.problem)
     require_room(slots, owner)  # others that were asked for at the same moment may have begun meanwhile; from here on nothing waits
     day = datetime.fromtimestamp(visit.now, UTC).date().isoformat()
-    found = rows_by_page(visit, operation, asked, rows, first)
+    found = rows_by_page(visit, PageRead(operation, asked), rows, named_by, first)
     return CsvFile(f"{name}-{day}.csv", csv_pieces(found, columns, keep), slots, owner)
 
 
@@ -112,20 +114,20 @@ RowsOrNote = Sequence[CsvRow] | str
 
 
 async def rows_by_page(
-    visit: ConsoleRequest, operation: str, asked: CallArguments, member: str, first: CallOutcome
+    visit: ConsoleRequest, listed: PageRead, member: str, named_by: str, first: CallOutcome
 ) -> AsyncGenerator[RowsOrNote]:
     """The rows of each page; at last a sentence, where they are not all because the person has gone or a page was refused."""
     outcome = first
     while True:
         page = cast("list[CsvRow]", outcome.body.get(member, []))
         yield page
-        after = outcome.next_cursor or (str(page[-1]["id"]) if page and outcome.body.get("has_more") else "")
+        after = outcome.next_cursor or (str(page[-1][named_by]) if page and outcome.body.get("has_more") else "")
         if not after:
             return
         if not await is_still_signed_in(visit):
             yield "you have signed out, or your role has changed"
             return
-        outcome = await visit.read(operation, **asked, starting_after=after)
+        outcome = await visit.read(listed.operation, **listed.arguments, starting_after=after)
         if outcome.problem is not None:
             yield outcome.problem.text
             return

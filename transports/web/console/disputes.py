@@ -7,7 +7,13 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from operations.billing.disputes import UNANSWERED_DISPUTE_STATUSES, DisputeEvidence
+from operations.billing.disputes import (
+    EVIDENCE_BODY_LIMIT,
+    EVIDENCE_TEXT_LIMIT,
+    EVIDENCE_TOTAL_LIMIT,
+    UNANSWERED_DISPUTE_STATUSES,
+    DisputeEvidence,
+)
 from operations.ledger.payment_records import CLOSED_DISPUTE_STATUSES
 from registry.errors import NotFound
 from transports.web.console.payments import (
@@ -24,14 +30,14 @@ from transports.web.console.payments import (
 )
 from transports.web.console.request import ConsoleRequest
 from transports.web.pages.calls import filled_fields
-from transports.web.pages.request import PageProblem, unknown_form
+from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
 from transports.web.site import PageRoute
 
 WAITING_SHOWN_AT_ONCE = 100
 DISPUTE_KINDS = ("waiting", "at_bank", "closed")
 EVIDENCE_FIELDS = tuple(name for name in DisputeEvidence.model_fields if name not in ("id", "submit"))
 SHORT_EVIDENCE = ("customer_name", "customer_email_address", "customer_purchase_ip", "duplicate_charge_id", "service_date")
-"""What is a name, a number or a day; everything else is a text."""
+"""What is a name, a number or a day; everything else is a text, which may have several lines."""
 USUAL_EVIDENCE = ("access_activity_log", "product_description", "service_date", "uncategorized_text")
 EVIDENCE_BY_REASON: Mapping[str, Sequence[str]] = {
     "product_not_received": ("access_activity_log", "service_date", "product_description"),
@@ -125,7 +131,10 @@ async def show_dispute(visit: ConsoleRequest, problem: PageProblem | None = None
         "others": others,
         "others_open": any(typed.get(name) for name in others) or (problem is not None and problem.field in others),
         "short": SHORT_EVIDENCE,
+        "longest": EVIDENCE_TEXT_LIMIT,
+        "longest_together": EVIDENCE_TOTAL_LIMIT,
         "typed": typed,
+        "stale": not visit.signed_in_lately,
         "done": visit.say(f"payments.done_{done}") if done in DISPUTE_DONE_WORDS else "",
         "cents": partial(minor_money, visit.texts),
     }
@@ -133,11 +142,13 @@ async def show_dispute(visit: ConsoleRequest, problem: PageProblem | None = None
 
 
 async def post_dispute(visit: ConsoleRequest) -> Response:
-    """Keeps what was typed as a draft, or asks first and sends it to the bank for good."""
-    id, send = str(visit.request.path_params["dispute"]), visit.form.get("send")
-    if visit.form.get("do") != "answer" or send not in ("draft", "submit"):
+    """Keeps what was typed as a draft, or asks first and sends it to the bank for good; after a sign-in that is not old."""
+    id, send, do = str(visit.request.path_params["dispute"]), visit.form.get("send"), visit.form.get("do")
+    if do != "again" and (do != "answer" or send not in ("draft", "submit")):
         raise unknown_form()
     evidence, page = filled_fields(visit.form, *EVIDENCE_FIELDS), f"/money/disputes/{id}"
+    if do == "again" or not visit.signed_in_lately:
+        return await visit.sign_in_again(CONSOLE_PATH + page)
     if send == "submit" and evidence:  # without any, the operation says what is missing
         text = visit.say("payments.submit_text", fields=", ".join(visit.say(f"payments.evidence_{name}") for name in evidence))
         title, button = visit.say("payments.submit_title"), visit.say("payments.submit_button")
@@ -155,5 +166,7 @@ async def post_dispute(visit: ConsoleRequest) -> Response:
 
 DISPUTE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
     "/money/disputes": PageRoute(show_disputes),
-    "/money/disputes/{dispute}": PageRoute(show_dispute, post_dispute),
+    "/money/disputes/{dispute}": PageRoute(
+        show_dispute, post_dispute, long_fields=frozenset(EVIDENCE_FIELDS).difference(SHORT_EVIDENCE), form_bytes=EVIDENCE_BODY_LIMIT
+    ),
 }

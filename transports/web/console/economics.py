@@ -4,7 +4,7 @@ The price of a package is a cost of the shop and an income of the fleet, so that
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -22,7 +22,9 @@ from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.console.shops import COMPARED_SHOPS, COMPARED_TEMPLATES, TEMPLATE_FIELDS, plans_in, templates_by_number
 from transports.web.site import PageRoute
 
-ECONOMIC_DAYS = ("7", "30", "90")
+YESTERDAY = "yesterday"
+ECONOMIC_DAYS = (YESTERDAY, "7", "30", "90")
+"""Whole days: the last one that is over, or so many that end today."""
 LINES_RANKED = 200
 """The dearest lines, among which those that lose most are looked for: no line loses more than it costs."""
 LOSERS_SHOWN, BARS_SHOWN = 5, 8
@@ -74,11 +76,15 @@ class ShopSales(NamedTuple):
 async def show_economics(visit: ConsoleRequest) -> Response:
     """What is left of what the fleet and the shops bring in, and what loses most, and why?"""
     days = visit.query.get("days", "30") if visit.query.get("days") in ECONOMIC_DAYS else "30"
-    last = utc_today(visit.now)
-    first = last - timedelta(days=int(days) - 1)
-    window = {"start": first.isoformat(), "end": last.isoformat()}
+    early = {"days": days, "choices": ECONOMIC_DAYS}
+    return await visit.draw_late("economics.html", early, partial(economics_page, visit, days))
+
+
+async def economics_page(visit: ConsoleRequest, days: str) -> Response:
+    """The page for some days, with all that is known of them."""
+    window = economic_window(days, utc_today(visit.now))
     fleet = await visit.read("high_cost_subscribers", **window, limit=LINES_RANKED)
-    sales = await read_sales(visit, day_of_form(window["start"]) or 0)
+    sales = await read_sales(visit, day_of_form(window["start"]) or 0, day_of_form(window["end"], later=1) or visit.now)
     costs = None if fleet.problem is not None else cast(FleetCosts, fleet.body["data"])
     losers = [] if costs is None else losing_lines(visit, costs)
     left_of_fleet, left_of_shop = None if costs is None else costs["margin_with_packages"], left_sum(sales.plans)
@@ -105,6 +111,12 @@ async def show_economics(visit: ConsoleRequest) -> Response:
         "paid": whole_sums(visit.texts, ((plan.paid, plan.currency) for plan in sales.plans)),
     }
     return visit.draw("economics.html", facts)
+
+
+def economic_window(chosen: str, today: date) -> Mapping[str, str]:
+    """The first and last day of one of ECONOMIC_DAYS, as the operation takes them."""
+    first, last = (today - timedelta(days=1),) * 2 if chosen == YESTERDAY else (today - timedelta(days=int(chosen) - 1), today)
+    return {"start": first.isoformat(), "end": last.isoformat()}
 
 
 def signed_euros(visit: ConsoleRequest, amount: float) -> str:
@@ -211,9 +223,9 @@ def biggest_loss_words(visit: ConsoleRequest, lines: Sequence[LosingLine], plans
     return f"{said} {visit.say('economics.mostly', operator=line.operator, place=place, part=visit.euros(line.share))} {line.help}"
 
 
-async def read_sales(visit: ConsoleRequest, since: float) -> ShopSales:
-    """What the shops sold since a moment, Unix seconds, by plan."""
-    orders, whole, problem = await sold_orders_since(visit, since)
+async def read_sales(visit: ConsoleRequest, since: float, until: float) -> ShopSales:
+    """What the shops sold from one moment to before another, Unix seconds, by plan. A refund counts with its sale, whenever it was made."""
+    orders, whole, problem = await sold_orders(visit, since, until)
     if not orders:
         return ShopSales([], True, "", problem)
     charges = await look_through(visit, "operator_billing_list_charges", is_sale, oldest=since, most=SALES_COUNTED)
@@ -222,7 +234,7 @@ async def read_sales(visit: ConsoleRequest, since: float) -> ShopSales:
     kept = {str(row["charge"]): cast(int, row["amount"]) - cast(int, row["amount_refunded"]) for row in fees.rows}
     paid = {str(row["order"]): row for row in charges.rows}
     counted = plan_sales(orders, paid, kept, plans, costs)
-    top_ups = top_up_sales(visit, charges.rows, kept)
+    top_ups = top_up_sales(visit, [row for row in charges.rows if cast(int, row["created"]) < until], kept)
     fees_unread = "" if fees.problem is None else fees.problem.text
     return ShopSales([*counted, *top_ups], whole and not charges.further, fees_unread, problem)
 
@@ -231,16 +243,17 @@ def is_sale(charge: PaymentRow) -> bool:
     return charge["status"] == "succeeded" and bool(charge["order"])
 
 
-async def sold_orders_since(visit: ConsoleRequest, since: float) -> tuple[list[Mapping[str, object]], bool, str]:
+async def sold_orders(visit: ConsoleRequest, since: float, until: float) -> tuple[list[Mapping[str, object]], bool, str]:
     """The orders that were paid for, whether these are all of them, and why they could not be read."""
-    begin, after, orders, before = rfc3339_utc(since), dict[str, object](), list[Mapping[str, object]](), len(visit.reads)
+    begin, end, before = rfc3339_utc(since), rfc3339_utc(until), len(visit.reads)
+    after, orders = dict[str, object](), list[Mapping[str, object]]()
     for _ in range(SALES_PAGES):
         listed = await visit.read("list_storefront_orders", limit=SALES_READ_AT_ONCE, **after)
         del visit.reads[before + 1 :]
         if listed.problem is not None:
             return orders, False, listed.problem.text
         fresh = [row for row in listed.rows if str(row["created"]) >= begin]
-        orders += [row for row in fresh if row["paid_at"]]
+        orders += [row for row in fresh if row["paid_at"] and str(row["created"]) < end]
         if len(fresh) < len(listed.rows) or not listed.body.get("has_more"):
             return orders, True, ""
         after = {"starting_after": listed.rows[-1]["id"]}

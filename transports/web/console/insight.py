@@ -7,6 +7,7 @@ address: it can be sent to a colleague, and loading it again repeats nothing but
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
@@ -74,23 +75,30 @@ async def show_question(visit: ConsoleRequest) -> Response:
         raise NotFound("There is no such question", hint="The page Insight shows them all")
     given = question_fields(visit, question)
     problem, arguments = asked_arguments(visit, given)
-    asked, answer = visit.query.get("ask") == "now", None
+    asked = visit.query.get("ask") == "now"
     if asked and problem is None and question.name == ABOUT_ONE_LINE:
         if "iccid" in arguments:
             return visit.go(f"/lines/{arguments['iccid']}?ask=verdict")
         problem = PageProblem(400, visit.say("insight.no_line"), "", "iccid")
     if asked and problem is None:
-        after = visit.query.get("after", "")
-        outcome = await visit.read(question.name, **arguments, limit=RANKED_A_PAGE, **({"starting_after": after} if after else {}))
-        problem = outcome.problem
-        if problem is None:
-            following = outcome.next_cursor if question.paged else None
-            pages = {
-                "beginning": f"?{urlencode({**given, 'ask': 'now'})}" if after else "",
-                "following": f"?{urlencode({**given, 'ask': 'now', 'after': following})}" if following else "",
-            }
-            answer = {**answer_facts(visit, question.name, outcome.body), **pages}
-    return question_page(visit, question, given if asked else starting_fields(visit, question, given), answer, problem)
+        return await visit.draw_late(
+            "insight_question.html", {"question": question}, partial(asked_page, visit, question, given, arguments)
+        )
+    return question_page(visit, question, given if asked else starting_fields(visit, question, given), None, problem)
+
+
+async def asked_page(visit: ConsoleRequest, question: FleetQuestion, given: Mapping[str, str], arguments: Mapping[str, object]) -> Response:
+    """The question with its answer, or why there is none."""
+    after = visit.query.get("after", "")
+    outcome = await visit.read(question.name, **arguments, limit=RANKED_A_PAGE, **({"starting_after": after} if after else {}))
+    if outcome.problem is not None:
+        return question_page(visit, question, given, None, outcome.problem)
+    following = outcome.next_cursor if question.paged else None
+    pages = {
+        "beginning": f"?{urlencode({**given, 'ask': 'now'})}" if after else "",
+        "following": f"?{urlencode({**given, 'ask': 'now', 'after': following})}" if following else "",
+    }
+    return question_page(visit, question, given, {**answer_facts(visit, question.name, outcome.body), **pages}, None)
 
 
 def question_page(

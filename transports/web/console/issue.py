@@ -14,6 +14,7 @@ from operations.subscribers.issuance_list import ListedIssuance
 from operations.vocabulary import Currency
 from registry.clock import rfc3339_utc
 from storage.issuance import IssuanceState
+from transports.web.console.csv_download import csv_download, is_csv_asked
 from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.console.shops import UNCOMPARED_PLAN, WRONG_PLAN, typed_cents, typed_countries, typed_whole
 from transports.web.pages.calls import filled_fields
@@ -25,6 +26,11 @@ UNSETTLED_SHOWN = 20
 """Of each state that somebody has to look at."""
 WAITING_STATES: Sequence[IssuanceState] = ("manual_reconciliation_required", "rollback_unknown", "outcome_unknown")
 LEDGER_FILTERS = ("state", "iccid")
+LEDGER_COLUMNS = (
+    "idempotency_key", "state", "iccid", "account_id", "package_template_id", "package_id", "intent", "order", "error", "settle_from",
+    "created_at", "updated_at",
+)  # fmt: skip
+"""Of files: members of the entries of list_issuances, which names a row by its idempotency_key."""
 TEST_PLAN = "test_"
 INTENT_ERRORS = ("OUTCOME_UNKNOWN", "MANUAL_RECONCILIATION_REQUIRED", "package_adapting", "package_not_adapted", "no_inventory", "released")
 """Of an intent: the errors that have a sentence of their own."""
@@ -193,14 +199,17 @@ async def show_stock(visit: ConsoleRequest) -> Response:
     rows = cast("list[dict[str, object]]", levels.body.get("levels", [])) if levels.problem is None else []
     stock = sorted((row for row in rows if row["kind"] == "stock"), key=lambda row: (row["days_left"] is None, row["days_left"] or 0.0))
     days = [cast(float, row["days_left"]) for row in stock if row["days_left"] is not None]
-    facts: Mapping[str, object] = {
+    known: Mapping[str, object] = {
         "levels": levels,
         "stock": stock,
         "first_end": min(days, default=None),
         "settings": levels.body.get("settings", {}),
-        "counted": await visit.read("fleet_health") if count_now else None,
     }
-    return visit.draw("issue_stock.html", facts)
+
+    async def counted() -> Response:
+        return visit.draw("issue_stock.html", {**known, "counted": await visit.read("fleet_health") if count_now else None})
+
+    return await (visit.draw_late("issue_stock.html", known, counted) if count_now else counted())
 
 
 class WaitingIssuance(NamedTuple):
@@ -220,6 +229,8 @@ def waiting_issuance(visit: ConsoleRequest, row: ListedIssuance) -> WaitingIssua
 async def show_ledger(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
     """Of which eSIMs does nobody know whether they were drawn, and what became of all the others?"""
     wanted = {name: visit.query[name] for name in LEDGER_FILTERS if visit.query.get(name)}
+    if is_csv_asked(visit) and problem is None:
+        return await csv_download(visit, "issuances", "list_issuances", LEDGER_COLUMNS, wanted, named_by="idempotency_key")
     found = await visit.read_together(
         rows=PageRead("list_issuances", page_asked(visit, ISSUANCES_A_PAGE, **wanted)),
         **{state: PageRead("list_issuances", {"state": state, "limit": UNSETTLED_SHOWN}) for state in WAITING_STATES},

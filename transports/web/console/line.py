@@ -7,6 +7,7 @@ says so. A form carries what was shown, so that nobody undoes unseen what somebo
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple, TypedDict, cast, get_args
 from urllib.parse import urlencode
 
@@ -176,11 +177,9 @@ def line_missing() -> NotFound:
 async def show_line(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
     """Why has this line no data, and what do I press?"""
     iccid = line_number(visit)
-    found = dict(
-        await visit.read_together(
-            line=PageRead("query_fleet", {"text": iccid, "fields": list(get_args(FleetField)), "limit": 10}),
-            notes=PageRead("get_subscriber_notes", {"iccid": iccid}),
-        )
+    found = await visit.read_together(
+        line=PageRead("query_fleet", {"text": iccid, "fields": list(get_args(FleetField)), "limit": 10}),
+        notes=PageRead("get_subscriber_notes", {"iccid": iccid}),
     )
     if found["line"].problem is not None:
         return visit.draw("refused.html", {}, problem=found["line"].problem)
@@ -193,22 +192,33 @@ async def show_line(visit: ConsoleRequest, problem: PageProblem | None = None) -
     asked = [part for part in PARTS if part in wanted]
     today = utc_today(visit.now)
     of = LineAsked(iccid, row["country"], (today - timedelta(days=USE_DAYS - 1)).isoformat(), today.isoformat())
-    reads = {name: read for part in asked for name, read in PARTS[part](of).items()}
-    causes = standing_causes(row)
-    if causes:
-        reads["problems"] = PageRead("fleet_problems", {"cause": causes[0], "accountId": row["account_id"], "limit": EVIDENCE_PAGE})
-    found |= await visit.read_together(**reads)
-    verdict = verdict_of(visit, row, causes, found)
-    facts: Mapping[str, object] = {
-        **found,
+    known: Mapping[str, object] = {
         "row": row,
         "iccid": iccid,
         "asked": asked,
         "ask": {part: ".".join(each for each in PARTS if each in asked or each == part) for part in PARTS},
         "ask_all": ".".join(each for each in PARTS if each in asked or each in ASKED_AT_ONCE),
-        "verdict": verdict,
         "done": done_word(visit, row),
         "typed": visit.form if problem is not None else {},
+    }
+    whole = partial(line_page, visit, row, of, {**found, **known}, problem)
+    return await (visit.draw_late("line.html", known, whole) if asked and visit.request.method != "POST" else whole())
+
+
+async def line_page(
+    visit: ConsoleRequest, row: RecordedLine, of: LineAsked, known: Mapping[str, object], problem: PageProblem | None
+) -> Response:
+    """The page of a line with the parts that were asked for, and what is made of all of it."""
+    asked = cast("list[str]", known["asked"])
+    reads = {name: read for part in asked for name, read in PARTS[part](of).items()}
+    causes = standing_causes(row)
+    if causes:
+        reads["problems"] = PageRead("fleet_problems", {"cause": causes[0], "accountId": row["account_id"], "limit": EVIDENCE_PAGE})
+    found = await visit.read_together(**reads)
+    facts: Mapping[str, object] = {
+        **known,
+        **found,
+        "verdict": verdict_of(visit, row, causes, found),
         "use": use_of(visit, found["usage"], of) if "usage" in found else None,
         "signals_seen": signals_of(found["signals"]) if "signals" in found else [],
         "flags": ("data", "calls_out", "calls_in", "sms_out"),

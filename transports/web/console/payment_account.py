@@ -67,14 +67,14 @@ def next_review(reviews: CallOutcome | None) -> str:
 
 
 async def post_payment_account(visit: ConsoleRequest) -> Response:
-    """Leads to the pages of the processor, or lets a payment through that was held up."""
+    """Leads to the pages of the processor, or lets a payment through that was held up; after a sign-in that is not old."""
     do = visit.form.get("do", "")
-    if do == "approve":
-        return await approve_review(visit)
-    if do not in (*AWAY_OPERATIONS, "again"):
+    if do not in (*AWAY_OPERATIONS, "approve", "again"):
         raise unknown_form()
     if do == "again" or not visit.signed_in_lately:
         return await visit.sign_in_again(f"{CONSOLE_PATH}{ACCOUNT_PAGE}")
+    if do == "approve":
+        return await approve_review(visit)
     outcome = await visit.press(AWAY_OPERATIONS[do], {})
     title, button = visit.say("payouts.replace_title"), visit.say("payouts.replace_button")
     waiting = asked_elsewhere(visit, outcome) or visit.ask_first(outcome, title=title, button=button, back=ACCOUNT_PAGE)

@@ -1,4 +1,4 @@
-"""One request to a page of the console: its reads, its buttons, how it is drawn, and the same calls for programs.
+"""One request to a page of the console: its reads, its buttons, how it is drawn, at once or as it comes, and the same calls for programs.
 
 Every figure and every button is a call of an operation through the pipeline, as the signed-in person. What only draws a page charges
 neither quota nor burst: the page is counted and recorded as a whole. Lines to copy are quoted for the shell and free of characters that
@@ -8,11 +8,12 @@ hide, and the key is a variable of the reader's own shell.
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping
+from asyncio import Task, create_task, wait
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 from urllib.parse import quote
 
 import anyio
@@ -20,6 +21,7 @@ import orjson
 from markupsafe import Markup, escape
 from starlette.responses import Response
 from starlette.templating import Jinja2Templates
+from starlette.types import Receive, Scope, Send
 
 from operations.languages import LanguageTexts
 from operations.web_pages import page_templates
@@ -28,7 +30,9 @@ from registry.caller import Role
 from registry.catalogue import AnyOperation
 from registry.characters import is_hidden_character
 from registry.errors import PreconditionFailed
+from registry.operation import StreamedAnswer
 from registry.versions import parse_if_match
+from transports.http.response import send_stream
 from transports.reference.entries import curl_example, tool_call_example
 from transports.web.console.assets import console_asset
 from transports.web.console.charts import bar_chart
@@ -62,7 +66,18 @@ POLICY = (
     "frame-src 'self'; form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types console; "
     "frame-ancestors 'none'"
 )
-
+PAGE_HEADERS: Mapping[str, str] = {
+    "content-type": PAGE_MEDIA_TYPE,
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": REFERRER_POLICY,
+    "cache-control": "no-store",
+    "x-robots-tag": "noindex",
+}
+FRAME_SECONDS = 0.06
+"""How long the answer is waited for before the frame of a page is sent without it."""
+FRAME_END = Markup("<!-- the answer -->")
+"""Where in a page its frame ends. What comes from outside is escaped, so that no name can be this."""
 
 KEY_VARIABLE = "$RESELLER_API_KEY"
 PRINTED_KEY = "'Authorization: Bearer <API_KEY>'"
@@ -112,6 +127,33 @@ def console_templates() -> Jinja2Templates:
     return Jinja2Templates(env=made)
 
 
+class LatePage(Response):
+    """A page whose frame is sent at once, and the rest of the document when the answer is there.
+
+    It is one answer, which succeeded when its frame was sent: what could not be read is told in its place.
+    """
+
+    def __init__(self, frame: str, whole: Task[Response], headers: Mapping[str, str]) -> None:
+        super().__init__(b"", 200, {**headers, "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._pieces = late_pieces(frame, whole)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send_stream(receive, send, self.status_code, self.raw_headers, StreamedAnswer(self._pieces, PAGE_MEDIA_TYPE))
+
+
+async def late_pieces(frame: str, whole: Task[Response]) -> AsyncGenerator[bytes]:
+    """The frame, and of the whole page what stands behind it. Raises ValueError for a page without a frame, which is never ended then."""
+    try:
+        yield frame.encode()
+        _, found, rest = bytes((await whole).body).partition(FRAME_END.encode())
+        if not found:
+            raise ValueError("the page does not say where its frame ends")
+        yield rest
+    finally:
+        whole.cancel()
+
+
 @dataclass(slots=True, kw_only=True)
 class ConsoleRequest(PageRequest):
     """A visit to the console. `path` is what follows /console."""
@@ -119,6 +161,9 @@ class ConsoleRequest(PageRequest):
     texts: LanguageTexts
     reads: list[PageRead] = field(default_factory=list[PageRead])
     """What the page has asked, in order: shown as calls that a program can make."""
+    waits: bool = False
+    """Whether the frame of the page is sent before its answer is there."""
+    frame_end: ClassVar[Markup] = FRAME_END
 
     async def read(self, operation: str, /, **arguments: object) -> CallOutcome:
         """What an operation that only reads answers. It costs nothing: the page was counted. A refusal is in the outcome."""
@@ -260,9 +305,45 @@ class ConsoleRequest(PageRequest):
         self, template: str, facts: Mapping[str, object], *, problem: PageProblem | None = None, headers: Mapping[str, str] = NO_HEADERS
     ) -> Response:
         """The page of `template`, with the status of its `problem`."""
+        status = 200 if problem is None else problem.status
+        return console_templates().TemplateResponse(
+            self.request, template, {**self.shared_facts(problem), **facts}, status, {**PAGE_HEADERS, **headers}
+        )
+
+    async def draw_late(
+        self, template: str, early: Mapping[str, object], whole: Callable[[], Coroutine[object, object, Response]]
+    ) -> Response:
+        """The page that `whole` draws of the same template; its frame, of what is known `early`, is sent first where the answer takes long.
+
+        `whole` waits for the charging system. What is answered or refused at once is a page as any other, with its status.
+        """
+        if self.request.method == "HEAD":
+            return await whole()
+        answering = create_task(whole())
+        try:
+            await wait((answering,), timeout=FRAME_SECONDS)
+            if answering.done():
+                return answering.result()
+            self.waits = True
+            return LatePage(self.frame(template, early), answering, PAGE_HEADERS)
+        except BaseException:
+            answering.cancel()
+            raise
+
+    def frame(self, template: str, early: Mapping[str, object]) -> str:
+        """The page of `template` up to where its answer begins. What stands behind it is not drawn, and need not be known."""
+        pieces: list[str] = []
+        for piece in console_templates().get_template(template).generate({**self.shared_facts(None), **early}):
+            pieces.append(piece)
+            if FRAME_END in piece:
+                break
+        return "".join(pieces).partition(FRAME_END)[0]
+
+    def shared_facts(self, problem: PageProblem | None) -> Mapping[str, object]:
+        """What every page of the console is drawn from."""
         caller = self.caller
         member = caller if caller is not None and caller.organisation else None
-        shared = {
+        return {
             "root": self.context.root,
             "here": self.path,
             "menu": MENU,
@@ -283,17 +364,6 @@ class ConsoleRequest(PageRequest):
             "style_name": console_asset("css").name,
             "script_name": console_asset("js").name,
         }
-        sent = {
-            "content-type": PAGE_MEDIA_TYPE,
-            "content-security-policy": POLICY,
-            "x-content-type-options": "nosniff",
-            "referrer-policy": REFERRER_POLICY,
-            "cache-control": "no-store",
-            "x-robots-tag": "noindex",
-            **headers,
-        }
-        status = 200 if problem is None else problem.status
-        return console_templates().TemplateResponse(self.request, template, {**shared, **facts}, status, sent)
 
 
 def digest_of(shown: object) -> str:

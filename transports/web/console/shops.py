@@ -16,10 +16,13 @@ from operations.network.templates import TemplateRow
 from operations.plans import BYTES_PER_MB
 from operations.storefronts.storefronts import ShownPlan, WholeStorefront
 from operations.vocabulary import Currency
-from transports.web.console.request import ConsoleRequest, PageRead
+from operations.web_pages import page_policy
+from transports.web.console.request import VERSION_FIELD, ConsoleRequest, PageRead
 from transports.web.pages.calls import CallOutcome, filled_fields
 from transports.web.pages.request import PageProblem, unknown_form
-from transports.web.site import PageRoute
+from transports.web.shop.brand import brand_of, shop_style, shop_templates
+from transports.web.shop.storefront import offer_of, shop_facts
+from transports.web.site import PageRoute, page_response
 
 Fields = Mapping[str, object]
 SHOPS_A_PAGE = 20
@@ -40,6 +43,8 @@ WRONG_PLAN = frozenset(
 )
 UNCOMPARED_PLAN = frozenset({"template_not_compared", "cost_not_compared"})
 SHOP_FIELDS = ("name", "tagline", "accent", "support_email")
+LOOK_FIELD = "look"
+"""Of the form: that what is typed is to be looked at, and not saved."""
 DONE_WORDS = ("created", "changed", "put")
 TYPED_PRICE = re.compile(r"([0-9]{1,7})(?:[.,]([0-9]{1,2}))?", re.ASCII)
 TYPED_NUMBER = re.compile(r"[0-9]{1,10}", re.ASCII)
@@ -152,21 +157,59 @@ async def show_own_shop(visit: ConsoleRequest, problem: PageProblem | None = Non
         return visit.draw("refused.html", {}, problem=shop.problem)
     templates = templates_by_number(found["templates"])
     checks = [check_plan(plan, templates) for plan in plans_in(shop.body)]
+    typed: Mapping[str, str] = visit.form if problem is not None or LOOK_FIELD in visit.form else {}
     facts: Mapping[str, object] = {
         "shop": shop.body,
         "checks": checks,
         "sum": check_shop(checks),
+        "unsaved": LOOK_FIELD in visit.form and problem is None,
+        "preview": f"?{urlencode({name: typed.get(name, '') for name in SHOP_FIELDS})}" if typed.get("do") == "change" else "",
         "templates": found["templates"],
-        "version": shop.version,
+        "version": visit.form.get(VERSION_FIELD, "") if LOOK_FIELD in visit.form and problem is None else shop.version,
         "done": done_text(visit),
-        "typed": visit.form if problem is not None else {},
+        "typed": typed,
     }
     return visit.draw("shop.html", facts, problem=problem)
+
+
+async def show_preview(visit: ConsoleRequest) -> Response:
+    """How do buyers see this shop, with what is typed and not saved yet? For a frame of ours: no form and no link of it leads anywhere.
+
+    Whether eSIMs are left is not looked up, so that nothing is said to be sold out.
+    """
+    shop = await visit.read("get_storefront", id=visit.request.path_params["shop"])
+    if shop.problem is not None:
+        return visit.draw("refused.html", {}, problem=shop.problem)
+    told = {**shop.body, **{name: visit.query[name] for name in SHOP_FIELDS if name in visit.query}}
+    brand, texts = brand_of(told)._replace(open=False), visit.texts
+    offers = [offer_of(plan, {}, texts) for plan in plans_in(shop.body) if plan["on_sale"]]
+    style = shop_style(brand.accent)
+    shared = {
+        "root": visit.context.root,
+        "brand": brand,
+        "texts": texts,
+        "t": texts.say,
+        "here": f"{visit.context.root}/shop/{brand.slug}",
+        "problem": None,
+        "sells": False,
+    }
+    return page_response(
+        shop_templates(),
+        visit.request,
+        "shop.html",
+        {**shop_facts(offers, "", texts), **shared},
+        style=style,
+        posts_to="",
+        status=200,
+        headers={"content-security-policy": page_policy(style, framed_by="'self'")},
+    )
 
 
 async def post_own_shop(visit: ConsoleRequest) -> Response:
     """Opens or closes the shop, or changes what its buyers see of it; sends what differs, and nothing where nothing does."""
     id, do = visit.request.path_params["shop"], visit.form.get("do", "")
+    if do == "change" and LOOK_FIELD in visit.form:
+        return await show_own_shop(visit)
     wanted: dict[str, str | None]
     if do in ("publish", "close"):
         wanted = {"status": "published" if do == "publish" else "draft"}
@@ -322,6 +365,7 @@ def unshown_terms(plan: Fields) -> Mapping[str, object]:
 OWN_SHOP_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
     "/shops": PageRoute(show_shops, post_shops),
     "/shops/{shop}": PageRoute(show_own_shop, post_own_shop),
+    "/shops/{shop}/preview": PageRoute(show_preview),
     "/shops/{shop}/plans": PageRoute(show_new_plan, post_new_plan),
     "/shops/{shop}/plans/{plan}": PageRoute(show_shop_plan, post_shop_plan),
 }

@@ -60,6 +60,9 @@ async def show_api_keys(
 
 
 async def post_api_keys(visit: PageRequest) -> Response:
+    """Make a key or end one; whoever signed in long ago signs in again before."""
+    if visit.form.get("do") == "again" or not visit.signed_in_lately:
+        return await visit.sign_in_again("/auth/api-keys")
     match visit.form.get("do"):
         case "create":
             unread = unread_limit(visit.form)

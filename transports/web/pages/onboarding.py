@@ -101,7 +101,10 @@ async def first_templates(visit: PageRequest, state: Mapping[str, object]) -> li
 
 
 async def post_onboarding(visit: PageRequest) -> Response:
+    """Take a step; whoever signed in long ago signs in again before the connection is changed."""
     do = visit.form.get("do", "")
+    if do == "again" or (do in CONNECTION_QUESTIONS and not visit.signed_in_lately):
+        return await visit.sign_in_again("/auth/onboarding")
     if do not in ONBOARDING_FORMS:
         raise unknown_form()
     assert visit.organisation

@@ -24,7 +24,9 @@ async def show_members(visit: PageRequest, problem: PageProblem | None = None) -
 
 
 async def post_members(visit: PageRequest) -> Response:
-    """Ask somebody in, or end a membership or an invitation."""
+    """Ask somebody in, or end a membership or an invitation; whoever signed in long ago signs in again before."""
+    if visit.form.get("do") == "again" or not visit.signed_in_lately:
+        return await visit.sign_in_again("/auth/members")
     match visit.form.get("do"):
         case "invite":
             outcome = await call_operation(visit, "invite_member", filled_fields(visit.form, "email", "role"))

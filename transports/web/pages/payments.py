@@ -36,7 +36,7 @@ async def payments_page(visit: PageRequest, *, notice: str = "", problem: PagePr
 
 
 async def post_payments(visit: PageRequest) -> Response:
-    """Go to the processor, or attach what its owner let us into."""
+    """Go to the processor after a sign-in that is not old, or attach what its owner let us into."""
     assert visit.organisation
     do = visit.form.get("do", "")
     if do == "attach":
@@ -49,8 +49,10 @@ async def post_payments(visit: PageRequest) -> Response:
         if outcome.problem is None:
             return visit.redirect("/payments")
         return await payments_page(visit, problem=payments_problem(outcome.problem))
-    if do not in CONNECT_OPERATIONS:
+    if do not in (*CONNECT_OPERATIONS, "again"):
         raise unknown_form()
+    if do == "again" or not visit.signed_in_lately:
+        return await visit.sign_in_again("/auth/payments")
     outcome = await call_operation(visit, CONNECT_OPERATIONS[do], {}, confirm_token=visit.form.get("confirm_token"))
     if needs_confirmation(outcome):
         return replace_account_question(visit, outcome, {"do": do})

@@ -326,6 +326,7 @@ class PageRequest(Visit):
             "admin": member is not None and member.role is Role.ADMIN,
             "site": self.context.deps.site,
             "problem": problem,
+            "stale": self.session is not None and not self.signed_in_lately,
         }
         status = 200 if problem is None else problem.status
         return page_response(

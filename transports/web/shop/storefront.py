@@ -98,22 +98,24 @@ async def storefront_page(visit: ShopRequest, *, country: str = "", problem: tup
     if not isinstance(shop, Mapping):
         raise shop_not_found()
     told, texts = cast(Mapping[str, object], shop), visit.texts
-    plans = cast(OfferedPlans, told["plans"])
     reasons = await visit.context.availability.reasons(visit.slug)
-    offers = [offer_of(plan, reasons, texts) for plan in plans]
+    offers = [offer_of(plan, reasons, texts) for plan in cast(OfferedPlans, told["plans"])]
     chosen = country if COUNTRY_CODE.fullmatch(country) else ""
-    groups = group_offers(offers, chosen, texts)
-    facts = {
-        "here": visit.shop_path,
+    facts = {**shop_facts(offers, chosen, texts), "here": visit.shop_path, "problem": problem, "sells": True}
+    return visit.page("shop.html", facts, brand_of(told), status)
+
+
+def shop_facts(offers: Sequence[ShopOffer], country: str, texts: LanguageTexts) -> Mapping[str, object]:
+    """What the page of a shop is drawn from; all plans, or those for a country."""
+    groups = group_offers(offers, country, texts)
+    return {
         "countries": offered_countries(offers, texts),
-        "country": chosen,
+        "country": country,
         "groups": groups,
         "found": sum(len(group.offers) for group in groups),
         "offers": offers,
         "sold_out": bool(offers) and all(offer.refused for offer in offers),
-        "problem": problem,
     }
-    return visit.page("shop.html", facts, brand_of(told), status)
 
 
 CHECKOUT_WORDS: Mapping[str, str] = {
