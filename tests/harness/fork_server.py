@@ -39,6 +39,7 @@ LATER = (
         "storage.engine.postgres",
         "storage.engine.sqlite",
     ),
+    *("babel.dates", "babel.numbers", "simulators.network.restored_esims", "simulators.transport", "transports.web.shop.app"),
     *("transports.app", "transports.http.protocol", "transports.http.server", "transports.service", "transports.mcp.door"),
 )
 CLIENT = """#!{python} -IS
