@@ -9,6 +9,7 @@ from registry.operation import Auth
 from tests.contract.bad_input import BROKEN, ICCIDS, Bad, bad_calls
 from tests.contract.outcomes import LENIENT
 from tests.contract.stage import OPERATIONS, SERVED, Answered, ContractStage, Input, ServiceHouse, key_for
+from tests.contract.test_identities import written
 
 STRICT = [o for o in SERVED if o.id not in LENIENT]
 ALL = [pytest.param(o, id=o.id) for o in STRICT]
@@ -24,7 +25,8 @@ def refused(bad: Bad, said: Answered) -> str | None:
 
 
 async def untouched(house: ServiceHouse, stage: ContractStage) -> tuple[object, ...]:
-    return stage.asked(), await house.charged(stage.who.organisation), len(await house.committed())
+    (_, audited, claims), used = await house.world.store.read(written, organisation=stage.who.organisation)
+    return stage.asked(), used - house.unspent(stage.who.organisation), audited, claims
 
 
 @pytest.mark.rule("8.3")
