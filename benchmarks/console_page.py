@@ -13,10 +13,9 @@ processors (load {load}), so that the times of the clock, which are the browser'
 all threads, the middle one of them. A page holds the seal of its forms, so it is sent as it is, not compressed; the style sheet and the
 script are compressed. Upstream calls are those of a network in another process, by visit.
 """
-MISSING = """What is missing: a run on a machine that does nothing else, whose p99 can be held against the aims; a run on PostgreSQL; the
-composites were measured at those 400 lines' history of 90 days, copied. An outcome that no row of the audit log has is looked for in all
-of its rows: there is no index of outcomes. Pages that wait for composites (Economics, Insight, the count of the stock) spend their time in
-the sums over the days of all lines, which no page keeps.
+MISSING = """What is missing: a run on a machine that does nothing else, whose p99 can be held against the aims, and one on PostgreSQL. The
+Insight pages behind high_cost_subscribers are of a run an hour before. An outcome that no row of the audit log has is looked for in all of
+its rows: there is no index of outcomes. Economics and high_cost_subscribers spend their time in the sums over the days of all lines.
 """
 HEAD = ("Page", "Aim ms", "CPU ms, p50", "p50 ms", "p99 ms", "kB", "Upstream calls", "CPU within the aim")
 
