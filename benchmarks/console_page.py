@@ -14,7 +14,8 @@ all threads, the middle one of them. A page holds the seal of its forms, so it i
 script are compressed. Upstream calls are those of a network in another process, by visit.
 """
 MISSING = """What is missing: a run on a machine that does nothing else, whose p99 can be held against the aims, and one on PostgreSQL. The
-Insight pages behind high_cost_subscribers are of a run an hour before. An outcome that no row of the audit log has is looked for in all of
+Insight pages behind fleet_problems are of a run half an hour before, and the database was filled in several steps while the fill was
+written: the fill as it stands was not run as a whole. An outcome that no row of the audit log has is looked for in all of
 its rows: there is no index of outcomes. Economics and high_cost_subscribers spend their time in the sums over the days of all lines.
 """
 HEAD = ("Page", "Aim ms", "CPU ms, p50", "p50 ms", "p99 ms", "kB", "Upstream calls", "CPU within the aim")
