@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from benchmarks.__main__ import keep, revision
 from benchmarks.console_fill import Database, Sizes, make_organisation, opened_database
+from benchmarks.console_page import NAME
 from benchmarks.contestant import Contestant
 from benchmarks.fleet_reads import server
 from benchmarks.fleet_runs import ask, network
@@ -29,6 +31,7 @@ from benchmarks.growth import CLOCK, IDS
 from benchmarks.names import OURS_POSTGRES, OURS_SQLITE
 from benchmarks.postgres import database as postgres_database
 from benchmarks.processes import cpu_seconds, machine, memory_mb
+from benchmarks.results import SAMPLES
 from benchmarks.tables import table
 from operations.secret_tokens import new_api_key, new_secret_token, secret_digest
 from registry.caller import Role, Tier
@@ -109,7 +112,10 @@ def main() -> None:
             if engine != "sqlite" or not (own / "made").exists():
                 make_organisation(own, url, port, sizes)
                 (own / "made").write_text("")
-            print(report(measured(engine, own, url, port, asked)), flush=True)
+            run = measured(engine, own, url, port, asked)
+            print(report(run), flush=True)
+            if engine == "sqlite" and asked.keep:
+                keep_sample(run, asked.visits)
 
 
 def parse() -> argparse.Namespace:
@@ -120,6 +126,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--visits", type=int, default=100, help="visits to each page; a fifth of them where composites answer (100)")
     parser.add_argument("--only", default="", help="pages with this in their names alone")
     parser.add_argument("--engine", default="sqlite,postgresql", help="sqlite,postgresql")
+    parser.add_argument("--keep", action="store_true", help="keep the figures of SQLite for RESULTS.md")
     parser.add_argument("--work", type=Path, help="folder for the databases; that of SQLite is used again")
     return parser.parse_args()
 
@@ -492,6 +499,27 @@ def report(run: ConsoleRun) -> str:
             f"One more of the console: {'; '.join(streams.refused)}.\n",
         )
     )
+
+
+def keep_sample(run: ConsoleRun, visits: int) -> None:
+    """The figures of a run, one page a line."""
+    named, streams = [("page", run.first_visit[0][1] / 1000)], run.streams
+    named += [(name, size / 1000) for name, size in run.first_visit[1:]]
+    facts = {
+        "rows": run.rows,
+        "load": run.load,
+        "first_visit": named,
+        "streams": {**streams._asdict(), "refused": "; ".join(streams.refused)},
+    }
+    day = datetime.fromtimestamp(CLOCK.now(), UTC).date().isoformat()
+    circumstances = {"date": day, "rounds": visits, "seconds": 0, "machine": machine(), "revision": revision()}
+    keep(NAME, {"run": circumstances, "facts": facts, "rows": [sample_row(page) for page in run.pages]}, SAMPLES)
+
+
+def sample_row(run: PageRun) -> dict[str, object]:
+    times = {"first_ms": run.first, "p50_ms": run.middle, "p99_ms": run.p99, "cpu_ms": run.cpu}
+    rounded = {name: round(value, 1) for name, value in times.items()}
+    return {"page": run.page.name, "aim": run.page.aim, **rounded, "kb": round(run.sent / 1000, 1), "calls": round(run.calls, 2)}
 
 
 if __name__ == "__main__":

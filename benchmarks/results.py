@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import cdr_page, endurance_page, events_page, issuing_page, upstream_page, webhooks_page
+from benchmarks import cdr_page, console_page, endurance_page, events_page, issuing_page, upstream_page, webhooks_page
 from benchmarks.names import BARE, FASTMCP, HANDWRITTEN, LOWLEVEL, OURS, TUNED, TUTORIAL
 from benchmarks.tables import Aim, Row, middle, of, ratios, spread, table, versus
 
@@ -68,7 +68,7 @@ orjson, pydantic` in a new interpreter.
 def load(folder: Path = SAMPLES) -> dict[str, Any]:
     """The sample files, by scenario."""
     found = {name: json.loads((folder / f"{name}.json").read_text()) for name in SCENARIOS if (folder / f"{name}.json").exists()}
-    return found | events_page.samples(folder) | endurance_page.samples(folder)
+    return found | events_page.samples(folder) | endurance_page.samples(folder) | console_page.samples(folder)
 
 
 def render(samples: Mapping[str, Any]) -> str:
@@ -99,6 +99,8 @@ def render(samples: Mapping[str, Any]) -> str:
         parts.append(events_page.section(events))
     if endurance := endurance_page.among(samples):
         parts.append(endurance_page.section(endurance))
+    if console_page.NAME in samples:
+        parts.append(console_page.section(samples[console_page.NAME]))
     parts.append("## Where and when\n\n" + places({name: samples[name] for name in samples if name not in endurance}))
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
