@@ -153,3 +153,17 @@ async def test_a_member_sees_the_buttons_of_admins_off_with_the_reason(site: Sit
     assert disabled(settings.page) == ["why-alerts"]
     assert (await browser.get(AUDIT)).status == 403
     assert await trail(site, "set_alerts", "invite_member") == []
+
+
+async def test_a_revoked_key_says_when_and_by_whom_it_ended_and_what_it_did_last(site: Site, hers: Browser) -> None:
+    made = await hers.send((await hers.get("/auth/api-keys")).page.form("/auth/api-keys", "create"), name="night job")
+    secret = re.search(r"ak_[A-Za-z0-9]{46}", made.page.text)
+    key = made.page.form("/auth/api-keys", "revoke").fields["id"]
+    assert secret is not None
+    assert (await hers.http.get("/v1/members", headers={"Authorization": f"Bearer {secret[0]}"})).status_code == 200
+    page = f"{PAGE}/keys/{key}"
+    site.clock.advance(60)
+    asked = await hers.send((await hers.get(page)).page.form(page, "revoke"))
+    ended = await hers.send(asked.page.form(page, "revoke"))
+    assert ended.path == page and re.search(r"Revoked \d+ January 2027, \d\d:01 UTC by Ada Berg", ended.page.text)
+    assert "List members" in ended.page.text and [form for form in ended.page.forms if form.action == page] == []

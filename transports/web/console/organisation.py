@@ -4,12 +4,14 @@ Who changes members or ends keys has signed in at most 15 minutes ago, and was a
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, cast
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from operations.setup.credentials.worst_case import NAMED_OPERATIONS
+from registry.clock import rfc3339_utc
 from transports.web.console.audit_log import audit_line, find_rows, key_names
 from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.pages.calls import CallOutcome, filled_fields
@@ -20,6 +22,8 @@ MEMBERS_A_PAGE, KEYS_A_PAGE = 50, 20
 LAST_CALLS, CALLS_OF_KEY = 5, 20
 KEYS_LOOKED_THROUGH = 5
 """Pages of a hundred keys in which the name of one is looked for."""
+ENDING_OPERATIONS, REVOKED_WITHIN_SECONDS = ("revoke_api_key", "remove_member"), 2
+"""What ends a key, and how long after the moment that the key shows its row in the audit log is at most."""
 PAGING_FIELDS = ("members", "keys")
 
 
@@ -171,10 +175,27 @@ async def show_key(visit: ConsoleRequest, problem: PageProblem | None = None) ->
         "uses": [use_words(visit, use) for use in cast(Sequence[Mapping[str, object]], body.get("used", ()))],
         "worst": body.get("worst_case"),
         "last": [audit_line(visit, call, {}) for call in found["calls"].rows],
+        "revoked_by": "" if row is None else await who_revoked(visit, row),
         "stale": not visit.signed_in_lately,
     }
     missing = explained.problem if row is None else None
     return visit.draw("organisation_key.html", facts, problem=problem or missing)
+
+
+async def who_revoked(visit: ConsoleRequest, key: Mapping[str, object]) -> str:
+    """Who ended a key, by the audit log: the one who ended a key then, or the membership of its maker. Empty where it tells no single one.
+
+    The log keeps no arguments, so the moment has to tell which row it was.
+    """
+    if key["revoked_at"] is None:
+        return ""
+    moment = datetime.fromisoformat(str(key["revoked_at"])).timestamp()
+    window = {"outcome": "ok", "from": rfc3339_utc(moment), "to": rfc3339_utc(moment + REVOKED_WITHIN_SECONDS), "limit": 2}
+    before = len(visit.reads)
+    found = [await visit.read("list_audit_log", operation=operation, **window) for operation in ENDING_OPERATIONS]
+    del visit.reads[before:]
+    rows = next((listed.rows for listed in found if listed.rows), None)
+    return str(rows[0]["principal_name"] or rows[0]["principal"]) if rows is not None and len(rows) == 1 else ""
 
 
 async def listed_key(visit: ConsoleRequest, key: str) -> Mapping[str, object] | None:
