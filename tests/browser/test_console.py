@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, StorageState
 from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS
 from tests.browser.console_gallery import (
     COMBINATIONS,
-    LIVELY,
+    LIFE_SETTINGS,
     Combination,
     ConsoleTour,
     ConsoleWindows,
@@ -32,7 +32,7 @@ pytestmark = [*NEEDS_CHROMIUM, pytest.mark.timeout(480)]
 
 @pytest.fixture(scope="module")
 def server(data: Path) -> Iterator[Running]:
-    with running(data, LIVELY) as server:
+    with running(data, LIFE_SETTINGS) as server:
         yield server
 
 
