@@ -51,6 +51,11 @@ def take_picture(page: Page, name: str) -> None:
         page.screenshot(path=Path(SHOTS) / f"console-{name}.png", full_page=True)
 
 
+def test_the_admin_of_the_demo_signs_in_by_a_mailed_code_without_scripts(signed_in: StorageState) -> None:
+    """Apart from the next one, since the demo takes its time to fill itself."""
+    assert [cookie.get("name") for cookie in signed_in.get("cookies", ()) if cookie.get("httpOnly")] != []
+
+
 def test_every_page_is_whole_and_without_an_axe_finding_in_two_opposite_combinations(
     server: Running, browser: Browser, signed_in: StorageState
 ) -> None:
