@@ -18,7 +18,7 @@ from transports.web.console.app import CONSOLE_ROUTES
 
 WIDTHS = (390, 820, 1280)
 HEIGHT = 900
-LIVELY = {"SERVICE_BURST_LIMIT": "false", "SERVICE_DEMO_LIFE": "true"}
+LIFE_SETTINGS = {"SERVICE_BURST_LIMIT": "false", "SERVICE_DEMO_LIFE": "true"}
 """Settings of a server whose pages are looked at."""
 PATIENCE = 240.0
 LIFE_IS_WHOLE = "more to look at now"

@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 from tests.browser.chromium import CHROMIUM, QUIET
 from tests.browser.console_gallery import (
     COMBINATIONS,
-    LIVELY,
+    LIFE_SETTINGS,
     LOCALES,
     Combination,
     ConsoleTour,
@@ -38,7 +38,7 @@ def tell(line: str) -> None:
 
 def take_all(folder: Path, ways: Sequence[Combination], pages: Sequence[str]) -> int:
     """The number of findings. Each page in all `ways` before the next; with `pages` only those whose name is among them are kept."""
-    with tempfile.TemporaryDirectory() as place, running(Path(place) / "data", LIVELY) as server, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as place, running(Path(place) / "data", LIFE_SETTINGS) as server, sync_playwright() as playwright:
         browser, log = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET), Path(place) / "data.log"
         state = sign_in_to_demo(browser, server, log)
         tell(f"{server.base_url}: the demo fills itself...")

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, StorageState
 from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS
 from tests.browser.console_gallery import (
     COMBINATIONS,
-    LIVELY,
+    LIFE_SETTINGS,
     Combination,
     ConsoleTour,
     ConsoleWindows,
@@ -32,7 +32,7 @@ pytestmark = [*NEEDS_CHROMIUM, pytest.mark.timeout(480)]
 
 @pytest.fixture(scope="module")
 def server(data: Path) -> Iterator[Running]:
-    with running(data, LIVELY) as server:
+    with running(data, LIFE_SETTINGS) as server:
         yield server
 
 
@@ -49,6 +49,11 @@ def take_picture(page: Page, name: str) -> None:
     if SHOTS:
         Path(SHOTS).mkdir(parents=True, exist_ok=True)
         page.screenshot(path=Path(SHOTS) / f"console-{name}.png", full_page=True)
+
+
+def test_the_admin_of_the_demo_signs_in_by_a_mailed_code_without_scripts(signed_in: StorageState) -> None:
+    """Apart from the next one, since the demo takes its time to fill itself."""
+    assert [cookie.get("name") for cookie in signed_in.get("cookies", ()) if cookie.get("httpOnly")] != []
 
 
 def test_every_page_is_whole_and_without_an_axe_finding_in_two_opposite_combinations(

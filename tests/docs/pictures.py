@@ -18,7 +18,7 @@ from PIL import Image
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from tests.browser.chromium import QUIET
-from tests.browser.console_gallery import LIVELY, Combination, ConsoleWindows, sign_in_to_demo, wait_for_life
+from tests.browser.console_gallery import LIFE_SETTINGS, Combination, ConsoleWindows, sign_in_to_demo, wait_for_life
 from tests.browser.test_cards import CardHost
 from tests.harness.processes import ROOT, Running, running
 
@@ -63,7 +63,7 @@ def taken(browser: Browser, picture: Picture) -> bytes:
 
 def console(browser: Browser, place: Path) -> bytes:
     """The first page of the console of a demo that has told its story."""
-    with running(place / "lively", LIVELY) as server:
+    with running(place / "lively", LIFE_SETTINGS) as server:
         windows = ConsoleWindows(browser, server, sign_in_to_demo(browser, server, place / "lively.log"))
         wait_for_life(server, place / "lively.log")
         light = Combination(1280, "light", script=True)

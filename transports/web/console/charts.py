@@ -27,7 +27,7 @@ def bar_chart(points: Sequence[ChartPoint], title: str) -> Markup:
     highest = max((point.value for point in points), default=0) or 1
     step = CHART_WIDTH / len(points)
     every = 1 if len(points) <= 12 else -(-len(points) // 8)
-    shown = [lines_of(point.label, step * every) if place % every == 0 else list[str]() for place, point in enumerate(points)]
+    shown = [label_lines(point.label, step * every) if place % every == 0 else list[str]() for place, point in enumerate(points)]
     floor = CHART_HEIGHT - LABEL_HEIGHT - LINE_HEIGHT * (max(map(len, shown)) - 1)
     drawn: list[str] = []
     for place, point in enumerate(points):
@@ -47,6 +47,6 @@ def bar_chart(points: Sequence[ChartPoint], title: str) -> Markup:
     )
 
 
-def lines_of(label: str, width: float) -> list[str]:
+def label_lines(label: str, width: float) -> list[str]:
     """A label in as many lines as it needs where it has so much `width`, broken between words alone."""
     return textwrap.wrap(label, max(1, int(width / LETTER_WIDTH)), break_long_words=False, break_on_hyphens=False)[:MOST_LINES] or [""]
