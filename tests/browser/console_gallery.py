@@ -26,7 +26,7 @@ LIFE_IS_WHOLE = "more to look at now"
 SHOWN = {path: re.compile(re.sub(r"\{\w+\}", "[^/]+", path)) for path, route in CONSOLE_ROUTES.items() if route.show and route.private}
 STREAM = "/events/stream"
 """No page: it never ends."""
-LINK = re.compile(r'href="(/console[^"#]*)')
+LINK = re.compile(r'(?:href|<iframe [^>]*src)="(/console[^"#]*)')
 LOCALES = {"en": "en-GB", "de": "de-DE"}
 
 
