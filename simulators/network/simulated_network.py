@@ -1,5 +1,6 @@
 """The simulated network as one object: requests in, answers out, notifications delivered."""
 
+import asyncio
 import pickle
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -56,6 +57,7 @@ class SimulatedNetwork:
         self._refuse_status, self._sleep = refuse_status, sleep
         self._turn = anyio.Lock()
         self._runtime = WorldRuntime(world, self.faults, self._clock) if isinstance(world, World) else None
+        self._building: asyncio.Future[None] | None = None
         self._shared = False
 
     @property
@@ -125,13 +127,16 @@ class SimulatedNetwork:
         return len(waiting)
 
     async def _ready(self) -> WorldRuntime:
+        """The world, built once: by a request whose time is over meanwhile for those that come after it."""
         if self._runtime is None:
-            await anyio.to_thread.run_sync(self._build)
+            if self._building is None or self._building.done():
+                self._building = asyncio.ensure_future(anyio.to_thread.run_sync(self._build))
+            await asyncio.shield(self._building)
         assert self._runtime is not None
         return self._runtime
 
     def _build(self) -> None:
-        """In a thread; what it made is kept even when the request that asked for it has gone."""
+        """In a thread."""
         assert not isinstance(self._source, World)
         self._runtime = WorldRuntime(self._source(), self.faults, self._clock)
 

@@ -1,5 +1,7 @@
 """The envelope, the credentials, the addresses, and the ways into the sandbox."""
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 
 import httpx
@@ -100,6 +102,29 @@ async def test_a_world_is_built_once_when_the_first_request_comes() -> None:
     assert sandbox.world is None
     for _ in range(2):
         assert (await sandbox.handle("POST", "/v1", f"token={FJORD}", {}, INFO)).status == 200
+    assert built == [1]
+
+
+async def test_a_world_whose_first_asker_has_gone_is_built_once_for_those_who_come_after() -> None:
+    built, begun, goes_on = list[int](), asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def factory() -> World:
+        built.append(1)
+        loop.call_soon_threadsafe(begun.set)
+        assert goes_on.wait(60)
+        return build_world(1, NETWORK_NOON, history_days=0, lines=20)
+
+    sandbox = SimulatedNetwork(factory, wall=lambda: 0.0)
+    first = asyncio.create_task(sandbox.handle("POST", "/v1", f"token={FJORD}", {}, INFO))
+    await begun.wait()
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    second = asyncio.create_task(sandbox.handle("POST", "/v1", f"token={FJORD}", {}, INFO))
+    await asyncio.sleep(0)  # the second one asks while the world is being built
+    goes_on.set()
+    assert (await second).status == 200
     assert built == [1]
 
 
