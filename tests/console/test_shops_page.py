@@ -191,13 +191,14 @@ async def test_what_a_plan_promises_is_replaced_and_its_price_stays(demo: Browse
 async def test_what_buyers_see_of_a_shop_is_changed_and_what_is_cleared_goes(demo: Browser) -> None:
     shop = await demo_shop(demo)
     form = (await demo.get(shop)).page.form(shop, "change")
-    seen = await demo.send(form, tagline="", accent="#123456")
+    seen = await demo.send(form, "Save", tagline="", accent="#123456")
     changed = seen.page.form(shop, "change").fields
     assert (seen.status, changed["tagline"], changed["accent"]) == (200, "", "#123456")
-    assert (await demo.send(form, tagline="", accent="#654321")).status == 412
-    wrong = await demo.send(seen.page.form(shop, "change"), support_email="nobody")
+    assert (await demo.send(form, "Save", tagline="", accent="#654321")).status == 412
+    wrong = await demo.send(seen.page.form(shop, "change"), "Save", support_email="nobody")
     assert wrong.status == 400 and wrong.page.wrong("support_email") and wrong.page.form(shop, "change").fields["accent"] == "#123456"
-    await demo.send(seen.page.form(shop, "change"), tagline=form.fields["tagline"], accent=form.fields["accent"])
+    former = {name: form.fields[name] for name in ("tagline", "accent")}
+    assert (await demo.send(seen.page.form(shop, "change"), "Save", **former)).status == 200
 
 
 async def test_shops_and_orders_of_nobody_say_what_to_do_next(hers: Browser) -> None:
@@ -213,7 +214,7 @@ async def test_a_shop_is_seen_as_buyers_see_it_with_what_is_not_saved_and_sells_
     frame = next(tag.attributes for tag in shown.page.tags if tag.name == "iframe")
     assert (frame["sandbox"], frame["src"]) == ("", f"{page}/preview")
     saved = await demo.get(f"{page}/preview")
-    assert "Demo Telecom" in saved.page.text and "Nordics 1 GB" in saved.page.text and "€7.90" in saved.page.text
+    assert "Demo Telecom" in saved.page.text and "Japan 3 GB" in saved.page.text and "€17.90" in saved.page.text
     assert saved.answer.headers["content-security-policy"].endswith("form-action 'none'; frame-ancestors 'self'")
     assert shown.answer.headers["content-security-policy"].endswith("frame-ancestors 'none'")
     looked = await demo.send(shown.page.form(page, "change"), "See it first", tagline="North & <b>west</b>", accent="#123456")
