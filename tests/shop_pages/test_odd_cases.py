@@ -88,6 +88,7 @@ def test_the_largest_shop_does_not_hold_up_everybody_else() -> None:
             "found": 250,
             "offers": offers,
             "sold_out": False,
+            "sells": True,
             "problem": None,
         }
         shown = {"style": shop_style(None), "root": "", "brand": Brand("fjord", "Fjord"), "texts": words, "t": words.say, **facts}

@@ -258,7 +258,7 @@ def test_what_a_processor_says_of_a_refund_is_looked_up_among_the_failed_orders(
         (count_lacking(frozenset(), for_days=True), "INDEX fleet_line_work (fleet=? AND rank=? AND due>?)"),
         (fleet_count(frozenset({"tag"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
         (fleet_count(frozenset({"tags"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
-        (lines_with_number(frozenset()), "PRIMARY KEY (fleet=?)"),
+        (lines_with_number(frozenset()), "PRIMARY KEY (fleet=? AND subscriber_id>?)"),
         (named_line_numbers(frozenset({"tags"})), "INDEX fleet_line_iccid (iccid=?)"),
         (tags_within(frozenset({"tags"})), "PRIMARY KEY (fleet=? AND subscriber_id=?)"),
         (STRAY_TAGS, "INDEX fleet_line_iccid (iccid=? AND fleet=?)"),
