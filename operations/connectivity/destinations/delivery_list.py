@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.connectivity.events import DELIVERY_STATES, EXAMPLE_EVENT_ID
 from operations.connectivity.webhook_endpoints import EXAMPLE_DELIVERY_ID, EXAMPLE_ENDPOINT_ID
 from operations.deps import Ctx
-from operations.event_types.catalogue import EVENT_TYPES
+from operations.event_types.catalogue import EVENT_TYPES, PROMISED_TYPES
 from operations.ledger.event_reading import TypePatterns, wanted_types
 from operations.ledger.event_rights import readable_types
 from operations.times import UnixTime
@@ -110,6 +110,7 @@ async def list_deliveries(ctx: Ctx, params: DeliveriesQuery) -> ListOf[DeliveryL
             types=types,
             above=first_id("evt_", 0 if params.since is None else params.since),
             below=page_begin(connection, params, ctx.organisation),
+            untyped=(*PROMISED_TYPES, REPORT_EVENT),
         )
         return list_all_deliveries(connection, organisation=ctx.organisation, asked=asked, most=params.limit + 1)
 
