@@ -10,10 +10,11 @@ from tests.openapi.lamps import LAMPS
 from transports.reference.entries import curl_example, pretty_json, tool_call_example
 
 OPERATIONS = (*CATALOGUE.operations.values(), *LAMPS.operations.values())
+EXAMPLES = [(operation, example) for operation in OPERATIONS for example in operation.examples]
 
 
 def test_every_curl_line_says_what_the_example_says() -> None:
-    for operation, example in ((operation, example) for operation in OPERATIONS for example in operation.examples):
+    for operation, example in EXAMPLES:
         words = shlex.split(curl_example(operation, example.input, "http://127.0.0.1:8000").replace("\\\n", ""))
         address = next(word for word in words if word.startswith("http"))
         path, _, query = address.removeprefix("http://127.0.0.1:8000").partition("?")
@@ -34,7 +35,7 @@ def path_values(operation: AnyOperation, path: str) -> list[str]:
 
 
 def test_every_tool_call_carries_the_example_and_the_key_it_needs() -> None:
-    for operation, example in ((operation, example) for operation in OPERATIONS for example in operation.examples):
+    for operation, example in EXAMPLES:
         shown = tool_call_example(operation, example.input)
         assert (shown is not None) == operation.tool, operation.id
         if shown is not None:
