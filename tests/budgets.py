@@ -97,4 +97,4 @@ LONGEST = (
 )
 
 # Folders whose tests share one server, one browser or one filled fleet: one worker takes the whole of each.
-TOGETHER = ("tests/browser/", "tests/console/")
+TOGETHER = ("tests/browser/", "tests/console/", "tests/examples/")
