@@ -14,13 +14,12 @@ from operations.ledger.event_rights import readable_types
 from operations.times import UnixTime
 from operations.vocabulary import ListOf, ListPage, list_page, unknown_last_id
 from registry.clock import rfc3339_utc
-from registry.errors import BadRequest, StoreUnavailable
+from registry.errors import BadRequest
 from registry.ids import first_id
 from registry.operation import Example, operation
 from storage.deliveries import PENDING_STATE
 from storage.delivery_lists import DeliveryFilter, DeliveryPosition, ListedDelivery, find_place, list_all_deliveries
 from storage.engine.sql import LAST_ID_LETTERS, Connection
-from storage.event_log import EVENT_LOG
 from storage.events import REPORT_EVENT
 
 DeliveryState = Literal["pending", "delivered", "failed"]
@@ -102,8 +101,6 @@ async def list_deliveries(ctx: Ctx, params: DeliveriesQuery) -> ListOf[DeliveryL
         types = sorted(readable | {REPORT_EVENT})
 
     def find(connection: Connection) -> list[ListedDelivery]:
-        if not connection.has(EVENT_LOG):
-            raise StoreUnavailable("the database has to be upgraded first (reseller db upgrade): deliveries cannot be listed together yet")
         asked = DeliveryFilter(
             endpoint=params.endpoint,
             state=None if params.state is None else DELIVERY_STATES.index(params.state),
