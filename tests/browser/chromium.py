@@ -2,9 +2,10 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import ViewportSize
+from playwright.sync_api import Page, ViewportSize
 
 CHROMIUM = shutil.which("chromium")
 NEEDS_CHROMIUM = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
@@ -19,4 +20,12 @@ QUIET = [
 ]
 SHOTS = os.environ.get("SHOTS")
 """A folder for pictures of the pages, when somebody wants to look at them."""
-SIZES: dict[str, ViewportSize] = {"phone": {"width": 375, "height": 700}, "desk": {"width": 1280, "height": 900}}
+SIZES: dict[str, ViewportSize] = {"phone": {"width": 360, "height": 740}, "desk": {"width": 1280, "height": 900}}
+
+
+def in_each_size(page: Page) -> Iterator[str]:
+    """The page as it is on a desk and then on a phone, whose size it keeps; it must be wider than neither."""
+    for name, size in reversed(SIZES.items()):
+        page.set_viewport_size(size)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], name
+        yield name

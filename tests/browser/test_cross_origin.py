@@ -1,24 +1,19 @@
 """Pages of other origins in a real browser: a listed one logs in at /mcp and calls the API, and any other one is told nothing."""
 
 import json
-import shutil
 import subprocess
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page
 
-from tests.browser.chromium import CHROMIUM, NEEDS_CHROMIUM, QUIET
+from tests.browser.chromium import NEEDS_CHROMIUM
+from tests.browser.conftest import StrangeSites
 from tests.browser.test_people import BrowserPerson
 from tests.conformance.test_conformance import MODULES, NODE
-from tests.harness.processes import Running, running
-from tests.harness.thread_servers import serving_in_thread
+from tests.harness.processes import Running
 
 pytestmark = [
     *NEEDS_CHROMIUM,
@@ -29,20 +24,6 @@ FETCH = """async ([url, options]) => {
     const answer = await fetch(url, options);
     return { status: answer.status, headers: Object.fromEntries(answer.headers), body: await answer.text() };
 }"""
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Files of a folder; nothing of it is logged."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
-
-
-@contextmanager
-def serving(folder: Path) -> Generator[str]:
-    """A web site of somebody else on a free port; its origin."""
-    with serving_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))) as site:
-        yield f"http://localhost:{site.server_port}"
 
 
 @dataclass
@@ -74,11 +55,8 @@ class Stage:
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder = tmp_path_factory.mktemp("site")
-    shutil.copy(Path(__file__).with_name("mcp_page.html"), folder / "index.html")
-    (folder / "empty.html").write_text("<!doctype html><link rel=icon href='data:,'><title>empty</title>")
-    (folder / "entry.js").write_text(f'export {{ Client, StreamableHTTPClientTransport }} from "{CLIENT}";')
+def stage(strange_sites: StrangeSites, server: Running, data: Path, browser: Browser) -> Stage:
+    (strange_sites.folder / "entry.js").write_text(f'export {{ Client, StreamableHTTPClientTransport }} from "{CLIENT}";')
     bundling = [
         NODE,
         MODULES / "rolldown" / "bin" / "cli.mjs",
@@ -90,17 +68,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         "--platform",
         "browser",
     ]
-    subprocess.run(bundling, cwd=folder, check=True, capture_output=True, timeout=60)
-    data = tmp_path_factory.mktemp("crossing") / "data"
-    with (
-        serving(folder) as listed,
-        serving(folder) as unlisted,
-        running(data, {"SERVICE_ALLOWED_ORIGINS": listed, "SERVICE_BURST_LIMIT": "false"}) as server,
-        sync_playwright() as playwright,
-    ):
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield Stage(server, data.with_name(f"{data.name}.log"), browser, listed, unlisted)
-        browser.close()
+    subprocess.run(bundling, cwd=strange_sites.folder, check=True, capture_output=True, timeout=60)
+    return Stage(server, data.with_name(f"{data.name}.log"), browser, strange_sites.listed, strange_sites.unlisted)
 
 
 def test_an_mcp_client_in_a_listed_page_logs_its_user_in_and_calls_a_tool(stage: Stage) -> None:

@@ -18,17 +18,17 @@ def phone(browser: Browser) -> Iterator[Page]:
     page.close()
 
 
-@pytest.mark.parametrize("path", ["/docs", "/docs/connectivity", "/docs/connectivity/create_connectivity_intent"])
-def test_a_page_fits_a_phone_and_asks_nobody_else(server: Running, phone: Page, path: str) -> None:
+def test_a_page_fits_a_phone_and_asks_nobody_else(server: Running, phone: Page) -> None:
     asked: list[str] = []
     complaints: list[str] = []
     phone.on("request", lambda request: asked.append(request.url))
     phone.on("console", lambda message: complaints.append(message.text))
-    answer = phone.goto(server.base_url + path)
-    assert answer is not None and answer.status == 200
-    assert phone.locator("h1").count() == 1
-    assert phone.evaluate("document.documentElement.scrollWidth") <= 375
-    assert phone.locator("script").count() == 0
+    for path in ("/docs", "/docs/connectivity", "/docs/connectivity/create_connectivity_intent"):
+        answer = phone.goto(server.base_url + path)
+        assert answer is not None and answer.status == 200
+        assert phone.locator("h1").count() == 1
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 375, path
+        assert phone.locator("script").count() == 0
     assert all(url.startswith(server.base_url) for url in asked)
     assert [text for text in complaints if "favicon" not in text] == []
 

@@ -9,23 +9,21 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS, SIZES
+from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS, in_each_size
 from tests.browser.test_shop import found_by_axe
 from tests.harness.processes import Running
 
 DEMO_ADMIN = "admin@demo.invalid"
 MAILED_CODE = re.compile(r"^([0-9]{6}|[0-9A-Z]{4}-[0-9A-Z]{4})$", re.MULTILINE)
 HOOKS = "/v1/connectivity/webhook_endpoints"
-WIDTHS = {"phone": ("phone", "dark"), "desk": ("desk", "light")}
 
 pytestmark = NEEDS_CHROMIUM
 
 
-@pytest.fixture(params=WIDTHS)
-def admin(request: pytest.FixtureRequest, server: Running, browser: Browser, data: Path) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def admin(server: Running, browser: Browser, data: Path) -> Iterator[Page]:
     """The admin of the demo, signed in. Our pages have no script; the browser runs some for axe-core alone."""
-    size, ground = WIDTHS[request.param]
-    context = browser.new_context(viewport=SIZES[size], base_url=server.base_url, color_scheme="dark" if ground == "dark" else "light")
+    context = browser.new_context(base_url=server.base_url)
     page, mails = context.new_page(), data.with_name(f"{data.name}.log")
     before = len(MAILED_CODE.findall(mails.read_text()))
     page.goto("/auth/sign-in")
@@ -52,14 +50,14 @@ def press(page: Page, label: str) -> None:
 
 
 def inspect_page(page: Page, name: str) -> None:
-    """What everybody needs of a page; and a picture of it, where somebody wants one."""
-    assert found_by_axe(page) == []
+    """What everybody needs of a page, on a desk by day and on a phone by night; and a picture of it, where somebody wants one."""
     assert page.locator("h1").count() == 1
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    if SHOTS:
-        Path(SHOTS).mkdir(parents=True, exist_ok=True)
-        width = 0 if page.viewport_size is None else page.viewport_size["width"]
-        page.screenshot(path=Path(SHOTS) / f"{name}-{width}.png", full_page=True)
+    for size in in_each_size(page):
+        page.emulate_media(color_scheme="dark" if size == "phone" else "light")
+        assert found_by_axe(page) == []
+        if SHOTS:
+            Path(SHOTS).mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=Path(SHOTS) / f"{name}-{size}.png", full_page=True)
 
 
 def asking_key(server: Running) -> httpx.Client:

@@ -1,7 +1,7 @@
-"""A buyer before a real browser, without script: from a plan to an eSIM, more data for it, and its end; on a phone and on a desk."""
+"""A buyer before a real browser, without script: from a plan to an eSIM, more data for it, and its end; each page on a phone and a desk."""
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -10,16 +10,17 @@ from typing import Any, NotRequired, TypedDict, cast
 import httpx
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Frame, Page, ViewportSize
+from playwright.sync_api import Browser, BrowserContext, Frame, Locator, Page, ViewportSize
 
-from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS
-from tests.harness.processes import ROOT, Running, running
+from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS, SIZES, in_each_size
+from tests.browser.conftest import STOREFRONT_KEY
+from tests.harness.processes import ROOT, Running
 from tests.shop_pages.qr_reader import read_qr
 
 AXE = ROOT / "tools" / "node" / "node_modules" / "axe-core" / "axe.min.js"
-KEY = "storefront-key-of-the-browser-tests-01"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15"
 ANDROID = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36"
+MOST_LOOKS = 400
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 pytestmark = NEEDS_CHROMIUM
@@ -32,19 +33,12 @@ class Device(TypedDict):
     locale: str
 
 
-PHONE, DESK = ViewportSize(width=360, height=740), ViewportSize(width=1280, height=900)
+PHONE, DESK = SIZES["phone"], SIZES["desk"]
 DEVICES: dict[str, Device] = {
     "phone": {"viewport": PHONE, "user_agent": IPHONE, "color_scheme": "light", "locale": "en-GB"},
     "phone-dark": {"viewport": PHONE, "user_agent": ANDROID, "color_scheme": "dark", "locale": "de-DE"},
-    "desk": {"viewport": DESK, "color_scheme": "light", "locale": "de-DE"},
     "desk-dark": {"viewport": DESK, "color_scheme": "dark", "locale": "en-GB"},
 }
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("buyers") / "data", {"SERVICE_BURST_LIMIT": "false", "SERVICE_STOREFRONT_API_KEY": KEY}) as server:
-        yield server
 
 
 class Buyer:
@@ -59,16 +53,15 @@ class Buyer:
 
     def look(self, what: str) -> None:
         page = self.page
-        assert page.viewport_size is not None
         assert page.locator("h1").count() == 1
-        assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-        small = page.evaluate(
-            "[...document.querySelectorAll('button, .button, select')].filter(e => e.offsetHeight && e.offsetHeight < 44).length"
-        )
-        assert small == 0, "what is tapped is at least 44 pixels high"
-        if SHOTS:
-            Path(SHOTS).mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=Path(SHOTS) / f"shop-{self.name}-{what}.png", full_page=True)
+        for size in in_each_size(page):
+            small = page.evaluate(
+                "[...document.querySelectorAll('button, .button, select')].filter(e => e.offsetHeight && e.offsetHeight < 44).length"
+            )
+            assert small == 0, "what is tapped is at least 44 pixels high"
+            if SHOTS:
+                Path(SHOTS).mkdir(parents=True, exist_ok=True)
+                page.screenshot(path=Path(SHOTS) / f"shop-{self.name}-{what}-{size}.png", full_page=True)
         # Not shown by its address: a page that renews itself would go away under whoever judges it.
         shown = self.judge.request.get(page.url, headers={"Accept-Language": page.evaluate("navigator.language")})
         self.judge.set_content(shown.text())
@@ -78,14 +71,24 @@ class Buyer:
         self.page.get_by_role("button", name=label, exact=True).first.click()
 
     def wait_for(self, heading: str) -> None:
+        """The page renews itself until it has this heading."""
         self.page.get_by_role("heading", name=heading, level=1).wait_for(timeout=60_000)
+
+    def reload_until(self, shown: Locator) -> None:
+        """Looks again and again, sooner than the page renews itself."""
+        for _ in range(MOST_LOOKS):
+            if shown.is_visible():
+                return
+            self.page.reload()
+        raise AssertionError(f"{self.page.url} never shows {shown}")
 
 
 def found_by_axe(page: Page | Frame) -> list[object]:
     """What axe-core has against a page, where it is installed (npm ci in tools/node). It is a script, so its browser runs scripts."""
     if not AXE.exists():
         return []
-    page.evaluate(AXE.read_text())
+    if page.evaluate("!window.axe"):
+        page.evaluate(AXE.read_text())
     asked = "rules => axe.run(document, {runOnly: rules}).then(r => r.violations.map(v => [v.id, v.impact, v.nodes.map(n => n.html)]))"
     return cast("list[object]", page.evaluate(asked, RULES))
 
@@ -124,7 +127,7 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("device", ["phone", "phone-dark", "desk"])
+@pytest.mark.parametrize("device", ["phone", "phone-dark"])
 def test_a_buyer_gets_an_esim_adds_data_and_closes_the_order(server: Running, browser: Browser, device: str) -> None:
     with buying(browser, server, device) as buyer:
         whole_way(server, buyer, WORDS[DEVICES[device]["locale"]])
@@ -144,7 +147,10 @@ def whole_way(server: Running, buyer: Buyer, words: dict[str, str]) -> None:
     page.get_by_role("button", name=re.compile(words["buy"])).click()
     pay(page)
     buyer.look("waiting")
-    buyer.wait_for(words["ready"])
+    if buyer.name == "phone":
+        buyer.wait_for(words["ready"])
+    else:
+        buyer.reload_until(page.get_by_role("heading", name=words["ready"], level=1))
     buyer.look("ready")
     address = page.url
 
@@ -159,7 +165,7 @@ def whole_way(server: Running, buyer: Buyer, words: dict[str, str]) -> None:
     page.get_by_role("button", name=re.compile(words["add"])).click()
     pay(page)
     page.wait_for_url(address)
-    page.locator(".badge", has_text=re.compile(f"^{words['added']}$")).wait_for(timeout=60_000)
+    buyer.reload_until(page.locator(".badge", has_text=re.compile(f"^{words['added']}$")))
     buyer.look("added")
     page.get_by_text(words["close"], exact=True).first.click()
     buyer.look("closing")
@@ -169,7 +175,7 @@ def whole_way(server: Running, buyer: Buyer, words: dict[str, str]) -> None:
     assert scan(page) == code
 
 
-SIGNED = {"Authorization": f"Bearer {KEY}"}
+SIGNED = {"Authorization": f"Bearer {STOREFRONT_KEY}"}
 
 
 class Esim(TypedDict):
@@ -227,7 +233,7 @@ def test_an_esim_that_the_operator_takes_back_is_not_shown_any_more(server: Runn
         page.goto("/shop/demo")
         page.get_by_role("button", name=re.compile(r"Buy for €17\.90")).click()
         pay(page)
-        buyer.wait_for("Your eSIM is ready")
+        buyer.reload_until(page.get_by_role("heading", name="Your eSIM is ready", level=1))
         buyer.look("ready")
         answer = httpx.delete(api(server, page.url), headers=SIGNED, timeout=60)
         assert answer.status_code == 200, answer.text
@@ -237,9 +243,8 @@ def test_an_esim_that_the_operator_takes_back_is_not_shown_any_more(server: Runn
         assert page.locator("img[alt^=QR]").count() == 0
 
 
-@pytest.mark.parametrize("device", ["phone", "desk-dark"])
-def test_what_is_not_there_is_a_page_for_everybody(server: Running, browser: Browser, device: str) -> None:
-    with buying(browser, server, device) as buyer:
+def test_what_is_not_there_is_a_page_for_everybody(server: Running, browser: Browser) -> None:
+    with buying(browser, server, "desk-dark") as buyer:
         for what, path in (
             ("no-shop", "/shop/nobodys"),
             ("no-order", f"/shop/demo/orders/ord_{'0' * 26}"),

@@ -44,7 +44,10 @@ async def hers(site: Site, browser: Browser, fjord: str) -> Browser:
 
 @dataclass
 class DemoConsole:
-    """The demo's server, and the cookies of its admin, who has signed in once for all tests of a file."""
+    """The demo's server, and the cookies of its admin, who has signed in once for all tests of this folder.
+
+    They share its lines, shop and money: a test compares with what was there before it.
+    """
 
     server: Running
     api: httpx.Client
@@ -52,7 +55,7 @@ class DemoConsole:
     cookies: dict[str, str]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoConsole]:
     data = tmp_path_factory.mktemp("console") / "data"
     with running(data, {"SERVICE_BURST_LIMIT": "false"}) as server:

@@ -22,7 +22,9 @@ async def test_the_only_record_with_a_number_is_shown_at_once_and_several_are_li
     first, second = (row["iccid"] for row in demo_server.api.get("/v1/fleet/lines", params={"limit": 2}).json()["data"])
     assert await look_for(demo, first) == f"/console/lines/{first}"
     assert await look_for(demo, f" {second} ", f"/console/lines/{first}") == f"/console/lines/{second}"
-    intent = demo_server.api.post("/v1/connectivity/intents", json={}, headers={"Idempotency-Key": "find-1"}).json()["id"]
+    intent = demo_server.api.post("/v1/connectivity/intents", json={"plan": "test_eu_1gb"}, headers={"Idempotency-Key": "find-1"}).json()[
+        "id"
+    ]
     (address,) = (await demo.get(f"/console/find?q={intent.upper()}")).way
     assert address == f"{demo_server.server.base_url}/console/issue/intents/{intent}"
     seen = await demo.get(f"/console/find?q={first[:6]}")

@@ -97,7 +97,7 @@ def cards(server: Running, browser: Browser) -> Iterator[tuple[str, bytes]]:
         once = {"idempotency_key": "picture"} if arguments is plan else {}
         host.open(tool, arguments, host.rpc("tools/call", name=tool, arguments=arguments | once))
         yield f"card-{name}", with_few_colours(page.locator("#card").screenshot(), CARD_COLOURS)
-        page.close()
+        host.close()
 
 
 def main(folder: Path = FOLDER) -> None:

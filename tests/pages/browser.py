@@ -1,6 +1,7 @@
 """A browser without a screen: it keeps cookies, posts the real forms with the headers that browsers send, and follows redirects."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 import httpx
@@ -15,7 +16,7 @@ class Seen:
     answer: httpx.Response
     way: list[str]
 
-    @property
+    @cached_property
     def page(self) -> Document:
         return Document(self.answer.text)
 

@@ -1,6 +1,7 @@
 """A page as a browser reads it: its forms with what they send, its text, and what it would load."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from html.parser import HTMLParser
 
 VOID = frozenset({"meta", "input", "path", "br", "link", "img", "hr"})
@@ -42,17 +43,17 @@ class Document(HTMLParser):
         self.close()
         assert self._open == [], f"not closed: {self._open}"
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The words of the page, the style sheet left out."""
         return " ".join(" ".join(self.words).split())
 
     def form(self, action: str, do: str | None = None, **named: str) -> Form:
-        """The one form that goes there, does that, and is about what is named."""
+        """The one form that goes there, does that, and is about what is named; what is typed into it, no other one has."""
         wanted = named if do is None else named | {"do": do}
         found = [form for form in self.forms if form.action.endswith(action) and wanted.items() <= form.fields.items()]
         assert len(found) == 1, f"{len(found)} forms to {action} with {wanted}"
-        return found[0]
+        return replace(found[0], fields=dict(found[0].fields))
 
     def wrong(self, name: str) -> str | None:
         """What is said beside a field, as it is bound to it."""
