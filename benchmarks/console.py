@@ -12,6 +12,7 @@ import json
 import os
 import re
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -37,6 +38,7 @@ from operations.secret_tokens import new_api_key, new_secret_token, secret_diges
 from registry.caller import Role, Tier
 from storage.api_keys import insert_key
 from storage.browser_sessions import insert_browser_session
+from storage.engine.migrate import upgrade_database
 from storage.engine.sql import Connection
 from storage.engine.store import open_store
 from storage.organisations import add_member, create_organisation
@@ -103,19 +105,39 @@ def main() -> None:
     with ExitStack() as stack:
         port = stack.enter_context(network(NETWORK_LINES, NETWORK_DAYS))
         folder = asked.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="console-")))
-        for engine in asked.engine.split(","):
-            own = folder / engine
+        for engine in engines(asked):
+            own = folder_of(folder, engine)
             own.mkdir(parents=True, exist_ok=True)
             url = f"sqlite:///{own / 'service.db'}" if engine == "sqlite" else stack.enter_context(postgres_database())
             if url is None:
                 continue
-            if engine != "sqlite" or not (own / "made").exists():
+            if engine == "sqlite" and (own / "made").exists():
+                tell(f"{own} has an organisation, which is measured as it is; its schema is brought up to this program's")
+                upgrade_database(url)
+            else:
+                tell(f"an organisation of {sizes.lines:,} lines is made in {own}: at the full size this takes some ten minutes")
                 make_organisation(own, url, port, sizes)
                 (own / "made").write_text("")
             run = measured(engine, own, url, port, asked)
             print(report(run), flush=True)
             if engine == "sqlite" and asked.keep:
                 keep_sample(run, asked.visits)
+
+
+def tell(what: str) -> None:
+    """A line of progress, beside the tables: somebody who waits sees for what."""
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+
+
+def engines(asked: argparse.Namespace) -> Sequence[str]:
+    """The databases to measure. What is kept is SQLite's, so that nothing else is filled for it unless it is named."""
+    named: str = asked.engine or ("sqlite" if asked.keep else "sqlite,postgresql")
+    return named.split(",")
+
+
+def folder_of(folder: Path, engine: str) -> Path:
+    """Where the database of an engine is: a folder that was given and holds a finished one is taken itself."""
+    return folder if engine == "sqlite" and (folder / "made").exists() and (folder / "service.db").exists() else folder / engine
 
 
 def parse() -> argparse.Namespace:
@@ -125,9 +147,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--events", type=int, default=1_000_000, help="events in the log, deliveries and rows of the audit log (1000000)")
     parser.add_argument("--visits", type=int, default=100, help="visits to each page; a fifth of them where composites answer (100)")
     parser.add_argument("--only", default="", help="pages with this in their names alone")
-    parser.add_argument("--engine", default="sqlite,postgresql", help="sqlite,postgresql")
+    parser.add_argument("--engine", default="", help="sqlite,postgresql, which both are measured; with --keep sqlite alone")
     parser.add_argument("--keep", action="store_true", help="keep the figures of SQLite for RESULTS.md")
-    parser.add_argument("--work", type=Path, help="folder for the databases; that of SQLite is used again")
+    parser.add_argument("--work", type=Path, help="folder for the databases, or that of a finished one; SQLite's is used again")
     return parser.parse_args()
 
 
@@ -138,13 +160,16 @@ def measured(engine: str, folder: Path, url: str, upstream: int, asked: argparse
         pages = [page for page in all_pages(database) if asked.only in page.name]
         rows = {name: int(str(database.one(f"select count(*) from {name}"))) for name in COUNTED}
     found, began = list[PageRun](), os.getloadavg()[0]
+    tell(f"{len(pages)} pages of {engine}")
     with server(folder, url, upstream) as one:
         browser = Browser(one.port, cookies.admin)
         browser.get("/console/organisation/settings")
-        for page in pages:
+        for number, page in enumerate(pages, 1):
+            tell(f"{number} of {len(pages)}: {page.name}")
             found.append(visited(browser, one, upstream, page, asked.visits if page.aim < WAITING_MS else max(2, asked.visits // 5)))
             print(cells_of(found[-1]), flush=True)
         first_visit = browser.whole_visit("/console")
+    tell(f"{STREAMS} streams")
     with server(folder, url, upstream) as one:
         streams = stream_memory(one, cookies)
     names = {"sqlite": OURS_SQLITE, "postgresql": OURS_POSTGRES}

@@ -31,6 +31,15 @@ from storage.engine.sql import (
 )
 from storage.people import PERSON
 
+USUAL_OUTCOME, SUCCESSES = "ok", ("ok", "replayed")
+
+NOT_OK_ROWS, REFUSED_ROWS = sa.text("outcome != 'ok'"), sa.text("status > 201")
+"""The rows that the indexes of outcomes have. A refusal has a status of its own, the lowest 202; what is asked for and succeeds has 200 or
+201 nearly always."""
+
+RARE = "rare"
+"""Among the filters of a page: that the outcome asked for is one of the rows above, so that its index is used."""
+
 
 class AuditNameTable(TableDescription, table=True):
     """A text that repeats in the audit log of reads: an organisation's id, a person's, a key's, an operation, an outcome or a surface."""
@@ -58,14 +67,16 @@ class AuditReadRow(NamedTuple):
 class AuditReadTable(TableDescription, row=AuditReadRow, table=True):
     """A read, or a refusal, in short: the numbers of its texts. `id` begins with the milliseconds.
 
-    Choice: two indexes beside the key and no more, since each is as large as a third of a row. So the reads of an operation or with a key
-    are looked up, and those of a person, an outcome or a surface are looked for among the organisation's.
+    Choice: two indexes of all rows beside the key and no more, since each is as large as a third of a row. So the reads of an operation or
+    with a key are looked up, and those of a person or a surface are looked for among the organisation's. What was refused is a small part,
+    which an index of its own has.
     """
 
     __table_args__ = (
         sa.PrimaryKeyConstraint("organisation", "id"),
         sa.Index("audit_read_operation", "organisation", "operation", "id"),
         sa.Index("audit_read_key", "organisation", "key", "id"),
+        sa.Index("audit_read_outcome", "organisation", "outcome", "id", sqlite_where=REFUSED_ROWS, postgresql_where=REFUSED_ROWS),
         CLUSTERED,
     )
 
@@ -97,6 +108,7 @@ class AuditTable(TableDescription, row=AuditRow, without=("id", "name"), table=T
         sa.Index("audit_operation", "organisation", "operation", "at", "id"),
         sa.Index("audit_principal", "organisation", "principal", "at", "id"),
         sa.Index("audit_key", "organisation", "key_id", "at", "id"),
+        sa.Index("audit_outcome", "organisation", "outcome", "at", "id", sqlite_where=NOT_OK_ROWS, postgresql_where=NOT_OK_ROWS),
     )
 
 
@@ -191,9 +203,11 @@ def audit_read_page(filters: Sequence[str]) -> Query[AuditReadRow]:
                 AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer),
                 AUDIT_READ.c.id >= sa.bindparam("first", type_=sa.BigInteger),
                 AUDIT_READ.c.id < sa.bindparam("last", type_=sa.BigInteger),
+                *([AUDIT_READ.c.status > sa.literal_column("201", sa.SmallInteger)] if RARE in filters else []),
                 *(
                     selective(dialect, AUDIT_READ.c["key" if name == "key_id" else name] == sa.bindparam(name, type_=sa.Integer))
                     for name in filters
+                    if name != RARE
                 ),
             )
             .order_by(AUDIT_READ.c.id.desc())
@@ -385,6 +399,7 @@ def audit_page(given: frozenset[str]) -> Query[AuditRow]:
                 # Of the same moment the higher id is newer; the first half is what the index is read by.
                 AUDIT.c.at <= sa.bindparam("last_at"),
                 (AUDIT.c.at < sa.bindparam("last_at")) | (AUDIT.c.id < sa.bindparam("last_id")),
+                *([AUDIT.c.outcome != sa.literal_column("'ok'", sa.Text)] if RARE in given else []),
                 *(selective(dialect, AUDIT.c[name] == sa.bindparam(name)) for name in AUDIT_FILTERS if name in given),
             )
             .order_by(AUDIT.c.at.desc(), AUDIT.c.id.desc())
@@ -393,12 +408,11 @@ def audit_page(given: frozenset[str]) -> Query[AuditRow]:
     )
 
 
-AUDIT_PAGES = {
-    given: audit_page(given)
-    for given in (
-        frozenset(name for place, name in enumerate(AUDIT_FILTERS) if bits >> place & 1) for bits in range(1 << len(AUDIT_FILTERS))
-    )
-}
+FILTERS_GIVEN = [
+    frozenset(name for place, name in enumerate(AUDIT_FILTERS) if bits >> place & 1) for bits in range(1 << len(AUDIT_FILTERS))
+]
+
+AUDIT_PAGES = {given: audit_page(given) for given in [*FILTERS_GIVEN, *(given | {RARE} for given in FILTERS_GIVEN if "outcome" in given)]}
 
 AUDIT_READ_PAGES = {given: audit_read_page(sorted(given)) for given in AUDIT_PAGES}
 
@@ -448,13 +462,15 @@ def list_audit(connection: Connection, *, organisation: str, wanted: AuditFilter
         last_at, last_id = place, after
     given = wanted._asdict()
     filters: dict[str, str] = {name: given[name] for name in AUDIT_FILTERS if given[name] is not None}
-    of, page = {"organisation": organisation, **filters}, frozenset(filters)
+    of, outcome = {"organisation": organisation, **filters}, wanted.outcome or USUAL_OUTCOME
+    page = frozenset(filters if outcome == USUAL_OUTCOME else {**filters, RARE: ""})
     whole = connection.all(AUDIT_PAGES[page], **of, most=most, since=wanted.since, until=wanted.until, last_at=last_at, last_id=last_id)
     last = min(first_read_id(wanted.until), last_id if OLDEST_READ <= last_id < LARGEST_AUDIT_ID else first_read_id(last_at))
-    reads = list_audit_reads(connection, page=AUDIT_READ_PAGES[page], wanted=of, first=first_read_id(wanted.since), last=last, most=most)
+    short = page - {RARE} if outcome in SUCCESSES else page
+    reads = list_audit_reads(connection, page=AUDIT_READ_PAGES[short], wanted=of, first=first_read_id(wanted.since), last=last, most=most)
     texts = texts_of_reads(connection, reads)
-    short = [read_as_audit_row(row, texts) for row in reads]
-    return sorted(whole + short, key=lambda row: (row.at, row.id), reverse=True)[:most]
+    read_rows = [read_as_audit_row(row, texts) for row in reads]
+    return sorted(whole + read_rows, key=lambda row: (row.at, row.id), reverse=True)[:most]
 
 
 def last_change(connection: Connection, *, lookup: ChangeLookup, now: float) -> ChangeAuthor | None:

@@ -4,6 +4,7 @@ Days are ordinals, moments Unix seconds, money is whole micro-euro.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -11,12 +12,12 @@ import sqlalchemy as sa
 from storage.engine.sql import Connection, Dialect, Query, bound_list, pack_rows, runs_in_thread
 from storage.fleet_figures import FLEET_FIGURE
 from storage.fleet_judgements import JUDGED_LINES, JudgedLine
-from storage.fleet_line_money import COSTS, FLEET_LINE_MONEY, HOLDS_DAYS, INCOMES, blocks_of_days, sum_of_days
-from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
-from storage.fleet_packages import FLEET_PACKAGE, FleetPackageRow, packages_of_line
+from storage.fleet_line_money import COSTS, FLEET_LINE_MONEY, HOLDS_DAYS, INCOMES, BlockSpan, blocks_of_days, sum_of_days
+from storage.fleet_lines import BOUND_FLEET, FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET, THERE_IN_TABLE_ORDER
+from storage.fleet_packages import FLEET_PACKAGE, FleetPackageRow, packages_of_lines
 from storage.fleet_plans import total
 from storage.fleet_scores import WITH_FIGURES
-from storage.fleet_usage import FLEET_DAY, FleetNetworkRow, FleetUsageRow, networks_of_fleet, usage_of_line
+from storage.fleet_usage import FLEET_DAY, FleetNetworkRow, FleetUsageRow, networks_of_fleet, usage_of_lines
 
 FIRST_DAY, LAST_DAY = sa.bindparam("first", type_=sa.Integer), sa.bindparam("last", type_=sa.Integer)
 
@@ -40,22 +41,24 @@ class LineMoney(NamedTuple):
     usage_income: int
 
 
-LINE_COST, LINE_INCOME = sum_of_days(COSTS), sum_of_days(INCOMES)
-
-# Each line's rows are one piece of the table, so that lines are summed in its order and nothing is sorted but the sums.
-MONEY_OF_LINES = Query(
-    LineMoney,
-    sa.select(
-        FLEET_LINE.c.subscriber_id,
-        sa.cast(LINE_COST, sa.BigInteger).label("network_cost"),
-        sa.cast(LINE_INCOME, sa.BigInteger).label("usage_income"),
+@lru_cache(maxsize=256)
+def money_of_lines(*, before_first: int, last_place: int) -> Query[LineMoney]:
+    """The money of the days of a `BlockSpan` with these places, of each line with any, dearest first."""
+    cost, income = (sum_of_days(columns, before_first=before_first, last_place=last_place) for columns in (COSTS, INCOMES))
+    # Each line's rows are one piece of the table, so that lines are summed in its order and nothing is sorted but the sums.
+    return Query(
+        LineMoney,
+        sa.select(
+            FLEET_LINE.c.subscriber_id,
+            sa.cast(cost, sa.BigInteger).label("network_cost"),
+            sa.cast(income, sa.BigInteger).label("usage_income"),
+        )
+        .select_from(LINES_WITH_MONEY)
+        .where(OF_FLEET, LINE_IS_THERE, HOLDS_DAYS)
+        .group_by(FLEET_LINE.c.fleet, FLEET_LINE.c.subscriber_id, FLEET_LINE.c.iccid)
+        .having(sa.or_(cost != 0, income != 0))
+        .order_by(sa.desc("network_cost"), sa.desc("usage_income"), FLEET_LINE.c.iccid),
     )
-    .select_from(LINES_WITH_MONEY)
-    .where(OF_FLEET, LINE_IS_THERE, HOLDS_DAYS)
-    .group_by(FLEET_LINE.c.fleet, FLEET_LINE.c.subscriber_id, FLEET_LINE.c.iccid)
-    .having(sa.or_(LINE_COST != 0, LINE_INCOME != 0))
-    .order_by(sa.desc("network_cost"), sa.desc("usage_income"), FLEET_LINE.c.iccid),
-)
 
 
 class NetworkMoney(NamedTuple):
@@ -107,8 +110,8 @@ IS_ISSUED = sa.and_(OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.sim_status != "FREE")
 HAS_USUAL_PRICE = sa.and_(FLEET_PACKAGE.c.price > 0, FLEET_PACKAGE.c.price <= LARGEST_USUAL_PRICE)
 
 
-def package_lives(dialect: Dialect, condition: sa.ColumnElement[bool]) -> sa.Select[int, int, int, int]:
-    """The packages of issued lines that run in the days and for which the condition holds."""
+def package_lives(dialect: Dialect, *conditions: sa.ColumnElement[bool]) -> sa.Select[int, int, int, int]:
+    """The packages of issued lines that run in the days and for which the conditions hold."""
     seconds = [FLEET_PACKAGE.c[name] if dialect.name == "sqlite" else sa.func.floor(FLEET_PACKAGE.c[name]) for name in ("starts", "ends")]
     starts, ends = (sa.cast(each, sa.BigInteger) for each in seconds)  # SQLite's cast cuts, PostgreSQL's rounds
     return (
@@ -122,24 +125,33 @@ def package_lives(dialect: Dialect, condition: sa.ColumnElement[bool]) -> sa.Sel
             FLEET_PACKAGE.c.ends > BEGIN,
             ends > starts,
             IS_ISSUED,
-            condition,
+            *conditions,
         )
     )
 
 
-def package_income_query(dialect: Dialect) -> sa.Executable:
-    """Of each price the part of the package's life in the days, rounded to a whole number, halves to the even one; added up."""
-    life = package_lives(dialect, HAS_USUAL_PRICE).subquery("life")
+class PackageSums(NamedTuple):
+    """What packages with a usual price brought in, and how many others there are."""
+
+    income: int
+    others: int
+
+
+def package_sums_query(dialect: Dialect) -> sa.Executable:
+    """Of each usual price the part of the package's life in the days, rounded to a whole number, halves to the even one; added up."""
+    life = package_lives(dialect).subquery("life")
     begin = sa.case((life.c.starts > BEGIN, life.c.starts), else_=BEGIN)
     end = sa.case((life.c.ends < END, life.c.ends), else_=END)
-    parts = sa.select((life.c.price * (end - begin)).label("value"), (life.c.ends - life.c.starts).label("whole")).subquery("parts")
-    value, whole = parts.c.value, parts.c.whole
-    quotient, rest = value // whole, 2 * (value % whole)
-    up = sa.case((rest > whole, 1), (sa.and_(rest == whole, quotient % 2 == 1), 1), else_=0)
-    return sa.select(total(quotient + up, "income"))
+    usual = sa.and_(life.c.price > 0, life.c.price <= LARGEST_USUAL_PRICE)
+    # Choice: a price that is not usual has no value here, since it is looked at by itself where there is one.
+    value = sa.case((usual, life.c.price * (end - begin)), else_=0).label("value")
+    parts = sa.select(value, (life.c.ends - life.c.starts).label("whole"), sa.case((usual, 0), else_=1).label("other")).subquery("parts")
+    quotient, rest = parts.c.value // parts.c.whole, 2 * (parts.c.value % parts.c.whole)
+    up = sa.case((rest > parts.c.whole, 1), (sa.and_(rest == parts.c.whole, quotient % 2 == 1), 1), else_=0)
+    return sa.select(total(quotient + up, "income"), total(parts.c.other, "others"))
 
 
-PACKAGE_INCOME = Query(int, package_income_query)
+PACKAGE_SUMS = Query(PackageSums, package_sums_query)
 
 OTHER_PACKAGES = Query(PackageLife, lambda dialect: package_lives(dialect, ~HAS_USUAL_PRICE))
 
@@ -147,7 +159,18 @@ COUNT_UNREAD_PACKAGES = Query(
     int, sa.select(sa.func.count().label("lines")).select_from(FLEET_LINE).where(IS_ISSUED, FLEET_LINE.c.read == 0)
 )
 
-SPONSORS_OF_LINES = Query(int, sa.select(FLEET_FIGURE.c.sponsor).distinct().select_from(WITH_FIGURES).where(OF_FLEET, LINE_IS_THERE))
+KNOWN_SPONSORS = sa.select(FLEET_FIGURE.c.sponsor).distinct().where(FLEET_FIGURE.c.fleet == BOUND_FLEET).subquery("known")
+
+# Few sponsors have all SIMs: they are read off the narrow table alone, and of each the first line that is there is looked for.
+SPONSORS_OF_LINES = Query(
+    int,
+    sa.select(KNOWN_SPONSORS.c.sponsor).where(
+        sa.select(FLEET_LINE.c.subscriber_id)
+        .select_from(WITH_FIGURES)
+        .where(OF_FLEET, THERE_IN_TABLE_ORDER, FLEET_FIGURE.c.sponsor == KNOWN_SPONSORS.c.sponsor)
+        .exists()
+    ),
+)
 
 
 class UsageMoney(NamedTuple):
@@ -164,10 +187,16 @@ def usage_money(connection: Connection, *, fleet: int, first: int, last: int) ->
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
         return UsageMoney([], [], [])
     return UsageMoney(
-        connection.all(MONEY_OF_LINES, fleet=fleet, **blocks_of_days(first, last)) if first <= last else [],
+        lines_with_money(connection, fleet=fleet, days=blocks_of_days(first, last)) if first <= last else [],
         connection.all(MONEY_OF_NETWORKS, fleet=fleet, first=first, last=last),
         networks_of_fleet(connection, fleet=fleet),
     )
+
+
+def lines_with_money(connection: Connection, *, fleet: int, days: BlockSpan) -> list[LineMoney]:
+    """The lines that cost or brought in something in these days, dearest first."""
+    query = money_of_lines(before_first=days.before_first, last_place=days.last_place)
+    return connection.all(query, fleet=fleet, **days.bound)
 
 
 class PackageMoney(NamedTuple):
@@ -189,9 +218,10 @@ def package_money(connection: Connection, *, fleet: int, begin: int, end: int) -
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
         return PackageMoney(0, [], 0, [])
     moments = {"fleet": fleet, "begin": begin, "end": end}
+    sums = connection.first(PACKAGE_SUMS, **moments) or PackageSums(0, 0)
     return PackageMoney(
-        connection.first(PACKAGE_INCOME, **moments) or 0,
-        connection.all(OTHER_PACKAGES, **moments),
+        sums.income,
+        connection.all(OTHER_PACKAGES, **moments) if sums.others else [],
         connection.first(COUNT_UNREAD_PACKAGES, fleet=fleet) or 0,
         connection.all(SPONSORS_OF_LINES, fleet=fleet),
     )
@@ -216,11 +246,7 @@ def used_lines(connection: Connection, *, fleet: int, numbers: Sequence[int], fi
     if connection.first(FLEET_IS_CURRENT, fleet=fleet) is None:
         return []
     lines = connection.all(NUMBERED_LINES_OF_FLEET, fleet=fleet, numbers=pack_rows([[number] for number in numbers]))
-    return [
-        UsedLine(
-            line,
-            packages_of_line(connection, fleet=fleet, subscriber_id=line.subscriber_id),
-            usage_of_line(connection, fleet=fleet, subscriber_id=line.subscriber_id, first=first, last=last),
-        )
-        for line in lines
-    ]
+    there = [line.subscriber_id for line in lines]
+    packages = packages_of_lines(connection, fleet=fleet, numbers=there)
+    usage = usage_of_lines(connection, fleet=fleet, numbers=there, first=first, last=last)
+    return [UsedLine(line, packages[line.subscriber_id], usage[line.subscriber_id]) for line in lines]

@@ -40,7 +40,7 @@ from storage.fleet_lines import (
     write_lines,
 )
 from storage.fleet_problems import FLEET_PROBLEM
-from storage.fleet_search import contains, like_pattern
+from storage.fleet_search import contains
 from storage.fleets import FLEET, IS_CURRENT, personal_choice
 from storage.sealing import ERASURE_KEY_FIELD, Keyring, WrongSeal
 
@@ -135,8 +135,8 @@ class LineTexts(NamedTuple):
 
 LINES_WITH_TEXT = Query(
     LineTexts,
-    sa.select(FLEET_LINE.c.subscriber_id, FLEET_LINE.c.search).where(
-        FLEET_LINE.c.fleet.in_(ALL_FLEETS), contains(FLEET_LINE.c.search, "part")
+    lambda dialect: sa.select(FLEET_LINE.c.subscriber_id, FLEET_LINE.c.search).where(
+        FLEET_LINE.c.fleet.in_(ALL_FLEETS), contains(dialect, FLEET_LINE.c.search, "part")
     ),
 )
 
@@ -194,7 +194,7 @@ def erase_lines_of_buyer(connection: Connection, *, organisation: str, buyer: Er
     address = folded_address(buyer.email)
     found = {*connection.all(LINES_OF_EMAIL, organisation=organisation, email=address)}
     found.update(connection.all(LINES_OF_ICCIDS, organisation=organisation, iccids=pack_rows([[iccid] for iccid in sorted(buyer.iccids)])))
-    for line in connection.all(LINES_WITH_TEXT, organisation=organisation, part=like_pattern(address, before="", after="")):
+    for line in connection.all(LINES_WITH_TEXT, organisation=organisation, part=address):
         if address in line.search.split("\n"):
             found.add(line.subscriber_id)
     for number in sorted(found):

@@ -1,5 +1,6 @@
 """How the lines of a fleet stand, counted by account and status, and what accounts were charged for use in some days."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -96,14 +97,17 @@ class AccountCharges(NamedTuple):
     usage_income: int
 
 
-CHARGES = (
-    sa.select(FLEET_LINE.c.account_id, sa.cast(sum_of_days(INCOMES), sa.BigInteger).label("usage_income"))
-    .select_from(LINES_WITH_MONEY)
-    .where(OF_FLEET, LINE_IS_THERE, HOLDS_DAYS, IS_PAYING, ~IS_UNKNOWN)
-    .group_by(FLEET_LINE.c.account_id)
-)
-
-CHARGES_OF_FLEET, CHARGES_OF_ACCOUNT = Query(AccountCharges, CHARGES), Query(AccountCharges, CHARGES.where(OF_ACCOUNT))
+@lru_cache(maxsize=512)
+def charges_query(*, before_first: int, last_place: int, whole: bool) -> Query[AccountCharges]:
+    """The charges of the days of a `BlockSpan` with these places; `whole`: of all accounts."""
+    income = sum_of_days(INCOMES, before_first=before_first, last_place=last_place)
+    return Query(
+        AccountCharges,
+        sa.select(FLEET_LINE.c.account_id, sa.cast(income, sa.BigInteger).label("usage_income"))
+        .select_from(LINES_WITH_MONEY)
+        .where(OF_FLEET, LINE_IS_THERE, HOLDS_DAYS, IS_PAYING, ~IS_UNKNOWN, *([] if whole else [OF_ACCOUNT]))
+        .group_by(FLEET_LINE.c.account_id),
+    )
 
 
 class FleetStanding(NamedTuple):
@@ -120,6 +124,8 @@ def fleet_standing(connection: Connection, *, fleet: int, account: int | None, m
         return FleetStanding([], [])
     which: dict[str, Value] = {"fleet": fleet} if account is None else {"fleet": fleet, "account": account}
     counted_from = {name: getattr(moments, name) for name in ("week", "month", "silent", "first", "spending")}
-    days = {"first": moments.first, "spending": moments.spending, **blocks_of_days(moments.first, moments.last)}
-    standings, charges = (STANDINGS_OF_FLEET, CHARGES_OF_FLEET) if account is None else (STANDINGS_OF_ACCOUNT, CHARGES_OF_ACCOUNT)
+    span = blocks_of_days(moments.first, moments.last)
+    days = {"first": moments.first, "spending": moments.spending, **span.bound}
+    standings = STANDINGS_OF_FLEET if account is None else STANDINGS_OF_ACCOUNT
+    charges = charges_query(before_first=span.before_first, last_place=span.last_place, whole=account is None)
     return FleetStanding(connection.all(standings, **which, **counted_from), connection.all(charges, **which, **days))

@@ -63,26 +63,42 @@ FLEET_LINE_MONEY = FleetLineMoneyTable.table
 
 COSTS, INCOMES = (tuple(FLEET_LINE_MONEY.c[f"{name}_{place}"] for place in range(BLOCK_DAYS)) for name in ("cost", "income"))
 
-BLOCK_NAMES = ("first_block", "last_block", "before_first", "last_place")
-
-FIRST_BLOCK, LAST_BLOCK, BEFORE_FIRST, LAST_PLACE = (sa.bindparam(name, type_=sa.Integer) for name in BLOCK_NAMES)
+FIRST_BLOCK, LAST_BLOCK = (sa.bindparam(name, type_=sa.Integer) for name in ("first_block", "last_block"))
 
 HOLDS_DAYS = sa.and_(FLEET_LINE_MONEY.c.block >= FIRST_BLOCK, FLEET_LINE_MONEY.c.block <= LAST_BLOCK)
-"""The rows that the days which `blocks_of_days` was asked for lie in."""
+"""The rows that the days which a `BlockSpan` was made of lie in."""
 
 
-def blocks_of_days(first: int, last: int) -> dict[str, Value]:
-    """What to bind for the days from `first` to `last`, ordinals."""
+class BlockSpan(NamedTuple):
+    """Some days as blocks: the first and the last one, and the places of the day before the first day (-1: none) and of the last one.
+
+    The places say which columns are added up, so a statement is made for each pair of them: a choice among fourteen columns by a bound
+    number would be made for every row, and take longer than the sums.
+    """
+
+    first_block: int
+    last_block: int
+    before_first: int
+    last_place: int
+
+    @property
+    def bound(self) -> dict[str, Value]:
+        """What to bind for a statement with HOLDS_DAYS."""
+        return {"first_block": self.first_block, "last_block": self.last_block}
+
+
+def blocks_of_days(first: int, last: int) -> BlockSpan:
+    """The days from `first` to `last`, ordinals."""
     start, end = divmod(first, BLOCK_DAYS), divmod(last, BLOCK_DAYS)
-    return dict(zip(BLOCK_NAMES, (start[0], end[0], start[1] - 1, end[1]), strict=True))
+    return BlockSpan(start[0], end[0], start[1] - 1, end[1])
 
 
-def sum_of_days(columns: Sequence[sa.ColumnElement[int]]) -> sa.ColumnElement[int]:
-    """The sum of the days for one of COSTS and INCOMES, of rows that are HOLDS_DAYS."""
-    places = dict(enumerate(columns))
-    until = sa.case((FLEET_LINE_MONEY.c.block == LAST_BLOCK, sa.case(places, value=LAST_PLACE, else_=0)), else_=columns[-1])
-    before = sa.case((FLEET_LINE_MONEY.c.block == FIRST_BLOCK, sa.case(places, value=BEFORE_FIRST, else_=0)), else_=0)
-    return sa.func.sum(until - before)
+def sum_of_days(columns: Sequence[sa.ColumnElement[int]], *, before_first: int, last_place: int) -> sa.ColumnElement[int]:
+    """The sum of the days of a `BlockSpan` with these places for one of COSTS and INCOMES, of rows that are HOLDS_DAYS."""
+    until = sa.case((FLEET_LINE_MONEY.c.block == LAST_BLOCK, columns[last_place]), else_=columns[-1])
+    if before_first < 0:
+        return sa.func.sum(until)
+    return sa.func.sum(until - sa.case((FLEET_LINE_MONEY.c.block == FIRST_BLOCK, columns[before_first]), else_=0))
 
 
 MONEY_COLUMNS = tuple(column.name for column in (*COSTS, *INCOMES))
