@@ -157,7 +157,7 @@ async def test_nothing_is_settled_against_what_the_charging_system_shows(stage: 
 async def test_of_two_keys_that_may_have_drawn_one_line_the_admin_says_which_did(stage: SettlementStage) -> None:
     await stage.issuing.lose("order-1", drawn=True)
     await stage.issuing.lose("order-2", drawn=False)
-    await stage.issuing.work(25 * HOUR, every=HOUR)
+    await stage.issuing.work(25 * HOUR, every=9 * HOUR)
     assert await stage.issuing.state("order-1") == "manual_reconciliation_required"
     (iccid,) = stage.issuing.drawn()
     assert (await stage.settle("order-2", "issued", iccid)).status_code == 200
