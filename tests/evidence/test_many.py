@@ -52,7 +52,7 @@ async def test_of_a_large_account_a_turn_goes_on_with_what_the_one_before_has_re
         return rows
 
     road.bend = slowly
-    worker = Reconciliation(issuing.world.pipeline.deps, issuing.reports.append, ReconciliationLimits(row=3.0, turn=0.0))
+    worker = Reconciliation(issuing.world.pipeline.deps, issuing.reports.append, ReconciliationLimits(row=1.0, turn=0.0))
     assert await worker.step() == 0
     read = road.asked
     assert [await why(issuing, key) for key in keys].count("slow") == 1
