@@ -42,7 +42,7 @@ class Hanging:
 
 
 async def flooded(office: PostOffice, stuck: HookReceiver) -> None:
-    """An organisation with as many endpoints as it may have, none of which answers, and more deliveries that are due than a claim looks at."""
+    """An organisation with as many endpoints as it may have, none of which answers, and more due deliveries than a claim looks at."""
 
     def flood(connection: Connection) -> None:
         for number in range(EVENTS):

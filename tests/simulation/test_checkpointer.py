@@ -9,7 +9,7 @@ from storage.confirm_tokens import insert_confirm_token
 from storage.engine.sqlite import Checkpointer, SqliteStore
 from tests.databases import migrated_sqlite
 
-ROUNDS = 400
+ROUNDS = 100
 # Without a bound the log would have several times as many bytes by then.
 SECONDS, MOST_BYTES = 4.0, 200_000_000
 
