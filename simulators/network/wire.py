@@ -50,6 +50,7 @@ class NullPayload:
 
 
 NULL_PAYLOAD: Final = NullPayload()
+CONTAINERS: Final = (dict, list)
 
 
 def drop_empty(value: object) -> object:
@@ -60,7 +61,7 @@ def drop_empty(value: object) -> object:
         return value
     members: WireMembers = {}
     for name, each in cast(WireMembers, value).items():
-        if isinstance(each, dict | list):  # most members are plain: a call for each would take most of an answer's time
+        if isinstance(each, CONTAINERS):  # most members are plain: a call for each would take most of an answer's time
             if full := drop_empty(cast(object, each)):
                 members[name] = full
         elif each is not None:

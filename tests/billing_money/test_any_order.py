@@ -22,6 +22,7 @@ from tests.billing_money.stage import (
     refund_json,
     with_account,
 )
+from tests.length import examples
 
 KINDS = ("charge", "refund", "dispute", "payout", "fee")
 ENDS = ["failed", "canceled"]
@@ -77,7 +78,7 @@ def courses(draw: st.DrawFn) -> tuple[Sequence[Told], Sequence[Told]]:
     return history, draw(st.permutations([*history, *again]))
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(course=courses())
 async def test_any_order_and_number_of_events_ends_alike(stage: MoneyStage, course: tuple[Sequence[Told], Sequence[Told]]) -> None:
     first, second = (stage.world.ids.new("acct_") for _ in range(2))

@@ -13,6 +13,7 @@ from simulators.processor.refunds import fail_refund
 from storage.payment_records import open_attempts
 from tests.billing_money.stage import MoneyStage, Object, open_money_stage
 from tests.harness.machine_runner import ServiceMachine
+from tests.length import examples
 
 OUTCOMES = ("succeeded", "available", "declined", "disputed", "refund_fails")
 TROUBLES = ("timeout", "closed", "error", "rate_limited", "garbage")
@@ -198,4 +199,4 @@ class MoneyMachine(ServiceMachine):
 
 
 TestMoney = MoneyMachine.TestCase
-TestMoney.settings = settings(max_examples=10, stateful_step_count=25, deadline=None)
+TestMoney.settings = settings(max_examples=examples(5), stateful_step_count=25, deadline=None)

@@ -15,6 +15,7 @@ from storage.cdr_events import CdrEvent, ingest_cdr
 from storage.engine.store import Store, open_store
 from tests.cdr.records import assert_exact, everything, iccid, send
 from tests.databases import migrated_postgres, migrated_sqlite, required_database
+from tests.length import examples
 from tests.world import CountingIds, SettableClock, World
 
 NOW = 1_800_014_400.0
@@ -82,7 +83,7 @@ BATCHES = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=BATCHES)
 async def test_any_sequence_of_batches_sums_as_a_dictionary_of_its_first_records_does(world: World, batches: list[list[CdrEvent]]) -> None:
     model: dict[str, CdrEvent] = {}

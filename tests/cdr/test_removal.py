@@ -40,6 +40,7 @@ from tests.cdr.records import PERIODS, Json, event, everything, iccid, month, se
 from tests.databases import migrated_postgres, required_database, sqlite_url
 from tests.invoices.billing import GB, INVOICES, Billing, invoice_of, sim
 from tests.invoices.test_sending import TO
+from tests.length import examples
 from tests.world import CountingIds, Credentials, SettableClock, World
 from transports.settings import SHORTEST_HISTORY, HistoryDays
 from transports.worker.retention import retention_chore
@@ -303,7 +304,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(4), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
 async def test_in_any_order_of_imports_invoices_voids_and_sweeps_each_record_is_billed_once_and_no_invoice_changes(
     world: World, actions: list[tuple[str, object]]

@@ -15,6 +15,7 @@ from tests.connectivity.requests import INTENTS, USAGE, create, events, issued, 
 from tests.connectivity.test_observations import ATTACH, observe
 from tests.connectivity.test_products import PRODUCTS, define
 from tests.connectivity.test_usage import INGEST_USAGE, USAGE_LINE, key_of, percents
+from tests.length import examples
 from tests.network_facts import INTERNAL
 from tests.stage import opened_on_both
 from tests.world import Credentials, World, open_world
@@ -58,7 +59,7 @@ async def test_of_64_confirmations_at_once_one_issues_the_esim(http: httpx.Async
     assert len(await events(http)) == 1
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(st.integers(1, 300), min_size=2, max_size=12))
 async def test_reports_at_the_same_time_tell_each_threshold_once(http: httpx.AsyncClient, parts: Sequence[int]) -> None:
     id = (await issued(http, key_of(parts)))["id"]

@@ -10,6 +10,7 @@ from inline_snapshot import snapshot
 
 from tests.connectivity.live import live_intent
 from tests.connectivity.requests import USAGE, create, events, issued, report
+from tests.length import examples
 from tests.network_facts import ICCID
 from tests.stage import without_request_id
 from tests.world import Credentials, World
@@ -154,7 +155,7 @@ async def test_one_report_can_cross_every_threshold(http: httpx.AsyncClient) -> 
     assert await percents(http, id) == [50, 80, 100]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(st.integers(1, 700_000_000), min_size=1, max_size=8))
 async def test_any_split_and_order_of_usage_tells_each_crossed_threshold_once(http: httpx.AsyncClient, parts: Sequence[int]) -> None:
     id = (await issued(http, key_of(parts)))["id"]

@@ -19,6 +19,7 @@ from storage.outbox import (
 )
 from storage.webhook_endpoints import FAILING_SECONDS, insert_endpoint
 from tests.deliveries.transaction import Opened, fetched
+from tests.length import examples
 from tests.world import CountingIds, SettableClock
 
 ENDPOINTS = {"we_1": "org_a", "we_2": "org_a", "we_3": "org_b"}
@@ -162,7 +163,7 @@ ACTIONS = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(20))
 @given(actions=st.lists(ACTIONS, min_size=4, max_size=25))
 def test_a_batch_of_acks_does_what_one_after_the_other_would(opened: Opened, actions: list[tuple[str, Any]]) -> None:
     with opened() as connection:

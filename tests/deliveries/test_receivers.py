@@ -69,9 +69,9 @@ def test_endpoints_of_many_organisations_on_one_host_share_its_rate_and_others_w
 
 def test_what_waits_for_a_busy_host_is_sent_in_time_and_nothing_is_lost(opened: Opened) -> None:
     with opened() as connection:
-        endpoints(connection, *[VICTIM] * 60)
-        found = [name for second in range(240) for name in taken(connection, NOW + second * 1000, f"lse_{second}_")]
-        assert sorted(set(found)) == sorted(f"we_{number:04}" for number in range(60))
+        endpoints(connection, *[VICTIM] * 24)
+        found = [name for second in range(90) for name in taken(connection, NOW + second * 1000, f"lse_{second}_")]
+        assert sorted(set(found)) == sorted(f"we_{number:04}" for number in range(24))
 
 
 def test_a_host_that_answers_earns_places_and_one_that_fails_loses_them(opened: Opened) -> None:

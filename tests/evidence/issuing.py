@@ -1,5 +1,6 @@
 """Operators who draw eSIMs from account 8101 of the simulated network, a network that loses answers, and the worker that finds out."""
 
+import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ import httpx
 import orjson
 
 from operations.catalogue import CATALOGUE
-from operations.ledger.reconciliation import Reconciliation
+from operations.ledger.reconciliation import ISSUANCE_SOON_SECONDS, Reconciliation
 from registry.caller import Tier
 from registry.limits import Limits
 from simulators.network import packages
@@ -18,7 +19,7 @@ from simulators.network.faults import NetworkFault
 from simulators.network.world import World as Network
 from storage.events import list_events
 from storage.issuance import IssuanceRow, find_issuance
-from tests.network_facts import ACCOUNT, TEMPLATE
+from tests.network_facts import ACCOUNT, MINUTE, TEMPLATE
 from tests.world import Credentials, World, open_world
 
 OTHER_ACCOUNT = 8102
@@ -64,9 +65,11 @@ class Issuing:
             self.steady.append(self.worker())
         return await self.steady[0].step()
 
-    async def work(self, seconds: float, every: float = 30) -> int:
-        """Rounds every half minute for so long."""
-        return sum([await self.look(later=every) for _ in range(int(seconds // every))])
+    async def work(self, seconds: float, every: float = 5 * MINUTE) -> int:
+        """Rounds for so long: the first after half a minute, the last at the end, and no more than `every` seconds between two."""
+        rest = seconds - ISSUANCE_SOON_SECONDS
+        rounds = math.ceil(rest / every)
+        return sum([await self.look(later=later) for later in (ISSUANCE_SOON_SECONDS, *[rest / rounds] * rounds)])
 
     async def row(self, key: str) -> IssuanceRow:
         row = await self.world.store.read(find_issuance, organisation=self.operator.organisation, key=key)

@@ -14,6 +14,7 @@ from operations.ledger.evidence import IssuanceAccountState, decide_issuance, st
 from storage.issuance import IssuanceRow
 from storage.reconciliation import LedgerEntry
 from storage.stock_snapshots import StockSnapshot
+from tests.length import examples
 
 SENT = 1_800_014_400.0
 DAY, TEMPLATE = 86_400, 55010
@@ -132,7 +133,7 @@ def scene_of(spots: list[Spot], *, look_complete: bool, complete: bool) -> tuple
     )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(spots=SPOTS, look_complete=st.booleans(), complete=st.booleans(), replied=st.booleans())
 def test_only_one_unclaimed_line_that_shows_the_draw_is_success_and_only_nothing_unexplained_is_failure(
     spots: list[Spot], look_complete: bool, complete: bool, replied: bool

@@ -62,8 +62,8 @@ async def test_what_always_takes_too_long_is_for_a_person_after_a_day(issuing: I
     await issuing.lose("slow", drawn=False)
     road.silent = frozenset({ACCOUNT})
     hasty = worker(issuing, HASTY)
-    for _ in range(25):
-        issuing.world.clock.advance(HOUR)
+    for _ in range(4):
+        issuing.world.clock.advance(7 * HOUR)
         await hasty.step()
     assert await issuing.state("slow") == "manual_reconciliation_required"
 

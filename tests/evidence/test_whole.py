@@ -58,10 +58,10 @@ async def test_a_line_that_cannot_be_understood_hinders_the_proof_of_failure(iss
     await issuing.lose("order", drawn=False)
     for bend in BENDS:
         road.bend = bend
-        assert await issuing.work(24 * MINUTE, every=8 * MINUTE) == 0, bend
+        assert [await issuing.look(later=minutes * MINUTE) for minutes in (6, 16)] == [0, 0], bend
         assert await issuing.state("order") == "outcome_unknown"
     road.bend = None
-    assert await issuing.work(24 * MINUTE, every=8 * MINUTE) == 1
+    assert [await issuing.look(later=minutes * MINUTE) for minutes in (6, 16)] == [0, 1]
     assert await issuing.state("order") == "failed"
 
 
@@ -69,7 +69,7 @@ async def test_it_hinders_it_before_the_draw_as_well(issuing: Issuing, road: Cro
     road.bend = no_sim
     await issuing.lose("order", drawn=False)
     road.bend = None
-    assert await issuing.work(HOUR, every=6 * MINUTE) == 0
+    assert await issuing.work(HOUR, every=30 * MINUTE) == 0
     assert await issuing.state("order") == "outcome_unknown"
 
 
@@ -86,7 +86,7 @@ async def test_a_list_that_is_cut_off_out_of_reach_proves_nothing(issuing: Issui
     road.bend = lambda rows: [row for row in rows if row["sim"]["status"] != "FREE"]
     issuing.network.row_cap = 1
     await issuing.lose("order", drawn=False)
-    assert await issuing.work(HOUR, every=6 * MINUTE) == 0
+    assert await issuing.work(HOUR, every=30 * MINUTE) == 0
     assert await issuing.state("order") == "outcome_unknown"
 
 
@@ -108,5 +108,5 @@ async def test_a_lost_answer_of_an_account_that_one_list_does_not_hold_is_found_
         assert await issuing.look() == 1
         assert (await issuing.row("order")).iccid == issuing.drawn()[0]
     else:
-        assert await issuing.work(HOUR, every=6 * MINUTE) == 1
+        assert await issuing.work(HOUR, every=30 * MINUTE) == 1
         assert await issuing.state("order") == "failed"

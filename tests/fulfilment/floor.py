@@ -1,5 +1,6 @@
 """The shop floor: buyers pay at the simulated processor, workers fulfil from the stock of account 8101, and what became of it all."""
 
+import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ import orjson
 
 from clients.mail.letter import Letter
 from operations.deps import Deps
-from operations.ledger.reconciliation import Reconciliation
+from operations.ledger.reconciliation import ISSUANCE_SOON_SECONDS, Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from simulators.network.faults import NetworkFault
 from storage.engine.store import Store
@@ -61,12 +62,14 @@ class Floor:
                 await world.store.write(recover_orphans, now=world.clock.now())
             await (worker or self.shop.worker).step()
 
-    async def reconcile(self, seconds: float = 0, *, every: float = 30) -> None:
-        """The rounds of the worker that finds out, for so long."""
+    async def reconcile(self, seconds: float = 0) -> None:
+        """The rounds of the worker that finds out, for so long: the first after half a minute, the last at the end."""
         if not self.reconciling:
             self.reconciling.append(Reconciliation(self.deps, self.shop.reports.append))
-        for _ in range(max(1, int(seconds // every))):
-            self.shop.world.clock.advance(every if seconds else 0)
+        first = min(seconds, ISSUANCE_SOON_SECONDS)
+        rounds = math.ceil((seconds - first) / (5 * MINUTE))
+        for later in (first, *[(seconds - first) / max(1, rounds)] * rounds):
+            self.shop.world.clock.advance(later)
             await self.reconciling[0].step()
 
     async def born(self, store: Store | None = None) -> tuple[Deps, Fulfilment]:

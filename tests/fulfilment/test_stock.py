@@ -1,4 +1,4 @@
-"""200 buyers who paid, and a stock of 150: 150 have an eSIM, 50 have their money back, and nobody paid for nothing."""
+"""40 buyers who paid, and a stock of 30: 30 have an eSIM, 10 have their money back, and nobody paid for nothing."""
 
 from collections import Counter
 from copy import deepcopy
@@ -13,7 +13,7 @@ from storage.orders import NewOrder, insert_order, name_session
 from tests.fulfilment.floor import ACCOUNT, PRICE, Floor
 from tests.top_ups.counter import BUYER, GOOD_CARD, NORDIC
 
-BUYERS, STOCK = 200, 150
+BUYERS, STOCK = 40, 30
 
 
 async def stock_up(floor: Floor, wanted: int) -> None:

@@ -35,12 +35,19 @@ class House:
 
 
 @pytest.fixture
-async def house(tmp_path: Path, whole_database_url: str | None) -> AsyncGenerator[House]:
+async def house(tmp_path: Path) -> AsyncGenerator[House]:
+    async with open_floor(tmp_path) as floor:
+        yield House(floor, sqlite_url(tmp_path))
+
+
+@pytest.fixture
+async def on_both(tmp_path: Path, whole_database_url: str | None) -> AsyncGenerator[House]:
     async with open_floor(tmp_path, whole_database_url) as floor:
         yield House(floor, whole_database_url or sqlite_url(tmp_path))
 
 
-async def test_after_the_upgrade_the_old_id_opens_its_order_and_the_organisation_sees_a_number(house: House) -> None:
+async def test_after_the_upgrade_the_old_id_opens_its_order_and_the_organisation_sees_a_number(on_both: House) -> None:
+    house = on_both
     floor, shop = house.floor, house.floor.shop
     before = await shop.buy()
     top_up = await shop.top_up(before)
@@ -86,8 +93,8 @@ async def test_a_word_of_an_old_charge_that_comes_later_brings_no_id_back(house:
     assert TOKEN.findall(every_text(house.url)) == []
 
 
-async def test_a_refund_whose_answer_was_lost_before_the_upgrade_is_sent_under_the_key_that_was_sent(house: House) -> None:
-    floor, world = house.floor, house.floor.shop.world
+async def test_a_refund_whose_answer_was_lost_before_the_upgrade_is_sent_under_the_key_that_was_sent(on_both: House) -> None:
+    house, floor, world = on_both, on_both.floor, on_both.floor.shop.world
     before = await failing(floor)
     await floor.at_processor("timeout", after=True, times=99)
     await floor.work(2, every=1)

@@ -17,6 +17,7 @@ from tests.cdr.records import Json
 from tests.harness.machine_runner import ServiceMachine
 from tests.invoices.billing import GB, INVOICES, Billing, sim
 from tests.invoices.test_sending import TO
+from tests.length import examples
 from tests.world import open_world
 
 RATE = 100
@@ -169,4 +170,4 @@ class InvoiceMachine(ServiceMachine):
 
 
 TestInvoices = InvoiceMachine.TestCase
-TestInvoices.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestInvoices.settings = settings(max_examples=examples(8), stateful_step_count=30, deadline=None)

@@ -18,6 +18,7 @@ from simulators.network.faults import NetworkFault
 from tests.cdr.records import Json
 from tests.harness.machine_runner import ServiceMachine
 from tests.invoices.billing import DECEMBER, GB, INVOICES, Billing, sim
+from tests.length import examples
 from tests.world import World, open_world
 
 TO = {"recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"}
@@ -246,4 +247,4 @@ class SelectionMachine(ServiceMachine):
 
 
 TestSelection = SelectionMachine.TestCase
-TestSelection.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
+TestSelection.settings = settings(max_examples=examples(5), stateful_step_count=12, deadline=None)

@@ -114,15 +114,13 @@ async def test_no_key_of_a_call_that_draws_or_stores_is_ever_free_again(stage: I
     assert await stage.world.store.read(count, of="intent") == 1
     assert await stage.world.store.read(count, of="usage_record") == 0
     assert (await stage.http.get(f"{INTENTS}/{live['id']}")).json() == live
-    for _ in range(2):
-        for path, key, body in calls:
-            if path != USAGE:  # its intent is gone, which is said first
-                assert code(await post(path, key, body)) == EXPIRED_ANSWER
-        assert code(await post(*calls[-1])) == (404, "not_found")
-        assert code(await stage.issue("stock")) == EXPIRED_ANSWER
-        assert code(await stage.issue('"stock"')) == EXPIRED_ANSWER
-        assert code(await stage.issue("stock", validityPeriod=9)) == (409, "idempotency_key_reused")
-        await sweep(stage)
+    for path, key, body in calls:
+        if path != USAGE:  # its intent is gone, which is said first
+            assert code(await post(path, key, body)) == EXPIRED_ANSWER
+    assert code(await post(*calls[-1])) == (404, "not_found")
+    assert code(await stage.issue("stock")) == EXPIRED_ANSWER
+    assert code(await stage.issue('"stock"')) == EXPIRED_ANSWER
+    assert code(await stage.issue("stock", validityPeriod=9)) == (409, "idempotency_key_reused")
     assert stage.dispatches() == dispatches
     given_back = await stage.give_back("stock")  # the row of the ledger has its eSIM, so it is whole
     assert given_back.status_code == 200
@@ -157,9 +155,8 @@ async def test_an_unknown_outcome_is_swept_by_nothing(stage: IssuanceStage) -> N
     stage.trouble(NetworkFault(DRAW, drop_after=True))
     lost = await stage.issue("k")
     assert code(lost) == (502, "OUTCOME_UNKNOWN")
-    for _ in range(2):
-        await sweep(stage)
-        assert code(await stage.issue("k")) == (502, "OUTCOME_UNKNOWN")
+    await sweep(stage)
+    assert code(await stage.issue("k")) == (502, "OUTCOME_UNKNOWN")
     assert await stage.world.store.read(small) == []
     assert stage.dispatches() == 1
 
@@ -176,13 +173,13 @@ async def test_nothing_is_swept_while_a_program_runs_that_would_not_find_the_key
     assert code(await stage.issue("k")) == EXPIRED_ANSWER
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_in_any_order_of_calls_sweeps_and_returns_a_key_draws_at_most_once(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     async with open_issuance_stage(tmp_path) as stage:
         draws = dict.fromkeys("abcd", 0)
         expired = set[str]()
-        for _ in range(24):
+        for _ in range(16):
             key, before = chance.choice("abcd"), stage.dispatches()
             match chance.randrange(5):
                 case 0:

@@ -20,6 +20,7 @@ from storage.claims import take_claim
 from tests.connectivity.requests import INTENTS
 from tests.issuance.before import spell
 from tests.issuance.stage import FREE_ESIMS, INVENTORY_PATH, IssuanceStage, another_process, at_once, open_issuance_stage, replay_of
+from tests.length import examples
 from tests.mcp.house import open_house
 from tests.network_facts import DELETE
 from tests.world import Credentials, World, open_world
@@ -297,7 +298,7 @@ async def shop(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Shop]
         yield Shop(world, count())
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.booleans(), SPELLINGS), min_size=2, max_size=10))
 async def test_whatever_spellings_come_in_whatever_order_each_key_has_one_answer(shop: Shop, steps: list[tuple[bool, str]]) -> None:
     await shop.play(steps)

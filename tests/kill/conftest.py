@@ -1,4 +1,7 @@
-"""Stages on either engine: most tests share one charging system, whose log they read from where it stood when they began."""
+"""Stages on either engine: most tests share one charging system, whose log they read from where it stood when they began.
+
+Each of these tests is played on one engine, every engine by several of them; tests/kill/test_kills.py plays all of it on both.
+"""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path

@@ -4,7 +4,7 @@ from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import Campaign
 
 SEED = 1
-KILLS = {"sqlite": 8, "postgresql": 6}
+KILLS = {"sqlite": 5, "postgresql": 4}
 """`python3 ./run kill` has campaigns of 20 on either database, as many as it is told."""
 
 

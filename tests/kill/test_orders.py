@@ -5,6 +5,8 @@ The processor is not here: that a refund is sent once, whatever dies, is tried i
 
 import asyncio
 
+import pytest
+
 from tests.harness.kill_points import Point
 from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import CAMPAIGN_HELD_SECONDS, LEASE_OVER, PAUSES
@@ -25,6 +27,7 @@ STATES = "select o.id, o.status, o.refund, i.state, o.iccid from storefront_orde
 OPEN = "select count(*) from storefront_order where status in ('paid', 'provisioning', 'needs_review')"
 
 
+@pytest.mark.parametrize("stage", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
 async def test_a_paid_order_survives_a_kill_at_any_point_and_is_finished_by_the_next_process(stage: TenantStage) -> None:
     network, servers, before = stage.network, stage.servers, await stage.network.count(DRAW)
     shop, orders = await open_for_business(stage), list[PaidOrder]()

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.harness.kill_points import Point
 from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import LEASE_OVER, finish_campaign
@@ -12,6 +14,7 @@ STATES = "select issuance.state, claim.state from issuance join claim on claim.k
 A_DAY = 86_400
 
 
+@pytest.mark.parametrize("stage", ["sqlite"], indirect=True)
 async def test_restart_marks_dispatching_unknown(stage: TenantStage) -> None:
     network, servers, callers = stage.network, stage.servers, Callers(stage.network)
     errand, before = inventory_errand(network, stage.tenants[0], "order-1042"), await network.count(DRAW)
@@ -39,6 +42,7 @@ async def test_restart_marks_dispatching_unknown(stage: TenantStage) -> None:
     assert (errand.decided, await network.count(DRAW)) == ("fail", before)
 
 
+@pytest.mark.parametrize("stage", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
 async def test_a_claim_whose_process_died_before_it_sent_anything_is_free_again_when_the_lease_ends(stage: TenantStage) -> None:
     network, servers, callers = stage.network, stage.servers, Callers(stage.network)
     errand, before = inventory_errand(network, stage.tenants[0], "order-1042"), await network.count(DRAW)
@@ -70,6 +74,7 @@ STEPS = {
 }
 
 
+@pytest.mark.parametrize("stage", ["sqlite"], indirect=True)
 async def test_a_roll_back_cut_off_between_its_steps_is_unknown_and_nothing_further_is_sent(stage: TenantStage) -> None:
     network, servers, callers = stage.network, stage.servers, Callers(stage.network)
     errands = [inventory_errand(network, stage.tenants[0], f"order-{number}") for number in range(len(STEPS))]

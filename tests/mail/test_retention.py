@@ -184,7 +184,7 @@ async def test_what_is_more_than_one_step_takes_is_forgotten_too(store: Store, m
         given: Row = {column.name: "x" for column in columns if isinstance(column.type, sa.Text)} | old | other
         return model, {key: value for key, value in given.items() if key in columns} | {name: of(number)}
 
-    many = SWEPT_AT_ONCE * 2 + 1
+    many = SWEPT_AT_ONCE + 1
     await store.write(fill, rows=[*(row(number) for number in range(many)), row(many, expires_at=None, at=NOON)])
     await retention_chore(store, SettableClock(), print).run()
     assert await count(store, model) == 1

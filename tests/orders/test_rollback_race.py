@@ -13,7 +13,7 @@ from tests.orders.stage import ORDERS_KEY, OrdersShop, open_orders_shop
 from tests.stage import opened_on_both
 
 FREE = "changeSimStatus"
-ROUNDS = int(os.environ.get("ROLLBACK_ROUNDS", "16"))
+ROUNDS = int(os.environ.get("ROLLBACK_ROUNDS", "6"))
 """Of one operator and one storefront on each database; 200 by command: ROLLBACK_ROUNDS=200 python3 ./run test tests/orders -k race"""
 
 

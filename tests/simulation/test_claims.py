@@ -15,6 +15,7 @@ from storage.journal import StoreJournal
 from storage.quota import QuotaBlocks
 from storage.replicas import REPLICA_LEASE_SECONDS, renew_replica
 from tests.harness.machine_runner import MachineStore
+from tests.length import examples
 
 KEYS, INPUTS, REPLICAS = st.sampled_from("kl"), st.sampled_from("xy"), st.sampled_from([0, 1, 2])
 
@@ -161,4 +162,4 @@ class ClaimMachine(RuleBasedStateMachine):
 
 
 TestClaims = ClaimMachine.TestCase
-TestClaims.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+TestClaims.settings = settings(max_examples=examples(15), stateful_step_count=50, deadline=None)

@@ -11,6 +11,7 @@ from registry.policy import quota_period
 from registry.ports import QuotaPeriod
 from storage.quota import QuotaBlocks, charge_quota, read_quota_used
 from tests.harness.machine_runner import MachineStore
+from tests.length import examples
 
 LIMIT, BLOCK, ORGANISATION = 70, 5, "org_1"
 REPLICAS = st.sampled_from([0, 1, 2])
@@ -121,7 +122,7 @@ class StrandingMachine(QuotaBlockMachine):
         assert all(each.unspent(ORGANISATION, self.period) <= BLOCK for each in self.blocks)
 
 
-CALM = settings(max_examples=40, stateful_step_count=50, deadline=None)
+CALM = settings(max_examples=examples(12), stateful_step_count=50, deadline=None)
 """`python3 ./run fuzz` plays the first one longer."""
 TestQuotaBlocks = QuotaBlockMachine.TestCase
 TestQuotaBlocks.settings = CALM

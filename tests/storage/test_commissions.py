@@ -17,6 +17,7 @@ from storage.commissions import COMMISSION, PLATFORM_FEE, EarnedTotal, earned_to
 from storage.engine.sql import Command, Connection, Query
 from storage.engine.store import Store
 from storage.organisations import create_organisation
+from tests.length import examples
 from tests.world import NOON, CountingIds, SettableClock
 
 IDS = CountingIds(SettableClock())
@@ -105,7 +106,7 @@ ONE = st.builds(
     st.sampled_from(["EUR", "EUR", "USD"]),
     st.integers(-400, 600) | st.integers(-5, 5) | st.integers(-(10**12), 10**12),
 )
-SLOW = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+SLOW = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(15))
 
 
 @given(fees=st.lists(ONE, min_size=1, max_size=40))

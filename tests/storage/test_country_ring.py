@@ -27,6 +27,7 @@ from storage.country_entries import (
 )
 from storage.engine.sql import Command, Connection, Query
 from storage.engine.store import Store
+from tests.length import examples
 from tests.world import CountingIds, SettableClock
 
 ICCID = "8988303000000912345"
@@ -169,7 +170,7 @@ SIGHTINGS = st.lists(
     max_size=MOST_REPEATS,
 )
 TRAVELS = st.lists(st.tuples(st.integers(0, 675), st.integers(0, 40)), min_size=60, max_size=90, unique_by=itemgetter(0))
-SLOW = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(25))
 
 
 @given(seen=SIGHTINGS)
@@ -201,7 +202,7 @@ async def test_what_an_account_sees_is_the_ring_of_its_own_sightings(
 
 
 @given(travels=TRAVELS)
-@settings(SLOW, max_examples=40)
+@settings(SLOW, max_examples=examples(12))
 async def test_any_order_of_arrival_gives_the_same_ring_beyond_fifty_entries(store: Store, travels: list[tuple[int, int]]) -> None:
     """Every sighting in a country of its own: nothing is a repeat, so nothing but the cap leaves a row out."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

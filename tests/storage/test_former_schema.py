@@ -18,7 +18,7 @@ from storage.engine.migration_lock import migration_lock
 from storage.engine.revision import HEAD, REVISIONS, Schema
 from storage.metadata import SQLModel
 from tests.cli.reseller import run_reseller
-from tests.databases import postgres_url, required_database, sqlite_url
+from tests.databases import migrated_postgres, migrated_sqlite, required_database
 from tests.issuance.stage import open_issuance_stage
 from transports.readiness import Readiness
 
@@ -29,13 +29,11 @@ FORMER = REVISIONS[-2]
 def former(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of a database of the schema before."""
     if request.param == "sqlite":
-        url = sqlite_url(tmp_path)
-        upgrade_database(url)
+        url = migrated_sqlite(tmp_path)
         downgrade_database(url, FORMER)
         yield url
         return
-    with required_database(postgres_url()) as url:
-        upgrade_database(url)
+    with required_database(migrated_postgres(divided=False)) as url:
         downgrade_database(url, FORMER)
         yield url
 
@@ -95,7 +93,7 @@ def test_what_a_newer_program_has_taken_away_is_refused(former: str) -> None:
 
 def test_commands_and_doctor_work_beside_a_newer_program(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    url = sqlite_url(tmp_path / "data")
+    url = migrated_sqlite(tmp_path / "data")
     become(url, "9999", HEAD)
     assert run_reseller("db", "upgrade", cwd=tmp_path).stdout == "already at 9999\n"
     assert run_reseller("call", "health_check", cwd=tmp_path).returncode == 0
@@ -107,8 +105,7 @@ def test_commands_and_doctor_work_beside_a_newer_program(tmp_path: Path) -> None
 
 @pytest.mark.postgres
 def test_a_migration_waits_for_a_transaction_that_reads_without_keeping_the_others_waiting() -> None:
-    with required_database(postgres_url()) as url:
-        upgrade_database(url)
+    with required_database(migrated_postgres(divided=False)) as url:
         with psycopg.connect(url) as reader, psycopg.connect(url, autocommit=True) as other, ThreadPoolExecutor() as threads:
             reader.execute("select count(*) from intent")
             moving = threads.submit(downgrade_database, url, "0001")

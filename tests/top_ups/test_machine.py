@@ -13,6 +13,7 @@ from simulators.network.faults import NetworkFault
 from simulators.processor.call import ProcessorRefusal as PageClosed
 from storage.order_queue import claim_order
 from tests.harness.machine_runner import ServiceMachine
+from tests.length import examples
 from tests.top_ups.counter import ADD, TopUpShop, open_counter
 
 PICK = st.integers(0, 5)
@@ -137,5 +138,5 @@ class TopUps(ServiceMachine):
         assert len(on_line - ready) <= sum(row.status == "needs_review" for row in rows.values())
 
 
-TopUps.TestCase.settings = settings(max_examples=12, stateful_step_count=14, deadline=None)
+TopUps.TestCase.settings = settings(max_examples=examples(5), stateful_step_count=14, deadline=None)
 TestTopUps = TopUps.TestCase
