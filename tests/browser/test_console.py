@@ -157,6 +157,7 @@ def test_unused_lines_are_suspended_by_a_change_set_and_two_of_them_are_taken_ba
     page = operator.page
     operator.go("Fleet")
     operator.type("Status", "Active")
+    operator.type("Tag", "travel")  # a page of fifty lines is many Tabs
     operator.type("Order", "Longest unused")
     operator.press("Show lines")
     operator.follow("Choose all on this page")
