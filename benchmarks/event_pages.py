@@ -95,9 +95,9 @@ def fill(url: str, organisation: str, rows: int) -> None:
         f" from {given}",
         f"insert into event_log_end(organisation, position, swept) values ('{organisation}', {rows}, 0)"
         " on conflict (organisation) do update set position = excluded.position",
-        "insert into delivery(id, event_id, endpoint_id, organisation, state, created_ms, attempt, attempts, due_ms)"
+        "insert into delivery(id, event_id, endpoint_id, organisation, state, created_ms, attempt, attempts, due_ms, type)"
         f" select {delivery_id(url, rows)}, {event_id(url, rows)}, 'we_' || (n % {ENDPOINTS}), '{organisation}', {STATE},"
-        f" {created(rows)} * cast(1000 as bigint), 1, 1, {created(rows)} * cast(1000 as bigint) from {given}",
+        f" {created(rows)} * cast(1000 as bigint), 1, 1, {created(rows)} * cast(1000 as bigint), {type_of()} from {given}",
     ]
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as raw:

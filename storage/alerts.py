@@ -31,7 +31,7 @@ from storage.engine.sql import (
     writes,
 )
 from storage.fleet_lines import FLEET_LINE, LINE_IS_THERE, OF_FLEET
-from storage.fleets import FLEET, IS_CURRENT, has_fleet_tables
+from storage.fleets import FLEET, IS_CURRENT
 from storage.issuance import ISSUANCE
 from storage.organisations import ORGANISATION
 from storage.quota import QUOTA
@@ -134,11 +134,6 @@ ALERT_DAY = AlertDayTable.table
 ALERT_SETTING = AlertSettingTable.table
 
 
-def has_alerts(connection: Connection) -> bool:
-    """Whether the database has been upgraded to hold alerts."""
-    return connection.has(ALERT) and has_fleet_tables(connection)
-
-
 class WatchedOrganisation(NamedTuple):
     """An organisation. `mode`: how it is connected, None where it is not; `used`: calls charged or leased in the period that was asked."""
 
@@ -204,9 +199,7 @@ FLEETS_OF = Query(
 
 
 def alert_facts(connection: Connection, *, organisations: Sequence[str]) -> AlertFacts:
-    """What is known of these organisations; nothing on a schema without alerts."""
-    if not has_alerts(connection):
-        return AlertFacts((), (), ())
+    """What is known of these organisations."""
     given = pack_rows([[each] for each in organisations])
     return AlertFacts(
         connection.all(ALERTS_OF, organisations=given),
@@ -254,8 +247,8 @@ PUT_DAY = Command(upsert(ALERT_DAY, AlertDay._fields, key=["organisation", "kind
 
 
 def days_of_alerts(connection: Connection, *, organisation: str, first: int) -> list[AlertDay]:
-    """The days of each of the organisation's accounts from the day `first` on, oldest first; none on a schema without them."""
-    return connection.all(DAYS_OF, organisation=organisation, first=first) if connection.has(ALERT_DAY) else []
+    """The days of each of the organisation's accounts from the day `first` on, oldest first."""
+    return connection.all(DAYS_OF, organisation=organisation, first=first)
 
 
 def put_alert_days(connection: Connection, *, days: Sequence[AlertDay]) -> None:

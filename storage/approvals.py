@@ -17,7 +17,6 @@ from storage.engine.sql import (
     Connection,
     Key,
     Query,
-    StatementBuild,
     TableDescription,
     all_rows,
     changes_one,
@@ -26,8 +25,6 @@ from storage.engine.sql import (
     first_row,
     insert_once,
     or_last,
-    row_exists,
-    table_lookup,
     writes,
 )
 from storage.organisations import lock_organisation
@@ -122,12 +119,6 @@ COUNT_WAITING = Query(
 )
 
 INSERT_APPROVAL = Command(insert_once(APPROVAL, ApprovalRow._fields))
-
-
-@row_exists
-def has_approvals() -> StatementBuild:
-    """Whether the database has the table: the schema before it does not, and is worked on until it is upgraded."""
-    return table_lookup(APPROVAL.name)
 
 
 def latest_approval(connection: Connection, *, organisation: str, operation: str, key: str) -> ApprovalRow | None:
@@ -254,7 +245,7 @@ LEFT_ALONE = Query(ApprovalRow, sa.select(*APPROVAL_COLUMNS).where(*IS_LEFT_ALON
 
 def approvals_left_alone(connection: Connection, *, now: float) -> list[ApprovalRow]:
     """Approved requests that no living process executes, or one for too long: at most 20. `now`: Unix seconds."""
-    return connection.all(LEFT_ALONE, now=now, overdue=now - OVERDUE_SECONDS) if has_approvals(connection) else []
+    return connection.all(LEFT_ALONE, now=now, overdue=now - OVERDUE_SECONDS)
 
 
 @changes_one

@@ -10,7 +10,6 @@ from storage.engine.sql import (
     Connection,
     Key,
     Query,
-    StatementBuild,
     TableDescription,
     all_rows,
     changes_one,
@@ -18,7 +17,6 @@ from storage.engine.sql import (
     first_row,
     or_last,
     row_exists,
-    table_lookup,
     value_or,
     writes,
 )
@@ -119,12 +117,6 @@ COUNT_OPEN = Query(
     .select_from(CHANGE_SET)
     .where(CHANGE_SET.c.organisation == sa.bindparam("organisation", type_=sa.Text), IS_OPEN),
 )
-
-
-@row_exists
-def has_change_tables() -> StatementBuild:
-    """Whether the database has the tables: the schema before them does not, and is worked on until it is upgraded."""
-    return table_lookup(CHANGE_SET.name)
 
 
 def insert_change_set(connection: Connection, *, row: ChangeSet) -> OpenSets:

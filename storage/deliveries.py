@@ -26,7 +26,6 @@ from storage.engine.sql import (
     unindexed,
     writes,
 )
-from storage.event_log import EVENT_LOG
 
 if TYPE_CHECKING:
     import psycopg
@@ -154,17 +153,6 @@ def id_range(ids: Sequence[str]) -> dict[str, str]:
 
 # An event has one delivery for an endpoint: where the table is whole a rule of it says so, else the same rule of the event's partition.
 QUEUE_DELIVERY = Command(
-    insert_once(
-        DELIVERY,
-        ("id", "event_id", "endpoint_id", "organisation", "due_ms"),
-        state=PENDING_STATE,
-        attempt=0,
-        attempts=0,
-        created_ms=sa.bindparam("due_ms", type_=sa.BigInteger),
-    )
-)
-
-QUEUE_TYPED_DELIVERY = Command(
     insert_once(
         DELIVERY,
         ("id", "event_id", "endpoint_id", "organisation", "due_ms", "type"),
@@ -318,12 +306,9 @@ def queue_deliveries(
 
     `now_ms`: Unix milliseconds.
     """
-    new = {"event_id": event, "organisation": organisation, "due_ms": now_ms}
-    typed = connection.has(EVENT_LOG)  # the schema before has no such column
-    new |= {"type": type} if typed else {}
+    new = {"event_id": event, "organisation": organisation, "due_ms": now_ms, "type": type}
     queued = connection.run_many(
-        QUEUE_TYPED_DELIVERY if typed else QUEUE_DELIVERY,
-        [{"id": new_delivery_id(event, ids), "endpoint_id": endpoint, **new} for endpoint in endpoints],
+        QUEUE_DELIVERY, [{"id": new_delivery_id(event, ids), "endpoint_id": endpoint, **new} for endpoint in endpoints]
     )
     if again and queued < len(endpoints):
         named = {"event": event, "first": first_delivery_id(event), "now_ms": now_ms}

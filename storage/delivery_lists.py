@@ -40,13 +40,17 @@ class DeliveryPosition(NamedTuple):
 
 
 class DeliveryFilter(NamedTuple):
-    """What is asked for; None: all. `types` are names. `above`: the smallest event id."""
+    """What is asked for; None: all. `types` are names. `above`: the smallest event id.
+
+    `untyped`: the types that deliveries without a type of their own may have, which programs of before 0026 queued.
+    """
 
     endpoint: str | None
     state: int | None
     types: Sequence[str] | None
     above: str
     below: DeliveryPosition
+    untyped: Sequence[str]
 
 
 TYPE_OF_DELIVERY = sa.func.coalesce(
@@ -178,7 +182,9 @@ def list_all_deliveries(connection: Connection, *, organisation: str, asked: Del
     found, query = list[DeliveryPosition](), page_of_state(endpoint=endpoint)
     if asked.types is not None:
         found = places_of_types(connection, [(state, type) for state in states for type in asked.types], bounds, most, endpoint=endpoint)
-        query, bounds = page_of_untyped(endpoint=endpoint), {**bounds, "types": pack_rows([[name] for name in asked.types])}
+        untyped = [name for name in asked.types if name in asked.untyped]
+        query, bounds = page_of_untyped(endpoint=endpoint), {**bounds, "types": pack_rows([[name] for name in untyped])}
+        states = states if untyped else ()
     for state in states:
         found = with_part(connection, query, found, {**bounds, "state": state}, most)
     ids = [place.id for place in found]

@@ -62,29 +62,20 @@ def put_selection(connection: Connection, *, row: EndpointSelection) -> None:
 
 def forget_selection(connection: Connection, *, endpoint: str) -> None:
     """The endpoint is gone."""
-    if connection.has(ENDPOINT_SELECTION):
-        connection.run(DELETE_SELECTION, endpoint=endpoint)
+    connection.run(DELETE_SELECTION, endpoint=endpoint)
 
 
 @all_rows(EndpointSelection)
-def selections_of(*, organisation: str) -> sa.Executable:
+def list_selections(*, organisation: str) -> sa.Executable:
+    """What the endpoints of an organisation have chosen."""
     # In the order in which endpoints are judged: who disables several at once takes them as whoever else does.
     return sa.select(*SELECTION_COLUMNS).where(ENDPOINT_SELECTION.c.organisation == organisation).order_by(ENDPOINT_SELECTION.c.endpoint)
 
 
-def list_selections(connection: Connection, *, organisation: str) -> list[EndpointSelection]:
-    """What the endpoints of an organisation have chosen; none on a schema without it."""
-    return selections_of(connection, organisation=organisation) if connection.has(ENDPOINT_SELECTION) else []
-
-
 @first_row(EndpointSelection)
-def selection_of(*, endpoint: str) -> sa.Executable:
-    return sa.select(*SELECTION_COLUMNS).where(ENDPOINT_SELECTION.c.endpoint == endpoint)
-
-
-def find_selection(connection: Connection, *, endpoint: str) -> EndpointSelection | None:
+def find_selection(*, endpoint: str) -> sa.Executable:
     """What an endpoint has chosen, if anything was ever said of it."""
-    return selection_of(connection, endpoint=endpoint) if connection.has(ENDPOINT_SELECTION) else None
+    return sa.select(*SELECTION_COLUMNS).where(ENDPOINT_SELECTION.c.endpoint == endpoint)
 
 
 @row_exists

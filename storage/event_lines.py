@@ -62,8 +62,8 @@ def bounds_of_lines(connection: Connection, *, organisation: str, lines: Sequenc
     if not lines:
         return {}
     given = {"organisation": organisation, "lines": pack_rows([[line] for line in lines])}
-    places = connection.all(LINE_PLACES, **given) if connection.has(FLEET) else []
-    tags = connection.all(TAGS_OF_EVENT_LINES, **given) if connection.has(LINE_TAG) else []
+    places = connection.all(LINE_PLACES, **given)
+    tags = connection.all(TAGS_OF_EVENT_LINES, **given)
     return {
         line: LineBounds(
             frozenset(place.account_id for place in places if place.line == line), frozenset(tag.tag for tag in tags if tag.line == line)

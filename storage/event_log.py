@@ -124,11 +124,10 @@ IS_PLACED = EVENT_LOG.c.position > TEST_POSITION
 
 
 def log_event(connection: Connection, *, event: LogEntry) -> None:
-    """Write an event in the commit that makes it true. Nothing on a schema without the log."""
+    """Write an event in the commit that makes it true."""
     if len(event.data) > MOST_LOGGED_BYTES:
         raise ValueError(f"the data of a {event.type} event has over {MOST_LOGGED_BYTES} characters; an event names things, it holds none")
-    if connection.has(EVENT_LOG):
-        connection.run_with_commit(LOG_EVENT, **event._asdict())
+    connection.run_with_commit(LOG_EVENT, **event._asdict())
 
 
 LOG_TEST = Command(
@@ -145,7 +144,7 @@ def log_events(connection: Connection, *, events: Sequence[LogEntry]) -> None:
     """As `log_event`, of several events at once, in their order."""
     if len(events) == 1:
         log_event(connection, event=events[0])
-    elif events and connection.has(EVENT_LOG):
+    elif events:
         connection.run_many(LOG_EVENT, [event._asdict() for event in events])
 
 
@@ -159,15 +158,10 @@ class UnplacedEvent(NamedTuple):
 
 
 @row_exists
-def any_unplaced() -> sa.Executable:
+def waits_for_place() -> sa.Executable:
     """Whether an event waits for its place."""
     # The order keeps SQLite from another index, of all that has its place: it is asked several times a second.
     return sa.select(EVENT_LOG.c.arrival).where(EVENT_LOG.c.position.is_(None)).order_by(EVENT_LOG.c.arrival).limit(1)
-
-
-def waits_for_place(connection: Connection) -> bool:
-    """Whether an event waits for its place; never on a schema without the log."""
-    return connection.has(EVENT_LOG) and any_unplaced(connection)
 
 
 @all_rows(UnplacedEvent)
@@ -286,7 +280,7 @@ def events_behind(*, organisation: str, position: int, most: int) -> sa.Executab
 
 def positions_of(connection: Connection, *, organisations: Sequence[str]) -> list[LogEnd]:
     """How far the logs of these organisations go; those in which nothing has happened yet are left out."""
-    if not organisations or not connection.has(EVENT_LOG_END):
+    if not organisations:
         return []
     return connection.all(READ_ENDS, organisations=pack_rows([[each] for each in organisations]))
 
@@ -305,25 +299,17 @@ def end_of_log(connection: Connection, *, organisation: str) -> LogEnd:
 
 
 @first_row(PlacedEvent)
-def find_placed(*, event: str, organisation: str) -> sa.Executable:
+def find_log_event(*, event: str, organisation: str) -> sa.Executable:
+    """The event with this id once it has its place."""
     return sa.select(*PLACED_COLUMNS).where(EVENT_LOG.c.id == event, EVENT_LOG.c.organisation == organisation, IS_PLACED)
 
 
 @row_exists
-def find_test_send(*, event: str, organisation: str) -> sa.Executable:
+def is_test_send(*, event: str, organisation: str) -> sa.Executable:
+    """Whether this event was invented for one endpoint of the organisation."""
     return sa.select(EVENT_LOG.c.id).where(
         EVENT_LOG.c.id == event, EVENT_LOG.c.organisation == organisation, EVENT_LOG.c.position == TEST_POSITION
     )
-
-
-def is_test_send(connection: Connection, *, event: str, organisation: str) -> bool:
-    """Whether this event was invented for one endpoint of the organisation; never on a schema without the log."""
-    return connection.has(EVENT_LOG) and find_test_send(connection, event=event, organisation=organisation)
-
-
-def find_log_event(connection: Connection, *, event: str, organisation: str) -> PlacedEvent | None:
-    """The event with this id once it has its place; None on a schema without the log."""
-    return find_placed(connection, event=event, organisation=organisation) if connection.has(EVENT_LOG) else None
 
 
 @first_row(str)
@@ -361,7 +347,7 @@ def newest_of_types(count: int) -> Query[PlacedEvent]:
 
 def newest_events(connection: Connection, *, organisation: str, types: Sequence[str], after: str, most: int) -> list[PlacedEvent]:
     """At most `most` events of these types before the id `after`, newest first."""
-    if not types or not connection.has(EVENT_LOG):
+    if not types:
         return []
     named = {f"type_{number}": name for number, name in enumerate(types)}
     return connection.all(newest_of_types(len(types)), organisation=organisation, after=after, most=most, **named)
@@ -402,8 +388,6 @@ NOTE_SWEPT = Command(
 
 def sweep_event_log(connection: Connection, *, before: float, most: int) -> int:
     """Remove the oldest events of the log; their deliveries have a time of their own. `before`: Unix seconds."""
-    if not connection.has(EVENT_LOG):
-        return 0
     old = connection.all(OLD_LOG_EVENTS, before=int(before), most=most)
     last: Mapping[str, int] = {event.organisation: 0 for event in old}
     last = {each: max(event.position for event in old if event.organisation == each) for each in last}

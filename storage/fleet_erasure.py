@@ -41,7 +41,7 @@ from storage.fleet_lines import (
 )
 from storage.fleet_problems import FLEET_PROBLEM
 from storage.fleet_search import contains, like_pattern
-from storage.fleets import FLEET, IS_CURRENT, has_fleet_tables, personal_choice
+from storage.fleets import FLEET, IS_CURRENT, personal_choice
 from storage.sealing import ERASURE_KEY_FIELD, Keyring, WrongSeal
 
 ERASURE_LOG = logging.getLogger(__name__)
@@ -167,8 +167,6 @@ def open_erasure_key(kept: ErasureKey, keyring: Keyring) -> bytes:
 
 def erase_line(connection: Connection, *, organisation: str, subscriber_id: int) -> None:
     """Erases the names of a line, and what was found wrong with it; neither is stored again."""
-    if not has_fleet_tables(connection):
-        return
     named = {"organisation": organisation, "subscriber_id": subscriber_id}
     connection.run(NOTE_ERASURE, **named)
     connection.run(HOLD_FLEETS, organisation=organisation)
@@ -186,8 +184,6 @@ class ErasedBuyer(NamedTuple):
 
 def erase_lines_of_buyer(connection: Connection, *, organisation: str, buyer: ErasedBuyer, keyring: Keyring) -> None:
     """Erases the names of the lines that have the buyer's address or one of the ICCIDs, and remembers both. Raises KeyUnknown."""
-    if not has_fleet_tables(connection):
-        return
     sealed = keyring.seal(buyer.key.hex(), org_id=organisation, field=ERASURE_KEY_FIELD)
     connection.run(KEEP_ERASURE_KEY, organisation=organisation, sealed=sealed)
     kept = erasure_key(connection, organisation=organisation)
@@ -292,8 +288,6 @@ def note_line_names(
     connection: Connection, *, organisation: str, customer: LineCustomer, search: str, now: float, keyring: Keyring
 ) -> None:
     """Puts the names that a call of ours has given a line into its row, as `note_line_change`, where names are kept of it."""
-    if not has_fleet_tables(connection):
-        return
     connection.run(HOLD_FLEETS, organisation=organisation)
     if not nameless_lines(connection, organisation=organisation, lines=[customer], keyring=keyring):
         number, values = customer.subscriber_id, {"search": search}

@@ -15,14 +15,13 @@ from storage.fleet_line_news import (
     ProblemNews,
     baseline_of_fleet,
     baselines_of_lines,
-    has_line_baselines,
     put_line_baselines,
 )
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, FLEET_LINE_DETAIL, LINE_IS_THERE, OF_FLEET, OF_FLEET_LINE
 from storage.fleet_problems import OpenProblem, ProblemChanges, ProblemState, open_problems_of_line, record_problems
 from storage.fleet_readings import LineWork, work_of_lines
 from storage.fleet_usage import FleetNetworkRow, FleetUsageRow, networks_of_fleet, usage_of_line
-from storage.fleets import find_fleet, has_fleet_tables
+from storage.fleets import find_fleet
 
 
 class JudgedLine(NamedTuple):
@@ -182,7 +181,7 @@ def news_of_judgements(
 
     Nothing of a line whose judgement before was its first, or knew fewer weeks, or was made of facts from before a gap.
     """
-    if not changes or not has_line_baselines(connection):
+    if not changes:
         return []
     baseline = baseline_of_fleet(connection, fleet=fleet)
     known = baselines_of_lines(connection, fleet=fleet, numbers=[found.subscriber_id for found, _ in changes])
@@ -230,7 +229,7 @@ class LinePast(NamedTuple):
 @runs_in_thread
 def past_of_line(connection: Connection, *, organisation: str, identity: str, subscriber_id: int, first: int, last: int) -> LinePast | None:
     """The line in the organisation's fleet that `identity` shows, with its use from day `first` to `last`; None where it is in none."""
-    fleet = find_fleet(connection, organisation=organisation, identity=identity) if has_fleet_tables(connection) else None
+    fleet = find_fleet(connection, organisation=organisation, identity=identity)
     found = [] if fleet is None else work_of_lines(connection, fleet=fleet.id, numbers=[subscriber_id])
     if fleet is None or not found:
         return None

@@ -22,7 +22,7 @@ from storage.fleet_line_news import (
     change_line_country,
 )
 from storage.fleet_lines import BOUND_LINE, CURRENT_FLEETS, FLEET_LINE, FLEETS_DUE, LINE_IS_THERE, LIST_FLEETS_AT_ONCE, OWN_MARK, mark_lines
-from storage.fleets import FLEET, IS_CURRENT, has_fleet_tables
+from storage.fleets import FLEET, IS_CURRENT
 
 
 @lru_cache(maxsize=64)
@@ -63,7 +63,7 @@ OWN_LINE_FACTS = Query(
 
 def own_line_news(connection: Connection, *, organisation: str, subscriber_id: int, values: Mapping[str, Value]) -> list[LineNews]:
     """What is new of a line once `values` stand in its row. Nobody else changes the row until the commit."""
-    if not values.keys() & {"status", "account_id"} or not connection.has(FLEET_BASELINE):
+    if not values.keys() & {"status", "account_id"}:
         return []
     news = list[LineNews]()
     for known in set(connection.all(OWN_LINE_FACTS, organisation=organisation, subscriber_id=subscriber_id)):
@@ -82,8 +82,6 @@ def note_line_change(
 
     Returns what is new of the line by that.
     """
-    if not has_fleet_tables(connection):
-        return []
     news = own_line_news(connection, organisation=organisation, subscriber_id=subscriber_id, values=values)
     names = tuple(sorted(values))
     bound = {f"new_{name}": values[name] for name in names}
@@ -112,7 +110,7 @@ LINES_OF_NUMBER = Query(
 
 def mark_numbered_line(connection: Connection, *, subscriber_id: int, now: float) -> None:
     """Marks a line by its number at the charging system, as `mark_lines` does by ICCID. `now`: Unix seconds."""
-    if subscriber_id and has_fleet_tables(connection):
+    if subscriber_id:
         mark_lines(connection, iccids=set(connection.all(LINES_OF_NUMBER, subscriber_id=subscriber_id)), now=now)
 
 
@@ -157,8 +155,6 @@ SIGHTED_LINES = Query(
 
 def push_line_country(connection: Connection, *, iccid: str, country: str, occurred_at: float, now: float) -> list[LineNews]:
     """What is new of a line by a push that saw it in `country` at `occurred_at`, of each organisation that has it. Unix seconds."""
-    if not has_fleet_tables(connection) or not connection.has(FLEET_BASELINE):
-        return []
     news, seen = list[LineNews](), CountryPlace(country, occurred_at, 1)
     for line in connection.all(SIGHTED_LINES, iccid=iccid):
         entered = change_line_country(connection, fleet=line.fleet, subscriber_id=line.subscriber_id, known=line.place, seen=seen)

@@ -172,8 +172,8 @@ FIND_BASELINE = Query(
 
 
 def baseline_of_fleet(connection: Connection, *, fleet: int) -> FleetBaseline | None:
-    """How far the fleet is known; None while it has not been read once, and on a schema without news."""
-    return connection.first(FIND_BASELINE, fleet=fleet) if connection.has(FLEET_BASELINE) else None
+    """How far the fleet is known; None while it has not been read once."""
+    return connection.first(FIND_BASELINE, fleet=fleet)
 
 
 RESTART_BASELINE = Command(
@@ -193,14 +193,11 @@ BEGIN_BASELINE = Command(insert_once(FLEET_BASELINE, ("fleet", "since"), key=["f
 
 def restart_baseline(connection: Connection, *, fleet: int, now: float) -> None:
     """Nothing that is read of the fleet is new until it has been read once more. `now`: Unix seconds."""
-    if connection.has(FLEET_BASELINE):
-        connection.run(RESTART_BASELINE, fleet=fleet, now=now)
+    connection.run(RESTART_BASELINE, fleet=fleet, now=now)
 
 
 def finish_baseline(connection: Connection, *, fleet: int, now: float) -> bool:
     """The fleet has been read once: news are told from `now` on, Unix seconds. False where they were already."""
-    if not connection.has(FLEET_BASELINE):
-        return False
     named = {"fleet": fleet, "since": now}
     return connection.run(BEGIN_BASELINE, **named) > 0 or connection.run(SET_BASELINE, **named) > 0
 
@@ -281,11 +278,6 @@ class LineBaseline(NamedTuple):
     ending: str
 
 
-def has_line_baselines(connection: Connection) -> bool:
-    """Whether the database keeps them: the schema before does not."""
-    return connection.has(FLEET_LINE_BASELINE)
-
-
 BASELINES_OF_LINES = Query(
     LineBaseline,
     lambda dialect: sa.select(*(FLEET_LINE_BASELINE.c[name] for name in LineBaseline._fields)).where(
@@ -315,9 +307,8 @@ FORGET_LINE_NEWS = tuple(
 
 def forget_line_news(connection: Connection, *, fleet: int, subscriber_id: int) -> None:
     """Forgets what was kept of a line that has left."""
-    if connection.has(FLEET_BASELINE):
-        for command in FORGET_LINE_NEWS:
-            connection.run(command, fleet=fleet, subscriber_id=subscriber_id)
+    for command in FORGET_LINE_NEWS:
+        connection.run(command, fleet=fleet, subscriber_id=subscriber_id)
 
 
 def removing_news(table: sa.Table) -> Command:
@@ -332,7 +323,7 @@ NEWS_OF_FLEET = tuple(removing_news(table) for table in (*TABLES_OF_NEWS, FLEET_
 def sweep_fleet_news(connection: Connection, *, fleet: int, most: int) -> int:
     """Removes at most `most` rows that were kept of a fleet that has ended; how many they were."""
     gone = 0
-    for command in NEWS_OF_FLEET if connection.has(FLEET_BASELINE) else ():
+    for command in NEWS_OF_FLEET:
         if gone < most:
             gone += connection.run(command, fleet=fleet, most=most - gone)
     return gone

@@ -43,7 +43,7 @@ from storage.fleet_line_news import (
 from storage.fleet_packages import FLEET_PACKAGE
 from storage.fleet_problems import FLEET_PROBLEM
 from storage.fleet_usage import FLEET_MONTH, FLEET_USAGE, forget_use
-from storage.fleets import FLEET, IS_CURRENT, MARKED, has_fleet_tables
+from storage.fleets import FLEET, IS_CURRENT, MARKED
 from storage.line_tags import end_tags
 
 
@@ -531,7 +531,7 @@ def mark_lines(connection: Connection, *, iccids: Collection[str], now: float, b
 
     `by`: the organisation whose call did it; its next question about its fleet reads them before it is answered.
     """
-    if not iccids or not has_fleet_tables(connection):
+    if not iccids:
         return
     packed = pack_rows([[iccid] for iccid in sorted(iccids)])
     if connection.run(MARK_WRITTEN_ICCIDS if by else MARK_ICCIDS, iccids=packed, now=now):

@@ -10,7 +10,7 @@ from storage.engine.sql import Command, Connection, Dialect, Query, bound_list, 
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
 from storage.fleet_search import FleetBounds, FleetFilter, filter_values, is_filtered
 from storage.fleets import FLEET
-from storage.line_tags import LINE_TAG, OWNER_OF_BOUND_FLEET, TAGGER, TagCount, has_line_tags, packed_texts
+from storage.line_tags import LINE_TAG, OWNER_OF_BOUND_FLEET, TAGGER, TagCount, packed_texts
 
 TAG_OF_LINE = sa.and_(LINE_TAG.c.organisation == OWNER_OF_BOUND_FLEET, LINE_TAG.c.subscriber_id == FLEET_LINE.c.subscriber_id)
 
@@ -96,8 +96,6 @@ def stray_tags(connection: Connection, *, organisation: str, before: float) -> S
 
     A line leaves unseen while its organisation has no connection, or before it was ever listed. Nothing where some lists are not whole.
     """
-    if not has_line_tags(connection):
-        return []
     fleets = connection.all(FLEETS_OF_OWNER, organisation=organisation)
     if not fleets or any(fleet.cut or not fleet.listed for fleet in fleets):
         return []

@@ -20,7 +20,6 @@ from storage.engine.sql import (
     changes_one,
     first_row,
     insert_once,
-    table_lookup,
     upsert,
     value_or,
     writes,
@@ -130,13 +129,6 @@ END_ABANDONED = Command(
     .values(HAS_ENDED)
 )
 
-FLEET_TABLES = Query(str, table_lookup(FLEET.name))
-
-
-def has_fleet_tables(connection: Connection) -> bool:
-    """Whether the database has been upgraded to hold fleets: this program runs on the schema before, too, until that has happened."""
-    return connection.first(FLEET_TABLES) is not None
-
 
 def begin_fleet(connection: Connection, *, organisation: str, identity: str, instance: str, now: float) -> FleetState:
     """The fleet of `organisation` as `identity` shows it, made where there is none. `instance`: a simulated network's process, or ''."""
@@ -188,14 +180,12 @@ def end_fleet(*, fleet: int) -> sa.Executable:
 
 def end_fleets(connection: Connection, *, organisation: str) -> None:
     """Ends every fleet of `organisation`, in the commit that ends or replaces its connection: from then on nothing of it is shown."""
-    if has_fleet_tables(connection):
-        connection.run(END_FLEETS, organisation=organisation)
+    connection.run(END_FLEETS, organisation=organisation)
 
 
 def end_simulated_fleets(connection: Connection) -> None:
     """Ends the fleets of organisations whose account was simulated, now that there is a real charging system."""
-    if has_fleet_tables(connection):
-        connection.run(END_SIMULATED_FLEETS)
+    connection.run(END_SIMULATED_FLEETS)
 
 
 @all_rows(str)

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from storage.engine.drivers import Value
 from storage.engine.sql import Connection, Query, bound_list, pack_rows, unindexed
 from storage.issuance import ISSUANCE, ISSUANCE_COLUMNS, IssuanceRow, IssuanceState
-from storage.line_tags import LINE_TAG, has_line_tags, tags_of_lines
+from storage.line_tags import LINE_TAG, tags_of_lines
 
 ISSUANCE_STATES: Sequence[IssuanceState] = get_args(IssuanceState)
 
@@ -113,7 +113,7 @@ def list_ledger(connection: Connection, *, organisation: str, asked: LedgerFilte
         return nlargest(most, rows_in_view(connection, organisation=organisation, rows=fit, bounds=bounds), key=issuance_place)
     page: dict[str, Value] = {"organisation": organisation, "dispatched": behind.dispatched, "behind": behind.key, "most": most}
     if bounds.tags is not None:
-        return newest_of_tags(connection, asked, page, most) if has_line_tags(connection) else []
+        return newest_of_tags(connection, asked, page, most)
     found = list[IssuanceRow]()
     for state, account in product(asked.states, [None] if bounds.accounts is None else sorted(bounds.accounts)):
         query, of_account = (NEWEST_OF_STATE, {}) if account is None else (NEWEST_OF_ACCOUNT, {"account": account})

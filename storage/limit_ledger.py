@@ -24,7 +24,7 @@ from registry.shared_limits import (
     PlaceGrant,
     PlaceUse,
 )
-from storage.engine.sql import Command, Connection, Key, Query, StatementBuild, TableDescription, row_exists, table_lookup, upsert
+from storage.engine.sql import Command, Connection, Key, Query, TableDescription, upsert
 from storage.engine.store import Store
 
 
@@ -112,25 +112,14 @@ FORGET_FULL = Command(sa.delete(LIMIT_BUCKET).where(LIMIT_BUCKET.c.full_at <= sa
 
 
 class StoreLimitLedger:
-    """The shared counts in a database. On the schema before theirs, which has none, every process counts alone."""
+    """The shared counts in a database."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._has_tables = False
 
     async def report(self, report: LimitReport) -> LimitAnswer:
         """Count what is reported, in one transaction. Raises StoreUnavailable."""
-        if not self._has_tables:
-            self._has_tables = await self._store.read(has_limit_tables)
-            if not self._has_tables:
-                return LimitAnswer(CountingMode.ALONE)
         return await self._store.write(count_report, report=report)
-
-
-@row_exists
-def has_limit_tables() -> StatementBuild:
-    """Whether the database has the tables of shared limits."""
-    return table_lookup(LIMIT_PLACE.name)
 
 
 def count_report(connection: Connection, *, report: LimitReport) -> LimitAnswer:

@@ -8,18 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import (
-    Command,
-    Connection,
-    Query,
-    StatementBuild,
-    TableDescription,
-    changes_rows,
-    delete_oldest,
-    row_exists,
-    table_lookup,
-    upsert,
-)
+from storage.engine.sql import Command, Connection, Query, TableDescription, changes_rows, delete_oldest, upsert
 
 LINE_CHANGES_KEPT_SECONDS = 400 * 86_400
 """Choice: as long as the countries of a line are kept."""
@@ -61,21 +50,14 @@ CHANGES_OF_LINE = Query(
 )
 
 
-@row_exists
-def has_line_changes() -> StatementBuild:
-    """Whether the database has the table: the schema before it does not, and is worked on until it is upgraded."""
-    return table_lookup(LINE_CHANGE.name)
-
-
 def record_line_change(connection: Connection, *, organisation: str, iccid: str, change: LineChange) -> None:
     """Records what was done to a line, in the commit that ends the call."""
-    if has_line_changes(connection):
-        connection.run(PUT_LINE_CHANGE, organisation=organisation, iccid=iccid, **change._asdict())
+    connection.run(PUT_LINE_CHANGE, organisation=organisation, iccid=iccid, **change._asdict())
 
 
 def changes_of_line(connection: Connection, *, organisation: str, iccid: str) -> list[LineChange]:
     """The latest change of each kind that the organisation made to the line."""
-    return connection.all(CHANGES_OF_LINE, organisation=organisation, iccid=iccid) if has_line_changes(connection) else []
+    return connection.all(CHANGES_OF_LINE, organisation=organisation, iccid=iccid)
 
 
 @changes_rows

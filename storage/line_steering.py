@@ -8,19 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import (
-    BigInt,
-    Command,
-    Connection,
-    Query,
-    StatementBuild,
-    TableDescription,
-    changes_rows,
-    delete_oldest,
-    row_exists,
-    table_lookup,
-    upsert,
-)
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, changes_rows, delete_oldest, upsert
 
 LINE_STEERING_KEPT_SECONDS = 30 * 86_400
 """Choice: a line that was pushed to a month ago is as any other."""
@@ -71,36 +59,24 @@ STEERING_OF_LINE = Query(
 )
 
 
-@row_exists
-def has_line_steering() -> StatementBuild:
-    """Whether the database has the table: the schema before it does not, and is worked on until it is upgraded."""
-    return table_lookup(LINE_STEERING.name)
-
-
 def record_steering_list(connection: Connection, *, organisation: str, iccid: str, list_id: int | None, now: float) -> None:
     """Records that a line was given a list, or that its list was removed. `now`: Unix seconds."""
-    if has_line_steering(connection):
-        connection.run(
-            ASSIGN_LINE_STEERING, organisation=organisation, iccid=iccid, list_id=list_id, assigned=now, pushed=None, changed=now
-        )
+    connection.run(ASSIGN_LINE_STEERING, organisation=organisation, iccid=iccid, list_id=list_id, assigned=now, pushed=None, changed=now)
 
 
 def record_steering_push(connection: Connection, *, organisation: str, iccid: str, now: float) -> None:
     """Records that the list of a line was pushed to its SIM. `now`: Unix seconds."""
-    if has_line_steering(connection):
-        connection.run(PUSH_LINE_STEERING, organisation=organisation, iccid=iccid, pushed=now, changed=now)
+    connection.run(PUSH_LINE_STEERING, organisation=organisation, iccid=iccid, pushed=now, changed=now)
 
 
 def latest_line_steering(connection: Connection, *, organisation: str, since: float, most: int) -> list[LineSteering]:
     """The lines whose steering the organisation changed from `since` (Unix seconds) on, the latest first, at most `most`."""
-    if not has_line_steering(connection):
-        return []
     return connection.all(LATEST_LINE_STEERING, organisation=organisation, since=since, most=most)
 
 
 def steering_of_line(connection: Connection, *, organisation: str, iccid: str) -> LineSteering | None:
     """What the organisation did to the steering of the line in thirty days."""
-    return connection.first(STEERING_OF_LINE, organisation=organisation, iccid=iccid) if has_line_steering(connection) else None
+    return connection.first(STEERING_OF_LINE, organisation=organisation, iccid=iccid)
 
 
 @changes_rows

@@ -26,7 +26,6 @@ from storage.engine.sql import (
     json_rows,
     pack_rows,
     runs_in_thread,
-    table_lookup,
 )
 from storage.fleets import FLEET
 from storage.organisations import lock_organisation
@@ -56,14 +55,6 @@ LINE_TAG = LineTagTable.table
 TAGGER = sa.bindparam("organisation", type_=sa.Text)
 
 BOUND_TAG = sa.bindparam("tag", type_=sa.Text)
-
-TAG_TABLE = Query(str, table_lookup(LINE_TAG.name))
-
-
-def has_line_tags(connection: Connection) -> bool:
-    """Whether the database has been upgraded to hold tags: this program runs on the schema before, too, until that has happened."""
-    return connection.first(TAG_TABLE) is not None
-
 
 # One row of a short table, so that a statement about a fleet need not be told whose it is.
 OWNER_OF_BOUND_FLEET = sa.select(FLEET.c.organisation).where(FLEET.c.id == sa.bindparam("fleet", type_=sa.BigInteger)).scalar_subquery()
@@ -106,9 +97,7 @@ TAGS_OF_LINES = Query(
 
 
 def tags_of_lines(connection: Connection, *, organisation: str, iccids: Sequence[str]) -> list[TaggedLine]:
-    """Every tag of the lines with these ICCIDs, sorted; none where the database has not been upgraded to hold tags."""
-    if not has_line_tags(connection):
-        return []
+    """Every tag of the lines with these ICCIDs, sorted."""
     return connection.all(TAGS_OF_LINES, organisation=organisation, iccids=packed_texts(iccids))
 
 
@@ -222,7 +211,7 @@ def remove_tag(connection: Connection, *, author: TagAuthor, tag: str, iccids: C
 
 def end_tags(connection: Connection, *, organisation: str, iccids: Collection[str]) -> None:
     """Ends every tag of lines that have left, have ended for good, or whose SIMs are in stock again."""
-    if iccids and has_line_tags(connection):
+    if iccids:
         connection.run(DELETE_TAGS_OF_LINES, organisation=organisation, iccids=packed_texts(sorted(iccids)))
 
 

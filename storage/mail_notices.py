@@ -132,7 +132,7 @@ def queue_notices(connection: Connection, *, notices: Sequence[MailNotice]) -> i
 
 
 @all_rows(NoticeReader)
-def readers_due(*, now_ms: int, most: int) -> sa.Executable:
+def list_readers_due(*, now_ms: int, most: int) -> sa.Executable:
     """Those who are to be told something now, whoever waits longest first. `now_ms`: Unix milliseconds."""
     return (
         sa.select(MAIL_NOTICE.c.organisation, MAIL_NOTICE.c.person)
@@ -141,11 +141,6 @@ def readers_due(*, now_ms: int, most: int) -> sa.Executable:
         .order_by(sa.func.min(MAIL_NOTICE.c.due_ms))
         .limit(most)
     )
-
-
-def list_readers_due(connection: Connection, *, now_ms: int, most: int) -> list[NoticeReader]:
-    """Those who are to be told something now; nobody on a schema without notices."""
-    return readers_due(connection, now_ms=now_ms, most=most) if connection.has(MAIL_NOTICE) else []
 
 
 def take_due_notices(connection: Connection, *, organisation: str, person: str, now_ms: int, most: int) -> list[MailNotice]:
@@ -195,7 +190,3 @@ def forget_notices(connection: Connection, *, organisation: str, person: str) ->
     """Somebody is to be told nothing more of an organisation: neither what waits for its mail, nor what waits for the mail server."""
     connection.run(FORGET_NOTICES, of=organisation, whom=person)
     connection.run(WITHDRAW_MAILS, of=organisation, whom=person)
-
-
-def has_notices(connection: Connection) -> bool:
-    return connection.has(MAIL_NOTICE)

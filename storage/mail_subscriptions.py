@@ -85,11 +85,6 @@ FORGET_CHOICE = Command(
 )
 
 
-def has_mail_tables(connection: Connection) -> bool:
-    """Whether anything can be chosen and told: False on the schema before."""
-    return connection.has(MAIL_SUBSCRIPTION)
-
-
 def mail_readers(connection: Connection, *, organisations: list[str]) -> list[MailReader]:
     """The members of these organisations whose address is proved, in the order of organisations and people."""
     return connection.all(READERS_OF, organisations=pack_rows([[each] for each in organisations]))
@@ -123,7 +118,6 @@ def put_mail_choice(connection: Connection, *, choice: MailChoice) -> None:
 
 def forget_mail_choice(connection: Connection, *, organisation: str, person: str) -> None:
     """The membership has ended."""
-    if has_mail_tables(connection):
-        connection.run(FORGET_CHOICE, organisation=organisation, person=person)
-        forget_schedule_mails(connection, organisation=organisation, person=person)
-        forget_notices(connection, organisation=organisation, person=person)
+    connection.run(FORGET_CHOICE, organisation=organisation, person=person)
+    forget_schedule_mails(connection, organisation=organisation, person=person)
+    forget_notices(connection, organisation=organisation, person=person)

@@ -54,28 +54,19 @@ def put_subscription(connection: Connection, *, row: McpSubscription) -> None:
 
 def forget_subscription(connection: Connection, *, endpoint: str) -> None:
     """The endpoint of a subscription is gone, and the subscription with it. Nothing for other endpoints."""
-    if connection.has(MCP_SUBSCRIPTION):
-        connection.run(DELETE_SUBSCRIPTION, endpoint=endpoint)
+    connection.run(DELETE_SUBSCRIPTION, endpoint=endpoint)
 
 
 @first_row(McpSubscription)
-def subscription_of(*, id: str, organisation: str) -> sa.Executable:
+def find_subscription(*, id: str, organisation: str) -> sa.Executable:
+    """The subscription with this id, ended or not."""
     return sa.select(*SUBSCRIPTION_COLUMNS).where(MCP_SUBSCRIPTION.c.organisation == organisation, MCP_SUBSCRIPTION.c.id == id)
 
 
-def find_subscription(connection: Connection, *, id: str, organisation: str) -> McpSubscription | None:
-    """The subscription with this id, ended or not."""
-    return subscription_of(connection, id=id, organisation=organisation) if connection.has(MCP_SUBSCRIPTION) else None
-
-
 @first_row(McpSubscription)
-def subscription_behind(*, endpoint: str) -> sa.Executable:
-    return sa.select(*SUBSCRIPTION_COLUMNS).where(MCP_SUBSCRIPTION.c.endpoint == endpoint)
-
-
-def find_subscription_behind(connection: Connection, *, endpoint: str) -> McpSubscription | None:
+def find_subscription_behind(*, endpoint: str) -> sa.Executable:
     """The subscription that an endpoint sends for, if it does for one."""
-    return subscription_behind(connection, endpoint=endpoint) if connection.has(MCP_SUBSCRIPTION) else None
+    return sa.select(*SUBSCRIPTION_COLUMNS).where(MCP_SUBSCRIPTION.c.endpoint == endpoint)
 
 
 @first_row(str)
@@ -95,4 +86,4 @@ def find_proven_callback(*, organisation: str, principal: str, url: str, now: in
 
 def expired_subscriptions(connection: Connection, *, before: float, most: int) -> list[McpSubscription]:
     """Subscriptions that have ended, those first that ended first. `before`: Unix seconds."""
-    return connection.all(EXPIRED_SUBSCRIPTIONS, before=int(before), most=most) if connection.has(MCP_SUBSCRIPTION) else []
+    return connection.all(EXPIRED_SUBSCRIPTIONS, before=int(before), most=most)

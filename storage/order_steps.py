@@ -55,19 +55,15 @@ MARK_MAIL_SENT = Command(
 
 
 def add_order_step(connection: Connection, *, order: str, step: str, now: float, mail: str = "") -> None:
-    """Write a step of an order or a top-up in the transaction that takes it. `now`: Unix seconds. Before the upgrade none is kept."""
-    if connection.has(ORDER_STEP):
-        connection.run(ADD_ORDER_STEP, storefront_order=order, at=now, step=step, mail=mail)
+    """Write a step of an order or a top-up in the transaction that takes it. `now`: Unix seconds."""
+    connection.run(ADD_ORDER_STEP, storefront_order=order, at=now, step=step, mail=mail)
 
 
 def mark_mail_sent(connection: Connection, *, mail: str, now: float) -> None:
     """The mail server took a mail at `now`, Unix seconds; of a mail that is no step of an order nothing is kept."""
-    if connection.has(ORDER_STEP):
-        connection.run(MARK_MAIL_SENT, id=mail, now=now)
+    connection.run(MARK_MAIL_SENT, id=mail, now=now)
 
 
 def steps_of_orders(connection: Connection, *, orders: Collection[str]) -> list[OrderStepRow]:
     """The steps of orders and top-ups, oldest first."""
-    if not connection.has(ORDER_STEP):
-        return []
     return connection.all(STEPS_OF_ORDERS, orders=pack_rows([[order] for order in sorted(orders)]))

@@ -11,7 +11,7 @@ from storage.engine.sql import Command, Connection, Query, unindexed
 from storage.intents import INTENT, LOST_ERROR
 from storage.issuance import ISSUANCE, IssuanceRow
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
-from storage.spending import give_back_call, has_spending_table
+from storage.spending import give_back_call
 
 # A row's owner has no lease any more, and the row is older than one: a process that missed its lease may have gone on for a while.
 ISSUANCE_IS_ORPHANED = ISSUANCE.c.owner.not_in(
@@ -79,9 +79,8 @@ def recover_orphans(connection: Connection, *, now: float, log: LogLost | None =
     `log` gets the issuances among them.
     """
     before = math.ceil(now - REPLICA_LEASE_SECONDS)
-    if has_spending_table(connection):
-        for call in connection.all(ORPHANED_CALLS, now=now, before=before):
-            give_back_call(connection, call=call)
+    for call in connection.all(ORPHANED_CALLS, now=now, before=before):
+        give_back_call(connection, call=call)
     release_orphaned_claims(connection, now=now)
     lost = connection.all(MARK_ORPHANS_LOST, now=now, before=before, at=now, due_ms=int(now * 1000))
     if lost:

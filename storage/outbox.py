@@ -6,8 +6,7 @@ so every counted attempt has its row and an interrupted one is made again.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
 
@@ -142,51 +141,40 @@ CLAIM_DELIVERIES = Command(claim_query)
 EVENT_MEMBERS = ("type", "livemode", "data", "created")
 ABSENT = {"type": (sa.literal_column(f"'{NO_EVENT}'", sa.Text),)}
 LOG_MEMBERS = ("position", "line", "line_number")
-SUBSCRIPTION_MEMBERS = ("subscription", "expires")
 CHOICE_MEMBERS = ("types", "tags", "kind", "principal", "credential")
 ENDPOINT_MEMBERS = ("url", "status", "secret", "previous_secret", "previous_until", "proven", "failing_since")
 
 
-def claimed_rows(dialect: Dialect, *, with_log: bool) -> sa.Executable:
-    """What was claimed under a lease. On a schema without the log there are the promised events alone.
+def claimed_rows(dialect: Dialect) -> sa.Executable:
+    """What was claimed under a lease.
 
     A promised event is in both tables; one of before the log, or a report, in the first alone; every other one in the log alone. One that
     is kept no more has no type.
     """
-    rest: list[sa.ColumnElement[object]] = [
-        cast("sa.ColumnElement[object]", sa.null().label(name)) for name in (*LOG_MEMBERS, *CHOICE_MEMBERS, *SUBSCRIPTION_MEMBERS)
-    ]
-    of_event: list[sa.ColumnElement[object]] = [EVENT.c[name] for name in EVENT_MEMBERS]
-    if with_log:
-        of_event = [sa.func.coalesce(EVENT.c[name], EVENT_LOG.c[name], *ABSENT.get(name, ())).label(name) for name in EVENT_MEMBERS]
-        rest = [*(EVENT_LOG.c[name] for name in LOG_MEMBERS), *(ENDPOINT_SELECTION.c[name] for name in CHOICE_MEMBERS)]
-        rest += [MCP_SUBSCRIPTION.c.id.label("subscription"), MCP_SUBSCRIPTION.c.expires]
-    found = (
+    return (
         sa.select(
             *(DELIVERY.c[name] for name in ("id", "endpoint_id", "organisation", "attempt", "event_id")),
-            *of_event,
+            *(sa.func.coalesce(EVENT.c[name], EVENT_LOG.c[name], *ABSENT.get(name, ())).label(name) for name in EVENT_MEMBERS),
             *(WEBHOOK_ENDPOINT.c[name] for name in ENDPOINT_MEMBERS),
             ORGANISATION.c.private_receivers,
-            *rest,
+            *(EVENT_LOG.c[name] for name in LOG_MEMBERS),
+            *(ENDPOINT_SELECTION.c[name] for name in CHOICE_MEMBERS),
+            MCP_SUBSCRIPTION.c.id.label("subscription"),
+            MCP_SUBSCRIPTION.c.expires,
         )
         .select_from(DELIVERY)
-        .join(EVENT, EVENT.c.id == DELIVERY.c.event_id, isouter=with_log)
+        .join(EVENT, EVENT.c.id == DELIVERY.c.event_id, isouter=True)
         .join(ORGANISATION, ORGANISATION.c.id == DELIVERY.c.organisation, isouter=True)
         .join(WEBHOOK_ENDPOINT, WEBHOOK_ENDPOINT.c.id == DELIVERY.c.endpoint_id, isouter=True)
+        .join(EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id, isouter=True)
+        .join(ENDPOINT_SELECTION, ENDPOINT_SELECTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
+        .join(MCP_SUBSCRIPTION, MCP_SUBSCRIPTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
         .where(is_pending(DELIVERY), DELIVERY.c.due_ms == sa.bindparam("lease_end"), DELIVERY.c.lease == sa.bindparam("token"))
         .where(*in_id_range(dialect, DELIVERY.c.id))
     )
-    if not with_log:
-        return found
-    return (
-        found.join(EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id, isouter=True)
-        .join(ENDPOINT_SELECTION, ENDPOINT_SELECTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
-        .join(MCP_SUBSCRIPTION, MCP_SUBSCRIPTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
-    )
 
 
-READ_LEASED = Query(LeasedDelivery, partial(claimed_rows, with_log=False))
-READ_LEASED_FROM_LOG = Query(LeasedDelivery, partial(claimed_rows, with_log=True))
+READ_LEASED = Query(LeasedDelivery, claimed_rows)
 DELIVERY_IS_HELD = (DELIVERY.c.id == sa.bindparam("delivery")) & (DELIVERY.c.lease == sa.bindparam("held")) & is_waiting(DELIVERY)
 
 
@@ -244,8 +232,7 @@ def claim_deliveries(
     chosen, walked = choose_deliveries(connection, now_ms=now_ms, horizon=horizon, most=most, after=after)
     which = {"ids": pack_rows([[id] for id in chosen]), **id_range(chosen)} if chosen else {}
     taken = connection.run(CLAIM_DELIVERIES, token=token, now_ms=now_ms, lease_end=end, **which) if chosen else 0
-    leased = READ_LEASED_FROM_LOG if connection.has(EVENT_LOG) else READ_LEASED
-    rows = connection.all(leased, token=token, lease_end=end, **id_range(chosen)) if taken else []
+    rows = connection.all(READ_LEASED, token=token, lease_end=end, **id_range(chosen)) if taken else []
     for row in rows:
         if row.url is None:
             remove_attempts(connection, connection.all(DROP_DELIVERY, delivery=row.id, held=token))

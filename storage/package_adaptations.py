@@ -3,8 +3,6 @@
 A product or a plan of a shop that says so has its id in `adapted_offer`. When an eSIM is drawn for it, a row of `package_adaptation` is
 written beside the ledger's row, in the commit before the call, and it is deleted once the package is as it was sold. It is due once the
 eSIM is drawn; of one that was not drawn it is looked at in a week, since a late answer may name an eSIM after all.
-
-The schema before has neither table, and is worked on until it is upgraded.
 """
 
 from collections.abc import Collection
@@ -13,21 +11,18 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from registry.errors import StoreUnavailable
 from storage.engine.sql import (
     BigInt,
     Command,
     Connection,
     Key,
     Query,
-    StatementBuild,
     TableDescription,
     bound_list,
     changes_one,
     insert_once,
     pack_rows,
     row_exists,
-    table_lookup,
     writes,
 )
 
@@ -98,34 +93,20 @@ CLAIM_ADAPTATION = Query(
 )
 
 
-@row_exists
-def has_package_adaptations() -> StatementBuild:
-    """Whether the database has the tables."""
-    return table_lookup(PACKAGE_ADAPTATION.name)
-
-
 def set_adapted(connection: Connection, *, offer: str, adapt: bool) -> None:
-    """Keep whether packages of the product or the plan `offer` get its own terms. Raises StoreUnavailable on the schema before."""
-    if has_package_adaptations(connection):
-        connection.run(MARK_OFFER if adapt else UNMARK_OFFER, id=offer)
-    elif adapt:
-        raise StoreUnavailable("The database is about to be upgraded, and takes `adapt` afterwards; nothing was changed")
+    """Keep whether packages of the product or the plan `offer` get its own terms."""
+    connection.run(MARK_OFFER if adapt else UNMARK_OFFER, id=offer)
 
 
 def adapted_among(connection: Connection, *, offers: Collection[str]) -> frozenset[str]:
     """Those of the products and plans `offers` whose packages get their own terms."""
-    if not offers or not has_package_adaptations(connection):
+    if not offers:
         return frozenset()
     return frozenset(connection.all(ADAPTED_AMONG, ids=pack_rows([[id] for id in offers])))
 
 
 def insert_adaptation(connection: Connection, *, organisation: str, key: str, terms: PackageTerms, now: float) -> None:
-    """The package of the issuance `key`, once there is one, is to get these `terms`. `now`: Unix seconds.
-
-    Raises StoreUnavailable on the schema before.
-    """
-    if not has_package_adaptations(connection):
-        raise StoreUnavailable("The database is about to be upgraded, and packages are adapted afterwards; nothing was drawn")
+    """The package of the issuance `key`, once there is one, is to get these `terms`. `now`: Unix seconds."""
     connection.run(INSERT_ADAPTATION, organisation=organisation, key=key, **terms._asdict(), due_ms=int(now * 1000) + UNDRAWN_MS)
 
 

@@ -14,19 +14,18 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.errors import KeyUnknown
-from storage.approvals import APPROVAL, has_approvals
+from storage.approvals import APPROVAL
 from storage.claims import ClaimTable
 from storage.engine.sql import Command, Connection, Query, all_rows
 from storage.engine.store import Store
 from storage.fleet_erasure import FLEET_ERASURE_KEY
-from storage.fleets import has_fleet_tables
 from storage.former_tokens import FormerTokenTable
 from storage.intents import IntentTable
 from storage.mail import MailTable
 from storage.oauth_clients import OauthClientTable
 from storage.orders import STOREFRONT_ORDER, StorefrontOrderTable
 from storage.organisations import OrganisationTable
-from storage.schedule_mails import SCHEDULE_MAIL, has_schedule_mails
+from storage.schedule_mails import SCHEDULE_MAIL
 from storage.sealing import (
     ERASURE_KEY_FIELD,
     KEY_ID,
@@ -160,13 +159,6 @@ SEALED_COLUMNS = (
 )
 
 
-def columns_there(connection: Connection) -> list[SealedColumn]:
-    """Those whose tables the database has: this program runs on the schema before, too."""
-    later = ((FLEET_ERASURE_KEY.name, has_fleet_tables), (APPROVAL.name, has_approvals), (SCHEDULE_MAIL.name, has_schedule_mails))
-    lacking = {name for name, there in later if not there(connection)}
-    return [column for column in SEALED_COLUMNS if column.table not in lacking]
-
-
 async def reseal(store: Store, keyring: Keyring, column: SealedColumn) -> ResealResult:
     """Seal a column's older values again; what changes meanwhile is visited again, and what cannot be opened is left and named."""
     done = ResealResult()
@@ -212,8 +204,6 @@ def note_unopened(done: ResealResult, keyring: Keyring, column: SealedColumn, ro
 
 def read_older(connection: Connection, *, column: SealedColumn, key_id: str, after: SealedRow) -> list[SealedRow]:
     """The next values that another key sealed."""
-    if column not in columns_there(connection):
-        return []
     places = {f"after_{part}": value for part, value in column.place(after).items()}
     return connection.all(column.older, **key_binds(key_id), **places)
 
@@ -228,16 +218,16 @@ def write_again(connection: Connection, *, column: SealedColumn, rows: Sequence[
 
 def count_older(connection: Connection, *, key_id: str) -> int:
     """How many values of all columns another key than this one sealed."""
-    return sum(connection.first(column.count_older, **key_binds(key_id)) or 0 for column in columns_there(connection))
+    return sum(connection.first(column.count_older, **key_binds(key_id)) or 0 for column in SEALED_COLUMNS)
 
 
 def count_of_key(connection: Connection, *, key_id: str) -> int:
     """How many values of all columns a key sealed."""
-    return sum(connection.first(column.count_of_key, **key_binds(key_id)) or 0 for column in columns_there(connection))
+    return sum(connection.first(column.count_of_key, **key_binds(key_id)) or 0 for column in SEALED_COLUMNS)
 
 
 def count_sealed(connection: Connection) -> int:
-    return sum(connection.first(column.count_all) or 0 for column in columns_there(connection))
+    return sum(connection.first(column.count_all) or 0 for column in SEALED_COLUMNS)
 
 
 def key_binds(key_id: str) -> dict[str, str | int]:

@@ -52,22 +52,18 @@ SCHEDULE_MAILS_OF = Query(
 REMOVE_SCHEDULE_MAIL = Command(sa.delete(SCHEDULE_MAIL).where(SCHEDULE_MAIL.c.schedule == sa.bindparam("schedule")))
 
 
-def has_schedule_mails(connection: Connection) -> bool:
-    return connection.has(SCHEDULE_MAIL)
-
-
 def insert_schedule_mail(connection: Connection, *, mail: ScheduleMail) -> None:
     connection.run(INSERT_SCHEDULE_MAIL, **mail._asdict())
 
 
 def find_schedule_mail(connection: Connection, *, schedule: str) -> ScheduleMail | None:
     """How a schedule's reports are mailed, if they are."""
-    return connection.first(FIND_SCHEDULE_MAIL, schedule=schedule) if has_schedule_mails(connection) else None
+    return connection.first(FIND_SCHEDULE_MAIL, schedule=schedule)
 
 
 def list_schedule_mails(connection: Connection, *, organisation: str) -> list[ScheduleMail]:
     """How the reports of an organisation's schedules are mailed."""
-    return connection.all(SCHEDULE_MAILS_OF, organisation=organisation) if has_schedule_mails(connection) else []
+    return connection.all(SCHEDULE_MAILS_OF, organisation=organisation)
 
 
 def forget_schedule_mail(connection: Connection, *, schedule: str, person: str) -> None:
@@ -82,5 +78,4 @@ def forget_schedule_mails(connection: Connection, *, organisation: str, person: 
 
 def remove_schedule_mail(connection: Connection, *, schedule: str) -> None:
     """The schedule is gone."""
-    if has_schedule_mails(connection):
-        connection.run(REMOVE_SCHEDULE_MAIL, schedule=schedule)
+    connection.run(REMOVE_SCHEDULE_MAIL, schedule=schedule)

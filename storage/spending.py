@@ -5,22 +5,9 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from registry.errors import StoreUnavailable
 from registry.ports import SpendingCharge
 from registry.spending import limit_reached
-from storage.engine.sql import (
-    BigInt,
-    Command,
-    Connection,
-    Key,
-    Query,
-    StatementBuild,
-    TableDescription,
-    all_rows,
-    row_exists,
-    table_lookup,
-    value_or,
-)
+from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, all_rows, value_or
 
 
 class SpendingTable(TableDescription, table=True):
@@ -64,12 +51,6 @@ TAKE_SPENDING = Query(
 )
 
 
-@row_exists
-def has_spending_table() -> StatementBuild:
-    """Whether the database has been upgraded this far."""
-    return table_lookup(SPENDING.name)
-
-
 @value_or(0)
 def read_spending(*, credential: str, period: str, subject: str) -> sa.Executable:
     """What `credential` has used of `subject` in `period`: minor units of a currency, or calls of an operation."""
@@ -83,8 +64,6 @@ def reserve_spending(connection: Connection, *, charges: Sequence[SpendingCharge
 
     One statement a charge, however many calls it is for. `now`: Unix seconds.
     """
-    if charges and not has_spending_table(connection):
-        raise StoreUnavailable("The database is being upgraded, and cannot count what this credential spends yet; nothing was done")
     for charge in charges:
         taken = None
         if charge.amount <= charge.most:
@@ -148,6 +127,5 @@ FORGET_SPENDING = tuple(Command(sa.delete(table).where(table.c.period < sa.bindp
 
 def sweep_spending(connection: Connection, *, before: str) -> None:
     """Forget the counters of UTC days and months before the day `before`."""
-    if has_spending_table(connection):
-        for forget in FORGET_SPENDING:
-            connection.run(forget, before=before)
+    for forget in FORGET_SPENDING:
+        connection.run(forget, before=before)

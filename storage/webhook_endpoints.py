@@ -329,8 +329,7 @@ def enqueue_event(connection: Connection, *, event: str, type: str, organisation
 
     Attempts keep their numbers.
     """
-    wanted = LIST_ENDPOINTS_WITHOUT_CHOICE if connection.has(ENDPOINT_SELECTION) else LIST_ENABLED_ENDPOINTS
-    endpoints = connection.all(wanted, organisation=organisation)
+    endpoints = connection.all(LIST_ENDPOINTS_WITHOUT_CHOICE, organisation=organisation)
     queue_deliveries(connection, event=event, type=type, endpoints=endpoints, organisation=organisation, now_ms=now_ms, ids=ids)
 
 

@@ -77,6 +77,8 @@ SECONDS = {
 REST = 10.0  # files that stand directly in tests/
 # Files that take longest begin first, so that no core waits at the end for the other.
 LONGEST = (
+    "tests/browser/test_cards.py",
+    "tests/console/test_every_console_page.py",
     "tests/simulation/test_simulation.py",
     "tests/browser/test_console.py",
     "tests/browser/test_shop.py",
@@ -93,3 +95,6 @@ LONGEST = (
     "tests/evidence/test_reconciliation.py",
     "tests/storage/test_migrate.py",
 )
+
+# Folders whose tests share one server, one browser or one filled fleet: one worker takes the whole of each.
+TOGETHER = ("tests/browser/", "tests/console/", "tests/examples/")

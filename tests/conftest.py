@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from tests import authorities, ramdisk
-from tests.budgets import LONGEST, REST, SECONDS
+from tests.budgets import LONGEST, REST, SECONDS, TOGETHER
 
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"
 FIRST, PATIENCE = "gw0", 120.0
@@ -49,6 +51,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """On several cores the longest files go first; the others stay beside their neighbours, with whom they share a package's fixtures."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: LONGEST.index(file) if (file := item.nodeid.split("::")[0]) in LONGEST else len(LONGEST))
+
+
+class FolderScheduling(LoadFileScheduling):
+    """A file goes to one worker, and so does a whole folder whose tests share what takes long to begin."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::", maxsplit=1)[0]
+        return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FolderScheduling:
+    return FolderScheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -27,7 +27,7 @@ from registry.clock import rfc3339_utc
 from registry.errors import ApprovalAmount, Conflict, NotFound, Refusal, Restricted, StoreUnavailable
 from registry.free_text import FreeText
 from registry.operation import Example, Input, Scope, SpendKind, operation
-from storage.approvals import ApprovalRow, ListedApproval, decide_waiting, has_approvals, list_approval_rows, renew_approval
+from storage.approvals import ApprovalRow, ListedApproval, decide_waiting, list_approval_rows, renew_approval
 from storage.engine.sql import Connection
 from storage.event_log import log_event
 from storage.sealing import Keyring, approval_field
@@ -178,8 +178,6 @@ async def list_approvals(ctx: Ctx, params: ApprovalList, credential: str) -> Lis
     any more when it was decided or executed; `result` says why.
     """
     store, deps = ctx.deps.store, ctx.deps
-    if not await store.read(has_approvals):
-        return list_page([], params.limit)
     rows = await store.read(
         list_approval_rows,
         organisation=ctx.caller.owner,

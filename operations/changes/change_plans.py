@@ -14,11 +14,11 @@ from operations.deps import Ctx
 from operations.vocabulary import Iccid
 from registry.caller import Caller
 from registry.clock import seconds_left
-from registry.errors import Conflict, NotFound, OcsError, Restricted, StoreUnavailable
+from registry.errors import Conflict, NotFound, OcsError, Restricted
 from registry.operation import CamelInput, Example, Once, Scope, SpendKind, operation
 from registry.restrictions import check_restricted_operation
 from storage.change_rows import ChangeRow, done_iccids, insert_planned_set
-from storage.change_sets import OPEN_SETS_LIMIT, PLAN_SECONDS, RESTRICTED_SETS_LIMIT, ChangeSet, find_change_set, has_change_tables
+from storage.change_sets import OPEN_SETS_LIMIT, PLAN_SECONDS, RESTRICTED_SETS_LIMIT, ChangeSet, find_change_set
 from storage.engine.sql import Connection
 
 LINES_PLANNED_AT_ONCE = 200
@@ -83,18 +83,10 @@ PLAN_EXAMPLE: ChangeSetPage = {
 
 async def lines_to_plan(ctx: Ctx, params: ChangePlan) -> PlannedLines:
     """The lines that are asked for. Raises what the row's operation would raise for this caller, BadRequest, NotFound."""
-    await require_change_tables(ctx)
     found = await find_plan_lines(ctx, params.lines)
     require_whole(params.change, own_values=found.own_values)
     require_row_rights(ctx, ctx.caller, params.change, undoes=False)
     return PlannedLines(params.change, found.lines, found.own_values)
-
-
-async def require_change_tables(ctx: Ctx) -> None:
-    """Raises StoreUnavailable where the database has not been upgraded for change sets."""
-    if not await ctx.deps.store.read(has_change_tables):
-        hint = "Whoever runs the service runs `reseller db upgrade`"
-        raise StoreUnavailable("The database has not been upgraded for this yet", hint=hint)
 
 
 def require_row_rights(ctx: Ctx, caller: Caller, change: RequestedChange, *, undoes: bool) -> None:
@@ -263,7 +255,6 @@ async def lines_to_undo(ctx: Ctx, params: ChangesToUndo) -> PlannedLines:
 
 async def own_change_set(ctx: Ctx, id: str) -> ChangeSet:
     """The set of the caller's organisation; of a credential that may see some lines alone, its own. Raises NotFound."""
-    await require_change_tables(ctx)
     found = await ctx.deps.store.read(find_change_set, change_set=id, organisation=ctx.organisation)
     if found is None or (sees_own_alone(ctx) and found.credential != ctx.caller.key_id):
         raise change_set_not_found()

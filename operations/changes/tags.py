@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet, own_fleet, require_tag_table, sees_all
+from operations.fleet.fleet_access import OwnFleet, own_fleet, sees_all
 from operations.fleet.line_selection import LineSelectionInput, SelectedLines, select_lines
 from operations.upstream.connection import require_connected
 from operations.vocabulary import LineTag, ListOf, LongListPage, list_page
@@ -86,7 +86,6 @@ async def selected_to_tag(ctx: Ctx, params: TaggedLines) -> TagWork:
     guarded from then on, until the key ends.
     """
     await require_connected(ctx)
-    await require_tag_table(ctx)
     guarded = await ctx.deps.store.read(guarded_tags, organisation=ctx.organisation, now=ctx.now)
     if params.tag in guarded:
         ctx.need_admin(f"Setting or removing the tag {params.tag}, to which API keys are restricted,")
@@ -220,7 +219,6 @@ async def list_tags(ctx: Ctx, params: LongListPage, fleet: OwnFleet) -> ListOf[T
     In the order of their letters; `starting_after` is the last tag of the page before. A credential that may see some lines alone sees the
     tags of those that have been listed, and counts them alone.
     """
-    await require_tag_table(ctx)
     read, after, most = ctx.deps.store.read, params.starting_after or "", params.limit + 1
     if sees_all(fleet):
         found = await read(count_tags, organisation=ctx.organisation, after=after, most=most)

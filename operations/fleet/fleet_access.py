@@ -10,7 +10,7 @@ from operations.fleet.line_refresh import OwnFleet, refresh_lines
 from operations.fleet.sync import open_fleet, take_turn
 from operations.upstream.connection import connect_upstream
 from registry.clock import limit_reading_time, rfc3339_utc, seconds_left
-from registry.errors import NotFound, Restricted, StoreUnavailable
+from registry.errors import NotFound, Restricted
 from storage.fleet_lines import lines_of_fleet
 from storage.fleet_search import (
     FleetBounds,
@@ -21,8 +21,7 @@ from storage.fleet_search import (
     fleet_progress,
     has_unjudged_line,
 )
-from storage.fleets import FleetState, fleet_state, has_fleet_tables, is_dated_ahead, is_held_up, is_listing_asked_for
-from storage.line_tags import has_line_tags
+from storage.fleets import FleetState, fleet_state, is_dated_ahead, is_held_up, is_listing_asked_for
 
 FIRST_LOOK_SECONDS = 20.0
 FIRST_LOOK_SHARE = 20
@@ -42,22 +41,8 @@ async def own_fleet(ctx: Ctx, params: object) -> OwnFleet:
     del params
     held = ctx.row_bounds()
     upstream = await connect_upstream(ctx)
-    if not await ctx.deps.store.read(has_fleet_tables):
-        raise not_upgraded()
-    if held.tags is not None:
-        await require_tag_table(ctx)
     state = await open_fleet(ctx.deps, upstream)
     return OwnFleet(upstream, state, FleetBounds(held.iccids, held.account_ids, held.tags))
-
-
-async def require_tag_table(ctx: Ctx) -> None:
-    """Raises StoreUnavailable where the database cannot hold tags yet."""
-    if not await ctx.deps.store.read(has_line_tags):
-        raise not_upgraded()
-
-
-def not_upgraded() -> StoreUnavailable:
-    return StoreUnavailable("The database has not been upgraded for this yet", hint="Whoever runs the service runs `reseller db upgrade`")
 
 
 class AccountAsked(Protocol):

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, FailFast, Field, model_validator
 
 from operations.caches.account_parts import iccid_in_use
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet, look_at_fleet, require_account_in_fleet, require_tag_table
+from operations.fleet.fleet_access import OwnFleet, look_at_fleet, require_account_in_fleet
 from operations.fleet.sync import keeps_names
 from operations.fleet.wire_rows import fold_text
 from operations.times import StartTime
@@ -115,7 +115,6 @@ async def select_lines(ctx: Ctx, fleet: OwnFleet, selection: LineSelection, most
     if selection.iccids is not None:
         return await find_own_lines(ctx, fleet, list(dict.fromkeys(selection.iccids)))
     if selection.query is None:
-        await require_tag_table(ctx)
         tag = selection.tagged or ""
         iccids = await ctx.deps.store.read(iccids_with_tag, organisation=ctx.organisation, tag=tag, most=most + 1)
         require_at_most(len(iccids), most, "tagged")
@@ -215,8 +214,6 @@ async def filter_of(ctx: Ctx, params: LineConditions, fleet: OwnFleet) -> FleetF
         problem=params.problem,
         tag=params.tag,
     )
-    if params.tag is not None:
-        await require_tag_table(ctx)
     if params.text is None:
         return found
     text = params.text.strip()

@@ -39,7 +39,6 @@ from storage.fleets import (
     find_fleet,
     fleet_state,
     give_lease_back,
-    has_fleet_tables,
     is_listing_due,
     make_fleet_due,
     next_fleet_due,
@@ -90,9 +89,7 @@ async def names_kept(deps: Deps, organisation: str) -> NamesKept:
 
 
 def read_names_kept(connection: Connection, *, organisation: str) -> tuple[int, frozenset[int]]:
-    """What an admin has chosen (-1: nothing), and the lines whose names were erased. On a schema without fleets no names are kept."""
-    if not has_fleet_tables(connection):
-        return 0, frozenset()
+    """What an admin has chosen (-1: nothing), and the lines whose names were erased."""
     return personal_choice(connection, organisation=organisation), erased_lines(connection, organisation=organisation)
 
 
@@ -359,7 +356,7 @@ class FleetSync:
         """Makes fleets of new connections, and gives each due fleet a turn, until none is due or the time is over."""
         deps = self._deps
         ends = deps.clock.monotonic() + STEP_SECONDS
-        if not self._begun() or not await deps.store.read(has_fleet_tables):
+        if not self._begun():
             return
         await self._find_new()
         while not self._stopping and deps.clock.monotonic() < ends and await self._turn():

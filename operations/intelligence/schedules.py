@@ -23,13 +23,13 @@ from operations.vocabulary import ListOf, ListPage, list_page
 from registry.answer import InternalCalls
 from registry.binding import binding_of
 from registry.clock import rfc3339_utc
-from registry.errors import BadRequest, Conflict, NotFound, Restricted, StoreUnavailable
+from registry.errors import BadRequest, Conflict, NotFound, Restricted
 from registry.operation import Example, Input, Scope, SpendKind, operation
 from registry.redaction import redact
 from registry.restrictions import check_restricted_operation
 from storage.engine.sql import Connection
 from storage.mail_subscriptions import proved_address
-from storage.schedule_mails import ReportMailForm, ScheduleMail, has_schedule_mails, insert_schedule_mail, list_schedule_mails
+from storage.schedule_mails import ReportMailForm, ScheduleMail, insert_schedule_mail, list_schedule_mails
 from storage.schedules import END_OF_TIME_MS, NewSchedule, ScheduleEndpoint, ScheduleRow, delete_schedule, insert_schedule, list_schedules
 from storage.sealing import schedule_mail_field, webhook_secret_field
 
@@ -446,8 +446,6 @@ async def check_mailable(ctx: Ctx, mail: ReportMailForm | None) -> None:
             param="mail",
             hint="Leave it out, or make the schedule as somebody who is signed in",
         )
-    if not await ctx.deps.store.read(has_schedule_mails):
-        raise StoreUnavailable("Reports cannot be mailed until the database is upgraded; nothing was made")
     if await ctx.deps.store.read(proved_address, person=ctx.caller.principal) is None:
         raise BadRequest(
             f"mail: {mail} needs an address of yours that was proved here, and there is none",

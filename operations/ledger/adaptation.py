@@ -28,7 +28,6 @@ from storage.package_adaptations import (
     adaptation_is_due,
     claim_adaptation,
     end_adaptation,
-    has_package_adaptations,
 )
 
 ADAPTATION_STEP_SECONDS = 25.0
@@ -51,14 +50,13 @@ class PackageAdaptations:
     """One worker's part of it. `report` is told what could not be done, without names."""
 
     def __init__(self, deps: Deps, report: Callable[[str], None]) -> None:
-        self._deps, self._report, self._has_table = deps, report, False
+        self._deps, self._report = deps, report
 
     async def step(self) -> int:
         """Look at what is due; how many packages were settled. Raises StoreUnavailable."""
         deps, settled = self._deps, 0
-        self._has_table = self._has_table or await deps.store.read(has_package_adaptations)
         ends = deps.clock.monotonic() + ADAPTATION_STEP_SECONDS
-        while self._has_table and deps.clock.monotonic() < ends and await deps.store.read(adaptation_is_due, now_ms=self._now_ms()):
+        while deps.clock.monotonic() < ends and await deps.store.read(adaptation_is_due, now_ms=self._now_ms()):
             adaptation = await deps.store.write(claim_adaptation, token=deps.ids.new("lse_"), now_ms=self._now_ms())
             if adaptation is None:
                 break

@@ -60,7 +60,6 @@ from storage.alerts import (
     days_of_alerts,
     forget_alerts,
     free_esims,
-    has_alerts,
     issued_esims,
     note_top_up,
     open_alert,
@@ -131,8 +130,6 @@ class AlertLooks:
     async def step(self) -> None:
         """Looks at each organisation once, or as far as the time goes. Waits for the network."""
         deps = self._deps
-        if not await deps.store.read(has_alerts):
-            return
         ends = deps.clock.monotonic() + ALERT_STEP_SECONDS
         while deps.clock.monotonic() < ends:
             period = quota_period(deps.clock.now())

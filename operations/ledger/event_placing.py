@@ -18,7 +18,7 @@ from storage.engine.sql import Connection
 from storage.event_lines import UNKNOWN_LINE, LineBounds, bounds_of_lines
 from storage.event_log import PlacedEvent, place_events, waits_for_place
 from storage.mail_notices import MailNotice, queue_notices
-from storage.mail_subscriptions import MailReader, has_mail_tables, mail_readers
+from storage.mail_subscriptions import MailReader, mail_readers
 from storage.webhook_endpoints import enabled_endpoints
 
 PLACED_AT_ONCE = 500
@@ -135,11 +135,11 @@ def readable_choice(
 def queue_event_mails(connection: Connection, events: Sequence[PlacedEvent], *, now: float) -> int:
     """Queue what people are to be told of `events` by mail; how many notices are new. `now`: Unix seconds.
 
-    Call it in the transaction that places the events. An event that comes twice is told once. Nothing on a schema without notices.
+    Call it in the transaction that places the events. An event that comes twice is told once.
     """
     # Choice: what happened in test mode is mailed to nobody: it is tried out with endpoints and lists.
     live = [event for event in events if event.livemode]
-    if not live or not has_mail_tables(connection):
+    if not live:
         return 0
     readers = mail_readers(connection, organisations=sorted({event.organisation for event in live}))
     of_organisation: dict[str, list[MailReader]] = {}

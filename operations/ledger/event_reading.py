@@ -11,7 +11,7 @@ from operations.ledger.event_rights import OperationsIn, readable_events, readab
 from registry.caller import Caller
 from registry.errors import BadRequest, Conflict
 from storage.engine.sql import Connection
-from storage.event_log import EVENT_LOG, LogEnd, PlacedEvent, end_of_log, events_behind
+from storage.event_log import LogEnd, PlacedEvent, end_of_log, events_behind
 
 TypePattern = Annotated[str, Field(min_length=1, max_length=80)]
 
@@ -63,8 +63,6 @@ def begin_position(connection: Connection, *, organisation: str, cursor: int | N
 
     Raises BadRequest or Conflict.
     """
-    if not connection.has(EVENT_LOG):
-        return 0
     end = end_of_log(connection, organisation=organisation)
     if cursor is None:
         return end.position
@@ -96,8 +94,6 @@ def read_log_page(
     most: int = EVENTS_A_PAGE,
 ) -> LogPage:
     """The next part of the log of the caller's organisation, in the order of commits."""
-    if not connection.has(EVENT_LOG):
-        return LogPage([], position, more=False)
     rows = events_behind(connection, organisation=caller.organisation, position=position, most=most)
     wanted = [row for row in rows if row.type in types]
     may = readable_events(connection, caller=caller, events=wanted, operations_in=operations_in)

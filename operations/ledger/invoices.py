@@ -12,7 +12,7 @@ from registry.clock import DAY_SECONDS
 from storage.connect_accounts import find_connect_account
 from storage.engine.sql import Connection
 from storage.event_log import log_event
-from storage.invoices import OVERDUE_INVOICE, Invoice, list_overdue_invoices, note_overdue_invoice
+from storage.invoices import Invoice, list_overdue_invoices, note_overdue_invoice
 
 InvoiceDataT = TypeVar("InvoiceDataT", bound=InvoiceEventData)
 
@@ -89,8 +89,6 @@ async def tell_overdue_invoices(deps: Deps) -> int:
 
 
 def overdue_invoices(connection: Connection, *, now: float) -> list[Invoice]:
-    if not connection.has(OVERDUE_INVOICE):
-        return []
     since, until = int(now) - OVERDUE_NEWS_SECONDS, int(now)
     return list_overdue_invoices(connection, since=since, until=until, most=OVERDUE_INVOICES_AT_ONCE)
 

@@ -51,7 +51,6 @@ from storage.package_adaptations import (
     adapt_later,
     end_adaptation,
     forget_adaptation,
-    has_package_adaptations,
     insert_adaptation,
     make_adaptation_due,
 )
@@ -393,8 +392,6 @@ def record_issued_esim(
 
 def hold_adaptation(connection: Connection, row: IssuanceRow, *, lease: str, now: float) -> bool:
     """Whether the package of `row` is to be set to what was sold: by whoever has `lease`, or by the next worker."""
-    if not has_package_adaptations(connection):
-        return False
     named, now_ms = {"organisation": row.organisation, "key": row.key}, int(now * 1000)
     if lease == ANY_WORKER:
         return make_adaptation_due(connection, **named, due_ms=now_ms)

@@ -7,11 +7,10 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from registry.caller import Role
-from registry.errors import StoreUnavailable
 from registry.operation import Example, Input, Scope, SpendKind, operation
 from storage.engine.sql import Connection, runs_in_thread
 from storage.fleet_lines import rewrite_names
-from storage.fleets import choose_personal, current_fleets, fleets_of_organisation, has_fleet_tables, list_fleet_again
+from storage.fleets import choose_personal, current_fleets, fleets_of_organisation, list_fleet_again
 
 
 class FleetNamesChoice(Input):
@@ -57,9 +56,6 @@ async def set_fleet_names(ctx: Ctx, params: FleetNamesChoice) -> FleetNames:
 @runs_in_thread
 def choose_fleet_names(connection: Connection, *, organisation: str, kept: bool, now: float) -> None:
     """Remembers the choice, and erases what is there; the next listing writes names again where they are kept. `now`: Unix seconds."""
-    if not has_fleet_tables(connection):
-        hint = "Whoever runs the service runs `reseller db upgrade`"
-        raise StoreUnavailable("The database has not been upgraded for this yet; nothing was changed", hint=hint)
     choose_personal(connection, organisation=organisation, personal=int(kept))
     for fleet in current_fleets(connection, organisation=organisation):
         # First, since a listing that is being written now holds the row: what it has written is erased as well.

@@ -38,13 +38,11 @@ BOUND_NAME = re.compile(r"(?<=%\()\w+|(?<=(?<!:):)\w+")
 class Dialect:
     """One kind of SQL: how it is spelled, and its INSERT with an ON CONFLICT clause."""
 
-    __slots__ = ("_grammar", "found_tables", "insert", "name")
+    __slots__ = ("_grammar", "insert", "name")
 
     def __init__(self, name: str, grammar: sa.Dialect, insert: Callable[[sa.Table], sqlite.Insert]) -> None:
         """`insert` makes an INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`."""
         self.name, self._grammar, self.insert = name, grammar, insert
-        self.found_tables: set[str] = set()
-        """Tables that the database of this dialect's store has had: a table goes only while no program works on the database."""
 
     def compile(self, statement: sa.Executable) -> SQLCompiler:
         """The statement in this dialect's words."""
@@ -402,16 +400,6 @@ class Connection:
             self.driver.execute(text.sql, values)
         else:
             self.deferred.append(DeferredCommand(text.sql, values))
-
-    def has(self, table: sa.Table) -> bool:
-        """Whether the database has the table; one that was there is not looked for again."""
-        name, found = table.name, self.dialect.found_tables
-        if name in found:
-            return True
-        if self.first(Query(str, table_lookup(name))) is None:
-            return False
-        found.add(name)
-        return True
 
     def run_many(self, command: Command, rows: Sequence[Mapping[str, Value]]) -> int:
         """Run a write once per row; returns the number of rows changed."""

@@ -10,10 +10,7 @@ from registry.caller import Role, Tier
 from registry.limits import TIERS, Limits
 from simulators.network.faults import NetworkFault
 from storage.alerts import days_of_alerts
-from storage.engine.migrate import downgrade_database, upgrade_database
-from storage.engine.revision import REVISIONS
 from storage.upstream_connections import set_connection
-from tests.databases import sqlite_url
 from tests.events.alert_stage import ALERTS, AlertStage, open_alert_stage
 from tests.network_facts import ACCOUNT, HOUR, OWN_TOKEN
 from tests.stage import opened, opened_on_both
@@ -224,18 +221,6 @@ async def test_what_is_known_of_balances_and_quotas_is_forgotten_after_its_time(
     stage.world.clock.advance(29 * 24 * HOUR)
     await retention_chore(stage.world.store, stage.world.clock, stage.reports.append).run()
     assert await stage.world.store.read(days_of_alerts, organisation=stage.who.organisation, first=0) == []
-
-
-async def test_on_the_schema_before_nothing_is_told_and_nothing_can_be_set(tmp_path: Path) -> None:
-    url = sqlite_url(tmp_path)
-    upgrade_database(url)
-    downgrade_database(url, REVISIONS[REVISIONS.index("0026") - 1])
-    async with open_alert_stage(tmp_path, url=url) as stage:
-        await stage.look(20)
-        shown = await stage.shown()
-        assert shown["open"] == [] and shown["levels"] == [] and shown["settings"]["days_to_open"] == 7
-        refused = await stage.choose(balance=False)
-        assert refused.status_code == 503 and "reseller db upgrade" in refused.json()["hint"]
 
 
 async def test_an_account_whose_charging_system_fails_is_looked_at_again_later(stage: AlertStage) -> None:

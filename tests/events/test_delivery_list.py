@@ -85,6 +85,7 @@ async def test_what_a_program_of_before_queued_without_a_type_is_listed_by_the_t
         "endpoint_id": "we_old",
         "organisation": on_both.organisation,
         "due_ms": 1,
+        "type": None,
     }
     await on_both.world.store.write(Connection.run, QUEUE_DELIVERY, **old)
     await on_both.place()

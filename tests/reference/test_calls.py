@@ -3,27 +3,25 @@
 import json
 import shlex
 
-import pytest
-
 from operations.catalogue import CATALOGUE
 from registry.binding import Binding
 from registry.catalogue import AnyOperation
 from tests.openapi.lamps import LAMPS
 from transports.reference.entries import curl_example, pretty_json, tool_call_example
 
-OPERATIONS = pytest.mark.parametrize("operation", [*CATALOGUE.operations.values(), *LAMPS.operations.values()], ids=lambda o: o.id)
+OPERATIONS = (*CATALOGUE.operations.values(), *LAMPS.operations.values())
+EXAMPLES = [(operation, example) for operation in OPERATIONS for example in operation.examples]
 
 
-@OPERATIONS
-def test_every_curl_line_says_what_the_example_says(operation: AnyOperation) -> None:
-    for example in operation.examples:
+def test_every_curl_line_says_what_the_example_says() -> None:
+    for operation, example in EXAMPLES:
         words = shlex.split(curl_example(operation, example.input, "http://127.0.0.1:8000").replace("\\\n", ""))
         address = next(word for word in words if word.startswith("http"))
         path, _, query = address.removeprefix("http://127.0.0.1:8000").partition("?")
         body = words[words.index("-d") + 1].encode() if "-d" in words else b""
         binding = Binding(operation)
         given = dict(zip(binding.path_names, path_values(operation, path), strict=True))
-        assert json.loads(binding.gather(given, query, body) or b"{}") == dict(example.input)
+        assert json.loads(binding.gather(given, query, body) or b"{}") == dict(example.input), operation.id
 
 
 def path_values(operation: AnyOperation, path: str) -> list[str]:
@@ -36,16 +34,16 @@ def path_values(operation: AnyOperation, path: str) -> list[str]:
     return values
 
 
-@OPERATIONS
-def test_every_tool_call_carries_the_example_and_the_key_it_needs(operation: AnyOperation) -> None:
-    for example in operation.examples:
+def test_every_tool_call_carries_the_example_and_the_key_it_needs() -> None:
+    for operation, example in EXAMPLES:
         shown = tool_call_example(operation, example.input)
-        assert (shown is not None) == operation.tool
+        assert (shown is not None) == operation.tool, operation.id
         if shown is not None:
             params = json.loads(shown)["params"]
             assert params["name"] == operation.id
             needs = operation.once is not None and operation.once.required
-            assert params["arguments"] == dict(example.input) | ({"idempotency_key": "<UNIQUE_KEY>"} if needs else {})
+            needed = {"idempotency_key": "<UNIQUE_KEY>"} if needs else {}
+            assert params["arguments"] == dict(example.input) | needed, operation.id
 
 
 def test_an_apostrophe_survives_the_shell() -> None:

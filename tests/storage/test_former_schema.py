@@ -23,26 +23,6 @@ from tests.issuance.stage import open_issuance_stage
 from transports.readiness import Readiness
 
 FORMER = REVISIONS[-2]
-ASKED_FOR = frozenset(
-    {
-        *("schema_step", "limit_process", "limit_bucket", "limit_place"),
-        *("call_record_digest", "call_record_pass", "copied_rows"),
-        *("fleet_sync", "fleet_setting", "fleet_line", "fleet_line_detail", "fleet_package", "fleet_problem"),
-        *("fleet_usage", "fleet_day", "fleet_line_money", "fleet_month", "fleet_network", "fleet_erasure", "fleet_figure"),
-        *("fleet_erased_buyer", "fleet_erasure_key", "line_steering", "line_change", "line_tag"),
-        *("spending", "spending_charge", "adapted_offer", "package_adaptation"),
-        *("change_set", "change_row"),
-        *("approval",),
-        *("event_log", "event_log_end", "line_event_number", "endpoint_selection", "mcp_subscription", "overdue_invoice"),
-        *("fleet_baseline", "fleet_line_baseline", "fleet_country", "fleet_crossing"),
-        *("alert", "alert_day", "alert_setting"),
-        *("mail_subscription", "mail_notice", "schedule_mail"),
-        *("order_step",),
-    }
-)
-"""Tables that are looked for before they are read."""
-COLUMNS_ASKED_FOR = frozenset({("delivery", "type")})
-"""Columns that came with such a table, and are written where that is there."""
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
@@ -64,16 +44,8 @@ def test_all_that_statements_name_is_in_the_schema_before(former: str) -> None:
     with migration_lock(former) as database:
         found = compare_metadata(MigrationContext.configure(database.connection), SQLModel.metadata)
     differences = [each[0] if isinstance(each, list) else each for each in found]
-    missing = {each[1].name for each in differences if each[0] == "add_table"}
-    assert missing <= ASKED_FOR
-    added = {(each[2], each[3].name) for each in differences if each[0] == "add_column"}
-    assert added <= COLUMNS_ASKED_FOR
-    changed = [
-        each
-        for each in differences
-        if each[0] not in ("add_table", "add_column", "remove_table", "remove_column", "add_index", "remove_index")
-    ]
-    assert changed == []
+    # What it has and no statement names is left by the release before; an index is only faster.
+    assert [each for each in differences if each[0] not in ("remove_table", "remove_column", "add_index", "remove_index")] == []
 
 
 async def test_esims_are_issued_on_the_schema_before_and_on_while_it_is_upgraded(former: str, tmp_path: Path) -> None:

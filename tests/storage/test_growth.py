@@ -18,7 +18,7 @@ from storage.change_sets import CLAIM_SET, any_old_plan, any_set_due, list_sets,
 from storage.claims import sweep_claims
 from storage.deliveries import DROP_DELIVERIES, QUEUE_DELIVERY_AGAIN
 from storage.delivery_lists import DELIVERIES_AT, heads_of_types, page_of_state, page_of_type, page_of_untyped
-from storage.endpoint_selections import selection_of, selections_of
+from storage.endpoint_selections import find_selection, list_selections
 from storage.engine.sql import Query, Statement, sqlite_dialect
 from storage.event_lines import LINE_PLACES, TAGS_OF_EVENT_LINES
 from storage.event_log import (
@@ -28,12 +28,12 @@ from storage.event_log import (
     READ_ENDS,
     READ_LINE_NUMBERS,
     REMOVE_LOG_EVENTS,
-    any_unplaced,
     count_log_retry,
     events_behind,
-    find_placed,
+    find_log_event,
     list_unplaced,
     newest_of_types,
+    waits_for_place,
 )
 from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_EVENTS
 from storage.fleet_judgements import LINES_TO_JUDGE, NUMBERED_LINES_TO_JUDGE
@@ -292,22 +292,22 @@ def test_change_sets_and_their_rows_are_looked_up(raw: sqlite3.Connection, state
 @pytest.mark.parametrize(
     ("statement", "found_by"),
     [
-        (statement_of(any_unplaced), "SCAN event_log USING INDEX event_log_unplaced"),
+        (statement_of(waits_for_place), "SCAN event_log USING INDEX event_log_unplaced"),
         (statement_of(list_unplaced), "SCAN event_log USING INDEX event_log_unplaced"),
         (PLACE_ROWS, "SEARCH event_log USING INTEGER PRIMARY KEY (rowid=?)"),
         (READ_ENDS, "SEARCH event_log_end USING INDEX sqlite_autoindex_event_log_end_1 (organisation=?)"),
         (READ_LINE_NUMBERS, "SEARCH line_event_number USING PRIMARY KEY (organisation=? AND line=?)"),
         (statement_of(events_behind), "SEARCH event_log USING INDEX event_log_position (organisation=? AND position>?)"),
         (newest_of_types(2), "SEARCH event_log USING INDEX event_log_type (organisation=? AND type=? AND id<?)"),
-        (statement_of(find_placed), "SEARCH event_log USING INDEX event_log_id (id=?)"),
+        (statement_of(find_log_event), "SEARCH event_log USING INDEX event_log_id (id=?)"),
         (statement_of(count_log_retry), "SEARCH event_log USING INDEX event_log_id (id=?)"),
         (OLD_LOG_EVENTS, "SCAN event_log"),  # of the first rows alone, in the order of writing
         (REMOVE_LOG_EVENTS, "SEARCH event_log USING INTEGER PRIMARY KEY (rowid=?)"),
         (NOTE_SWEPT, "SEARCH event_log_end USING INDEX sqlite_autoindex_event_log_end_1 (organisation=?)"),
         (LINE_PLACES, "SEARCH fleet_line USING INDEX fleet_line_iccid (iccid=?)"),
         (TAGS_OF_EVENT_LINES, "SEARCH line_tag USING PRIMARY KEY (organisation=? AND iccid=?)"),
-        (statement_of(selections_of), "SEARCH endpoint_selection USING INDEX endpoint_selection_organisation (organisation=?)"),
-        (statement_of(selection_of), "SEARCH endpoint_selection USING INDEX sqlite_autoindex_endpoint_selection_1 (endpoint=?)"),
+        (statement_of(list_selections), "SEARCH endpoint_selection USING INDEX endpoint_selection_organisation (organisation=?)"),
+        (statement_of(find_selection), "SEARCH endpoint_selection USING INDEX sqlite_autoindex_endpoint_selection_1 (endpoint=?)"),
         (EXPIRED_SUBSCRIPTIONS, "SEARCH mcp_subscription USING INDEX mcp_subscription_expires (expires<?)"),
         (statement_of(find_proven_callback), "SEARCH mcp_subscription USING INDEX mcp_subscription_id (organisation=?)"),
         (statement_of(list_overdue_invoices), "SEARCH invoice USING INDEX invoice_due (due_at>? AND due_at<?)"),

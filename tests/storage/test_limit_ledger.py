@@ -14,10 +14,9 @@ from registry.limits import Limits
 from registry.ports import Site
 from registry.rate_limits import RateLimiter
 from registry.shared_limits import CountingMode, LimitAnswer, LimitReport, bucket_portion
-from storage.engine.migrate import downgrade_database, upgrade_database
 from storage.engine.sql import Connection
 from storage.engine.sqlite import SqliteStore
-from storage.engine.store import Store, open_store
+from storage.engine.store import Store
 from storage.limit_ledger import LIST_PLACES, LIST_PROCESSES, StoreLimitLedger
 from tests.databases import migrated_sqlite
 
@@ -110,29 +109,6 @@ async def test_a_process_that_does_nothing_has_no_lease_and_reports_nothing(stor
     async with lease_on(store, "a") as (lease, ledger):
         assert (lease.counting, ledger.reports) == (CountingMode.NONE, 0)
     assert await store.read(rows) == (0, 0)
-
-
-async def test_a_process_on_the_schema_before_counts_alone_and_shares_as_soon_as_the_database_is_upgraded(
-    whole_database_url: str | None, tmp_path: Path
-) -> None:
-    database_url = whole_database_url or migrated_sqlite(tmp_path)
-    downgrade_database(database_url, "0016")
-    store = open_store(database_url)
-    try:
-        async with lease_on(store, "a") as (lease, _):
-            lease.buckets.take("org:one", 1, 10, SystemClock().monotonic())
-            await lease.counted()
-            assert lease.counting is CountingMode.ALONE
-            assert [lease.buckets.take("org:one", 1, 10, SystemClock().monotonic()) is None for _ in range(10)] == [True] * 9 + [False]
-            await asyncio.to_thread(upgrade_database, database_url)
-            await lease.counted()
-            async with lease_on(store, "b") as (other, _):
-                await other.counted()
-                await lease.counted()
-                assert lease.counting is CountingMode.SHARED
-            assert await store.read(rows) == (1, 0)
-    finally:
-        await store.aclose()
 
 
 async def test_while_nothing_can_be_written_a_process_counts_for_itself_and_afterwards_with_the_others_again(tmp_path: Path) -> None:

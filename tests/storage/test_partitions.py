@@ -204,7 +204,7 @@ async def test_an_event_has_one_delivery_for_an_endpoint_whenever_it_is_asked_fo
     house = whole
     house.add_endpoint("we_1")
     event = first_id("evt_", NOON - DAY)
-    former = {"id": house.ids.new("dlv_"), "event_id": event, "endpoint_id": "we_1", "organisation": "org_1", "due_ms": 1}
+    former = {"id": house.ids.new("dlv_"), "event_id": event, "endpoint_id": "we_1", "organisation": "org_1", "due_ms": 1, "type": None}
     await house.store.write(Connection.run, QUEUE_DELIVERY, **former)  # as programs of 0021 did, with the time of the moment
     for _ in range(2):
         await house.partitions.run()

@@ -12,8 +12,9 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http import check_accept_headers
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
-from mcp_types import SERVER_INFO_META_KEY, JSONRPCRequest
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, SERVER_INFO_META_KEY, JSONRPCRequest
 from mcp_types.methods import validate_client_request
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
 from pydantic import ValidationError
 from starlette.requests import Request
 
@@ -21,7 +22,7 @@ from transports.http.asgi import HttpScope
 from transports.mcp.calls import ToolCalls
 from transports.mcp.request_caller import RequestCaller
 
-LEGACY_PROTOCOL, MODERN_PROTOCOL = "2025-11-25", "2026-07-28"
+PROTOCOLS = (*HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION)
 CALL_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 PLAIN_CALL_FIELDS = frozenset({"name", "arguments", "_meta"})
 """Neither an answer to a question of ours nor the state that goes with it."""
@@ -41,8 +42,8 @@ class FastPath:
         The caller is known, and nothing in the body has two readings.
         """
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        era = headers.get("mcp-protocol-version")
-        if era not in (LEGACY_PROTOCOL, MODERN_PROTOCOL) or len(headers) != len(scope["headers"]) or not has_small_body(headers):
+        era = headers.get("mcp-protocol-version", DEFAULT_NEGOTIATED_VERSION)
+        if era not in PROTOCOLS or len(headers) != len(scope["headers"]) or not has_small_body(headers):
             return None
         request = plain_tool_call(message)
         if request is None or not passes_sdk_checks(request, era, headers) or not is_plain_json(scope, headers):
@@ -60,7 +61,7 @@ class FastPath:
 
     async def _answer(self, era: str, id: int | str, pending: Awaitable[dict[str, object]]) -> bytes:
         result = await pending
-        if era == MODERN_PROTOCOL:
+        if era == LATEST_MODERN_VERSION:
             result["_meta"] = {**cast("dict[str, object]", result.get("_meta") or {}), **self._stamp}
         else:
             del result["resultType"]
@@ -97,7 +98,7 @@ def plain_tool_call(message: object) -> JSONRPCRequest | None:
 
 
 def passes_sdk_checks(request: JSONRPCRequest, era: str, headers: Mapping[str, str]) -> bool:
-    if era == MODERN_PROTOCOL:
+    if era == LATEST_MODERN_VERSION:
         body = {"method": request.method, "params": request.params}
         routed = isinstance(classify_inbound_request(body, headers=headers), InboundModernRoute)
         if not routed or any(name.startswith("mcp-param-") for name in headers):

@@ -8,14 +8,14 @@ from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from registry.policy import quota_period
 from storage.account_parts import sweep_parts
-from storage.alerts import has_alerts, sweep_alert_days, sweep_quota_alerts
+from storage.alerts import sweep_alert_days, sweep_quota_alerts
 from storage.allowances import sweep_allowances
-from storage.approvals import APPROVALS_KEPT_SECONDS, has_approvals, sweep_approvals
+from storage.approvals import APPROVALS_KEPT_SECONDS, sweep_approvals
 from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY, next_reading_organisation, sweep_audit, sweep_audit_reads
 from storage.browser_sessions import sweep_browser_sessions
 from storage.cdr_events import sweep_call_records
 from storage.change_rows import sweep_change_sets
-from storage.change_sets import SETS_KEPT_SECONDS, has_change_tables
+from storage.change_sets import SETS_KEPT_SECONDS
 from storage.claims import sweep_claims
 from storage.confirm_tokens import sweep_confirm_tokens
 from storage.connect_accounts import sweep_connect_states
@@ -26,15 +26,14 @@ from storage.engine.sweep import Sweep, sweep_in_steps
 from storage.event_log import sweep_event_log
 from storage.events import DELIVERIES_OF_OLDER_EVENTS, EVENT_HISTORY, OLDER_DELIVERIES, PENDING_DELIVERIES, sweep_deliveries, sweep_events
 from storage.fleet_retention import sweep_ended_fleets, sweep_fleet_history
-from storage.fleets import has_fleet_tables
 from storage.former_tokens import sweep_former_tokens
 from storage.intents import sweep_intents
 from storage.invitations import sweep_invitations
 from storage.key_retention import sweep_issuances, sweep_stored_answers
-from storage.line_changes import LINE_CHANGES_KEPT_SECONDS, has_line_changes, sweep_line_changes
-from storage.line_steering import LINE_STEERING_KEPT_SECONDS, has_line_steering, sweep_line_steering
+from storage.line_changes import LINE_CHANGES_KEPT_SECONDS, sweep_line_changes
+from storage.line_steering import LINE_STEERING_KEPT_SECONDS, sweep_line_steering
 from storage.mail import sweep_mails
-from storage.mail_notices import has_notices, sweep_notices
+from storage.mail_notices import sweep_notices
 from storage.oauth_clients import sweep_unconsented_clients, sweep_unused_clients
 from storage.oauth_tokens import sweep_authorizations, sweep_grants, sweep_refresh_tokens
 from storage.order_queue import sweep_pending
@@ -100,10 +99,8 @@ async def forget_calls(store: Store, now: float) -> None:
     approvals."""
     await sweep_in_steps(store, sweep_stock_snapshots, before=now - STOCK_LOOKS_SECONDS)
     await sweep_in_steps(store, sweep_placed_packages, before=now - PLACED_SECONDS)
-    if await store.read(has_line_steering):
-        await sweep_in_steps(store, sweep_line_steering, before=now - LINE_STEERING_KEPT_SECONDS)
-    if await store.read(has_line_changes):
-        await sweep_in_steps(store, sweep_line_changes, before=now - LINE_CHANGES_KEPT_SECONDS)
+    await sweep_in_steps(store, sweep_line_steering, before=now - LINE_STEERING_KEPT_SECONDS)
+    await sweep_in_steps(store, sweep_line_changes, before=now - LINE_CHANGES_KEPT_SECONDS)
     await store.write(sweep_parts, before=now - ACCOUNT_PARTS_SECONDS)
     await store.write(sweep_confirm_tokens, now=now)
     await sweep_in_steps(store, sweep_claims, before=now)
@@ -111,8 +108,7 @@ async def forget_calls(store: Store, now: float) -> None:
     await sweep_in_steps(store, sweep_subscriptions, before=now)
     await sweep_in_steps(store, sweep_payment_events, before=now - PAYMENT_EVENTS_SECONDS)
     await sweep_in_steps(store, sweep_pending, before=now - UNPAID_ORDERS_SECONDS)
-    if await store.read(has_approvals):
-        await sweep_in_steps(store, sweep_approvals, before=now - APPROVALS_KEPT_SECONDS)
+    await sweep_in_steps(store, sweep_approvals, before=now - APPROVALS_KEPT_SECONDS)
 
 
 async def forget_history(store: Store, now: float, days: HistoryDays, report: Callable[[str], None]) -> None:
@@ -186,8 +182,7 @@ async def forget_visits(store: Store, now: float) -> None:
     await store.write(sweep_verifications, now=now)
     await sweep_in_steps(store, sweep_allowances, before=now - ALLOWANCES_SECONDS)
     await sweep_in_steps(store, sweep_mails, before=now - MAILS_SECONDS)
-    if await store.read(has_notices):
-        await sweep_in_steps(store, sweep_notices, before=now - MAIL_NOTICES_SECONDS)
+    await sweep_in_steps(store, sweep_notices, before=now - MAIL_NOTICES_SECONDS)
     await store.write(sweep_browser_sessions, now=now, idle=now - SESSION_IDLE_SECONDS)
     await store.write(sweep_invitations, before=now - INVITATIONS_SECONDS)
     await store.write(sweep_quota_counts, before=quota_period(now - CALL_COUNTS_SECONDS).name)
@@ -195,16 +190,14 @@ async def forget_visits(store: Store, now: float) -> None:
 
 
 async def forget_change_sets(store: Store, now: float) -> None:
-    """Change sets with their rows. Nothing on a schema without them."""
-    if await store.read(has_change_tables):
-        await sweep_in_steps(store, sweep_change_sets, before=now - SETS_KEPT_SECONDS)
+    """Change sets with their rows."""
+    await sweep_in_steps(store, sweep_change_sets, before=now - SETS_KEPT_SECONDS)
 
 
 async def forget_alert_days(store: Store, now: float) -> None:
-    """What was left on accounts by days, and alerts of quotas whose day has ended. Nothing on a schema without them."""
-    if await store.read(has_alerts):
-        await sweep_in_steps(store, sweep_alert_days, before=now - ALERT_DAYS_SECONDS)
-        await sweep_in_steps(store, sweep_quota_alerts, before=now - QUOTA_ALERTS_SECONDS)
+    """What was left on accounts by days, and alerts of quotas whose day has ended."""
+    await sweep_in_steps(store, sweep_alert_days, before=now - ALERT_DAYS_SECONDS)
+    await sweep_in_steps(store, sweep_quota_alerts, before=now - QUOTA_ALERTS_SECONDS)
 
 
 async def forget_logins(store: Store, now: float) -> None:
@@ -227,9 +220,7 @@ class FleetRetention:
         self._looked: float | None = None
 
     async def forget(self, now: float) -> None:
-        """One round. `now`: Unix seconds. Nothing on a schema without fleets."""
-        if not await self._store.read(has_fleet_tables):
-            return
+        """One round. `now`: Unix seconds."""
         await sweep_ended_fleets(self._store, now)
         if self._looked is None or not 0 <= now - self._looked < HOUR_SECONDS:
             await sweep_fleet_history(self._store, now)

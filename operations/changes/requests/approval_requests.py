@@ -13,18 +13,10 @@ from operations.letters import queue_letter, seal_letter
 from registry.approvals import ApprovalDeclined, ApprovalRequest, TooManyApprovals, WaitingApproval
 from registry.challenge import Loss
 from registry.clock import rfc3339_utc
-from registry.errors import ApprovalAmount, Conflict, StoreUnavailable
+from registry.errors import ApprovalAmount, Conflict
 from registry.ports import AlreadyAnswered, StoredAnswer
 from storage.allowances import allowance_for, take_allowances
-from storage.approvals import (
-    OPEN_APPROVALS_LIMIT,
-    ApprovalRow,
-    find_approval,
-    has_approvals,
-    insert_approval,
-    latest_approval,
-    renew_approval,
-)
+from storage.approvals import OPEN_APPROVALS_LIMIT, ApprovalRow, find_approval, insert_approval, latest_approval, renew_approval
 from storage.claims import call_in_progress
 from storage.engine.sql import Connection
 from storage.event_log import log_event
@@ -102,8 +94,6 @@ class ApprovalRequests:
     async def ask(self, request: ApprovalRequest) -> WaitingApproval:
         """The request under its key that waits; a new one where there is none. Raises as Approvals says."""
         store = self._deps.store
-        if not await store.read(has_approvals):
-            raise StoreUnavailable("Requests for approvals cannot be kept until the database is upgraded; nothing was done")
         owner, key = request.caller.owner, request.idempotency_key
         found = await store.read(latest_approval, organisation=owner, operation=request.operation, key=key)
         if found is None or state_at(found, request.now) in ("expired", "void"):
@@ -225,5 +215,5 @@ def too_many_waiting(waiting: int) -> TooManyApprovals:
 
 async def waiting_row(deps: Deps, approval: str, owner: str) -> ApprovalRow | None:
     """The request with this id, if it is of `owner`: an organisation, or a person without one."""
-    found = await deps.store.read(find_approval, approval=approval) if await deps.store.read(has_approvals) else None
+    found = await deps.store.read(find_approval, approval=approval)
     return found if found is not None and found.organisation == owner else None

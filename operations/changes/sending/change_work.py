@@ -43,7 +43,6 @@ from storage.change_sets import (
     finish_set,
     give_set_back,
     give_up_plan,
-    has_change_tables,
     renew_set_lease,
 )
 from storage.claims import find_claim
@@ -81,8 +80,6 @@ class ChangeWork:
         """Works on due sets until none is due, or the time is over."""
         deps = self._deps
         ends = deps.clock.monotonic() + SETS_STEP_SECONDS
-        if not await deps.store.read(has_change_tables):
-            return
         await self._deferred.write_all(deps)
         if await deps.store.read(any_old_plan, now=deps.clock.now()):
             await deps.store.write(expire_plans, now=deps.clock.now())

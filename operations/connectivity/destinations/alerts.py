@@ -10,21 +10,10 @@ from operations.deps import Ctx
 from operations.ledger.alert_rules import MOST_DAYS, daily_uses, level_figures
 from registry.caller import Role
 from registry.clock import DAY_SECONDS
-from registry.errors import StoreUnavailable
 from registry.operation import Example, Input, Nothing, Scope, SpendKind, operation
 from registry.policy import quota_period
 from registry.versions import ObjectVersion, Versioned
-from storage.alerts import (
-    QUOTA_KINDS,
-    AlertDay,
-    AlertRow,
-    AlertSettingRow,
-    AlertSettings,
-    alert_facts,
-    days_of_alerts,
-    has_alerts,
-    put_alert_settings,
-)
+from storage.alerts import QUOTA_KINDS, AlertDay, AlertRow, AlertSettingRow, AlertSettings, alert_facts, days_of_alerts, put_alert_settings
 from storage.engine.sql import Connection
 from storage.organisations import lock_organisation
 
@@ -265,8 +254,5 @@ async def set_alerts(ctx: Ctx, params: AlertChoice) -> AlertChoiceAnswer:
 
 
 def choose_alerts(connection: Connection, *, row: AlertSettingRow) -> None:
-    """Keeps the choice. Raises StoreUnavailable on a schema that cannot hold it."""
-    if not has_alerts(connection):
-        hint = "Whoever runs the service runs `reseller db upgrade`"
-        raise StoreUnavailable("The database has not been upgraded for this yet; nothing was changed", hint=hint)
+    """Keeps the choice."""
     put_alert_settings(connection, row=row)

@@ -8,19 +8,18 @@ from typing_extensions import TypedDict
 from operations.connectivity.events import DELIVERY_STATES, EXAMPLE_EVENT_ID
 from operations.connectivity.webhook_endpoints import EXAMPLE_DELIVERY_ID, EXAMPLE_ENDPOINT_ID
 from operations.deps import Ctx
-from operations.event_types.catalogue import EVENT_TYPES
+from operations.event_types.catalogue import EVENT_TYPES, PROMISED_TYPES
 from operations.ledger.event_reading import TypePatterns, wanted_types
 from operations.ledger.event_rights import readable_types
 from operations.times import UnixTime
 from operations.vocabulary import ListOf, ListPage, list_page, unknown_last_id
 from registry.clock import rfc3339_utc
-from registry.errors import BadRequest, StoreUnavailable
+from registry.errors import BadRequest
 from registry.ids import first_id
 from registry.operation import Example, operation
 from storage.deliveries import PENDING_STATE
 from storage.delivery_lists import DeliveryFilter, DeliveryPosition, ListedDelivery, find_place, list_all_deliveries
 from storage.engine.sql import LAST_ID_LETTERS, Connection
-from storage.event_log import EVENT_LOG
 from storage.events import REPORT_EVENT
 
 DeliveryState = Literal["pending", "delivered", "failed"]
@@ -102,14 +101,13 @@ async def list_deliveries(ctx: Ctx, params: DeliveriesQuery) -> ListOf[DeliveryL
         types = sorted(readable | {REPORT_EVENT})
 
     def find(connection: Connection) -> list[ListedDelivery]:
-        if not connection.has(EVENT_LOG):
-            raise StoreUnavailable("the database has to be upgraded first (reseller db upgrade): deliveries cannot be listed together yet")
         asked = DeliveryFilter(
             endpoint=params.endpoint,
             state=None if params.state is None else DELIVERY_STATES.index(params.state),
             types=types,
             above=first_id("evt_", 0 if params.since is None else params.since),
             below=page_begin(connection, params, ctx.organisation),
+            untyped=(*PROMISED_TYPES, REPORT_EVENT),
         )
         return list_all_deliveries(connection, organisation=ctx.organisation, asked=asked, most=params.limit + 1)
 

@@ -25,11 +25,11 @@ from operations.ledger.webhooks import check_webhook_address
 from operations.letters import queue_letter, seal_letter
 from operations.vocabulary import LineTag
 from registry.clock import rfc3339_utc
-from registry.errors import BadRequest, Conflict, NotFound, Restricted, StoreUnavailable
+from registry.errors import BadRequest, Conflict, NotFound, Restricted
 from registry.free_text import FreeText
 from registry.operation import Example, Scope, SpendKind, operation
 from storage.allowances import allowance_for, take_allowances
-from storage.endpoint_selections import ENDPOINT_SELECTION, EndpointSelection, find_selection, put_selection
+from storage.endpoint_selections import EndpointSelection, find_selection, put_selection
 from storage.engine.sql import Connection
 from storage.members import list_people
 from storage.webhook_endpoints import move_endpoint, read_endpoint
@@ -163,8 +163,6 @@ async def update_webhook_endpoint(ctx: Ctx, params: EndpointChange) -> WebhookEn
         if row is None:
             raise endpoint_not_found(params.id)
         refuse_subscription(connection, row.id)
-        if not connection.has(ENDPOINT_SELECTION):
-            raise StoreUnavailable("the database has to be upgraded first (reseller db upgrade): it cannot hold what endpoints choose yet")
         before = find_selection(connection, endpoint=row.id)
         selection = changed_selection(before or EndpointSelection(row.id, ctx.organisation, None, None, "", "", "", "", 0), params, ctx)
         check_promised_types(selection, params, ctx)

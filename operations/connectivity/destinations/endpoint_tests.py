@@ -9,11 +9,11 @@ from operations.connectivity.webhook_endpoints import EXAMPLE_ENDPOINT_ID, Endpo
 from operations.deps import Ctx
 from operations.event_types.catalogue import EVENT_TYPES
 from operations.event_types.declaration import AnyEventType, event_entry
-from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded, StoreUnavailable
+from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
 from registry.operation import Example, Scope, SpendKind, operation
 from registry.rate_limits import minute_limit_reached, minute_number
 from storage.deliveries import enqueue_event_for, list_deliveries
-from storage.endpoint_selections import ENDPOINT_SELECTION, count_test_send
+from storage.endpoint_selections import count_test_send
 from storage.engine.sql import Connection
 from storage.event_log import log_test
 from storage.webhook_endpoints import read_endpoint
@@ -72,8 +72,6 @@ async def send_test_event(ctx: Ctx, params: TestSend) -> Delivery:
                 code="webhook_endpoint_disabled",
                 hint="Enable it first with enable_webhook_endpoint",
             )
-        if not connection.has(ENDPOINT_SELECTION):
-            raise StoreUnavailable("the database has to be upgraded first (reseller db upgrade): it cannot hold test sends yet")
         counted = {"minute": minute_number(now), "most": TEST_SENDS_PER_MINUTE}
         if not count_test_send(connection, endpoint=row.id, organisation=ctx.organisation, **counted):
             raise minute_limit_reached(f"{row.id} was tried", most=TEST_SENDS_PER_MINUTE, now=now, upgrade_url=deps.site.upgrade_url)

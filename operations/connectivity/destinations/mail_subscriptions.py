@@ -13,12 +13,12 @@ from operations.ledger.mail_kinds import MailTiming, for_admins_alone, mail_timi
 from operations.times import check_timezone
 from registry.caller import Role
 from registry.clock import rfc3339_utc
-from registry.errors import BadRequest, StoreUnavailable
+from registry.errors import BadRequest
 from registry.operation import Auth, Example, Input, Nothing, Scope, SpendKind, operation
 from registry.redaction import redact
 from registry.versions import ObjectVersion, Versioned
 from storage.engine.sql import Connection
-from storage.mail_subscriptions import MailChoice, find_mail_choice, has_mail_tables, proved_address
+from storage.mail_subscriptions import MailChoice, find_mail_choice, proved_address
 from storage.members import hold_membership, queue_for_members
 
 MOST_MAIL_KINDS = 80
@@ -95,7 +95,7 @@ def read_mails_version(connection: Connection, ctx: Ctx, params: Input, hold: bo
     organisation, person = ctx.organisation, ctx.caller.principal
     if hold:
         queue_for_members(connection)
-    found = find_mail_choice(connection, organisation=organisation, person=person) if has_mail_tables(connection) else None
+    found = find_mail_choice(connection, organisation=organisation, person=person)
     choice = found or default_choice(organisation, person)
     return ObjectVersion(choice, choice.changed or None, principal=person)
 
@@ -123,7 +123,7 @@ async def get_mail_subscriptions(ctx: Ctx, _params: Nothing) -> MailSubscription
 
 
 def read_subscriptions(connection: Connection, *, organisation: str, person: str) -> MailSubscriptions:
-    found = find_mail_choice(connection, organisation=organisation, person=person) if has_mail_tables(connection) else None
+    found = find_mail_choice(connection, organisation=organisation, person=person)
     return render_subscriptions(connection, found or default_choice(organisation, person))
 
 
@@ -160,8 +160,6 @@ async def set_mail_subscriptions(ctx: Ctx, params: NewMailSubscriptions) -> Mail
     choice = MailChoice(organisation, person, kinds, params.digest_hour, params.timezone, params.language, int(now))
 
     def keep(connection: Connection) -> MailSubscriptions:
-        if not has_mail_tables(connection):
-            raise StoreUnavailable("What is mailed cannot be chosen until the database is upgraded; nothing was changed")
         queue_for_members(connection)
         role = hold_membership(connection, person=person, organisation=organisation)
         check_mail_kinds(params.kinds, is_admin=role == Role.ADMIN)

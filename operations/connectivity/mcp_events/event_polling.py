@@ -23,7 +23,7 @@ from registry.errors import BadRequest, NotFound, Restricted, RoleRequired
 from registry.operation import Input, Nothing, operation
 from registry.policy import require_role
 from storage.engine.sql import Connection
-from storage.event_log import EVENT_LOG, PlacedEvent, end_of_log
+from storage.event_log import PlacedEvent, end_of_log
 
 MOST_POLLED = 100
 USUALLY_POLLED = 50
@@ -120,8 +120,6 @@ class LogStart(TypedDict):
 
 def start_of_reading(connection: Connection, *, organisation: str, cursor: int | None) -> LogStart:
     """Where a client goes on: behind its cursor, or where the log begins that is left, or now. Raises BadRequest."""
-    if not connection.has(EVENT_LOG):
-        return {"position": 0, "end": 0, "skipped": False}
     end = end_of_log(connection, organisation=organisation)
     if cursor is None:
         return {"position": end.position, "end": end.position, "skipped": False}

@@ -28,14 +28,14 @@ from operations.ledger.event_reading import read_cursor
 from operations.ledger.webhooks import SUBSCRIPTION_HEADER, WEBHOOK_USER_AGENT, check_webhook_address, safe_position
 from registry.caller import Approval, Caller
 from registry.clock import rfc3339_utc
-from registry.errors import BadRequest, Conflict, NotFound, NotSupported, QuotaExceeded, Refusal, Restricted, RoleRequired, StoreUnavailable
+from registry.errors import BadRequest, Conflict, NotFound, NotSupported, QuotaExceeded, Refusal, Restricted, RoleRequired
 from registry.operation import Input, Scope, Secret, SpendKind, operation
 from storage.allowances import allowance_for, spend_allowances
 from storage.deliveries import queue_deliveries
 from storage.endpoint_selections import EndpointSelection, put_selection
 from storage.engine.sql import Connection
 from storage.event_log import lock_placing
-from storage.mcp_subscriptions import MCP_SUBSCRIPTION, McpSubscription, find_proven_callback, find_subscription, put_subscription
+from storage.mcp_subscriptions import McpSubscription, find_proven_callback, find_subscription, put_subscription
 from storage.organisations import may_receive_privately
 from storage.outbox import first_undelivered
 from storage.sealing import webhook_secret_field
@@ -223,9 +223,7 @@ async def subscribe_mcp_events(ctx: Ctx, params: EventSubscription, caller: Call
 
 
 def is_proven(connection: Connection, *, caller: Caller, url: str, now: float) -> bool:
-    """Whether a receiver has said yes to this person, and not only to somebody else. Raises StoreUnavailable."""
-    if not connection.has(MCP_SUBSCRIPTION):
-        raise StoreUnavailable("the database has to be upgraded first (reseller db upgrade): it cannot hold subscriptions yet")
+    """Whether a receiver has said yes to this person, and not only to somebody else."""
     known = {"organisation": caller.organisation, "principal": caller.principal}
     return find_proven_callback(connection, **known, url=url, now=int(now)) is not None
 

@@ -20,10 +20,9 @@ from registry.restrictions import is_shown_to
 from storage.engine.sql import Connection
 from storage.fleet_numbers import NumberedLine, find_lines_by_number, match_rank
 from storage.fleet_search import FleetBounds
-from storage.fleets import find_fleet, has_fleet_tables
+from storage.fleets import find_fleet
 from storage.intents import find_intent
 from storage.invoices import find_invoice, invoices_numbered
-from storage.line_tags import has_line_tags
 from storage.members import MemberRow, list_people
 from storage.orders import find_order, find_order_detail, order_status_of, shops_of_buyer
 
@@ -159,9 +158,7 @@ async def find_record(ctx: Ctx, params: RecordQuery, bounds: FleetBounds) -> Fou
 async def lines_with_piece(ctx: Ctx, text: str, bounds: FleetBounds) -> list[RecordMatch]:
     """Lines of the fleet as it was read, at most one more than are shown. Waits for the database alone."""
     piece = "".join(letter for letter in text if letter.isdigit()) if IDENTIFIER_TERM.fullmatch(text) else ""
-    if len(piece) < SHORTEST_PIECE or not await ctx.deps.store.read(has_fleet_tables):
-        return []
-    if bounds.tags is not None and not await ctx.deps.store.read(has_line_tags):
+    if len(piece) < SHORTEST_PIECE:
         return []
     try:
         upstream = await upstream_of_organisation(ctx.deps, ctx.organisation)

@@ -11,7 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet_or_account, require_tag_table
+from operations.fleet.fleet_access import OwnFleet, look_at_fleet, missing_sentences, own_fleet_or_account
 from operations.fleet.line_refresh import refresh_lines
 from operations.fleet.line_selection import LineConditions, filter_of
 from operations.fleet.wire_rows import LISTED_ICCID, date_text
@@ -196,11 +196,10 @@ async def count_page(ctx: Ctx, fleet: OwnFleet, wanted: FleetFilter) -> FleetPag
 
 
 async def tags_by_line(ctx: Ctx, iccids: Sequence[str]) -> Mapping[str, list[str]]:
-    """The tags of lines by their ICCIDs. Raises StoreUnavailable where the database cannot hold tags yet."""
+    """The tags of lines by their ICCIDs."""
     found = defaultdict[str, list[str]](list)
     if not iccids:
         return found
-    await require_tag_table(ctx)
     for line in await ctx.deps.store.read(tags_of_lines, organisation=ctx.organisation, iccids=iccids):
         found[line.iccid].append(line.tag)
     return found

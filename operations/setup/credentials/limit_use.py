@@ -12,7 +12,7 @@ from registry.policy import quota_period
 from registry.spending import limits_of, shown_money, spend_month
 from storage.engine.sql import Connection
 from storage.quota import read_quota_used
-from storage.spending import has_spending_table, read_spending
+from storage.spending import read_spending
 
 WORDS_OF_APPROVAL = {
     Approval.IRREVERSIBLE: "what cannot be undone waits for a person's approval",
@@ -40,11 +40,11 @@ def read_limit_use(connection: Connection, *, caller: Caller, now: float) -> lis
     """The use of every limit that holds for `caller`, in the UTC day and month of `now` (Unix seconds)."""
     day, month = quota_period(now), spend_month(now)
     found: list[LimitUse] = []
-    calls, counted = caller.restrictions.calls_per_day, has_spending_table(connection)
+    calls = caller.restrictions.calls_per_day
     if calls is not None:
         used = read_quota_used(connection, organisation=caller.counter, period=day.name)
         found.append(limit_use("calls_per_day", caller.counter, "calls", calls, used, day.reset))
-    for each in limits_of(caller) if counted else ():
+    for each in limits_of(caller):
         for name, limit, period in (("spend_per_day", each.per_day, day), ("spend_per_month", each.per_month, month)):
             if limit is not None:
                 used = read_spending(connection, credential=each.counted_as, period=period.name, subject=limit.currency)

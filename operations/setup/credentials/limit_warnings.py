@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from operations.deps import Deps
 from registry.caller import Approval, Caller, Money, Restrictions, SpendLimits
 from registry.spending import shown_money
-from storage.line_tags import has_line_tags, iccids_with_tag
+from storage.line_tags import iccids_with_tag
 
 AMOUNT_NAMES = ("spend_per_call", "spend_per_day", "spend_per_month")
 """From the shortest to the longest: what the shorter one lets through, the longer one has to let through, too."""
@@ -33,9 +33,7 @@ async def warnings_of_new_key(deps: Deps, maker: Caller, held: Restrictions) -> 
 async def tags_without_lines(deps: Deps, maker: Caller, held: Restrictions) -> list[str]:
     """Those of the key's tags that no line of the organisation has now."""
     read = deps.store.read
-    if not held.tags or not await read(has_line_tags):
-        return []
-    return [tag for tag in held.tags if not await read(iccids_with_tag, organisation=maker.organisation, tag=tag, most=1)]
+    return [tag for tag in held.tags or () if not await read(iccids_with_tag, organisation=maker.organisation, tag=tag, most=1)]
 
 
 def tag_without_lines(tag: str) -> KeyWarning:
