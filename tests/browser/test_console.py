@@ -31,6 +31,11 @@ pytestmark = [*NEEDS_CHROMIUM, pytest.mark.timeout(480)]
 
 
 @pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("life") / "data"
+
+
+@pytest.fixture(scope="module")
 def server(data: Path) -> Iterator[Running]:
     with running(data, LIFE_SETTINGS) as server:
         yield server
