@@ -18,7 +18,8 @@ from registry.limits import Limits
 from simulators.model.server import ModelRequest, ModelScript, ModelServer, ModelTurn, model_server
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
-from tests.world import Credentials, World, open_world
+from tests.fleet.stage import thirty_lines
+from tests.world import NOON, Credentials, World, no_sleep, open_world
 
 QUICK = ModelSettings("", ("small-1", "large-1"), "sk-secret-of-ours", repeats=0)
 
@@ -105,8 +106,9 @@ async def open_assistant_stage(
     mode: str | None = "managed",
     sandbox: SimulatedNetwork | None = None,
 ) -> AsyncGenerator[AssistantStage]:
-    """Without settings the service has no model."""
+    """Without settings the service has no model. The fleet is read whole by whoever asks first, so it has thirteen lines."""
     given = settings or QUICK
+    sandbox = sandbox or SimulatedNetwork(thirty_lines().copy(), wall=lambda: NOON, following=True, sleep=no_sleep)
     async with (
         model_server(nothing, key=given.key) as (address, server),
         open_world(folder, CATALOGUE, url=url, limits=Limits(burst_enabled=False), sandbox=sandbox) as world,

@@ -52,7 +52,7 @@ async def test_an_amount_that_nobody_has_is_in_no_card(stage: AssistantStage, ba
         return json.dumps(answer).encode()
 
     twist(stage, rich)
-    for text in ("No cards.", '{"cards": [{"title": "Lines", "text": "140 lines.", "kind": "fleet", "figures": ["lines"]}]}'):
+    for text in ("No cards.", '{"cards": [{"title": "Lines", "text": "13 lines.", "kind": "fleet", "figures": ["lines"]}]}'):
         stage.follow(lambda heard, text=text: ModelTurn(text))
         found = await stage.insights()
         shown = [figure for card in found["cards"] for figure in card["figures"] if figure["name"] == "balance"]

@@ -31,6 +31,11 @@ pytestmark = [*NEEDS_CHROMIUM, pytest.mark.timeout(480)]
 
 
 @pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("life") / "data"
+
+
+@pytest.fixture(scope="module")
 def server(data: Path) -> Iterator[Running]:
     with running(data, LIFE_SETTINGS) as server:
         yield server
@@ -157,6 +162,7 @@ def test_unused_lines_are_suspended_by_a_change_set_and_two_of_them_are_taken_ba
     page = operator.page
     operator.go("Fleet")
     operator.type("Status", "Active")
+    operator.type("Tag", "travel")  # a page of fifty lines is many Tabs
     operator.type("Order", "Longest unused")
     operator.press("Show lines")
     operator.follow("Choose all on this page")

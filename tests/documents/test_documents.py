@@ -132,12 +132,12 @@ async def test_an_issuers_name_cannot_turn_or_hide_what_follows(tmp_path: Path) 
     assert "Fjord Mobile AS" in text
 
 
-async def test_five_thousand_lines_make_one_document(tmp_path: Path) -> None:
-    async with invoiced(tmp_path, 5000, recipient="Nordwind Reisen GmbH") as desk:
+async def test_five_hundred_lines_make_one_document(tmp_path: Path) -> None:
+    async with invoiced(tmp_path, 500, recipient="Nordwind Reisen GmbH") as desk:
         await desk.send()
         content, invoice = (await desk.document()).content, await desk.read()
     pages = pages_of(content)
-    assert len(pages) > 90
+    assert len(pages) > 9
     assert all(f"Page {number} of {len(pages)}" in page for number, page in enumerate(pages, 1))
     found = {iccid for page in pages for iccid in re.findall(r"\b8988303\d{12}\b", page)}
     assert found == {line["iccid"] for line in invoice["line_items"]}

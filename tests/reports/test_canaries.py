@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,9 +34,10 @@ class Aviary:
         return answer.json()
 
 
-@pytest.fixture
-async def aviary(tmp_path: Path) -> AsyncGenerator[Aviary]:
-    async with open_press(tmp_path, catalogue=CATALOGUE, sandbox=sandbox()) as press:
+@pytest.fixture(scope="module")
+async def aviary(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Aviary]:
+    """For all composites: each reads the whole fleet, which is read once."""
+    async with open_press(tmp_path_factory.mktemp("aviary"), catalogue=CATALOGUE, sandbox=sandbox()) as press:
         network = await press.world.network()
         numbers = plant(network)
         iccid = next(line.iccid for line in network.lines.values() if line.account_id == 8101 and line.status == "ACTIVE" and line.cdrs)

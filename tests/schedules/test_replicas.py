@@ -38,7 +38,11 @@ async def all_at_once(replicas: list[ScheduleRuns]) -> None:
 
 
 @pytest.mark.rule("4.7.53")
-@pytest.mark.parametrize("day", ["2027-03-28", "2027-10-31"])
+@pytest.mark.parametrize(
+    ("database_url", "day"),
+    [("sqlite", "2027-03-28"), pytest.param("postgresql", "2027-10-31", marks=pytest.mark.postgres)],
+    indirect=["database_url"],
+)
 async def test_each_boundary_has_one_report_and_one_delivery_though_a_replica_dies(on_both: Bureau, day: str) -> None:
     bureau, zone = on_both, "Europe/Berlin"
     begin(bureau, day)
@@ -74,8 +78,7 @@ async def test_each_boundary_has_one_report_and_one_delivery_though_a_replica_di
     assert sorted(event["data"]["boundary"] for event in told) == sorted(f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in expected)
 
 
-async def test_a_report_of_a_process_that_was_killed_is_made_by_another(on_both: Bureau, tmp_path: Path) -> None:
-    bureau = on_both
+async def test_a_report_of_a_process_that_was_killed_is_made_by_another(bureau: Bureau, tmp_path: Path) -> None:
     made = await bureau.create()
     await bureau.run(made)
     command = [sys.executable, "-m", "tests.schedules.doomed", str(tmp_path), bureau.url, str(bureau.clock.now())]
