@@ -19,6 +19,8 @@ FIRST = f"curl -s {ADDRESS}"
 MOST_BYTES, MOST_LINES = 60_000, 120
 LEAST_OF_PAGE, LEAST_OF_CARD = 800, 600
 """Pixels of a picture's shorter side."""
+TABLES = "python -m tests.docs.tables\n"
+"""Takes half a minute to write what test_tables.py and tests/spec compare."""
 SITE = Site(base_url=ADDRESS, upgrade_url="", connect_url="", docs_url="", mcp_url=f"{ADDRESS}/mcp", sign_in_url="")
 
 
@@ -33,7 +35,7 @@ SITE = Site(base_url=ADDRESS, upgrade_url="", connect_url="", docs_url="", mcp_u
     ids=lambda block: f"{block.document}:{block.text.split(chr(10))[0][:50]}",
 )
 def test_a_shell_block_runs_as_it_is_written(block: Block, place: Path, server: Running) -> None:
-    done(place, block.text.replace(ADDRESS, server.base_url), **as_reader(server))
+    done(place, block.text.removesuffix(TABLES).replace(ADDRESS, server.base_url), **as_reader(server))
 
 
 def test_the_first_curl_issues_a_test_esim_and_is_the_one_that_serve_prints(place: Path, server: Running) -> None:
