@@ -6,9 +6,8 @@ import sys
 from itertools import groupby
 from typing import NotRequired, TypedDict
 
-NO_PYTEST = "pytest is missing: `python3 ./run test tests/docs/test_tables.py` once installs the development packages; then try again"
-if __name__ == "__main__" and importlib.util.find_spec("pytest") is None:  # a clone that has only run `serve`; before all that is read
-    sys.exit(NO_PYTEST)
+if __name__ == "__main__" and importlib.util.find_spec("pytest") is None:  # a clone that has only run `serve`; said before all is imported
+    sys.exit("pytest is missing: `python3 ./run test tests/docs/test_tables.py` once installs the development packages; then try again")
 
 import yaml
 from annotated_types import Le
@@ -40,7 +39,6 @@ from transports.metric_families import (
 )
 from transports.settings import SETTING_PREFIX, Settings
 from transports.signals import HttpSignals, WorkerTally
-
 
 
 def settings_table() -> str:
