@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from benchmarks.cdr import behaviour, measured, turn
+from benchmarks.cdr import measured, turn
 from benchmarks.cdr_batches import IN_ORDER, SCATTERED, Batches
 from benchmarks.cdr_cast import SQLITE, entrants
 from benchmarks.cdr_fill import EXACT, TABLES, empty, fill, run
@@ -90,11 +90,9 @@ def bodies(batches: Batches, kind: str) -> list[dict[str, object]]:
 
 def test_the_rig_runs_on_this_service(tmp_path: Path) -> None:
     batches, said = Batches(20, 2), list[str]()
-    with entrants(SQLITE, (2000,), tmp_path / "cdr", [OURS]) as cast:
+    with entrants(SQLITE, (0, 2000), tmp_path / "cdr", [OURS]) as cast:
         rows = measured(cast, [], batches, Plan(1, 0.02, said.append), tmp_path)
-        answers = behaviour(cast[0])["answers"]
         seen = turn(cast[0], batches.requests(cast[0].key, IN_ORDER), 2, 0.02)
-    assert [status for status, _ in answers] == [200, 200, 200]
     assert seen["errors"] == 0
     assert [(row["case"], row["table"]) for row in rows].count((INGEST, 2000)) == 4
     assert all(isinstance(row["requests"], int) and row["requests"] > 0 for row in rows)
