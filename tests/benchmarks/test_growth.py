@@ -10,12 +10,11 @@ from benchmarks.growth import AIM_READ
 from benchmarks.growth import measured as growth_measured
 from benchmarks.growth import page as growth_page
 from benchmarks.names import OURS_SQLITE
-from storage.engine.migrate import upgrade_database
+from tests.databases import migrated_sqlite
 
 
 async def test_a_read_leaves_a_tenth_of_a_write_behind(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'service.db'}"
-    upgrade_database(url)
+    url = migrated_sqlite(tmp_path)
     before, after = await growth_measured(url, tmp_path, 400)
     told = growth_page(before, after, 400)
     assert "audit_read" in told and "claim" in told

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.databases import migrated_sqlite
+from tests.harness.network_cache import copy_networks
 from tests.harness.processes import Running, running
+
+
+@pytest.fixture(scope="package", autouse=True)
+def networks() -> None:
+    """Commands of this process that simulate a network live through its history once."""
+    copy_networks()
 
 
 @pytest.fixture(scope="module")

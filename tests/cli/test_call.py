@@ -32,9 +32,8 @@ def test_here_and_there_are_the_same_service(place: Path, server: Running) -> No
     there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
     fields = {"name": "Weekend", "data-mb": 500, "validity-days": 3, "price-cents": 500, "currency": "EUR", "package-template-id": 55015}
     words = ("call", "create_connectivity_product", *(f"--{name}={value}" for name, value in fields.items()))
-    product = json.loads(printed(*words, "--countries", "DE,FR", cwd=place))
-    assert product["countries"] == ["DE", "FR"]
-    assert json.loads(printed(*words, "--countries", '["DE", "FR"]', cwd=place))["countries"] == ["DE", "FR"]
+    assert json.loads(printed(*words, "--countries", "DE,FR", cwd=place, **there))["countries"] == ["DE", "FR"]
+    assert json.loads(printed(*words, "--countries", '["DE", "FR"]', cwd=place, **there))["countries"] == ["DE", "FR"]
     several = ("--countries", "NO", "--countries", "FR, DE", "--countries", '["SE"]')
     assert json.loads(printed(*words, *several, cwd=place))["countries"] == ["NO", "FR", "DE", "SE"]
     product = json.loads(printed("call", "list_connectivity_products", "--starting-after=", cwd=place))["data"][0]
@@ -114,9 +113,8 @@ def test_a_directory_without_a_database_is_named_and_stays_as_it_is(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_database_without_an_organisation_says_how_to_get_one(tmp_path: Path) -> None:
-    printed("db", "upgrade", cwd=tmp_path)
-    assert refused("call", "list_connectivity_plans", cwd=tmp_path) == (
+def test_a_database_without_an_organisation_says_how_to_get_one(home: Path) -> None:
+    assert refused("call", "list_connectivity_plans", cwd=home) == (
         2,
         "the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation\n",
     )

@@ -73,11 +73,9 @@ def test_the_whole_input_is_one_object_instead_of_options(place: Path, there: di
 @pytest.mark.parametrize("local", [True, False], ids=["here", "there"])
 def test_an_answer_that_has_more_says_how_to_go_on(local: bool, place: Path, there: dict[str, str]) -> None:
     where = {} if local else there
-    fields = {"name": "Weekend", "data-mb": 500, "validity-days": 3, "price-cents": 500, "currency": "EUR", "package-template-id": 55015}
-    made = ("call", "create_connectivity_product", *(f"--{name}={value}" for name, value in fields.items()), "--countries", "DE")
     for _ in range(3):
-        printed(*made, cwd=place, **where)
-    words, shown = ("call", "list_connectivity_products", "--limit", "2"), list[str]()
+        printed("call", "create_connectivity_intent", "--plan", "test_eu_1gb", cwd=place, **where)
+    words, shown = ("call", "list_connectivity_intents", "--limit", "2"), list[str]()
     done = run_reseller(*words, cwd=place, **where)
     while done.stderr:
         shown += [row["id"] for row in json.loads(done.stdout)["data"]]
@@ -85,7 +83,7 @@ def test_an_answer_that_has_more_says_how_to_go_on(local: bool, place: Path, the
         assert more and len(shown) < 50
         done = run_reseller(*words, *more.groups(), cwd=place, **where)
     shown += [row["id"] for row in json.loads(done.stdout)["data"]]
-    assert shown == [row["id"] for row in json.loads(printed("call", "list_connectivity_products", cwd=place, **where))["data"]]
+    assert shown == [row["id"] for row in json.loads(printed("call", "list_connectivity_intents", cwd=place, **where))["data"]]
     assert len(shown) > 2
 
 

@@ -38,22 +38,20 @@ def test_a_backup_taken_while_the_service_runs_brings_back_what_there_was(tmp_pa
     assert refused("db", "backup", file, cwd=tmp_path) == (2, f"{file} exists; name a new file\n")
 
 
-def test_what_is_no_backup_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    printed("db", "upgrade", cwd=tmp_path)
-    before = (tmp_path / "data" / "service.db").read_bytes()
-    (tmp_path / "text").write_text("no database " * 100)
-    assert refused("db", "restore", "text", cwd=tmp_path) == (2, "text is not an SQLite database, or is damaged\n")
-    assert refused("db", "restore", "nothing", cwd=tmp_path) == (2, "there is no file at nothing\n")
-    assert (tmp_path / "data" / "service.db").read_bytes() == before
+def test_what_is_no_backup_is_refused_and_changes_nothing(home: Path) -> None:
+    before = (home / "data" / "service.db").read_bytes()
+    (home / "text").write_text("no database " * 100)
+    assert refused("db", "restore", "text", cwd=home) == (2, "text is not an SQLite database, or is damaged\n")
+    assert refused("db", "restore", "nothing", cwd=home) == (2, "there is no file at nothing\n")
+    assert (home / "data" / "service.db").read_bytes() == before
 
 
-def test_a_database_of_a_newer_program_is_refused_by_every_command_that_opens_it(tmp_path: Path) -> None:
-    printed("db", "upgrade", cwd=tmp_path)
-    with closing(sqlite3.connect(tmp_path / "data" / "service.db")) as database:
+def test_a_database_of_a_newer_program_is_refused_by_every_command_that_opens_it(home: Path) -> None:
+    with closing(sqlite3.connect(home / "data" / "service.db")) as database:
         database.execute("update alembic_version set version_num = '9999'")
         database.commit()
     for words in (("db", "upgrade"), ("serve", "--port", "0"), ("worker",), ("keys", "list"), ("call", "health_check"), ("mcp", "stdio")):
-        code, message = refused(*words, cwd=tmp_path)
+        code, message = refused(*words, cwd=home)
         assert (words, code) == (words, 3)
         assert message == f"the database is at schema version '9999', this program knows up to {HEAD}: run the newer program\n"
 

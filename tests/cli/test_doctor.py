@@ -86,16 +86,15 @@ def test_what_is_wrong_is_named_with_its_fix(settings: dict[str, str], subject: 
     assert findings(tmp_path, **settings)[subject][0].startswith(state)
 
 
-def test_a_database_that_is_damaged_or_of_another_version_is_found(tmp_path: Path) -> None:
-    printed("db", "upgrade", cwd=tmp_path)
-    file = tmp_path / "data" / "service.db"
+def test_a_database_that_is_damaged_or_of_another_version_is_found(home: Path) -> None:
+    file = home / "data" / "service.db"
     with closing(sqlite3.connect(file)) as database:
         database.execute("update alembic_version set version_num = '9999'")
         database.commit()
-    state, fix = findings(tmp_path)["database"]
+    state, fix = findings(home)["database"]
     assert f"this program knows up to {HEAD}" in state and fix is not None and fix.startswith("run the newer program")
     file.write_text("not a database " * 100)
-    assert findings(tmp_path)["database"][0] == "data/service.db: the file is not a database"
+    assert findings(home)["database"][0] == "data/service.db: the file is not a database"
 
 
 def test_a_keyring_that_others_can_read_and_a_clock_that_went_back_are_found(tmp_path: Path) -> None:

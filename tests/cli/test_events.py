@@ -68,7 +68,7 @@ def intents(lines: list[str]) -> list[str]:
 
 
 def test_thirty_events_between_two_looks_are_printed_once_each_in_order(place: Path, server: Running, where: dict[str, str]) -> None:
-    with client(server.base_url, server.api_key) as http, following("events", "tail", "--every", "2", cwd=place, **where) as tail:
+    with client(server.base_url, server.api_key) as http, following("events", "tail", "--every", "0.5", cwd=place, **where) as tail:
         tail.told(FOLLOWING)
         made = issue(http, *(f"{len(where)}-{number}" for number in range(30)))
         printed = [tail.line() for _ in made]

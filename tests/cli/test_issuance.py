@@ -3,7 +3,8 @@
 import asyncio
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from storage.reconciliation import require_manual
 from tests.cli.network import network
 from tests.cli.reseller import printed, refused, run_reseller
 from tests.cli.terminal import at_terminal
-from tests.databases import migrated_postgres, sqlite_url
+from tests.databases import migrated_postgres, required_database, sqlite_url
 from tests.harness.processes import running
 
 AFFECT, FREE_SIM = "affectPackageToSubscriber", "changeSimStatus"
@@ -110,47 +111,60 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]
         yield http
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def counter(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, upstream: httpx.Client) -> Iterator[Counter]:
-    place = tmp_path_factory.mktemp("place")
+@pytest.fixture(scope="module")
+def counter(place: Path, upstream: httpx.Client) -> Iterator[Counter]:
+    with counter_of(place, upstream, {}) as made:
+        yield made
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def either(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, upstream: httpx.Client) -> Iterator[Counter]:
+    """On either database, for what is asked of both."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("counter")
+        return
+    with required_database(migrated_postgres()) as url:
+        given = {"SERVICE_DATABASE_URL": url, "SERVICE_SECRET_KEYS": "k1:" + base64.b64encode(bytes(32)).decode()}
+        with counter_of(tmp_path_factory.mktemp("postgresql"), upstream, given) as made:
+            yield made
+
+
+@contextmanager
+def counter_of(place: Path, upstream: httpx.Client, given: dict[str, str]) -> Generator[Counter]:
     settings = {
         "SERVICE_OCS_URL": str(upstream.base_url).rstrip("/") + "/v1",
         "SERVICE_OCS_TOKEN": TOKEN,
         "SERVICE_BURST_LIMIT": "false",
         "SERVICE_WORKER": "false",
+        **given,
     }
-    with migrated_postgres() as url:
-        if request.param == "postgresql":
-            if url is None:
-                pytest.skip("no PostgreSQL")
-            settings |= {"SERVICE_DATABASE_URL": url, "SERVICE_SECRET_KEYS": "k1:" + base64.b64encode(bytes(32)).decode()}
-        with running(place / "data", settings) as server:
-            database = settings.get("SERVICE_DATABASE_URL") or sqlite_url(place / "data")
-            organisation = printed("org", "create", "Acme", "--tier", "pro", cwd=place, **settings).strip()
-            printed("org", "connect", organisation, "--account", "8101", cwd=place, **settings)
-            key = printed("keys", "create", "test", "--org", organisation, cwd=place, **settings).strip()
-            headers = {"Authorization": f"Bearer {key}"}
-            with httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as http:
-                yield Counter(http, upstream, place, settings, database, organisation)
+    with running(place / "data", settings) as server:
+        database = settings.get("SERVICE_DATABASE_URL") or sqlite_url(place / "data")
+        organisation = printed("org", "create", "Acme", "--tier", "pro", cwd=place, **settings).strip()
+        printed("org", "connect", organisation, "--account", "8101", cwd=place, **settings)
+        key = printed("keys", "create", "test", "--org", organisation, cwd=place, **settings).strip()
+        headers = {"Authorization": f"Bearer {key}"}
+        with httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as http:
+            yield Counter(http, upstream, place, settings, database, organisation)
 
 
-def test_an_intent_that_a_person_settles_as_issued_succeeds_and_tells_of_it_once(counter: Counter) -> None:
-    plan = next(plan["id"] for plan in counter.http.get("/v1/connectivity/plans").json()["data"] if plan["livemode"])
-    iccid = counter.free()[0]
-    counter.strike(AFFECT, drop_after=True)
+def test_an_intent_that_a_person_settles_as_issued_succeeds_and_tells_of_it_once(either: Counter) -> None:
+    plan = next(plan["id"] for plan in either.http.get("/v1/connectivity/plans").json()["data"] if plan["livemode"])
+    iccid = either.free()[0]
+    either.strike(AFFECT, drop_after=True)
     buying = ("/v1/connectivity/intents", {"plan": plan}, {"Idempotency-Key": "buy-1"})
-    intent = counter.http.post(buying[0], json=buying[1], headers=buying[2]).json()
+    intent = either.http.post(buying[0], json=buying[1], headers=buying[2]).json()
     assert (intent["status"], intent["error"]["code"]) == ("processing", "OUTCOME_UNKNOWN")
-    row = counter.listed("--unknown")[intent["id"]]
-    assert (row["state"], row["account"], row["iccid"], row["organisation"]) == ("outcome_unknown", 8101, None, counter.organisation)
-    assert counter.settle(intent["id"], "--issued", iccid) == f"{intent['id']} of {counter.organisation} is issued: {iccid}\n"
-    now = counter.http.get(f"/v1/connectivity/intents/{intent['id']}").json()
+    row = either.listed("--unknown")[intent["id"]]
+    assert (row["state"], row["account"], row["iccid"], row["organisation"]) == ("outcome_unknown", 8101, None, either.organisation)
+    assert either.settle(intent["id"], "--issued", iccid) == f"{intent['id']} of {either.organisation} is issued: {iccid}\n"
+    now = either.http.get(f"/v1/connectivity/intents/{intent['id']}").json()
     assert (now["status"], now["error"], now["esim"]["iccid"]) == ("succeeded", None, iccid)
-    again = counter.http.post(buying[0], json=buying[1], headers=buying[2])
+    again = either.http.post(buying[0], json=buying[1], headers=buying[2])
     assert (again.status_code, again.json(), again.headers["idempotent-replayed"]) == (201, now, "true")
-    events = counter.http.get("/v1/connectivity/events", params={"intent": intent["id"]}).json()["data"]
+    events = either.http.get("/v1/connectivity/events", params={"intent": intent["id"]}).json()["data"]
     assert [(event["type"], event["data"]["iccid"]) for event in events] == [("esim.issued", iccid)]
-    assert intent["id"] not in counter.listed("--unknown")
+    assert intent["id"] not in either.listed("--unknown")
 
 
 def test_a_key_that_is_settled_as_issued_answers_with_the_esim(counter: Counter) -> None:
@@ -172,18 +186,18 @@ def test_a_key_that_is_settled_as_failed_says_that_nothing_was_drawn(counter: Co
     assert counter.decisions()[-1].outcome == "settled_failed"
 
 
-def test_a_rollback_is_settled_as_done_or_as_not_done(counter: Counter) -> None:
-    iccid = counter.lose_rollback("gone")
-    row = counter.listed("--unknown", "--org", counter.organisation)["gone"]
+def test_a_rollback_is_settled_as_done_or_as_not_done(either: Counter) -> None:
+    iccid = either.lose_rollback("gone")
+    row = either.listed("--unknown", "--org", either.organisation)["gone"]
     assert (row["state"], row["iccid"]) == ("rollback_unknown", iccid)
-    command = f"reseller issuance settle gone --org {counter.organisation}"
+    command = f"reseller issuance settle gone --org {either.organisation}"
     assert row["next"] == f"look at the line {iccid}; package gone: {command} --rolled-back; still there: --still-issued"
-    assert counter.settle("gone", "--rolled-back") == f"gone of {counter.organisation} is rolled_back\n"
-    assert counter.roll_back("gone").json()["data"]["status"] == "rolled_back"
-    kept = counter.lose_rollback("kept")
-    assert counter.settle("kept", "--still-issued") == f"kept of {counter.organisation} is issued: {kept}\n"
-    assert counter.roll_back("kept").json()["data"]["status"] == "rolled_back"
-    assert [decision.outcome for decision in counter.decisions()[-2:]] == ["settled_rolled_back", "settled_still_issued"]
+    assert either.settle("gone", "--rolled-back") == f"gone of {either.organisation} is rolled_back\n"
+    assert either.roll_back("gone").json()["data"]["status"] == "rolled_back"
+    kept = either.lose_rollback("kept")
+    assert either.settle("kept", "--still-issued") == f"kept of {either.organisation} is issued: {kept}\n"
+    assert either.roll_back("kept").json()["data"]["status"] == "rolled_back"
+    assert [decision.outcome for decision in either.decisions()[-2:]] == ["settled_rolled_back", "settled_still_issued"]
 
 
 def test_an_esim_that_cannot_be_it_is_refused(counter: Counter) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 import stat
 import subprocess
@@ -10,17 +11,20 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 
+from registry.clock import SystemClock
 from tests.cli.follower import Follower, following
 from tests.cli.reseller import printed, refused
 from tests.harness.fork_server import reseller
-from tests.harness.processes import COMMAND, Running, environment, running
+from tests.harness.processes import Running, environment, running
 from tests.harness.thread_servers import serving_in_thread
 from tests.people import Person, code_in, console_of
+from transports.cli.stored_logins import stored_token
 
 ADA = "ada@fjord.example"
 LOGIN = ("login", "--no-browser")
@@ -157,17 +161,12 @@ def test_a_login_that_has_run_out_is_renewed_once_by_all_who_want_it_at_the_same
     [after] = kept(home).values()
     assert before["refresh_token"] != after["refresh_token"] and before["access_token"] != after["access_token"]
     aged(home)
-    probe = (
-        "import asyncio, sys\n"
-        "from registry.clock import SystemClock\n"
-        "from transports.cli.stored_logins import stored_token\n"
-        "async def many():\n"
-        "    return await asyncio.gather(*(stored_token(sys.argv[1], SystemClock()) for _ in range(5)))\n"
-        "print(len(set(asyncio.run(many()))))\n"
-    )
-    words = [COMMAND[0], "-P", "-c", probe, ada.server.base_url]
-    done = subprocess.run(words, cwd=place, env=environment(home), capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "1\n"
+
+    async def many() -> list[str | None]:
+        return await asyncio.gather(*(stored_token(ada.server.base_url, SystemClock()) for _ in range(5)))
+
+    with patch.dict(os.environ, environment(home)):
+        assert len(set(asyncio.run(many()))) == 1
     [after] = kept(home).values()
     refresh = {"grant_type": "refresh_token", "refresh_token": after["refresh_token"], "client_id": after["client_id"]}
     assert httpx.post(after["token_endpoint"], data=refresh).status_code == 200, "nobody used it before"

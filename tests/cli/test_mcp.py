@@ -14,6 +14,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.cli.reseller import printed, run_reseller
+from tests.databases import migrated_sqlite
 from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, environment
 
@@ -103,7 +104,8 @@ def test_who_has_claude_desktop_in_mind_is_told_that_it_uses_no_server_and_where
     missing = f"there is no database in {here}: name the directory of `serve` with --data\n"
     assert run_reseller("mcp", "config", "claude-desktop", cwd=tmp_path, **server).stderr == local + missing
     assert run_reseller("mcp", "config", "claude-desktop", cwd=tmp_path).stderr == missing
-    printed("db", "upgrade", cwd=tmp_path)
+    here.mkdir()
+    migrated_sqlite(here)
     assert run_reseller("mcp", "config", "claude-desktop", cwd=tmp_path).stderr == ""
     assert run_reseller("mcp", "config", "cursor", cwd=tmp_path / "data", **server).stderr == ""
 

@@ -60,10 +60,9 @@ def test_one_person_of_an_identity_provider_may_found_two_organisations(home: Pa
     assert first != second
 
 
-def test_a_name_or_an_organisation_that_cannot_be_is_refused(tmp_path: Path) -> None:
-    assert refused("org", "create", "  ", cwd=tmp_path) == (2, "NAME: 1-200 characters\n")
-    printed("db", "upgrade", cwd=tmp_path)
-    assert refused("org", "set-tier", "org_none", "pro", cwd=tmp_path) == (
+def test_a_name_or_an_organisation_that_cannot_be_is_refused(home: Path) -> None:
+    assert refused("org", "create", "  ", cwd=home) == (2, "NAME: 1-200 characters\n")
+    assert refused("org", "set-tier", "org_none", "pro", cwd=home) == (
         1,
         "org_none: no such organisation; `reseller org list` names them\n",
     )

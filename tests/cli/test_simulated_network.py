@@ -16,24 +16,6 @@ def assigned(base_url: str, key: str) -> httpx.Response:
         return http.post(f"/v1/subscribers/{iccid}/packages", json=body, headers={"Idempotency-Key": "first"})
 
 
-def test_keys_of_a_network_that_is_gone_are_free_again_and_a_real_one_ends_the_simulated_connection(tmp_path: Path) -> None:
-    server = start(tmp_path / "data", {})
-    key = server.api_key
-    assert key is not None
-    first = assigned(server.base_url, key)
-    again = assigned(server.base_url, key)
-    assert (first.status_code, again.headers.get("idempotent-replayed"), again.content) == (201, "true", first.content)
-    assert stop(server) == 0
-    server = start(tmp_path / "data", {})
-    anew = assigned(server.base_url, key)
-    assert stop(server) == 0
-    assert (anew.status_code, anew.headers.get("idempotent-replayed")) == (201, None)
-    server = start(tmp_path / "data", {"SERVICE_OCS_URL": "http://127.0.0.1:9/v1", "SERVICE_OCS_TOKEN": "a-token-of-no-system"})
-    answer = httpx.get(f"{server.base_url}/v1/accounts", headers={"Authorization": f"Bearer {key}"})
-    assert stop(server) == 0
-    assert (answer.status_code, answer.json()["code"]) == (409, "org_not_connected")
-
-
 def issued(http: httpx.Client, key: str, **window: object) -> httpx.Response:
     body = {"accountId": 8101, "packageTemplateId": 55010, **window}
     return http.post("/v1/subscribers/issue-from-inventory", json=body, headers={"X-Idempotency-Key": key})
@@ -51,9 +33,13 @@ def packages_of(http: httpx.Client, iccid: str) -> list[tuple[int, str | None]]:
     return [(package["packageId"], package.get("expiresAt")) for package in http.get(f"/v1/subscribers/{iccid}/packages").json()["data"]]
 
 
-def test_an_esim_that_was_issued_stays_issued_when_the_network_begins_anew(tmp_path: Path) -> None:
+def test_a_network_begins_anew_with_every_start_but_for_what_was_issued_and_a_real_one_ends_the_connection(tmp_path: Path) -> None:
     server = start(tmp_path / "data", {})
-    headers = {"Authorization": f"Bearer {server.api_key}"}
+    key = server.api_key
+    assert key is not None
+    headers = {"Authorization": f"Bearer {key}"}
+    first, repeated = assigned(server.base_url, key), assigned(server.base_url, key)
+    assert (first.status_code, repeated.headers.get("idempotent-replayed"), repeated.content) == (201, "true", first.content)
     with httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as http:
         given = [issued(http, "one", validityPeriod=30), issued(http, "two"), issued(http, "three")]
         assert [answer.status_code for answer in given] == [201, 201, 201], given[0].text
@@ -64,6 +50,8 @@ def test_an_esim_that_was_issued_stays_issued_when_the_network_begins_anew(tmp_p
         packages = [packages_of(http, iccid) for iccid in iccids]
     assert stop(server) == 0
     server = start(tmp_path / "data", {})
+    anew = assigned(server.base_url, key)
+    assert (anew.status_code, anew.headers.get("idempotent-replayed")) == (201, None), "the network that knew the key is gone"
     with httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as http:
         again = [issued(http, "one", validityPeriod=30), issued(http, "three")]
         assert [answer.headers.get("idempotent-replayed") for answer in again] == ["true"] * 2
@@ -80,3 +68,7 @@ def test_an_esim_that_was_issued_stays_issued_when_the_network_begins_anew(tmp_p
         assert rolled_back(http, "one").json()["data"]["status"] == "rolled_back"
         assert http.get(f"/v1/subscribers/{iccids[0]}").json()["data"]["sim"]["status"] == "FREE"
     assert stop(server) == 0
+    server = start(tmp_path / "data", {"SERVICE_OCS_URL": "http://127.0.0.1:9/v1", "SERVICE_OCS_TOKEN": "a-token-of-no-system"})
+    answer = httpx.get(f"{server.base_url}/v1/accounts", headers=headers)
+    assert stop(server) == 0
+    assert (answer.status_code, answer.json()["code"]) == (409, "org_not_connected")

@@ -6,6 +6,9 @@ import sys
 from itertools import groupby
 from typing import NotRequired, TypedDict
 
+if __name__ == "__main__" and importlib.util.find_spec("pytest") is None:  # a clone that has only run `serve`; said before all is imported
+    sys.exit("pytest is missing: `python3 ./run test tests/docs/test_tables.py` once installs the development packages; then try again")
+
 import yaml
 from annotated_types import Le
 from prometheus_client.core import Metric
@@ -36,8 +39,6 @@ from transports.metric_families import (
 )
 from transports.settings import SETTING_PREFIX, Settings
 from transports.signals import HttpSignals, WorkerTally
-
-NO_PYTEST = "pytest is missing: `python3 ./run test tests/docs/test_tables.py` once installs the development packages; then try again"
 
 
 def settings_table() -> str:
@@ -173,8 +174,6 @@ def renewed(document: str) -> str:
 
 
 if __name__ == "__main__":
-    if importlib.util.find_spec("pytest") is None:  # a clone that has only run `serve`
-        sys.exit(NO_PYTEST)
     from tests.spec import conformance  # here: it needs the whole service, the tables do not
 
     for document in TABLES:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from filecmp import cmp
 from pathlib import Path
 from typing import NamedTuple
@@ -11,12 +12,16 @@ from typing import NamedTuple
 import pytest
 
 from tests.harness.processes import ROOT
+from tests.replicas.next_release import take_compiled
 
-SKIPPED = shutil.ignore_patterns(".git", ".venv*", "data", "*-pytest-*.pyc", ".*_cache", "node_modules")
-"""What is compiled comes along, but for the tests, whose compiled files name the tree that they were made in."""
+SKIPPED = shutil.ignore_patterns(".git", ".venv*", "data", "__pycache__", ".*_cache", "node_modules")
 GENERATED = ("docs/openapi.json", "docs/reference/", "llms.txt")
 """What CONTRIBUTING names under "What is generated", without the tables, which take half a minute."""
-GENERATE = """
+TRY = """
+import pytest
+
+code = pytest.main({arguments!r})
+
 import contextlib, io, sys
 from transports.cli.main import main
 
@@ -27,7 +32,9 @@ for words, path in ((["openapi"], "docs/openapi.json"), (["llms"], "llms.txt"), 
     text.flush()
     if path:
         open(path, "wb").write(text.buffer.getvalue())
+sys.exit(code)
 """
+"""Runs tests, and writes what is generated: in one process, since each imports the whole service."""
 CHECKS = ("test_rows.py", "test_examples.py", "test_bad_input.py", "test_tiers.py", "test_doors.py", "test_texts.py")
 METHOD_TABLES = ("tests/sandbox/test_methods_table.py", "tests/clients/ocs/test_methods.py", "tests/faults/test_complete.py")
 """What is held of every method of the wire."""
@@ -144,18 +151,17 @@ async def test_the_prefixes_are_those_of_the_sponsors_of_a_reseller(tmp_path: Pa
 """
 
 
-def run_in(tree: Path, *arguments: str) -> str:
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPYCACHEPREFIX"}  # what is compiled here ends with the tree
-    environment = {**kept, "PYTHONPATH": str(tree)}
-    done = subprocess.run([sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, check=False)
+def try_out(tree: Path, *arguments: str) -> None:
+    """Runs the tests of these arguments, and writes what is generated."""
+    environment, program = {**os.environ, "PYTHONPATH": str(tree)}, TRY.format(arguments=list(arguments))
+    done = subprocess.run([sys.executable, "-c", program], cwd=tree, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
-    return done.stdout
 
 
 def written_by_hand(tree: Path) -> set[str]:
     """The files of the copy that differ from the tree's, without those that are generated."""
     files = [file.relative_to(tree).as_posix() for file in tree.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
-    changed = {file for file in files if not (ROOT / file).is_file() or not cmp(tree / file, ROOT / file, shallow=False)}
+    changed = {file for file in files if not (ROOT / file).is_file() or not cmp(tree / file, ROOT / file)}
     return {file for file in changed if not file.startswith(GENERATED)}
 
 
@@ -208,14 +214,17 @@ class Walks(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def walks(tmp_path_factory: pytest.TempPathFactory) -> Walks:
+def walks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walks]:
     """Both in one copy, whose generated files are written once: to make and to check them takes half a minute."""
     tree = Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("walks") / "tree", ignore=SKIPPED))
+    take_compiled(tree)
     add_store_operation(tree)
     store = written_by_hand(tree)
     add_upstream_read(tree)
     upstream = written_by_hand(tree) - store | {"CHANGELOG.md"}
-    return Walks(tree, store, upstream)
+    yield Walks(tree, store, upstream)
+    if sys.pycache_prefix is not None:  # what is compiled there ends with the tree
+        shutil.rmtree(f"{sys.pycache_prefix}{tree}", ignore_errors=True)
 
 
 def test_an_operation_with_a_new_function_of_our_own_store_is_added_by_hand_in_four_files_at_most(walks: Walks) -> None:
@@ -228,10 +237,9 @@ def test_a_read_with_a_new_method_of_the_wire_is_added_by_hand_in_six_files_at_m
 
 def test_what_was_added_is_in_the_generated_files_and_passes_the_tests_of_all_operations(walks: Walks) -> None:
     tree, added = walks.tree, ("count_notes", "list_sponsor_prefixes")
-    run_in(tree, "-c", GENERATE)
-    texts = [(tree / path).read_text() for path in ("docs/openapi.json", "llms.txt", "docs/reference/README.md")]
-    assert all(operation in text for text in texts for operation in added)
     own = ("tests/subscribers/test_note_counts.py", "tests/accounts/test_sponsor_prefixes.py")
     checks = (f"tests/contract/{name}" for name in CHECKS)
     chosen = " or ".join((*added, *(Path(path).stem for path in (*own, *METHOD_TABLES))))
-    run_in(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, *checks, *own, *METHOD_TABLES)
+    try_out(tree, "-q", "-p", "no:cacheprovider", "-k", chosen, *checks, *own, *METHOD_TABLES)
+    texts = [(tree / path).read_text() for path in ("docs/openapi.json", "llms.txt", "docs/reference/README.md")]
+    assert all(operation in text for text in texts for operation in added)

@@ -15,7 +15,7 @@ from tests.harness.processes import ROOT, Running
 from transports.cli.serve import first_esim_curl, mcp_client_block
 
 README = (ROOT / "README.md").read_text()
-FIRST = f"curl -s {ADDRESS}"
+FIRST, GENERATE = f"curl -s {ADDRESS}", "reseller reference"
 MOST_BYTES, MOST_LINES = 60_000, 120
 LEAST_OF_PAGE, LEAST_OF_CARD = 800, 600
 """Pixels of a picture's shorter side."""
@@ -28,12 +28,22 @@ SITE = Site(base_url=ADDRESS, upgrade_url="", connect_url="", docs_url="", mcp_u
         block
         for name in ("README.md", "CONTRIBUTING.md")
         for block in blocks("sh", document=name)
-        if not (unrun(block) or block.text.startswith(FIRST))  # the first has a test of its own
+        if not (unrun(block) or block.text.startswith((FIRST, GENERATE)))  # these have tests of their own
     ],
     ids=lambda block: f"{block.document}:{block.text.split(chr(10))[0][:50]}",
 )
 def test_a_shell_block_runs_as_it_is_written(block: Block, place: Path, server: Running) -> None:
     done(place, block.text.replace(ADDRESS, server.base_url), **as_reader(server))
+
+
+def test_what_is_generated_is_what_is_committed(place: Path) -> None:
+    """But for the tables, which take half a minute to write: they are compared by test_tables.py and tests/spec."""
+    *commands, tables = find(GENERATE, "CONTRIBUTING.md").splitlines(keepends=True)
+    assert tables == "python -m tests.docs.tables\n"
+    said = done(place, "".join(commands))
+    for path in ("docs/openapi.json", "docs/asyncapi.json", "llms.txt", *(f"docs/reference/{name}" for name in ("README.md", "events.md"))):
+        assert (place / path).read_bytes() == (ROOT / path).read_bytes(), path
+    assert "docs/reference/README.md\n" in said
 
 
 def test_the_first_curl_issues_a_test_esim_and_is_the_one_that_serve_prints(place: Path, server: Running) -> None:

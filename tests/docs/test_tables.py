@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import DOCUMENTS
-from tests.docs.tables import NO_PYTEST, TABLES, renewed
+from tests.docs.tables import TABLES, renewed
 from tests.harness.processes import ROOT
 from transports.settings import SETTING_PREFIX, Settings
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#]*)(?:#([^)]*))?\)")
+NO_PYTEST = "pytest is missing: `python3 ./run test tests/docs/test_tables.py` once installs the development packages; then try again"
 LINKED = [*DOCUMENTS, ROOT / "examples" / "README.md", ROOT / "llms.txt"]
 
 

@@ -1,11 +1,15 @@
 """A service as its first start makes it, for all examples that need no other."""
 
+import io
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from unittest.mock import patch
 
 import pytest
 
@@ -28,6 +32,20 @@ def program(name: str, *words: str, **environment: str) -> subprocess.CompletedP
         timeout=120,
         check=False,
     )
+
+
+def ended(name: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What an example says that ends early. It runs in this process, which saves its imports; what starts others is a `program`."""
+    out, err, code = io.StringIO(), io.StringIO(), None
+    argv, settings = patch.object(sys, "argv", [name, *words]), patch.dict(os.environ, environment)
+    with settings, argv, redirect_stdout(out), redirect_stderr(err):
+        try:
+            runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+        except SystemExit as exit:
+            code = exit.code
+    if isinstance(code, str):  # as the interpreter ends
+        return subprocess.CompletedProcess(name, 1, out.getvalue(), f"{err.getvalue()}{code}\n")
+    return subprocess.CompletedProcess(name, code or 0, out.getvalue(), err.getvalue())
 
 
 def command(name: str, server: Running) -> list[str]:

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from tests.examples.conftest import program
+from tests.examples.conftest import ended, program
 
 NOBODY = "http://127.0.0.1:1"
 KEY = "ak_of_nobody"
@@ -26,7 +26,7 @@ KEY = "ak_of_nobody"
     ids=lambda given: "-".join(given).split("://")[0] if isinstance(given, list) else "",
 )
 def test_an_address_or_a_file_that_is_none_ends_with_a_sentence(words: list[str], told: str) -> None:
-    done = program(*words, RESELLER_API_KEY=KEY, WEBHOOK_SECRETS="whsec_AAECAwQFBgcICQoLDA0ODw==")
+    done = ended(*words, RESELLER_API_KEY=KEY, WEBHOOK_SECRETS="whsec_AAECAwQFBgcICQoLDA0ODw==")
     assert done.returncode != 0
     assert done.stderr.startswith(told) and done.stderr.count("\n") == 1
     assert KEY not in done.stdout + done.stderr
@@ -35,7 +35,7 @@ def test_an_address_or_a_file_that_is_none_ends_with_a_sentence(words: list[str]
 @pytest.mark.parametrize("name", ["money_month", "fleet_report", "fleet_month", "mcp_agent", "mcp_client"])
 def test_without_a_key_it_is_asked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RESELLER_API_KEY", raising=False)
-    done = program(f"{name}.py", NOBODY)
+    done = ended(f"{name}.py", NOBODY)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "Set RESELLER_API_KEY to a key: `serve` prints one, `reseller keys create NAME` makes one.\n"
 
@@ -50,5 +50,5 @@ def test_an_import_that_fails_says_so_itself() -> None:
 def test_a_port_that_is_taken_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = program("webhook_receiver.py", str(port), WEBHOOK_SECRETS="whsec_AAECAwQFBgcICQoLDA0ODw==")
+        done = ended("webhook_receiver.py", str(port), WEBHOOK_SECRETS="whsec_AAECAwQFBgcICQoLDA0ODw==")
     assert done.returncode == 1 and done.stderr.startswith(f"It cannot listen on port {port} (")

@@ -1,6 +1,5 @@
 """An agent's walk over MCP: find a line, see why it has no data, help it, with confirmations where they belong."""
 
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,9 +17,10 @@ from registry.limits import Limits
 from simulators.network import charging, packages
 from simulators.network.entities import DATA, DAY_SECONDS, MEBIBYTE, Line, StatusRow
 from simulators.network.world import World as Network
-from tests.harness.processes import ROOT
+from tests.harness.fork_server import reseller
+from tests.harness.processes import ROOT, environment
 from tests.interop.agent import Agent
-from tests.mcp.house import House, open_house
+from tests.mcp.house import ERAS, House, open_house
 from tests.mcp.refusals import refusal_of
 from tests.mcp.test_confirm import AnsweringPerson
 
@@ -106,11 +106,11 @@ async def test_an_agent_sees_why_a_line_has_no_data(house: House, happened: Call
     assert sent(house) == []
 
 
-@pytest.mark.parametrize(("era", "elicits"), WAYS, ids=NAMES)
-async def test_an_agent_gives_a_line_data_again_and_pauses_it(house: House, era: str, elicits: bool) -> None:
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_agent_gives_a_line_data_again_and_pauses_it(house: House, era: str) -> None:
     network, line = await exhausted_line(house)
     held = len(line.packages)
-    async with agent(house, era, elicits=elicits) as walker:
+    async with agent(house, era) as walker:
         iccid = await walker.find(line.iccid[:-1])
         templates = await walker.rows("list_package_templates", limit=10)
         chosen = next(row["templateId"] for row in templates if row["prepaidpackagetemplatename"] == "World 1GB 30d")
@@ -132,10 +132,10 @@ async def test_an_agent_gives_a_line_data_again_and_pauses_it(house: House, era:
     assert [method for method, _ in sent(house)] == ["affectPackageToSubscriber", *["modifySubscriberPrepaidPackageStatus"] * 2]
 
 
-@pytest.mark.parametrize(("era", "elicits"), WAYS, ids=NAMES)
-async def test_an_agent_changes_a_lines_network_and_tells_its_sim(house: House, era: str, elicits: bool) -> None:
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_agent_changes_a_lines_network_and_tells_its_sim(house: House, era: str) -> None:
     _, line = await exhausted_line(house)
-    async with agent(house, era, elicits=elicits) as walker:
+    async with agent(house, era) as walker:
         iccid = await walker.find(line.iccid[:-1])
         lists = await walker.rows("list_steering_lists")
         wanted = next(row["id"] for row in lists if row["id"] != line.steering_list_id)
@@ -203,9 +203,9 @@ async def test_what_an_agent_asks_for_in_vain_tells_it_how_to_go_on(house: House
 
 
 async def test_the_walk_over_standard_input_and_output(tmp_path: Path) -> None:
-    words = ["-P", "-m", "transports.cli", "mcp", "stdio", "--toolsets", "operator", "--data", str(tmp_path / "data")]
+    words = ["mcp", "stdio", "--toolsets", "operator", "--data", str(tmp_path / "data")]
     with anyio.fail_after(60):
-        async with Client(StdioServerParameters(command=sys.executable, args=words, cwd=ROOT)) as client:
+        async with Client(StdioServerParameters(command=str(reseller()), args=words, cwd=ROOT, env=environment())) as client:
             walker = Agent(client, None)
             lines = await walker.rows("list_subscribers", status="ACTIVE", limit=50)
             iccid = await walker.find(lines[0]["iccid"][:-1])

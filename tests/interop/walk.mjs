@@ -1,8 +1,8 @@
-// One walk through the service as a client from npm makes it: a list of tools, a refusal, a confirmation, an eSIM and the same eSIM again.
-// usage: node walk.mjs MODULES CLIENT URL API_KEY   (CLIENT: typescript-1, typescript-2-legacy, -auto or -2026-07-28, langchain)
+// A walk through the service as a client from npm makes it: a list of tools, a refusal, a confirmation, an eSIM and the same eSIM again.
+// usage: node walk.mjs MODULES URL API_KEY CLIENT...   (CLIENT: typescript-1, typescript-2-legacy, -auto or -2026-07-28, langchain)
 import { pathToFileURL } from "node:url";
 
-const [, , modules, name, url, key] = process.argv;
+const [, , modules, url, key, ...chosen] = process.argv;
 const load = (path) => import(pathToFileURL(`${modules}/${path}`));
 const options = { requestInit: { headers: { Authorization: `Bearer ${key}` } } };
 
@@ -53,16 +53,24 @@ async function second(versionNegotiation) {
   return typescript(client, new StreamableHTTPClientTransport(new URL(url), options));
 }
 
-const { names, call, close } = await clients[name]();
-const refused = await call("get_connectivity_intent", { id: `cni_${"0".repeat(26)}` });
-// Null is what some clients send for an argument that they leave out. LangChain holds arguments to the schema itself, where null is none.
-const without = (...names) => (name === "langchain" ? {} : Object.fromEntries(names.map((each) => [each, null])));
-const { iccid } = (await call("list_subscribers", { limit: 1, fields: ["iccid"], ...without("q", "status") })).value.data[0];
-const message = { iccid, message: "Hello" };
-const challenge = await call("send_sms", message);
-const sent = await call("send_sms", { ...message, confirm_token: JSON.parse(challenge.texts[0].split("\n").at(-1)).confirm_token });
-const order = { plan: "test_eu_1gb", ...without("metadata"), idempotency_key: `walk-${name}` };
-const first = await call("create_connectivity_intent", order);
-const again = await call("create_connectivity_intent", order);
-console.log(JSON.stringify({ names, refused, challenge, sent, first, again }));
-await close();
+async function walk(name) {
+  const { names, call, close } = await clients[name]();
+  const refused = await call("get_connectivity_intent", { id: `cni_${"0".repeat(26)}` });
+  // Null is what some clients send for an argument that they leave out. LangChain holds arguments to the schema itself, where null is none.
+  const without = (...names) => (name === "langchain" ? {} : Object.fromEntries(names.map((each) => [each, null])));
+  const { iccid } = (await call("list_subscribers", { limit: 1, fields: ["iccid"], ...without("q", "status") })).value.data[0];
+  const message = { iccid, message: "Hello" };
+  const challenge = await call("send_sms", message);
+  const sent = await call("send_sms", { ...message, confirm_token: JSON.parse(challenge.texts[0].split("\n").at(-1)).confirm_token });
+  const order = { plan: "test_eu_1gb", ...without("metadata"), idempotency_key: `walk-${name}` };
+  const first = await call("create_connectivity_intent", order);
+  const again = await call("create_connectivity_intent", order);
+  await close();
+  return { names, refused, challenge, sent, first, again };
+}
+
+const walks = {};
+for (const name of chosen) {
+  walks[name] = await walk(name).catch((error) => ({ failed: String(error.stack) }));
+}
+console.log(JSON.stringify(walks));

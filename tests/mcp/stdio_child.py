@@ -1,4 +1,4 @@
-"""The service on standard input and output, as a child of a test: `python -m tests.mcp.stdio_child FOLDER TOOLSETS read-only|all`."""
+"""The service on standard input and output, as a child of a test: `python -m tests.mcp.stdio_child FOLDER`."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ from transports.mcp.request_caller import RequestCaller, select_tools
 from transports.mcp.server import run_stdio
 
 
-async def main(folder: str, toolsets: str, read_only: str) -> None:
+async def main(folder: str) -> None:
     async with open_world(Path(folder), CATALOGUE) as world:
         organisation = await world.organisation(Tier.ENTERPRISE)
         local = Caller(
@@ -24,9 +24,9 @@ async def main(folder: str, toolsets: str, read_only: str) -> None:
             role=Role.ADMIN,
             scopes=int(scopes_of(Tier.ENTERPRISE, Role.ADMIN)),
         )
-        requester = RequestCaller(local, select_tools(toolsets, read_only == "read-only"))
+        requester = RequestCaller(local, select_tools("", False))
         await run_stdio(world.pipeline, SETTINGS, lambda call, error: None, requester)
 
 
 if __name__ == "__main__":
-    anyio.run(main, sys.argv[1], sys.argv[2], sys.argv[3])
+    anyio.run(main, sys.argv[1])

@@ -3,6 +3,7 @@
 import email
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import httpx
 import pytest
 
 from tests.harness.processes import ROOT, Child
+from tests.replicas.next_release import take_compiled
 from transports.version import VERSION
 
 ROOMS = ("registry", "operations", "transports", "storage", "clients", "simulators")
@@ -69,6 +71,11 @@ def test_it_serves_from_its_own_files(wheel: zipfile.ZipFile, tmp_path: Path) ->
     """Unpacked beside the packages that it needs: an eSIM, a shop and the documents."""
     unpacked = tmp_path / "unpacked"
     wheel.extractall(unpacked)
+    for file in (path for room in ROOMS for path in (unpacked / room).rglob("*.py")):
+        own = ROOT / file.relative_to(unpacked)
+        assert file.read_bytes() == own.read_bytes()
+        shutil.copystat(own, file)
+    take_compiled(unpacked)  # which is as good, since the files are the same
     given = {**os.environ, "PYTHONPATH": str(unpacked), "SERVICE_DATA": str(tmp_path / "data"), "SERVICE_PORT": "0"}
     start = "import transports.cli.main as program; print(program.__file__, flush=True); program.main()"
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from storage.engine.revision import HEAD
@@ -47,12 +48,22 @@ class NextRelease:
         return done.stdout.strip()
 
 
+def take_compiled(tree: Path) -> None:
+    """What Python has compiled of this program goes with a copy of its files: it holds for files of the same time and length."""
+    for file in tree.rglob("*.py"):
+        own, copied = (Path(cache_from_source(str(path))) for path in (ROOT / file.relative_to(tree), file))
+        if own.exists():
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(own, copied)
+
+
 def next_release(place: Path, *, expands: bool) -> NextRelease:
     """Made of this program's own files."""
     tree = place / "next"
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tree / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tree)
+    take_compiled(tree)
     known = tree / "storage" / "engine" / "revision.py"
     text = known.read_text().replace(f"range(1, {int(NEXT)})", f"range(1, {int(NEXT) + 1})")
     known.write_text(text)

@@ -228,18 +228,20 @@ TAKEN_OPTIONS = frozenset({field.name for field in dataclasses.fields(CallOption
 
 
 def call_app(words: list[str]) -> typer.Typer:
-    """Every operation as a command, in catalogue order; only the named one where there is one, since making all of them takes a while."""
+    """The command of the operation that is named; where none is, all of them by name, in catalogue order, for the list and suggestions."""
     app = typer.Typer(no_args_is_help=True, help="Call one operation; prints JSON, or a table on a terminal.")
-    for operation in operations_named(words):
-        app.command(operation.id, help=operation.description, short_help=operation.summary)(operation_command(operation))
+    if words[:1] != ["call"]:
+        return app
+    named = [CATALOGUE.operations[word] for word in [word for word in words[1:] if word != "--"][:1] if word in CATALOGUE.operations]
+    for operation in named or CATALOGUE.operations.values():
+        # The options of all of them take a second to make.
+        command = operation_command(operation) if named else uncalled_command
+        app.command(operation.id, help=operation.description, short_help=operation.summary)(command)
     return app
 
 
-def operations_named(words: list[str]) -> list[AnyOperation]:
-    if words[:1] != ["call"]:
-        return []
-    named = [CATALOGUE.operations[word] for word in words[1:2] if word in CATALOGUE.operations]
-    return named or list(CATALOGUE.operations.values())
+def uncalled_command() -> None:
+    """An operation of the list; without the name of one in the words, none is called."""
 
 
 def operation_command(operation: AnyOperation) -> Callable[..., None]:

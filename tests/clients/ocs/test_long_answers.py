@@ -24,7 +24,7 @@ def answer(rows: list[object], **more: object) -> dict[str, object]:
 @given(
     rows=st.lists(st.dictionaries(st.sampled_from(("subscriberId", "name", "sim")), VALUES, max_size=3), max_size=6), indented=st.booleans()
 )
-@settings(max_examples=100)
+@settings(max_examples=40)
 async def test_it_is_the_answer_that_decoding_it_at_once_gives(rows: list[dict[str, object]], indented: bool) -> None:
     filler = [{"subscriberId": number, "name": HOSTILE[number % len(HOSTILE)], "imsiList": [{"id": 1}, {"id": 2}]} for number in range(900)]
     made = answer([*filler, *rows, *filler[:5]])
