@@ -132,6 +132,10 @@ UnixTime = Annotated[
 ]
 
 
+MadeSince = Annotated[UnixTime | None, Field(description="Only what was made from then on, Unix seconds.")]
+MadeUntil = Annotated[UnixTime | None, Field(description="Only what was made before, Unix seconds.")]
+
+
 def _wire_time_seconds(value: object) -> object:
     """The wire's times carry no zone and are UTC."""
     if not isinstance(value, str):

@@ -61,6 +61,17 @@ def first_id(prefix: str, at: float) -> str:
     return prefix + base32(min(max(0, int(at * 1000)), ID_LAST_MILLISECOND) << ID_RANDOM_BITS)
 
 
+LAST_ID_LETTERS = "z" * 27
+"""Sort behind every id: z is the last character of their alphabet."""
+
+
+def id_bounds(prefix: str, since: float | None, until: float | None, after: str | None) -> tuple[str, str]:
+    """The smallest id of a page that goes backwards, and the one that it begins before: of what was made from `since` to before `until`,
+    Unix seconds, behind the id `after`; None: no bound."""
+    below = after or prefix + LAST_ID_LETTERS
+    return prefix if since is None else first_id(prefix, since), below if until is None else min(below, first_id(prefix, until))
+
+
 def id_created_at(id: str) -> float:
     """When an id was made, Unix seconds: the first ten characters behind its prefix are the milliseconds."""
     number = 0

@@ -8,11 +8,10 @@ import anyio
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from registry.ids import Ids
+from registry.ids import LAST_ID_LETTERS, Ids
 from storage.engine.database_url import conninfo, is_sqlite_url, load_psycopg
 from storage.engine.partitions import history_by_ids
 from storage.engine.sql import (
-    LAST_ID_LETTERS,
     BigInt,
     Command,
     Connection,

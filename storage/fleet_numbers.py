@@ -1,6 +1,6 @@
 """Lines by a piece of one of their numbers, wherever it stands in it; the best matches first.
 
-Choice: the lines of the fleet are looked at one by one until there are enough. All of 100,000 take 45 ms on SQLite and 30 ms on PostgreSQL,
+Choice: the lines of the fleet are looked at one by one until there are enough. All of 100,000 take 50 ms on SQLite and 30 ms on PostgreSQL,
 and an index of pieces would be larger than the lines and be written at every listing.
 """
 

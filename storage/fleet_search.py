@@ -130,7 +130,7 @@ STATE_NOW = sa.case(
 
 
 def contains(dialect: Dialect, column: sa.ColumnElement[str], name: str) -> sa.ColumnElement[bool]:
-    """Whether the text that is bound as `name` stands in the column, letter by letter: LIKE would look at each place of a row longer, and
+    """Whether the text that is bound as `name` stands in the column, letter by letter: LIKE takes a little longer, and would
     take signs of its own for more than they are."""
     found = sa.func.instr if dialect.name == "sqlite" else sa.func.strpos
     return found(column, sa.bindparam(name, type_=sa.Text)) > 0

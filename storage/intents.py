@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict, StoreUnavailable
-from registry.ids import Ids, first_id
+from registry.ids import Ids, first_id, id_bounds
 from storage.engine.sql import (
     BigInt,
     Command,
@@ -20,7 +20,6 @@ from storage.engine.sql import (
     bound_list,
     first_row,
     insert_once,
-    or_last,
     pack_rows,
     writes,
 )
@@ -54,6 +53,7 @@ class IntentTable(TableDescription, row=IntentRow, table=True):
     attached_at: BigInt | None
     __table_args__ = (
         sa.Index("intent_organisation", "organisation", "id"),
+        sa.Index("intent_of_status", "organisation", "status", "id"),
         # What may be removed by its age: no line of the network is such an intent's.
         sa.Index("intent_removable", "id", sqlite_where=REMOVABLE_INTENT, postgresql_where=REMOVABLE_INTENT),
     )
@@ -168,10 +168,37 @@ def find_holder(*, iccid: str) -> sa.Executable:
     return sa.select(INTENT.c.id, INTENT.c.organisation, INTENT.c.livemode, INTENT.c.plan_id).where(INTENT.c.iccid == iccid)
 
 
+class IntentFilter(NamedTuple):
+    """Which intents; None: whatever it is. `since` is included, `until` is not: when they were made, Unix seconds."""
+
+    status: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+
 @all_rows(IntentRow)
-def list_intents(*, organisation: str, after: Annotated[str | None, or_last("cni_")], most: int) -> sa.Executable:
-    """At most `most` intents behind the id `after`, newest first."""
-    return sa.select(*INTENT_COLUMNS).where(OWN_INTENT, INTENT.c.id < after).order_by(INTENT.c.id.desc()).limit(most)
+def intents_between(*, organisation: str, above: str, below: str, most: int) -> sa.Executable:
+    """At most `most` intents with ids from `above` to before `below`, newest first."""
+    return sa.select(*INTENT_COLUMNS).where(OWN_INTENT, INTENT.c.id >= above, INTENT.c.id < below).order_by(INTENT.c.id.desc()).limit(most)
+
+
+@all_rows(IntentRow)
+def intents_of_status(*, organisation: str, status: str, above: str, below: str, most: int) -> sa.Executable:
+    """Those of one status."""
+    return (
+        sa.select(*INTENT_COLUMNS)
+        .where(OWN_INTENT, INTENT.c.status == status, INTENT.c.id >= above, INTENT.c.id < below)
+        .order_by(INTENT.c.id.desc())
+        .limit(most)
+    )
+
+
+def list_intents(connection: Connection, *, organisation: str, asked: IntentFilter, after: str | None, most: int) -> list[IntentRow]:
+    """At most `most` intents that fit, behind the id `after`, newest first. Ids begin with the time, so that days are bounds of ids."""
+    above, below = id_bounds("cni_", asked.since, asked.until, after)
+    if asked.status is None:
+        return intents_between(connection, organisation=organisation, above=above, below=below, most=most)
+    return intents_of_status(connection, organisation=organisation, status=asked.status, above=above, below=below, most=most)
 
 
 def attach_plan(

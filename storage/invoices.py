@@ -11,7 +11,8 @@ from typing import Annotated, NamedTuple, TypeAlias
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from registry.ids import Ids
+from registry.ids import Ids, id_bounds
+from storage.engine.drivers import Value
 from storage.engine.sql import (
     CLUSTERED,
     BigInt,
@@ -26,7 +27,7 @@ from storage.engine.sql import (
     first_row,
     insert_once,
     one_row,
-    or_last,
+    unindexed,
     writes,
 )
 
@@ -76,6 +77,8 @@ class InvoiceTable(TableDescription, row=Invoice, table=True):
 
     __table_args__ = (
         sa.Index("invoice_organisation", "organisation", "id", unique=True),
+        sa.Index("invoice_of_status", "organisation", "status", "id"),
+        sa.Index("invoice_of_period", "organisation", "period", "id"),
         sa.Index("invoice_due", "due_at", sqlite_where=sa.text("status = 'sent'"), postgresql_where=sa.text("status = 'sent'")),
     )
 
@@ -166,15 +169,35 @@ def hold_invoice(*, invoice: str, organisation: str) -> sa.Executable:
     return sa.select(*INVOICE_COLUMNS).where(THIS_INVOICE, INVOICE.c.organisation == organisation).with_for_update(key_share=True)
 
 
-@all_rows(Invoice)
-def list_invoices(*, organisation: str, after: Annotated[str | None, or_last("inv_")], most: int) -> sa.Executable:
-    """At most `most` invoices behind the id `after`, newest first."""
-    return (
-        sa.select(*INVOICE_COLUMNS)
-        .where(INVOICE.c.organisation == organisation, INVOICE.c.id < after)
-        .order_by(INVOICE.c.id.desc())
-        .limit(most)
-    )
+class InvoiceFilter(NamedTuple):
+    """Which invoices; None: whatever it is. `since` is included, `until` is not: when they were made, Unix seconds."""
+
+    status: str | None = None
+    period: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+
+@lru_cache
+def invoice_page(names: frozenset[str]) -> Query[Invoice]:
+    """The newest invoices with ids from one to before another that have what `names` says, of `status` and `period`. An index has those of
+    each status, and of each month, in this order; of one month there are few, so that both together are looked up by the month."""
+    bounds = [INVOICE.c.id >= sa.bindparam("above", type_=sa.Text), INVOICE.c.id < sa.bindparam("below", type_=sa.Text)]
+    if "period" in names:
+        bounds.append(INVOICE.c.period == sa.bindparam("period", type_=sa.Text))
+    if "status" in names:
+        status = INVOICE.c.status if "period" not in names else unindexed(INVOICE.c.status)
+        bounds.append(status == sa.bindparam("status", type_=sa.Text))
+    asked = sa.select(*INVOICE_COLUMNS).where(INVOICE.c.organisation == sa.bindparam("organisation", type_=sa.Text), *bounds)
+    return Query(Invoice, asked.order_by(INVOICE.c.id.desc()).limit(sa.bindparam("most", type_=sa.Integer)))
+
+
+def list_invoices(connection: Connection, *, organisation: str, asked: InvoiceFilter, after: str | None, most: int) -> list[Invoice]:
+    """At most `most` invoices that fit, behind the id `after`, newest first."""
+    above, below = id_bounds("inv_", asked.since, asked.until, after)
+    given: dict[str, Value] = {name: value for name in ("status", "period") if (value := getattr(asked, name)) is not None}
+    query = invoice_page(frozenset(given))
+    return connection.all(query, **given, organisation=organisation, above=above, below=below, most=most)
 
 
 @all_rows(Invoice)

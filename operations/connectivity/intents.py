@@ -9,17 +9,27 @@ from clients.ocs.places import issuing
 from operations.connectivity.plans import TEST_PLANS, LivePlanChoice, choose_plan, find_live_plan
 from operations.deps import Ctx
 from operations.ledger.esims import IssuedTestEsim, issue_test_esim, qr_picture
-from operations.ledger.intents import Intent, IntentId, intent_without_codes, render_intent, unseal_intent
+from operations.ledger.intents import Intent, IntentId, IntentStatus, intent_without_codes, render_intent, unseal_intent
 from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, before_issuance, draw_esim, require_not_given_back
 from operations.ledger.issuance_targets import IntentTarget, as_processing_intent
 from operations.plans import Plan
+from operations.times import MadeSince, MadeUntil
 from operations.upstream.connection import connect_upstream
 from operations.upstream.template_costs import due_of_template
 from operations.vocabulary import ListOf, ListPage, list_page
 from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
 from registry.operation import NOTHING_DUE, Document, Due, Example, Input, Once, Scope, SpendKind, operation
 from storage.engine.sql import Connection
-from storage.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, intent_not_confirmable, list_intents
+from storage.intents import (
+    IntentFilter,
+    IntentNotConfirmable,
+    IntentRow,
+    attach_plan,
+    find_intent,
+    insert_intent,
+    intent_not_confirmable,
+    list_intents,
+)
 from storage.issuance import IssuanceRow, find_issuance, issuance_of_claim
 
 
@@ -81,8 +91,11 @@ class PlanForIntent(IntentRef):
 
 
 class IntentPage(ListPage):
-    """Which part of the list."""
+    """Which intents, and which part of their list."""
 
+    status: Annotated[IntentStatus | None, Field(description="Only these.")] = None
+    since: MadeSince = None
+    until: MadeUntil = None
     activation_codes: Annotated[bool, Field(description="With what installs each eSIM; get_connectivity_intent has it of one.")] = True
 
 
@@ -187,12 +200,23 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
     "/v1/connectivity/intents",
     title="List intents",
     tool_defaults={"activation_codes": False},
-    examples=[Example("The newest intent", {"limit": 1}, {"object": "list", "data": [INTENT_EXAMPLE], "has_more": True})],
+    examples=[
+        Example("The newest intent", {"limit": 1}, {"object": "list", "data": [INTENT_EXAMPLE], "has_more": True}),
+        Example(
+            "Which wait for a plan?",
+            {"status": "requires_plan"},
+            {"object": "list", "data": [WAITING_INTENT_EXAMPLE], "has_more": False},
+        ),
+    ],
 )
 async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Intent]:
-    """List your intents with their eSIMs, newest first."""
-    read = ctx.deps.store.read
-    rows = await read(list_intents, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
+    """List your intents with their eSIMs, newest first.
+
+    By status, and by when they were made.
+    """
+    asked = IntentFilter(params.status, params.since, params.until)
+    most, after = params.limit + 1, params.starting_after
+    rows = await ctx.deps.store.read(list_intents, organisation=ctx.organisation, asked=asked, after=after, most=most)
     intents = [unseal_intent(row, ctx.deps.keyring) for row in rows]
     return list_page(intents if params.activation_codes else [intent_without_codes(each) for each in intents], params.limit)
 

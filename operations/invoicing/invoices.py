@@ -20,6 +20,7 @@ from operations.ledger.invoices import log_invoice_voided
 from operations.ledger.payment_intake import take_invoice_payment
 from operations.ledger.payment_records import payment_amount_text
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
+from operations.times import MadeSince, MadeUntil
 from operations.vocabulary import MISLEADING_CHARACTERS, Currency, ListOf, ListPage, check_legible, list_page, render_fields
 from registry.caller import Money
 from registry.challenge import Challenge, describe_loss, name_losses
@@ -30,7 +31,7 @@ from registry.ports import Conclusion, Site
 from registry.versions import ObjectVersion, Versioned
 from storage.engine.sql import Connection, runs_in_thread
 from storage.invoice_lines import InvoiceLineRow, find_line_position, read_invoice_lines
-from storage.invoices import Invoice, InvoicePeriodRow, find_invoice, find_period, hold_invoice, void_withdrawn_invoice
+from storage.invoices import Invoice, InvoiceFilter, InvoicePeriodRow, find_invoice, find_period, hold_invoice, void_withdrawn_invoice
 from storage.invoices import list_invoices as read_invoices
 from storage.invoices import void_invoice as write_void_invoice
 
@@ -271,17 +272,37 @@ PERIOD_OF_EXAMPLE_INVOICE: InvoicePeriod = {
 }
 
 
+class InvoicesQuery(ListPage):
+    """Which invoices, and which part of their list."""
+
+    status: Annotated[InvoiceStatus | None, Field(description="Only these.")] = None
+    period_id: Annotated[str | None, Field(max_length=64, description="Only of this month, per_...; list_invoice_periods names it.")] = None
+    since: MadeSince = None
+    until: MadeUntil = None
+
+
 @operation(
     "GET",
     "/v1/invoices",
     title="List invoices",
-    examples=[Example("Our newest invoices", {"limit": 1}, {"object": "list", "data": [DRAFT_INVOICE_EXAMPLE], "has_more": True})],
+    examples=[
+        Example("Our newest invoices", {"limit": 1}, {"object": "list", "data": [DRAFT_INVOICE_EXAMPLE], "has_more": True}),
+        Example(
+            "Which drafts of a month are there?",
+            {"status": "draft", "period_id": PERIOD_ID_EXAMPLE},
+            {"object": "list", "data": [DRAFT_INVOICE_EXAMPLE], "has_more": False},
+        ),
+    ],
 )
-async def list_invoices(ctx: Ctx, params: ListPage) -> ListOf[ShownInvoice]:
-    """List your organisation's invoices without their lines, newest first."""
-    read, site = ctx.deps.store.read, ctx.deps.site
-    rows = await read(read_invoices, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
-    return list_page([render_invoice(row, site) for row in rows], params.limit)
+async def list_invoices(ctx: Ctx, params: InvoicesQuery) -> ListOf[ShownInvoice]:
+    """List your organisation's invoices without their lines, newest first.
+
+    By status, by month, and by when they were made.
+    """
+    asked = InvoiceFilter(params.status, params.period_id, params.since, params.until)
+    most, after = params.limit + 1, params.starting_after
+    rows = await ctx.deps.store.read(read_invoices, organisation=ctx.organisation, asked=asked, after=after, most=most)
+    return list_page([render_invoice(row, ctx.deps.site) for row in rows], params.limit)
 
 
 @operation(

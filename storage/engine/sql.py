@@ -22,6 +22,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlmodel import Field, SQLModel
 
+from registry.ids import LAST_ID_LETTERS
 from storage.engine.drivers import DeferredCommand, DriverConnection, DriverCursor, Value
 
 P = ParamSpec("P")
@@ -582,7 +583,3 @@ def or_last(prefix: str) -> Callable[[str | None], str]:
     """The id to bind for a page that goes backwards from an id; from behind every id with this prefix where none is given."""
     last = prefix + LAST_ID_LETTERS
     return lambda given: given or last
-
-
-LAST_ID_LETTERS = "z" * 27
-"""Sort behind every id: z is the last character of their alphabet."""

@@ -140,6 +140,29 @@ async def test_intents_are_listed_newest_first_20_at_a_time(http: httpx.AsyncCli
     assert (await pro.get(INTENTS)).json() == {"object": "list", "data": [], "has_more": False}
 
 
+async def test_intents_are_found_by_their_status_and_by_when_they_were_made(http: httpx.AsyncClient, world: World) -> None:
+    made = list[str]()
+    for number in range(6):
+        plan = {"plan": "test_eu_1gb"} if number % 2 else {}
+        made.append((await http.post(INTENTS, json=plan, headers={"Idempotency-Key": f"k{number}"})).json()["id"])
+        world.clock.advance(60)
+    start = int(world.clock.now()) - 360
+
+    async def found(**asked: object) -> list[int]:
+        page = (await http.get(INTENTS, params={name: str(value) for name, value in asked.items()})).json()
+        return [made.index(intent["id"]) for intent in page["data"]]
+
+    assert await found(status="requires_plan") == [4, 2, 0] and await found(status="succeeded") == [5, 3, 1]
+    assert await found(status="failed") == []
+    assert await found(since=start + 60, until=start + 240) == [3, 2, 1]
+    assert await found(status="requires_plan", since=start + 60, until=start + 241) == [4, 2]
+    assert await found(status="requires_plan", starting_after=made[4], limit=1) == [2]
+    assert await found(until=start + 240, starting_after=made[2]) == [1, 0]
+    assert await found(since=start + 240, until=start + 60) == []
+    refused = await http.get(INTENTS, params={"status": "lost"})
+    assert (refused.status_code, refused.json()["param"]) == (400, "status")
+
+
 @pytest.mark.parametrize("plan", ["test_mars_1gb", "cnp!", "Nordic 1 GB", "--", "nordic_1gb", "test_"])
 async def test_an_unknown_plan_is_404_and_names_the_field(http: httpx.AsyncClient, plan: str) -> None:
     answer = await create(http, "k", plan=plan)

@@ -46,6 +46,20 @@ async def test_an_intent_that_waits_gets_its_plan_after_a_question(demo: Browser
     assert (await demo.get("/console/issue/intents/cni_nobodys")).status == 404
 
 
+async def test_intents_are_found_by_their_state_and_days_and_the_pages_keep_what_was_asked(demo: Browser) -> None:
+    await demo.send((await demo.get(NEW)).page.form(NEW), plan="test_eu_1gb")
+    waiting = [await demo.send((await demo.get(NEW)).page.form(NEW), plan="") for _ in range(2)]
+    seen = await demo.get("/console/issue?status=requires_plan&from=2024-01-01")
+    shown = re.findall(r'href="/console/issue/intents/(cni_\w+)"', seen.page.html)
+    assert {each.path.rpartition("/")[2].partition("?")[0] for each in waiting} <= set(shown)
+    assert "Waits for a plan: choose one" not in seen.page.text and "It has its eSIM." not in seen.page.text
+    assert (
+        f'href="/console/issue?{"status=requires_plan&amp;from=2024-01-01"}' in (await demo.get(seen.path + f"&after={shown[0]}")).page.html
+    )
+    none = await demo.get("/console/issue?status=failed&to=2020-01-01")
+    assert "No intent matches" in none.page.text and none.status == 200
+
+
 async def test_a_product_is_defined_compared_and_issued_from_the_stock_after_a_question(demo: Browser) -> None:
     seen = await demo.get(PRODUCTS)
     assert "You have defined no product yet" in seen.page.text

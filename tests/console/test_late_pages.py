@@ -144,3 +144,20 @@ async def test_what_is_answered_at_once_is_one_page_with_its_length_and_a_look_a
     head = PieceReader(held, lambda _piece: None)
     assert await head.get(QUESTION, f"ask=now&iccid={ICCID}", "HEAD") == ""
     assert (head.status, head.headers["content-type"]) == (200, "text/html; charset=utf-8")
+
+
+@pytest.mark.parametrize(("path", "pieces"), [("/console/shops", 2), ("/console/money/refunds", 1), ("/console/money/payouts", 1)])
+async def test_pages_of_shops_and_payments_are_the_same_whether_their_frame_was_sent_first_or_nothing_was_waited_for(
+    held: HeldNetwork, monkeypatch: pytest.MonkeyPatch, path: str, pieces: int
+) -> None:
+    monkeypatch.setattr("transports.web.console.request.FRAME_SECONDS", 0.0)  # what waits at all takes too long
+    frames: list[str] = []
+    reader = PieceReader(held, lambda piece: frames.append(piece.decode()))
+    whole = await reader.get(path, "")
+    assert reader.status == 200 and len([piece for piece in reader.pieces if piece]) == pieces
+    asking = '<p class="asking" role="status">The answer is being worked out. It appears here by itself.</p>'
+    assert frames[0].count("<h1>") == 1 and frames[0].rstrip().endswith(asking) is (pieces == 2)
+    assert whole.count("</main>") == whole.count("</html>") == whole.count("<h1>") == 1 and FRAME_END not in whole
+    monkeypatch.undo()
+    at_once = (await held.browser.get(path)).page
+    assert Document(whole.replace(asking, "")).text == at_once.text

@@ -62,6 +62,31 @@ async def test_an_invoice_is_a_draft_of_the_months_records(bill: Billing) -> Non
     assert (await bill.http.get(INVOICES)).json() == {"object": "list", "data": [invoice_of(answer.json())], "has_more": False}
 
 
+async def test_invoices_are_found_by_their_status_their_month_and_by_when_they_were_made(bill: Billing) -> None:
+    await bill.use((sim(1), 0, GB))
+    await bill.use((sim(1), 0, GB), at=DECEMBER - 31 * DAY)
+    december, november = [row["id"] for row in (await bill.http.get(PERIODS)).json()["data"]]
+    made = list[str]()
+    for period in (december, november, december, november):
+        made.append((await bill.create(period, price_per_gb_cents=100)).json()["id"])
+        bill.world.clock.advance(60)
+    start = int(bill.world.clock.now()) - 240
+    for voided in made[:2]:
+        await bill.http.delete(f"{INVOICES}/{voided}")
+
+    async def found(**asked: object) -> list[int]:
+        page = (await bill.http.get(INVOICES, params={name: str(value) for name, value in asked.items()})).json()
+        return [made.index(invoice["id"]) for invoice in page["data"]]
+
+    assert await found(status="void") == [1, 0] and await found(status="draft") == [3, 2]
+    assert await found(period_id=december) == [2, 0] and await found(period_id="per_nobodys") == []
+    assert await found(period_id=november, status="draft") == [3] and await found(status="paid") == []
+    assert await found(since=start + 60, until=start + 180) == [2, 1]
+    assert await found(status="draft", limit=1) == [3] and await found(status="draft", starting_after=made[3]) == [2]
+    refused = await bill.http.get(INVOICES, params={"status": "lost"})
+    assert (refused.status_code, refused.json()["param"]) == (400, "status")
+
+
 @pytest.mark.rule("2.9.2")
 @pytest.mark.rule("4.4.24")
 async def test_an_invoice_is_read_with_its_period_and_a_line_per_sim(bill: Billing) -> None:

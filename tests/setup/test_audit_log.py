@@ -7,6 +7,7 @@ from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
 from registry.caller import Restrictions, Role, Tier
+from registry.errors import Refusal
 from storage.people import ensure_person
 from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
@@ -46,6 +47,29 @@ async def test_every_call_is_in_the_log_as_soon_as_it_was_answered(house: Servic
         ("list_connectivity_plans", "ok", 200),
     ]
     assert (await rows(house, caller))[0] == ("list_audit_log", "ok", 200)
+
+
+async def test_each_outcome_gives_the_rows_that_the_whole_log_has_of_it(house: ServiceHouse) -> None:
+    caller = await house.world.caller(Tier.PRO)
+    await busy(house, caller)
+    async with house.world.client(caller.secret) as http:
+        await http.post(INTENTS, json={"plan": "test_none"}, headers={"Idempotency-Key": "none"})
+    whole = await rows(house, caller)
+    assert {outcome for _, outcome, _ in whole} == {"ok", "replayed", "not_found"}
+    for outcome in ("ok", "replayed", "not_found", "quota_exceeded"):
+        found = [row for row in await rows(house, caller, f"?outcome={outcome}") if row[0] != "list_audit_log"]
+        assert found == [row for row in whole if row[1] == outcome]
+    writes = [row for row in whole if row[0] == "create_connectivity_intent" and row[1] == "not_found"]
+    assert await rows(house, caller, "?outcome=not_found&operation=create_connectivity_intent") == writes
+    assert len(writes) == 1
+
+
+def test_every_refusal_has_a_status_that_the_index_of_refused_calls_has() -> None:
+    refusals, found = [Refusal], list[type[Refusal]]()
+    while refusals:
+        found.append(refusals.pop())
+        refusals += found[-1].__subclasses__()
+    assert len(found) > 50 and min(refusal.status for refusal in found) > 201
 
 
 async def test_an_entry_says_who_and_how_and_nothing_of_what_was_sent(house: ServiceHouse) -> None:

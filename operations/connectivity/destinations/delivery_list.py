@@ -15,11 +15,11 @@ from operations.times import UnixTime
 from operations.vocabulary import ListOf, ListPage, list_page, unknown_last_id
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest
-from registry.ids import first_id
+from registry.ids import LAST_ID_LETTERS, first_id
 from registry.operation import Example, operation
 from storage.deliveries import PENDING_STATE
 from storage.delivery_lists import DeliveryFilter, DeliveryPosition, ListedDelivery, find_place, list_all_deliveries
-from storage.engine.sql import LAST_ID_LETTERS, Connection
+from storage.engine.sql import Connection
 from storage.events import REPORT_EVENT
 
 DeliveryState = Literal["pending", "delivered", "failed"]

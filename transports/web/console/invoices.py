@@ -28,7 +28,9 @@ WALKED_PAGES, WALKED_INVOICES = 10, 100
 """How many pages of the list, and how many invoices of each, are looked through for those that a page is about."""
 INVOICE_LINES_A_PAGE = 50
 PERIODS_TO_CHOOSE = 24
-INVOICE_FILTERS = ("status", "recipient", "period")
+INVOICE_FILTERS: Mapping[str, str] = {"status": "status", "period": "period_id"}
+"""The fields of the filter bar that are filters of list_invoices."""
+RECIPIENT_FILTER = "recipient"
 INVOICE_COLUMNS = (
     "id", "invoice_number", "status", "period_id", "recipient_name", "recipient_email", "currency", "subtotal_cents", "tax_cents",
     "platform_fee_cents", "total_cents", "issued_at", "due_at", "paid_at", "created_at",
@@ -57,12 +59,12 @@ class OwedMoney(NamedTuple):
     money: str
 
 
-async def walk_invoices(visit: ConsoleRequest, start: str = "") -> InvoiceWalk:
-    """The invoices after the one with the id `start`, as far as a page looks."""
+async def walk_invoices(visit: ConsoleRequest, asked: Mapping[str, str], start: str = "") -> InvoiceWalk:
+    """The invoices that are asked for, after the one with the id `start`, as far as a page looks. `asked`: of list_invoices."""
     before, rows, older = len(visit.reads), list[ShownInvoice](), ""
     after: dict[str, object] = {"starting_after": start} if start else {}
     for _ in range(WALKED_PAGES):
-        listed = await visit.read("list_invoices", limit=WALKED_INVOICES, **after)
+        listed = await visit.read("list_invoices", limit=WALKED_INVOICES, **asked, **after)
         if listed.problem is not None:
             return InvoiceWalk(rows, "", listed.problem)
         rows += cast("list[ShownInvoice]", listed.rows)
@@ -107,25 +109,26 @@ def is_overdue(visit: ConsoleRequest, row: ShownInvoice) -> bool:
     return row["status"] == "sent" and row["due_at"] is not None and row["due_at"] < visit.now
 
 
-def fits_invoice(row: ShownInvoice | CsvRow, wanted: Mapping[str, str]) -> bool:
-    """Whether an invoice has the state and the period that are wanted, and the text in the name or the address of its recipient."""
-    named = f"{row['recipient_name'] or ''}\n{row['recipient_email'] or ''}".casefold()
-    return (
-        wanted.get("status", row["status"]) == row["status"]
-        and wanted.get("period", row["period_id"]) == row["period_id"]
-        and wanted.get("recipient", "").casefold() in named
-    )
+def invoices_asked(wanted: Mapping[str, str]) -> Mapping[str, str]:
+    """The filters that the list of invoices has itself; the recipient is looked for among what it gives."""
+    return {INVOICE_FILTERS[name]: value for name, value in wanted.items() if name in INVOICE_FILTERS}
+
+
+def fits_invoice(row: ShownInvoice | CsvRow, part: str) -> bool:
+    """Whether `part` stands in the name or the address of who an invoice is to."""
+    return part.casefold() in f"{row['recipient_name'] or ''}\n{row['recipient_email'] or ''}".casefold()
 
 
 async def show_invoices(visit: ConsoleRequest) -> Response:
     """Which invoices are there, and what is still owed on them?"""
-    wanted = {name: visit.query[name] for name in INVOICE_FILTERS if visit.query.get(name)}
+    wanted = {name: visit.query[name] for name in (*INVOICE_FILTERS, RECIPIENT_FILTER) if visit.query.get(name)}
+    asked, fits = invoices_asked(wanted), partial(fits_invoice, part=wanted.get(RECIPIENT_FILTER, ""))
     if is_csv_asked(visit):
-        return await csv_download(visit, "invoices", "list_invoices", INVOICE_COLUMNS, {}, keep=partial(fits_invoice, wanted=wanted))
+        return await csv_download(visit, "invoices", "list_invoices", INVOICE_COLUMNS, asked, keep=fits)
     start, after = visit.query.get("from", ""), visit.query.get("after", "")
-    walk = await walk_invoices(visit, start)
+    walk = await walk_invoices(visit, asked, start)
     periods = await visit.read("list_invoice_periods", limit=PERIODS_TO_CHOOSE)
-    fitting = [row for row in walk.rows if fits_invoice(row, wanted)]
+    fitting = [row for row in walk.rows if fits(row)]
     begin = next((place for place, row in enumerate(fitting, 1) if row["id"] == after), 0)
     shown = fitting[begin : begin + INVOICES_A_PAGE]
     kept = {**wanted, **({"from": start} if start else {})}
@@ -371,7 +374,7 @@ async def post_new_invoice(visit: ConsoleRequest) -> Response:
 
 async def ask_before_second_invoice(visit: ConsoleRequest, period: str) -> Response | None:
     """The question before a whole month is billed of which there is an invoice already; None where there is none, or the person is sure."""
-    walk = await walk_invoices(visit)
+    walk = await walk_invoices(visit, {"period_id": period} if period else {})
     others = [row for row in walk.rows if row["period_id"] == period and row["status"] != "void"]
     if not others:
         return None

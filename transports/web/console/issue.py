@@ -9,12 +9,13 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from operations.ledger.intents import Intent
+from operations.ledger.intents import Intent, IntentStatus
 from operations.subscribers.issuance_list import ListedIssuance
 from operations.vocabulary import Currency
 from registry.clock import rfc3339_utc
 from storage.issuance import IssuanceState
 from transports.web.console.csv_download import csv_download, is_csv_asked
+from transports.web.console.payments import day_of_form
 from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.console.shops import UNCOMPARED_PLAN, WRONG_PLAN, typed_cents, typed_countries, typed_whole
 from transports.web.pages.calls import filled_fields
@@ -25,7 +26,7 @@ INTENTS_A_PAGE, PRODUCTS_A_PAGE, ISSUANCES_A_PAGE, PLANS_TO_CHOOSE = 25, 25, 25,
 UNSETTLED_SHOWN = 20
 """Of each state that somebody has to look at."""
 WAITING_STATES: Sequence[IssuanceState] = ("manual_reconciliation_required", "rollback_unknown", "outcome_unknown")
-LEDGER_FILTERS = ("state", "iccid")
+INTENT_FILTERS, LEDGER_FILTERS = ("status", "from", "to"), ("state", "iccid")
 LEDGER_COLUMNS = (
     "idempotency_key", "state", "iccid", "account_id", "package_template_id", "package_id", "intent", "order", "error", "settle_from",
     "created_at", "updated_at",
@@ -66,14 +67,20 @@ def intent_sentence(visit: ConsoleRequest, intent: Intent) -> str:
 
 async def show_intents(visit: ConsoleRequest) -> Response:
     """Which eSIMs were asked for by name, and which of them are not there yet?"""
-    found = await visit.read("list_connectivity_intents", **page_asked(visit, INTENTS_A_PAGE, activation_codes=False))
+    wanted = {name: visit.query[name] for name in INTENT_FILTERS if visit.query.get(name)}
+    days = {"since": day_of_form(wanted.get("from")), "until": day_of_form(wanted.get("to"), later=1)}
+    asked = {**filled_fields(wanted, "status"), **{name: moment for name, moment in days.items() if moment is not None}}
+    found = await visit.read("list_connectivity_intents", **page_asked(visit, INTENTS_A_PAGE, **asked, activation_codes=False))
     intents = cast("list[Intent]", found.rows)
     facts: Mapping[str, object] = {
         "intents": intents,
         "sentences": {intent["id"]: intent_sentence(visit, intent) for intent in intents},
         "open": sum(intent["status"] in ("requires_plan", "processing") for intent in intents),
+        "statuses": get_args(IntentStatus),
+        "wanted": wanted,
+        "first_page": f"/issue?{urlencode(wanted)}" if wanted else "/issue",
         "after": visit.query.get("after", ""),
-        "next_page": next_address(visit, intents[-1]["id"] if intents and found.body.get("has_more") else ""),
+        "next_page": next_address(visit, intents[-1]["id"] if intents and found.body.get("has_more") else "", wanted),
     }
     return visit.draw("issue_intents.html", facts, problem=found.problem)
 

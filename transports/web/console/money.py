@@ -95,7 +95,7 @@ async def show_money(visit: ConsoleRequest) -> Response:
         config=PageRead("get_billing_config", {}),
         accounts=PageRead("list_reseller_accounts", {}),
     )
-    periods, walk = cast("list[InvoicePeriod]", found["periods"].rows), await walk_invoices(visit)
+    periods, walk = cast("list[InvoicePeriod]", found["periods"].rows), await walk_invoices(visit, {})
     sums = await month_sums(visit, periods)
     months = [month_line(visit, period, sums[period["id"]], walk) for period in periods]
     chosen = next((month for month in months if month.period["id"] == visit.query.get("month")), months[0] if months else None)

@@ -250,6 +250,14 @@ async def show_refunds(visit: ConsoleRequest, problem: PageProblem | None = None
 
     if is_csv_asked(visit) and problem is None:
         return await csv_download(visit, "refunds", "operator_billing_list_refunds", REFUND_COLUMNS, {}, keep=fits)
+    draw = partial(refunds_page, visit, wanted, named, fits, problem)
+    return await (draw() if problem is not None else visit.draw_late("refunds.html", {}, draw))
+
+
+async def refunds_page(
+    visit: ConsoleRequest, wanted: Mapping[str, str], named: str, fits: Callable[[PaymentRow], bool], problem: PageProblem | None
+) -> Response:
+    """The refunds that fit, and of the charge `named` the form that gives it back. Waits for the payment processor."""
     after = visit.query.get("after", "")
     found = await look_through(visit, "operator_billing_list_refunds", fits, after=after)
     charge = await listed_payment(visit, "operator_billing_list_charges", named) if named else None

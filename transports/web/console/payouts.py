@@ -36,6 +36,12 @@ PAYOUT_FIELDS = ("amount", "currency")
 
 async def show_payouts(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
     """What is paid out to our bank, did it arrive, and when is the next?"""
+    draw = partial(payouts_page, visit, problem)
+    return await (draw() if problem is not None else visit.draw_late("payouts.html", {}, draw))
+
+
+async def payouts_page(visit: ConsoleRequest, problem: PageProblem | None) -> Response:
+    """The payouts, with both forms. Waits for the payment processor."""
     wanted = {"state": visit.query["state"]} if visit.query.get("state") in PAYOUT_STATES else dict[str, str]()
     after = visit.query.get("after", "")
     found = await look_through(

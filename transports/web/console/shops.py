@@ -6,6 +6,7 @@ A form carries a digest of what was shown, so that nobody undoes unseen what som
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
@@ -111,6 +112,12 @@ def templates_by_number(outcome: CallOutcome) -> Mapping[int, TemplateRow]:
 
 async def show_shops(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
     """What do we sell, is it open to buyers, and is it right?"""
+    draw = partial(shops_page, visit, problem)
+    return await (draw() if problem is not None else visit.draw_late("shops.html", {}, draw))
+
+
+async def shops_page(visit: ConsoleRequest, problem: PageProblem | None) -> Response:
+    """The shops, of the first of which the plans are compared with what the charging system has. Waits for it."""
     page: dict[str, object] = {"limit": SHOPS_A_PAGE}
     if visit.query.get("after"):
         page["starting_after"] = visit.query["after"]
