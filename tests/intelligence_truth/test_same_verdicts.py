@@ -165,12 +165,12 @@ async def play(seed: int, acts: list[tuple[int, Callable[[Line, int], None]]], *
 
 
 @given(
-    seed=st.integers(1, 3),
+    seed=st.just(1),
     acts=st.lists(st.tuples(st.integers(0, 12), st.sampled_from(ACTS)), min_size=6, max_size=24),
     read=st.booleans(),
 )
 @settings(
-    max_examples=5,
+    max_examples=2,
     deadline=None,
     derandomize=True,
     phases=(Phase.explicit, Phase.generate),
