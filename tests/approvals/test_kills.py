@@ -1,4 +1,4 @@
-"""kill -9 at each step between a request and its answer: exactly one execution, and one answer."""
+"""kill -9 at steps of each kind between a request and its answer: exactly one execution, and one answer."""
 
 import pytest
 

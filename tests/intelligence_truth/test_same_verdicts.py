@@ -187,7 +187,9 @@ async def test_planted_troubles_are_told_alike_and_of_none_the_line_is_called_he
         told = await problems_of_fleet(views)
         assert len({problem["cause"] for problems in told.values() for problem in problems}) > 5
         before = len(views.world.sandbox.calls)
-        await hold_against(views, told, views.http, views.lines())
+        await hold_against(
+            views, told, views.http, [line for place, line in enumerate(views.lines()) if line.iccid in told or place % 4 == 0]
+        )
         asked = [call.method for call in views.world.sandbox.calls[before:]]
         assert asked.count("subscriberUsageOverPeriod") <= len(views.lines())
         await hold_against(views, told, views.beside, views.lines()[::8])
