@@ -7,7 +7,7 @@ from tests.harness.tenant_stage import TenantStage
 from tests.kill.conftest import shared_forks, shared_network, stage
 
 FIXTURES = (shared_forks, shared_network, stage)
-STRIDE = 4
+STRIDE = 3
 """`python -m tests.approvals.main` kills at every step."""
 
 
